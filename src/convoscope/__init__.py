@@ -1,0 +1,46 @@
+"""Convoscope: how good are these conversations, and exactly where do they break?
+
+>>> import convoscope
+>>> run = convoscope.score("logs/", out="runs/monday")   # doctest: +SKIP
+>>> run.summary["metrics"][0]["value"]                   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from convoscope.conversation.model import Conversation
+    from convoscope.errors import ConvoscopeError
+    from convoscope.ingest.reading import read
+    from convoscope.metrics.declaration import derived, metric
+    from convoscope.metrics.score import Score
+    from convoscope.runs.making import score
+    from convoscope.runs.run import Run
+
+__version__ = "0.1.0"
+
+__all__ = ["Conversation", "ConvoscopeError", "Run", "Score", "__version__", "derived", "metric", "read", "score"]
+
+_HOME = {
+    "Conversation": "convoscope.conversation.model",
+    "ConvoscopeError": "convoscope.errors",
+    "Run": "convoscope.runs.run",
+    "Score": "convoscope.metrics.score",
+    "derived": "convoscope.metrics.declaration",
+    "metric": "convoscope.metrics.declaration",
+    "read": "convoscope.ingest.reading",
+    "score": "convoscope.runs.making",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Looked up on first use, so that `import convoscope` costs nothing.
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'convoscope' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,298 @@
+"""The canonical conversation: who took part, what happened in which order, what was expected."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+import msgspec
+
+from convoscope.conversation.annotations import Annotations, Label
+from convoscope.conversation.clock import Clock, Time
+from convoscope.conversation.dialogue_state import Frame
+from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
+from convoscope.conversation.turns import DEFAULT_TURN_RULE, Turn, derive_turns
+
+Pipeline = Literal["text", "cascade", "audio_llm", "s2s"]
+
+# Roles are open; these are the ones that turn derivation and metrics know.
+USER = "user"
+ASSISTANT = "assistant"
+SYSTEM = "system"
+
+# Dimensions are open; these have a column of their own in a run.
+DIMENSIONS = ("dataset", "split", "scenario_id", "trial", "agent", "model", "flow", "domain")
+
+
+class Participant(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Someone, or something, that speaks."""
+
+    id: str
+    role: str
+    name: str = ""
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A tool that the agent may call."""
+
+    name: str
+    description: str = ""
+    arguments_schema: Json = None
+    result_schema: Json = None
+    kind: str = ""
+    extras: dict[str, Json] = {}
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The agent as it was configured. `tools` is None where the log does not say what it had."""
+
+    name: str = ""
+    role: str = ""
+    instructions: str = ""
+    tools: tuple[Tool, ...] | None = None
+    models: dict[str, str] = {}
+    """Model by part: llm, stt, tts."""
+    extras: dict[str, Json] = {}
+
+
+class Database(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The contents of a scenario database at one moment, and the hash that its source claims."""
+
+    content: Json
+    hash: str = ""
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The task that was set: what the user wants, and the world before, after and as it should be."""
+
+    goal: Json = None
+    persona: Json = None
+    clock: str = ""
+    """The date and time that the scenario pretends it is."""
+    before: Database | None = None
+    after: Database | None = None
+    expected: Database | None = None
+    extras: dict[str, Json] = {}
+
+
+class ExpectedToolCall(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A tool call that should have been made."""
+
+    name: str
+    arguments: Json = None
+    call_id: str = ""
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a good answer would be. None is "not stated"; no tool calls is `()`."""
+
+    ground_truth: str | None = None
+    format: str | None = None
+    tool_calls: tuple[ExpectedToolCall, ...] | None = None
+    extras: dict[str, Json] = {}
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How it ended, as the log tells it. None and "" are "the log does not say"."""
+
+    completed: bool | None = None
+    """The task was done, by the agent's own account."""
+    finished: bool | None = None
+    """The conversation came to a natural end."""
+    ended_reason: str = ""
+    final_status: str = ""
+    error: str = ""
+    """The integration broke: such a conversation says nothing about the agent."""
+    duration: float | None = None
+    extras: dict[str, Json] = {}
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One question and its answer inside the conversation, to be judged by itself."""
+
+    id: str
+    kind: str = ""
+    asked: int | None = None
+    """seq of the utterance that asks."""
+    answered: int | None = None
+    """seq of the utterance that answers."""
+    expected: Expected = Expected()
+    outcome: Outcome | None = None
+    """How this item ended, where that is told apart from the conversation's end."""
+    extras: dict[str, Json] = {}
+
+
+class Track(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One audio file; `channels` says which participant each of its channels carries."""
+
+    path: str = ""
+    url: str = ""
+    channels: tuple[str, ...] = ()
+    format: str = ""
+    sample_rate: int | None = None
+    duration: float | None = None
+    started: Time | None = None
+    id: str = ""
+    extras: dict[str, Json] = {}
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The sound of the conversation."""
+
+    tracks: tuple[Track, ...] = ()
+    transcript: str = ""
+    extras: dict[str, Json] = {}
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Where the conversation was read from."""
+
+    format: str = ""
+    files: tuple[str, ...] = ()
+    record: str = ""
+    """Line, index or id inside the file."""
+
+
+class Conversation(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    dict=True,
+    tag_field="schema",
+    tag="convoscope.conversation/1",
+):
+    """One conversation, as facts. Turns and other readings of it are derived, never stored."""
+
+    id: str
+    dimensions: dict[str, str] = {}
+    source: Source = Source()
+    pipeline: Pipeline | None = None
+    participants: tuple[Participant, ...] = ()
+    clocks: tuple[Clock, ...] = ()
+    agent: Agent = Agent()
+    scenario: Scenario | None = None
+    expected: Expected = Expected()
+    items: tuple[Item, ...] = ()
+    timeline: tuple[AnyEvent, ...] = ()
+    turn_rule: str = DEFAULT_TURN_RULE
+    frames: tuple[Frame, ...] = ()
+    annotations: tuple[Annotations, ...] = ()
+    labels: tuple[Label, ...] = ()
+    outcome: Outcome = Outcome()
+    recording: Recording | None = None
+    extras: dict[str, Json] = {}
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise ValueError("a conversation needs an id")
+        speakers = {participant.id for participant in self.participants}
+        if len(speakers) != len(self.participants):
+            raise ValueError("two participants share an id")
+        clocks = {clock.id for clock in self.clocks}
+        last = -1
+        for event in self.timeline:
+            if event.seq <= last:
+                raise ValueError(f"the timeline must ascend: seq {event.seq} follows {last}")
+            last = event.seq
+            if event.time is not None and event.time.clock not in clocks:
+                raise ValueError(f"event {last} uses clock {event.time.clock!r}, which is not declared")
+            if type(event) is Utterance:
+                _check_utterance(event, speakers, clocks)
+        if self.frames or self.items or self.annotations:
+            self._check_references()
+
+    def _check_references(self) -> None:
+        """Whatever points at an event must find it."""
+        known = {event.seq for event in self.timeline}
+        pointed: list[tuple[str, int | None]] = [("frame", frame.seq) for frame in self.frames]
+        for item in self.items:
+            pointed += [(f"item {item.id!r}", item.asked), (f"item {item.id!r}", item.answered)]
+        for found in self.annotations:
+            for family in (found.topics, found.risks, found.actions, found.entities):
+                pointed += [("annotation", seq) for finding in family or () for seq in finding.events]
+        for who, seq in pointed:
+            if seq is not None and seq not in known:
+                raise ValueError(f"{who} points at event {seq}, which is not in the timeline")
+
+    @cached_property
+    def roles(self) -> dict[str, str]:
+        """Role by participant id."""
+        return {participant.id: participant.role for participant in self.participants}
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The conversation cut into turns by its `turn_rule`."""
+        return derive_turns(self)
+
+    @cached_property
+    def utterances(self) -> tuple[Utterance, ...]:
+        """Everything that was said, in order."""
+        return tuple(event for event in self.timeline if type(event) is Utterance)
+
+    @cached_property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """Every tool call, in order."""
+        return tuple(event for event in self.timeline if type(event) is ToolCall)
+
+    @cached_property
+    def tool_results(self) -> dict[int, ToolResult]:
+        """The result of each tool call, by the call's seq.
+
+        Matched by call id; a result without one belongs to the oldest open call of its name, or,
+        nameless too, to the oldest open call.
+        """
+        results: dict[int, ToolResult] = {}
+        waiting: list[ToolCall] = []
+        for event in self.timeline:
+            if type(event) is ToolCall:
+                waiting.append(event)
+            elif type(event) is ToolResult:
+                call = next((call for call in waiting if _answers(event, call)), None)
+                if call is not None:
+                    waiting.remove(call)
+                    results[call.seq] = event
+        return results
+
+    @property
+    def is_audio_native(self) -> bool:
+        """The model hears the sound itself; what a recogniser wrote beside it was not used."""
+        return self.pipeline in ("audio_llm", "s2s")
+
+    def text(self, utterance: Utterance) -> str:
+        """The words that count: the agent's as intended, the user's as the agent received them."""
+        if self.roles[utterance.speaker] == USER and not self.is_audio_native:
+            order = (utterance.heard, utterance.spoken, utterance.intended)
+        else:
+            order = (utterance.intended, utterance.spoken, utterance.heard)
+        for text in order:
+            if text is not None:
+                return text.text
+        return ""
+
+    def elapsed(self, earlier: Time, later: Time) -> float | None:
+        """Seconds between two moments; None where their clocks do not relate."""
+        if earlier.clock == later.clock:
+            return later.at - earlier.at
+        offsets = {clock.id: clock.offset for clock in self.clocks}
+        before, after = offsets.get(earlier.clock), offsets.get(later.clock)
+        if before is None or after is None:
+            return None
+        return (later.at + after) - (earlier.at + before)
+
+
+def _check_utterance(utterance: Utterance, speakers: set[str], clocks: set[str]) -> None:
+    if utterance.speaker not in speakers:
+        raise ValueError(f"event {utterance.seq} is spoken by {utterance.speaker!r}, who is not a participant")
+    if utterance.cut_off_by and utterance.cut_off_by not in speakers:
+        raise ValueError(f"event {utterance.seq} is cut off by {utterance.cut_off_by!r}, who is not a participant")
+    for segment in utterance.segments:
+        if segment.clock not in clocks:
+            raise ValueError(f"event {utterance.seq} uses clock {segment.clock!r}, which is not declared")
+
+
+def _answers(result: ToolResult, call: ToolCall) -> bool:
+    if result.call_id and call.call_id:
+        return result.call_id == call.call_id
+    return not result.name or result.name == call.name

@@ -1,0 +1,90 @@
+"""Turns: a derivation with a name and a version, computed from the timeline and never stored in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from convoscope.conversation.events import AnyEvent, ToolCall, Utterance
+
+if TYPE_CHECKING:
+    from convoscope.conversation.model import Conversation
+
+DEFAULT_TURN_RULE = "exchange/1"
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One exchange: what the user said and the agent's reply to it."""
+
+    id: int
+    events: tuple[AnyEvent, ...]
+    user: tuple[Utterance, ...]
+    assistant: tuple[Utterance, ...]
+    user_text: str
+    assistant_text: str
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(event for event in self.events if type(event) is ToolCall)
+
+
+def derive_turns(conversation: Conversation) -> tuple[Turn, ...]:
+    """Cut the conversation by the rule it names."""
+    try:
+        rule = TURN_RULES[conversation.turn_rule]
+    except KeyError:
+        known = ", ".join(sorted(TURN_RULES))
+        raise ValueError(f"turn rule {conversation.turn_rule!r} is not known; there is {known}") from None
+    return rule(conversation)
+
+
+def exchange(conversation: Conversation) -> tuple[Turn, ...]:
+    """Turn 0 is the agent's greeting, turn n the user's n-th say and the agent's reply to it.
+
+    A turn advances when the user speaks after the agent has spoken; users who speak again before
+    any reply stay in their turn. An utterance without words and without sound is a false start of
+    speech detection and advances nothing. Turn 0 exists only where something came before the user.
+    """
+    roles = conversation.roles
+    turns: list[list[AnyEvent]] = [[]]
+    heard_user = spoke = False
+    for event in conversation.timeline:
+        if type(event) is Utterance:
+            role = roles[event.speaker]
+            if role == "assistant":
+                spoke = True
+            elif role == "user" and (spoke or not heard_user) and (event.segments or conversation.text(event)):
+                turns.append([])
+                heard_user, spoke = True, False
+        turns[-1].append(event)
+    return tuple(_turn(conversation, number, events) for number, events in enumerate(turns) if events)
+
+
+def _turn(conversation: Conversation, number: int, events: list[AnyEvent]) -> Turn:
+    roles = conversation.roles
+    user: list[Utterance] = []
+    assistant: list[Utterance] = []
+    for event in events:
+        if type(event) is Utterance:
+            role = roles[event.speaker]
+            if role == "user":
+                user.append(event)
+            elif role == "assistant":
+                assistant.append(event)
+    return Turn(
+        id=number,
+        events=tuple(events),
+        user=tuple(user),
+        assistant=tuple(assistant),
+        user_text=_joined(conversation, user),
+        assistant_text=_joined(conversation, assistant),
+    )
+
+
+def _joined(conversation: Conversation, utterances: list[Utterance]) -> str:
+    return " ".join(text for utterance in utterances if (text := conversation.text(utterance)))
+
+
+TURN_RULES: dict[str, Callable[[Conversation], tuple[Turn, ...]]] = {DEFAULT_TURN_RULE: exchange}

@@ -1,0 +1,1 @@
+"""Files in, conversations out: detection, the read report, one module per format."""

@@ -1,0 +1,245 @@
+"""What the given paths hold: each file or folder, what it is taken for, and why."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.errors import InputError, UsageError
+from convoscope.ingest import files
+from convoscope.ingest.decode import BadJson, decode
+from convoscope.ingest.reader import Container, Detection, FolderSample, Grouping, Reader, Sample, installed
+from convoscope.ingest.report import FileRead, Problem, ReadReport
+
+HEAD_BYTES = 256 * 1024
+SAMPLE_RECORDS = 5
+
+_LOG_ENDINGS = (".json", ".jsonl", ".ndjson")
+_PACKED_ENDINGS = (".gz", ".zst", ".zstd")
+_MANY_KEYS = 8
+
+
+class Input(msgspec.Struct, frozen=True):
+    """One file, or one folder that is a single conversation, and how it will be read."""
+
+    path: str
+    name: str
+    """The path below the one that was given; ids and reports use it."""
+    reader: str
+    container: Container
+    grouping: Grouping
+    why: str
+
+
+class Found(NamedTuple):
+    """The inputs in a fixed order, and what was seen on the way to them."""
+
+    inputs: tuple[Input, ...]
+    report: ReadReport
+
+
+def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None = None) -> Found:  # noqa: A002
+    """Every input below the paths, in the order of names: the order of `paths` does not matter."""
+    readers = _readers(format)
+    report = ReadReport(warnings=list(installed().problems))
+    inputs: dict[str, Input] = {}
+    for given in paths:
+        path = Path(given)
+        if not path.exists():
+            raise InputError("there is no such file or folder", file=str(given))
+        for name, place in _walk(path, readers):
+            found = _folder_input(name, place, readers) if place.is_dir() else None
+            if found is None:
+                explicit = place == path or _is_log_name(place.name)
+                found = _file_input(name, place, readers, report, explicit=explicit)
+            if found is not None:
+                inputs.setdefault(str(place.resolve()), found)
+    ordered = sorted(inputs.values(), key=lambda one: (one.name, one.path))
+    return Found(tuple(ordered), report)
+
+
+def fingerprint(one: Input) -> str:
+    """`sha256:` of the input's bytes; for a folder, of the names and bytes in it."""
+    path = Path(one.path)
+    if not path.is_dir():
+        return "sha256:" + _digest(path)
+    whole = hashlib.sha256()
+    for inner in sorted(place for place in path.rglob("*") if place.is_file()):
+        whole.update(f"{inner.relative_to(path).as_posix()} {_digest(inner)}\n".encode())
+    return "sha256:" + whole.hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _readers(format: str | None) -> Mapping[str, Reader]:  # noqa: A002
+    known = installed().by_name
+    if format is None:
+        return known
+    if format not in known:
+        raise UsageError(f"no format is called {format!r}", hint=f"there is {', '.join(sorted(known))}")
+    return {format: known[format]}
+
+
+def _walk(path: Path, readers: Mapping[str, Reader]) -> Iterator[tuple[str, Path]]:
+    """The files below a path, and the folders that a reader claims as one conversation, with their names."""
+    if not path.is_dir():
+        yield path.name, path
+        return
+    pending = [path]
+    while pending:
+        folder = pending.pop()
+        if _detect_folder(folder, readers) is not None:
+            yield (path.name if folder == path else folder.relative_to(path).as_posix()), folder
+            continue
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError:
+            entries = []
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                if not _is_run(entry):
+                    pending.append(entry)
+            elif entry.is_file():
+                yield entry.relative_to(path).as_posix(), entry
+
+
+def _is_run(folder: Path) -> bool:
+    """A run of ours, finished or not, is an answer and not a log."""
+    return folder.name.endswith(".partial") or (
+        (folder / "receipt.json").is_file() and (folder / "summary.json").is_file()
+    )
+
+
+def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> tuple[Detection, Reader] | None:
+    try:
+        names = frozenset(entry.name for entry in folder.iterdir())
+    except OSError:
+        return None
+    sample = FolderSample(folder, names)
+    return _best((reader.detect_folder(sample), reader) for reader in readers.values())
+
+
+def _folder_input(name: str, folder: Path, readers: Mapping[str, Reader]) -> Input | None:
+    best = _detect_folder(folder, readers)
+    if best is None:
+        return None
+    claim, reader = best
+    return Input(str(folder), name, reader.name, "folder", "folder", claim.why)
+
+
+def _is_log_name(name: str) -> bool:
+    lower = name.lower()
+    for ending in _PACKED_ENDINGS:
+        lower = lower.removesuffix(ending)
+    return lower.endswith(_LOG_ENDINGS)
+
+
+def _file_input(
+    name: str, path: Path, readers: Mapping[str, Reader], report: ReadReport, *, explicit: bool
+) -> Input | None:
+    """How a file will be read; None, and a word in the report, where nobody can read it."""
+    try:
+        return _recognised(name, path, readers)
+    except BadJson as error:
+        refusal = Problem(name, error.line, str(error), hint="the JSON must be whole")
+    except InputError as error:
+        refusal = Problem(name, 0, error.message, hint=error.hint)
+    except OSError as error:
+        refusal = Problem(name, 0, f"cannot be opened: {error.strerror}", hint="check its permissions")
+    report.files[name] = FileRead(skipped=refusal.message)
+    if explicit:
+        report.problem(refusal)
+    return None
+
+
+def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
+    head = files.head_of(path, HEAD_BYTES)
+    if not head.strip():
+        raise InputError("is empty", hint="nothing was written to it, or it was not closed")
+    if b"\0" in head[:1024] or head.lstrip()[:1] not in (b"{", b"["):
+        raise InputError("is not JSON", hint=_SEE_FORMATS)
+    container = _container(head)
+    values = _first_values(path, head, container)
+    best = _best((reader.detect(Sample(path, container, values)), reader) for reader in readers.values())
+    if best is None:
+        raise InputError(f"is JSON of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
+    claim, reader = best
+    return Input(str(path), name, reader.name, container, claim.grouping, claim.why)
+
+
+_SEE_FORMATS = "`convoscope formats` lists what can be read"
+
+
+def _best(claims: Iterable[tuple[Detection | None, Reader]]) -> tuple[Detection, Reader] | None:
+    made = [(claim, reader) for claim, reader in claims if claim is not None]
+    return max(made, key=lambda pair: (pair[0].confidence, pair[1].name), default=None)
+
+
+def _container(head: bytes) -> Container:
+    """Lines of JSON, one array, or one document, told by the first lines."""
+    lines = head.split(b"\n")
+    whole = [line for line in lines[:-1] if line.strip()] or [line for line in lines if line.strip()]
+    if len(whole) > 1:
+        opening = whole[0].strip()
+        if opening not in (b"{", b"[") and any(_stands_alone(line) for line in whole[:20]):
+            return "lines"
+    elif len(lines) > 1 and lines[-1].strip() and _stands_alone(whole[0]):
+        return "lines"
+    return "array" if head.lstrip().startswith(b"[") else "document"
+
+
+def _stands_alone(line: bytes) -> bool:
+    if line[:1] not in (b"{", b"["):
+        return False
+    try:
+        decode(line)
+    except BadJson:
+        return False
+    return True
+
+
+def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
+    """The first few records, to tell the format by."""
+    if container == "document":
+        return [decode(head if len(head) < HEAD_BYTES else files.whole(path)).value]
+    values: list[Any] = []
+    if container == "lines":
+        for line in head.split(b"\n")[: 20 * SAMPLE_RECORDS]:
+            try:
+                values.append(decode(line).value)
+            except BadJson:
+                continue
+            if len(values) == SAMPLE_RECORDS:
+                break
+        return values
+    for stretch in files.element_stretches(path, 1):
+        if stretch.problem:
+            if not values:
+                raise BadJson(stretch.problem)
+            break
+        values.extend(decode(b"[" + (stretch.data or b"") + b"]").value)
+        if len(values) >= SAMPLE_RECORDS:
+            break
+    return values
+
+
+def _describe(values: Sequence[Any]) -> str:
+    for value in values:
+        if isinstance(value, dict):
+            names = list(value)
+            more = f" and {len(names) - _MANY_KEYS} more" if len(names) > _MANY_KEYS else ""
+            return "its fields are " + ", ".join(names[:_MANY_KEYS]) + more if names else "an empty object"
+        if isinstance(value, list):
+            return "a list of " + (_describe(value) if value else "nothing")
+        return f"a {type(value).__name__}"
+    return "no record"

@@ -1,0 +1,113 @@
+"""What a reader of a format is, and which readers there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from convoscope.conversation import Conversation
+from convoscope.ingest.report import Notes
+
+ENTRY_POINT_GROUP = "convoscope.readers"
+
+Grouping = Literal["record", "file", "key", "folder"]
+Container = Literal["lines", "array", "document", "folder"]
+
+
+class Record(NamedTuple):
+    """One JSON value of a file; `number` is its line, or its place in an array."""
+
+    value: Any
+    number: int = 1
+
+
+class Sample(NamedTuple):
+    """What a reader sees of a file before it is read: how it is built, and its first records."""
+
+    path: Path
+    container: Container
+    values: Sequence[Any]
+
+
+class FolderSample(NamedTuple):
+    """What a reader sees of a folder: the names in it."""
+
+    path: Path
+    names: frozenset[str]
+
+
+class Detection(NamedTuple):
+    """A reader's claim on a file or folder: how sure, why, and which records belong together.
+
+    record: each stands for itself. file: all of a file are one conversation. key: those that
+    `Reader.key` gives the same key are one. folder: the files of a folder are one.
+    """
+
+    confidence: float
+    why: str
+    grouping: Grouping = "record"
+
+
+class Group(NamedTuple):
+    """What a reader builds conversations from."""
+
+    name: str
+    """An id for a conversation that brings none."""
+    path: Path
+    records: Sequence[Record] = ()
+
+
+class Reader:
+    """Reads one format. Give it a name, a `detect` or `detect_folder`, and `build`."""
+
+    name = ""
+    title = ""
+
+    def detect(self, sample: Sample) -> Detection | None:
+        """Is this file of my format?"""
+        del sample
+        return None
+
+    def detect_folder(self, folder: FolderSample) -> Detection | None:
+        """Are the files of this folder one conversation of my format?"""
+        del folder
+        return None
+
+    def key(self, value: Any) -> str | None:
+        """With grouping by key: the conversation that a record belongs to."""
+        del value
+        return None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        """The conversations in a group. Raise `InputError` where there is none to be had."""
+        raise TypeError(f"reader {self.name} does not say how to build a conversation")
+
+
+class Readers(NamedTuple):
+    """The readers by name, and the packages whose readers could not be loaded."""
+
+    by_name: dict[str, Reader]
+    problems: tuple[str, ...]
+
+
+@cache
+def installed() -> Readers:
+    """The readers that installed packages declare. One that cannot be loaded is a problem, not a crash."""
+    found: dict[str, Reader] = {}
+    problems: list[str] = []
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)):
+        try:
+            reader = point.load()
+            if not isinstance(reader, Reader) or not reader.name:
+                raise TypeError("is not a convoscope Reader with a name")  # noqa: TRY301
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
+            problems.append(f"reader {point.name} ({point.value}) cannot be loaded: {error}")
+            continue
+        if reader.name in found:
+            problems.append(f"reader {point.name} ({point.value}) is ignored: {reader.name} is there already")
+        else:
+            found[reader.name] = reader
+    return Readers(found, tuple(problems))

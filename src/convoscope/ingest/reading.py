@@ -1,0 +1,60 @@
+"""Read conversations from files and folders, one after the other."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from convoscope.conversation import Conversation
+from convoscope.errors import NothingReadable
+from convoscope.ingest.inputs import find_inputs
+from convoscope.ingest.partitions import Read, cut, read_partition
+from convoscope.ingest.report import ReadReport
+
+PathLike = str | os.PathLike[str]
+
+
+class Reading:
+    """Iterates over the conversations; `report` tells what reading did, and grows on the way."""
+
+    def __init__(self, paths: Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> None:  # noqa: A002
+        self._found = find_inputs(paths, format=format)
+        self._limit = limit
+        self.report = self._found.report
+
+    def __iter__(self) -> Iterator[Conversation]:
+        return (read.conversation for read in self.with_notes())
+
+    def with_notes(self) -> Iterator[Read]:
+        """The conversations with what was done to read each."""
+        yield from islice(self._all(), self._limit)
+        if not self.report.conversations:
+            raise nothing_readable(self.report)
+
+    def _all(self) -> Iterator[Read]:
+        with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
+            for partition in cut(self._found.inputs, self.report, Path(scratch)):
+                yield from read_partition(partition, self.report)
+
+
+def read(path: PathLike | Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> Reading:  # noqa: A002
+    """Read the conversations of a file, a folder, or several of them.
+
+    The format is told by content unless `format` names one. The result is an iterator of
+    `Conversation`, with the read report at hand as `.report`.
+    """
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    return Reading(paths, format=format, limit=limit)
+
+
+def nothing_readable(report: ReadReport) -> NothingReadable:
+    """The error for a read that gave no conversation, with what stood in the way."""
+    reasons = [str(problem) for problem in report.problems[:10]]
+    reasons += [f"{name}: {file.skipped}" for name, file in report.files.items() if file.skipped and not reasons][:10]
+    reasons += [f"unknown name {name}" for name in list(report.unknown)[:10]]
+    return NothingReadable(
+        "\n  ".join(["no conversation could be read", *reasons]), hint="`convoscope formats` lists what can be read"
+    )

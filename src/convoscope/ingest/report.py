@@ -1,0 +1,169 @@
+"""What reading did: seen, used, ignored, repaired, inferred, unknown, and what could not be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+MAX_PROBLEMS = 200
+MAX_EXAMPLES = 5
+
+Kind = Literal["repaired", "inferred", "ignored", "unknown"]
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, order=True):
+    """Something that reading did to one record, and where."""
+
+    kind: Kind
+    code: str
+    file: str = ""
+    line: int = 0
+    seq: int = -1
+    """The event of the conversation that it touches; -1 for the whole."""
+    detail: str = ""
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True, order=True):
+    """Something that could not be read: where, what, and what to do."""
+
+    file: str
+    line: int
+    message: str
+    field: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        where = f"{place} {self.field}" if self.field else place
+        return f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+
+
+class Tally(msgspec.Struct):
+    """How often something was done, and the first few places."""
+
+    count: int = 0
+    examples: list[str] = []
+
+    def add(self, count: int, examples: Iterable[str]) -> None:
+        self.count += count
+        self.examples = sorted({*self.examples, *examples})[:MAX_EXAMPLES]
+
+
+class FileRead(msgspec.Struct):
+    """One input: what it was taken for, and what came out of it."""
+
+    format: str = ""
+    why: str = ""
+    conversations: int = 0
+    skipped: str = ""
+    """Why nothing was read from it."""
+
+
+class ReadReport(msgspec.Struct):
+    """The whole story of a read. Reports of parts add up to the same whatever their order."""
+
+    files: dict[str, FileRead] = {}
+    conversations: int = 0
+    records_seen: int = 0
+    records_used: int = 0
+    ignored: dict[str, int] = {}
+    repaired: dict[str, Tally] = {}
+    inferred: dict[str, Tally] = {}
+    unknown: dict[str, int] = {}
+    problem_count: int = 0
+    problems: list[Problem] = []
+    """The first 200, by file and line."""
+    warnings: list[str] = []
+
+    def problem(self, problem: Problem) -> None:
+        self.problem_count += 1
+        self.problems.append(problem)
+        if len(self.problems) > 2 * MAX_PROBLEMS:
+            self.problems = sorted(self.problems)[:MAX_PROBLEMS]
+
+    def ignore(self, what: str, count: int = 1) -> None:
+        self.ignored[what] = self.ignored.get(what, 0) + count
+
+    def add_notes(self, notes: Iterable[Note]) -> None:
+        for note in notes:
+            if note.kind == "ignored":
+                self.ignore(note.code)
+            elif note.kind == "unknown":
+                self.unknown[note.code] = self.unknown.get(note.code, 0) + 1
+            else:
+                tallies = self.repaired if note.kind == "repaired" else self.inferred
+                tally = tallies.setdefault(note.code, Tally())
+                tally.count += 1
+                if len(tally.examples) < MAX_EXAMPLES:
+                    tally.examples.append(_place(note))
+
+    def merge(self, other: ReadReport) -> None:
+        """Add what another part of the same read saw."""
+        for name, file in other.files.items():
+            mine = self.files.setdefault(name, FileRead(file.format, file.why))
+            mine.conversations += file.conversations
+            mine.skipped = mine.skipped or file.skipped
+        self.conversations += other.conversations
+        self.records_seen += other.records_seen
+        self.records_used += other.records_used
+        self.ignored = dict(Counter(self.ignored) + Counter(other.ignored))
+        self.unknown = dict(Counter(self.unknown) + Counter(other.unknown))
+        for mine_tallies, theirs in ((self.repaired, other.repaired), (self.inferred, other.inferred)):
+            for code, tally in theirs.items():
+                mine_tallies.setdefault(code, Tally()).add(tally.count, tally.examples)
+        self.problem_count += other.problem_count
+        self.problems = sorted([*self.problems, *other.problems])[:MAX_PROBLEMS]
+        self.warnings = sorted({*self.warnings, *other.warnings})
+
+    def ordered(self) -> ReadReport:
+        """The same, in an order that does not depend on how the work was divided."""
+        return msgspec.structs.replace(
+            self,
+            files=dict(sorted(self.files.items())),
+            ignored=dict(sorted(self.ignored.items())),
+            repaired=dict(sorted(self.repaired.items())),
+            inferred=dict(sorted(self.inferred.items())),
+            unknown=dict(sorted(self.unknown.items())),
+            problems=sorted(self.problems)[:MAX_PROBLEMS],
+        )
+
+
+class Notes:
+    """Collects what a reader does while it builds one conversation."""
+
+    def __init__(self, file: str = "", line: int = 0) -> None:
+        self.file = file
+        self.line = line
+        self.taken: list[Note] = []
+
+    def repaired(self, code: str, detail: str = "", seq: int = -1) -> None:
+        """Something was wrong and was put right."""
+        self._take("repaired", code, detail, seq)
+
+    def inferred(self, code: str, detail: str = "", seq: int = -1) -> None:
+        """Something was not said and was concluded."""
+        self._take("inferred", code, detail, seq)
+
+    def ignored(self, what: str, detail: str = "", seq: int = -1) -> None:
+        """Something was seen and left out."""
+        self._take("ignored", what, detail, seq)
+
+    def unknown(self, name: str, seq: int = -1) -> None:
+        """A name was met that this reader does not know; its value is in `extras`."""
+        self._take("unknown", name, "", seq)
+
+    def _take(self, kind: Kind, code: str, detail: str, seq: int) -> None:
+        self.taken.append(Note(kind=kind, code=code, detail=detail, seq=seq, file=self.file, line=self.line))
+
+    def hand_over(self) -> tuple[Note, ...]:
+        """What was noted since the last time this was asked."""
+        notes, self.taken = tuple(self.taken), []
+        return notes
+
+
+def _place(note: Note) -> str:
+    place = f"{note.file}:{note.line}" if note.line else note.file
+    return f"{place} {note.detail}" if note.detail else place

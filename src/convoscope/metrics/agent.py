@@ -1,0 +1,66 @@
+"""Metrics of what the agent says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.declaration import LOWER, NEITHER, SHARE, TURN, WORDS, metric
+from convoscope.metrics.needs import ASSISTANT_SPEECH
+from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, RATIO, RATIO_OF_SUMS, Reduce, percentile
+from convoscope.metrics.score import Observation, measured, not_applicable, ratio
+from convoscope.metrics.words import count_words, normal, sentences
+
+MIN_SENTENCE_WORDS = 4
+
+
+@metric(
+    "agent.words_per_turn",
+    version=1,
+    observes=TURN,
+    unit=WORDS,
+    better=NEITHER,
+    needs=(ASSISTANT_SPEECH,),
+    reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
+    also={"p95": Reduce(MEAN, percentile(95))},
+)
+def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
+    """How many words does the agent say in a turn?
+
+    Words of all that the agent says in the turn. A turn without a word of the agent is not applicable.
+    """
+    for turn in conversation.turns:
+        count = count_words(turn.assistant_text)
+        yield measured(turn, count) if count else not_applicable(turn, "no_assistant_text")
+
+
+@metric(
+    "agent.repetition",
+    version=1,
+    observes=TURN,
+    unit=SHARE,
+    better=LOWER,
+    needs=(ASSISTANT_SPEECH,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def repetition(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the agent's sentences has it said before?
+
+    Repeated sentences ÷ sentences, per turn. A sentence counts from four words on; it is repeated
+    when an earlier sentence of the agent, in this turn or before, is equal but for case and
+    punctuation. A turn without such a sentence is not applicable.
+    """
+    said: set[str] = set()
+    for turn in conversation.turns:
+        counted = 0
+        repeated: list[str] = []
+        for sentence in sentences(turn.assistant_text):
+            plain = normal(sentence)
+            if plain.count(" ") + 1 < MIN_SENTENCE_WORDS:
+                continue
+            counted += 1
+            if plain in said:
+                repeated.append(sentence)
+            said.add(plain)
+        details = {"repeated": repeated} if repeated else None
+        yield ratio(turn, len(repeated), counted, empty="no_sentence", details=details)

@@ -1,0 +1,93 @@
+"""Metrics of an answer against the truth."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, metric
+from convoscope.metrics.needs import GROUND_TRUTH
+from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
+from convoscope.metrics.score import WHOLE, Observation, Subject, measured, not_applicable, unmeasured
+
+_TOKEN = re.compile(r"\w+")
+
+
+@metric(
+    "answer.exact_match",
+    version=1,
+    observes=ITEM,
+    unit=SHARE,
+    better=HIGHER,
+    needs=(GROUND_TRUTH,),
+    reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
+)
+def exact_match(conversation: Conversation) -> Iterator[Observation]:
+    """Is the answer the expected one, to the letter?
+
+    1 if answer and ground truth are equal after trimming blanks at both ends, else 0; case counts.
+    The answer is the last thing that the agent says; for an item, the item's own answer. An agent
+    that said nothing scores 0. An empty truth is not applicable.
+    """
+    yield from _compare(conversation, _same)
+
+
+@metric(
+    "answer.f1",
+    version=1,
+    observes=ITEM,
+    unit=RATIO,
+    better=HIGHER,
+    needs=(GROUND_TRUTH,),
+    reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
+)
+def f1(conversation: Conversation) -> Iterator[Observation]:
+    """How many words do answer and truth share?
+
+    Words in small letters, repeats counted. P = shared ÷ words of the answer, R = shared ÷ words of
+    the truth, F1 = 2PR ÷ (P + R); 0 where they share none. Which answer is compared: see
+    `answer.exact_match`. An empty truth is not applicable.
+    """
+    yield from _compare(conversation, _token_f1)
+
+
+def _token_f1(answer: str, truth: str) -> float | None:
+    given = Counter(_TOKEN.findall(answer.lower()))
+    wanted = Counter(_TOKEN.findall(truth.lower()))
+    if not wanted:
+        return None
+    return 2 * (given & wanted).total() / (given.total() + wanted.total())
+
+
+def _same(answer: str, truth: str) -> float | None:
+    truth = truth.strip()
+    return float(answer.strip() == truth) if truth else None
+
+
+def _compare(conversation: Conversation, compare: Callable[[str, str], float | None]) -> Iterator[Observation]:
+    truth = conversation.expected.ground_truth
+    if truth is not None:
+        yield _score(WHOLE, _last_answer(conversation), truth, compare)
+    if conversation.items:
+        answers = {utterance.seq: conversation.text(utterance) for utterance in conversation.utterances}
+        for position, item in enumerate(conversation.items):
+            answer = "" if item.answered is None else answers.get(item.answered, "")
+            yield _score(Subject("item", item.id, position), answer, item.expected.ground_truth, compare)
+
+
+def _score(
+    subject: Subject, answer: str, truth: str | None, compare: Callable[[str, str], float | None]
+) -> Observation:
+    if truth is None:
+        return unmeasured(subject, "no_ground_truth")
+    value = compare(answer, truth)
+    return not_applicable(subject, "empty_ground_truth") if value is None else measured(subject, value)
+
+
+def _last_answer(conversation: Conversation) -> str:
+    for utterance in reversed(conversation.utterances):
+        if conversation.roles[utterance.speaker] == "assistant":
+            return conversation.text(utterance)
+    return ""

@@ -1,0 +1,28 @@
+"""Metrics of the conversation as a whole."""
+
+from __future__ import annotations
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.declaration import CONVERSATION, COUNT, NEITHER, metric
+from convoscope.metrics.needs import UTTERANCES
+from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, Reduce, percentile
+from convoscope.metrics.score import Observation, measured
+
+
+@metric(
+    "conversation.turns",
+    version=1,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=NEITHER,
+    needs=(UTTERANCES,),
+    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+    also={"p50": Reduce(MEAN, percentile(50)), "p95": Reduce(MEAN, percentile(95))},
+)
+def turns(conversation: Conversation) -> Observation:
+    """How many turns did the user take?
+
+    Turns in which the user speaks, by the conversation's turn rule. The agent's greeting (turn 0)
+    is not one. A conversation in which only the agent speaks has 0.
+    """
+    return measured(conversation, sum(1 for turn in conversation.turns if turn.user))

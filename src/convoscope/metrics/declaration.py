@@ -1,0 +1,227 @@
+"""A metric is one small pure function with a declaration; so is a figure derived from other figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from inspect import cleandoc
+from typing import Any, Literal
+
+import msgspec
+
+from convoscope.conversation import Conversation
+from convoscope.errors import DeclarationError
+from convoscope.metrics.needs import Need
+from convoscope.metrics.reduction import Reduce
+from convoscope.metrics.score import Observation
+
+Level = Literal["conversation", "turn", "event", "state", "item"]
+CONVERSATION: Level = "conversation"
+TURN: Level = "turn"
+EVENT: Level = "event"
+STATE: Level = "state"
+ITEM: Level = "item"
+
+Better = Literal["higher", "lower", "neither"]
+HIGHER: Better = "higher"
+LOWER: Better = "lower"
+NEITHER: Better = "neither"
+
+# Units. A share counts opportunities taken; a ratio also lies between 0 and 1 but counts nothing.
+SHARE = "share"
+RATIO = "ratio"
+COUNT = "count"
+SECONDS = "s"
+WORDS = "words"
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_.]*")
+_VARIANT = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
+Measure = Callable[[Conversation], Observation | Iterable[Observation]]
+
+
+class TenPoints(msgspec.Struct, frozen=True):
+    """A map from the raw value to 0–10: linear between the value worth 0 and the value worth 10."""
+
+    zero: float
+    ten: float
+    passes_at: float = 7.0
+
+    def score(self, value: float) -> float:
+        return 10 * min(1.0, max(0.0, (value - self.zero) / (self.ten - self.zero)))
+
+
+class Target(msgspec.Struct, frozen=True):
+    """The value that a team wants to reach, for example > 0.8."""
+
+    comparison: Literal[">", ">=", "<", "<="]
+    value: float
+
+
+class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What every metric and every derived figure says of itself."""
+
+    name: str
+    version: int
+    unit: str
+    better: Better
+    function: Callable[..., Any]
+    reduce: Reduce = Reduce()
+    variant: str = ""
+    aspect: str = ""
+    """The column of the flow matrix that it feeds."""
+    component: str = ""
+    """The part of the agent that it tests."""
+    ten: TenPoints | None = None
+    target: Target | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise DeclarationError(f"{self.name!r} is not a metric's name", hint="write family.name, in small letters")
+        if self.variant and not _VARIANT.fullmatch(self.variant):
+            raise DeclarationError(f"{self.variant!r} is not a variant's name", hint="small letters, digits, . _ -")
+        if self.version < 1:
+            raise DeclarationError(f"{self.key} has version {self.version}", hint="versions count from 1")
+        if not self.description:
+            raise DeclarationError(f"{self.key} has no docstring", hint="the docstring is the definition")
+
+    @property
+    def key(self) -> str:
+        """The name as it prints: `jga@tomiinek`, or without a suffix for the default variant."""
+        return f"{self.name}@{self.variant}" if self.variant else self.name
+
+    @property
+    def family(self) -> str:
+        return self.name.split(".", 1)[0]
+
+    @property
+    def description(self) -> str:
+        return cleandoc(self.function.__doc__ or "")
+
+    @property
+    def question(self) -> str:
+        """The first line of the definition."""
+        return self.description.partition("\n")[0]
+
+
+class Metric(Declaration, frozen=True, kw_only=True, dict=True):
+    """A declared metric. Call it with a conversation to get its observations."""
+
+    observes: Level
+    needs: tuple[Need, ...] = ()
+    also: Mapping[str, Reduce] = {}
+    """Further reductions, each with the name that it prints under."""
+
+    def __call__(self, conversation: Conversation) -> tuple[Observation, ...]:
+        result = self.function(conversation)
+        observations = (result,) if isinstance(result, Observation) else tuple(result)
+        if len(observations) > 1:
+            keys = {(one.subject, one.judge, one.repeat) for one in observations}
+            if len(keys) < len(observations):
+                raise ValueError(f"{self.key} gave two scores for one subject")
+        return observations
+
+
+class Derived(Declaration, frozen=True, kw_only=True, dict=True):
+    """A figure computed from other figures. Null when an input is.
+
+    Over a conversation, the function gets the value of each input in that conversation, and what it
+    gives is a score like any other. Over a group it gets, for each input, one `Sample` per measured
+    conversation of the group.
+    """
+
+    over: Literal["conversation", "group"]
+    inputs: tuple[str, ...]
+    unscored: str = "not_enough"
+    """The reason code where the function gives None."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.inputs:
+            raise DeclarationError(f"{self.key} is derived from nothing", hint="name the metrics it needs in `inputs`")
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """The value of one metric in one conversation, with the dimensions to group it by."""
+
+    conversation: str
+    dimensions: Mapping[str, str]
+    value: float
+
+
+def metric(  # noqa: PLR0913 - a declaration is a list of named facts
+    name: str,
+    *,
+    version: int,
+    observes: Level,
+    unit: str,
+    better: Better,
+    needs: tuple[Need, ...] = (),
+    reduce: Reduce = Reduce(),
+    also: Mapping[str, Reduce] | None = None,
+    variant: str = "",
+    aspect: str = "",
+    component: str = "",
+    ten: TenPoints | None = None,
+    target: Target | None = None,
+) -> Callable[[Measure], Metric]:
+    """Declare a metric. The decorated function yields observations; its docstring is the definition."""
+
+    def declare(measure: Measure) -> Metric:
+        return Metric(
+            name=name,
+            version=version,
+            observes=observes,
+            unit=unit,
+            better=better,
+            function=measure,
+            needs=needs,
+            reduce=reduce,
+            also=also or {},
+            variant=variant,
+            aspect=aspect,
+            component=component,
+            ten=ten,
+            target=target,
+        )
+
+    return declare
+
+
+def derived(  # noqa: PLR0913 - a declaration is a list of named facts
+    name: str,
+    *,
+    version: int,
+    over: Literal["conversation", "group"],
+    unit: str,
+    better: Better,
+    inputs: tuple[str, ...],
+    reduce: Reduce = Reduce(),
+    variant: str = "",
+    aspect: str = "",
+    component: str = "",
+    ten: TenPoints | None = None,
+    target: Target | None = None,
+    unscored: str = "not_enough",
+) -> Callable[[Callable[..., Any]], Derived]:
+    """Declare a figure that is computed from other figures, in the order of `inputs`."""
+
+    def declare(compute: Callable[..., Any]) -> Derived:
+        return Derived(
+            name=name,
+            version=version,
+            over=over,
+            unit=unit,
+            better=better,
+            inputs=inputs,
+            function=compute,
+            reduce=reduce,
+            variant=variant,
+            aspect=aspect,
+            component=component,
+            ten=ten,
+            target=target,
+            unscored=unscored,
+        )
+
+    return declare

@@ -1,0 +1,111 @@
+"""What a metric needs before it can speak, and what would give it that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from convoscope.conversation import Conversation, ToolCall
+from convoscope.metrics.score import NOT_APPLICABLE, UNMEASURED, Status
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """One condition on the conversation, or on what the run was given (a judge)."""
+
+    code: str
+    """The reason code of a score that fails for want of it."""
+    field: str
+    """Where the model keeps it."""
+    unlock: str
+    """What a user can do to have it."""
+    present: Callable[[Conversation], bool] | None = None
+    resource: str = ""
+    """Set instead of `present` where the run, not the conversation, must bring it: judge."""
+    otherwise: Status = UNMEASURED
+
+    def met(self, conversation: Conversation, resources: frozenset[str] = frozenset()) -> bool:
+        if self.present is None:
+            return self.resource in resources
+        return self.present(conversation)
+
+
+def _has_times(conversation: Conversation) -> bool:
+    return any(utterance.time is not None or utterance.segments for utterance in conversation.utterances)
+
+
+def _has_user(conversation: Conversation) -> bool:
+    return any(conversation.roles[utterance.speaker] == "user" for utterance in conversation.utterances)
+
+
+def _has_assistant(conversation: Conversation) -> bool:
+    return any(conversation.roles[utterance.speaker] == "assistant" for utterance in conversation.utterances)
+
+
+def _has_ground_truth(conversation: Conversation) -> bool:
+    if conversation.expected.ground_truth is not None:
+        return True
+    return any(item.expected.ground_truth is not None for item in conversation.items)
+
+
+def _has_tool_calls(conversation: Conversation) -> bool:
+    return any(type(event) is ToolCall for event in conversation.timeline)
+
+
+def _knows_tools(conversation: Conversation) -> bool:
+    return conversation.agent.tools is not None or _has_tool_calls(conversation)
+
+
+UTTERANCES = Need(
+    code="no_utterances",
+    field="timeline",
+    unlock="a log in which somebody says something",
+    present=lambda conversation: bool(conversation.utterances),
+    otherwise=NOT_APPLICABLE,
+)
+USER_SPEECH = Need(
+    code="no_user_speech",
+    field="timeline.utterance of a user",
+    unlock="messages of the user",
+    present=_has_user,
+    otherwise=NOT_APPLICABLE,
+)
+ASSISTANT_SPEECH = Need(
+    code="no_assistant_speech",
+    field="timeline.utterance of the assistant",
+    unlock="messages of the assistant",
+    present=_has_assistant,
+    otherwise=NOT_APPLICABLE,
+)
+TIMES = Need(
+    code="no_clock",
+    field="timeline.utterance.time",
+    unlock="a timestamp on each message",
+    present=_has_times,
+)
+GROUND_TRUTH = Need(
+    code="no_ground_truth",
+    field="expected.ground_truth",
+    unlock="the right answer, as `ground_truth` beside the messages",
+    present=_has_ground_truth,
+)
+TOOL_CALLS = Need(
+    code="no_tool_calls",
+    field="timeline.tool_call",
+    unlock="a conversation in which the agent calls a tool",
+    present=_has_tool_calls,
+    otherwise=NOT_APPLICABLE,
+)
+TOOLS_KNOWN = Need(
+    code="tools_unknown",
+    field="agent.tools",
+    unlock="the list of tools that the agent had, as `tools` beside the messages",
+    present=_knows_tools,
+)
+RECORDING = Need(
+    code="no_recording",
+    field="recording",
+    unlock="the audio of the conversation",
+    present=lambda conversation: conversation.recording is not None,
+)
+JUDGE = Need(code="no_judge", field="", unlock="a judge, named by the user", resource="judge")

@@ -1,0 +1,101 @@
+"""Which metrics and derived figures there are: ours and everybody's, by entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+
+import msgspec
+
+from convoscope.errors import DeclarationError, UnknownMetric, UsageError
+from convoscope.metrics.declaration import Derived, Metric
+
+ENTRY_POINT_GROUP = "convoscope.metrics"
+
+Declared = Metric | Derived
+
+
+class Registry(msgspec.Struct, frozen=True):
+    """Everything that is declared, by key, and the packages that could not be loaded."""
+
+    declared: dict[str, Declared]
+    problems: tuple[str, ...] = ()
+
+    def resolve(self, names: Iterable[str | Declared] | None = None) -> tuple[Declared, ...]:
+        """The metrics that are meant, in the order of their keys; all of them for None.
+
+        A name may be whole (`answer.f1`, `dialogue.jga@tomiinek`), bare where that is unique (`f1`,
+        `f1_scorer`), or a family (`answer`). A declaration stands for itself. What a derived figure
+        needs comes along.
+        """
+        if names is None:
+            return tuple(self.declared[key] for key in sorted(self.declared))
+        chosen: dict[str, Declared] = {}
+        for name in names:
+            for one in self._find(name) if isinstance(name, str) else (name,):
+                chosen[one.key] = one
+        pending = [one for one in chosen.values() if isinstance(one, Derived)]
+        while pending:
+            for key in pending.pop().inputs:
+                if key not in chosen:
+                    one = chosen[key] = self._find(key)[0]
+                    if isinstance(one, Derived):
+                        pending.append(one)
+        return tuple(chosen[key] for key in sorted(chosen))
+
+    def _find(self, name: str) -> Sequence[Declared]:
+        if name in self.declared:
+            return (self.declared[name],)
+        bare = name.removesuffix("_scorer")
+        matches = [one for one in self.declared.values() if _bare_name(one) == bare]
+        if len(matches) > 1:
+            keys = ", ".join(sorted(one.key for one in matches))
+            raise UsageError(f"{name!r} could be {keys}", hint="write the whole name")
+        family = [one for one in self.declared.values() if one.family == name]
+        if not matches and not family:
+            bare_names = {_bare_name(one) for one in self.declared.values()}
+            raise UnknownMetric(name, {*self.declared, *bare_names})
+        return matches or family
+
+
+def _bare_name(one: Declared) -> str:
+    return one.key.split(".", 1)[1]
+
+
+def collect(things: Iterable[object]) -> dict[str, Declared]:
+    """The declarations among some things, by key; a module stands for all that it holds."""
+    found: dict[str, Declared] = {}
+    for thing in things:
+        held = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
+        for one in held:
+            if isinstance(one, Metric | Derived):
+                if found.setdefault(one.key, one) is not one:
+                    raise DeclarationError(f"{one.key} is declared twice", hint="rename one, or give it a variant")
+    return found
+
+
+@cache
+def installed() -> Registry:
+    """What the installed packages declare. A package that cannot be loaded is a problem, not a crash."""
+    declared: dict[str, Declared] = {}
+    owner: dict[str, str] = {}
+    problems: list[str] = []
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (_package(point), point.name)):
+        try:
+            found = collect([point.load()])
+        except Exception as error:
+            problems.append(f"metrics of {_package(point)} ({point.value}) cannot be loaded: {error}")
+            continue
+        for key, one in found.items():
+            if key in declared and declared[key] is not one:
+                problems.append(f"{key} of {_package(point)} is ignored: {owner[key]} declares it already")
+            else:
+                declared[key] = one
+                owner[key] = _package(point)
+    return Registry(declared, tuple(problems))
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else ""

@@ -1,0 +1,230 @@
+"""What a measurement gives: a value, or the reason why there is none. Never a number for nothing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeGuard
+
+import msgspec
+
+from convoscope.conversation import Conversation, Item, Turn
+from convoscope.conversation.events import Event
+
+Status = Literal["measured", "not_applicable", "unmeasured", "error"]
+
+MEASURED: Status = "measured"
+NOT_APPLICABLE: Status = "not_applicable"
+UNMEASURED: Status = "unmeasured"
+ERROR: Status = "error"
+
+COMPUTED = "(computed)"
+"""The judge of a score that no judge made."""
+
+_CODE = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class Subject(NamedTuple):
+    """What was looked at: turn 3, state greeting, tool call 7. `position` is its place in the order."""
+
+    kind: str
+    id: str = ""
+    position: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind.replace('_', ' ')} {self.id}" if self.id else self.kind
+
+
+WHOLE = Subject("conversation")
+
+
+class State(NamedTuple):
+    """A state of the flow as a subject; `position` is the order in which it was first entered."""
+
+    name: str
+    position: int = 0
+
+
+class Counts(NamedTuple):
+    """What was found rightly, found wrongly, and missed. Weighted counts are not whole numbers."""
+
+    tp: float
+    fp: float
+    fn: float
+
+    @property
+    def f1(self) -> float | None:
+        total = 2 * self.tp + self.fp + self.fn
+        return 2 * self.tp / total if total else None
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One measurement of one subject.
+
+    Measured: a finite value and no reason. Anything else: no value, and a reason that can be
+    counted (a short code) with a detail for a person. Nothing between can be constructed.
+    """
+
+    subject: Subject
+    status: Status
+    value: float | None = None
+    numerator: float | None = None
+    denominator: float | None = None
+    counts: Counts | None = None
+    reason: str = ""
+    detail: str = ""
+    details: Mapping[str, Any] | None = None
+    judge: str = COMPUTED
+    repeat: int = 0
+
+    def __post_init__(self) -> None:
+        if self.status == MEASURED:
+            if not _is_number(self.value):
+                raise ValueError(f"a measured score needs a finite value, not {self.value!r}")
+            if self.reason or self.detail:
+                raise ValueError("a measured score has no reason")
+            if self.denominator is None:
+                if self.numerator is not None:
+                    raise ValueError("a numerator needs a denominator")
+            elif not _is_number(self.numerator) or not _is_number(self.denominator) or self.denominator <= 0:
+                raise ValueError("numerator and denominator must be finite, the denominator above zero")
+            if self.counts is not None and not all(_is_number(count) and count >= 0 for count in self.counts):
+                raise ValueError("counts must be finite and not negative")
+        elif self.status in (NOT_APPLICABLE, UNMEASURED, ERROR):
+            if any(one is not None for one in (self.value, self.numerator, self.denominator, self.counts)):
+                raise ValueError(f"a score that is {self.status} has no number")
+            if not _CODE.fullmatch(self.reason):
+                raise ValueError(
+                    f"a score that is {self.status} needs a reason code such as no_clock, not {self.reason!r}"
+                )
+        else:
+            raise ValueError(f"a score cannot be {self.status!r}")
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a run: which conversation, which metric, by whom, and what came out."""
+
+    conversation: str
+    metric: str
+    variant: str = ""
+    observation: Observation
+
+    @property
+    def subject(self) -> Subject:
+        return self.observation.subject
+
+    @property
+    def status(self) -> Status:
+        return self.observation.status
+
+    @property
+    def value(self) -> float | None:
+        return self.observation.value
+
+    @property
+    def reason(self) -> str:
+        return self.observation.reason
+
+    @property
+    def judge(self) -> str:
+        return self.observation.judge
+
+
+Subjectlike = Conversation | Turn | Event | Item | State | Subject
+"""What a metric may speak of."""
+
+
+def subject_of(what: Subjectlike) -> Subject:
+    """The subject that a thing of the conversation stands for."""
+    match what:
+        case Turn():
+            return Subject("turn", str(what.id), what.id)
+        case Conversation():
+            return WHOLE
+        case Event():
+            return Subject(str(type(what).__struct_config__.tag), str(what.seq), what.seq)
+        case Item():
+            return Subject("item", what.id)
+        case State():
+            return Subject("state", what.name, what.position)
+        case Subject():
+            return what
+
+
+def measured(
+    what: Subjectlike,
+    value: float,
+    *,
+    judge: str = COMPUTED,
+    repeat: int = 0,
+    details: Mapping[str, Any] | None = None,
+) -> Observation:
+    """The subject has this value."""
+    return Observation(
+        subject=subject_of(what), status=MEASURED, value=_number(value), details=details, judge=judge, repeat=repeat
+    )
+
+
+def ratio(
+    what: Subjectlike,
+    numerator: float,
+    denominator: float,
+    *,
+    empty: str,
+    details: Mapping[str, Any] | None = None,
+) -> Observation:
+    """numerator ÷ denominator; a zero denominator is not applicable, for the reason `empty`."""
+    subject = subject_of(what)
+    if denominator == 0:
+        return Observation(subject=subject, status=NOT_APPLICABLE, reason=empty)
+    return Observation(
+        subject=subject,
+        status=MEASURED,
+        value=numerator / denominator,
+        numerator=_number(numerator),
+        denominator=_number(denominator),
+        details=details,
+    )
+
+
+def counted(
+    what: Subjectlike,
+    *,
+    tp: float,
+    fp: float,
+    fn: float,
+    empty: str = "nothing_to_find",
+    details: Mapping[str, Any] | None = None,
+) -> Observation:
+    """Found, wrongly found and missed; the value is F1. Nothing to find and nothing found is not applicable."""
+    subject = subject_of(what)
+    counts = Counts(float(tp), float(fp), float(fn))
+    f1 = counts.f1
+    if f1 is None:
+        return Observation(subject=subject, status=NOT_APPLICABLE, reason=empty)
+    return Observation(subject=subject, status=MEASURED, value=f1, counts=counts, details=details)
+
+
+def not_applicable(what: Subjectlike, reason: str, detail: str = "") -> Observation:
+    """There was no opportunity: by definition nothing to measure here."""
+    return Observation(subject=subject_of(what), status=NOT_APPLICABLE, reason=reason, detail=detail)
+
+
+def unmeasured(what: Subjectlike, reason: str, detail: str = "", *, judge: str = COMPUTED) -> Observation:
+    """It could be measured, but data or a judge is missing."""
+    return Observation(subject=subject_of(what), status=UNMEASURED, reason=reason, detail=detail, judge=judge)
+
+
+def failed(what: Subjectlike, reason: str, detail: str, *, judge: str = COMPUTED) -> Observation:
+    """Measuring broke."""
+    return Observation(subject=subject_of(what), status=ERROR, reason=reason, detail=detail, judge=judge)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _number(value: float) -> float:
+    """Whole numbers and truth values become floats; anything else is left for the check to refuse."""
+    return float(value) if isinstance(value, int) else value

@@ -1,0 +1,163 @@
+"""A written run as arrays over its conversations, in the order of their ids, read one metric at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convoscope.conversation import DIMENSIONS
+from convoscope.metrics.declaration import Sample
+from convoscope.metrics.registry import Declared
+from convoscope.metrics.score import MEASURED, UNMEASURED
+from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
+from convoscope.runs.tables import quoted
+from convoscope.statistics.across import Columns
+from convoscope.statistics.summary import STATUSES, Subjects, Table
+
+if TYPE_CHECKING:
+    import duckdb
+
+MAX_GROUPS = 50
+"""A dimension with more values than this is not grouped by unless asked for."""
+
+_NOT_GROUPED = ("scenario_id", "trial")
+_COLUMNS = ", ".join(Columns._fields)
+
+
+class Subset(NamedTuple):
+    """The conversations with these values of these dimensions."""
+
+    by: dict[str, str]
+    codes: tuple[int, ...]
+
+
+EVERYTHING = Subset({}, ())
+
+
+class _Dimension(NamedTuple):
+    """The values of a dimension, and for each conversation the place of its value; -1 for none."""
+
+    values: list[str]
+    codes: NDArray[np.int32]
+
+
+class Arrays:
+    """What the summary is computed from."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+        self._connection = connection
+        self._conversations = f"read_parquet({quoted(folder / f'{CONVERSATIONS}.parquet')})"
+        self._reduced = f"read_parquet({quoted(folder / f'{CONVERSATION_SCORES}.parquet')})"
+        self._scores = f"read_parquet({quoted(folder / f'{SCORES}.parquet')})"
+        query = (
+            "SELECT dense_rank() OVER (ORDER BY coalesce(scenario_id, conversation)) AS cluster "
+            f"FROM {self._conversations} ORDER BY number"
+        )
+        self.clusters = np.asarray(connection.execute(query).fetchnumpy()["cluster"], dtype=np.int64)
+        self.count = len(self.clusters)
+        self._dimension = cache(self._read_dimension)
+
+    def rows(self, subset: Subset) -> NDArray[np.bool_]:
+        """Which conversations belong to a subset."""
+        rows = np.ones(self.count, dtype=np.bool_)
+        for name, code in zip(subset.by, subset.codes, strict=True):
+            rows &= self._dimension(name).codes == code
+        return rows
+
+    def subsets(self, by: Sequence[Sequence[str]] | None) -> Iterator[Subset]:
+        """The groups that were asked for, or one for each value of each dimension that has a few."""
+        for names in self._usual() if by is None else by:
+            dimensions = [self._dimension(name) for name in names]
+            stacked = np.stack([dimension.codes for dimension in dimensions], axis=1)
+            for codes in np.unique(stacked[(stacked >= 0).all(axis=1)], axis=0).tolist():
+                values = [dimension.values[code] for dimension, code in zip(dimensions, codes, strict=True)]
+                yield Subset(dict(zip(names, values, strict=True)), tuple(codes))
+
+    def _usual(self) -> list[tuple[str, ...]]:
+        few: list[tuple[str, ...]] = [
+            (name,)
+            for name in DIMENSIONS
+            if name not in _NOT_GROUPED and 2 <= len(self._dimension(name).values) <= MAX_GROUPS
+        ]
+        if {("flow",), ("agent",)} <= set(few):
+            few.append(("flow", "agent"))
+        return few
+
+    def _read_dimension(self, name: str) -> _Dimension:
+        path = quoted('$."' + name.replace('"', "") + '"')
+        column = f'"{name}"' if name in DIMENSIONS else f"json_extract_string(dimensions, {path})"
+        distinct = f"SELECT DISTINCT {column} AS v FROM {self._conversations} WHERE v IS NOT NULL"
+        values = self._connection.execute(f"{distinct} ORDER BY v").fetchall()
+        query = (
+            f"SELECT coalesce(code, -1) AS code FROM (SELECT number, {column} AS v FROM {self._conversations}) "
+            f"LEFT JOIN (SELECT v, row_number() OVER (ORDER BY v) - 1 AS code FROM ({distinct})) USING (v) "
+            "ORDER BY number"
+        )
+        codes = np.asarray(self._connection.execute(query).fetchnumpy()["code"], dtype=np.int32)
+        return _Dimension([str(row[0]) for row in values], codes)
+
+    def judges(self, declared: Declared) -> list[str]:
+        """Who scored by this metric; a panel comes after its judges."""
+        query = f"SELECT DISTINCT judge FROM {self._reduced} WHERE metric = ? AND variant = ?"
+        rows = self._connection.execute(query, [declared.name, declared.variant]).fetchall()
+        return sorted((row[0] for row in rows), key=lambda judge: (judge.startswith("panel:"), judge))
+
+    def table(self, declared: Declared, judge: str) -> Table:
+        """What one metric, by one judge, says of every conversation."""
+        which = [declared.name, declared.variant, judge]
+        rows = self._connection.execute(
+            f"SELECT number, status, reason, not_applicable + unmeasured + errors AS skipped, {_COLUMNS} "
+            f"FROM {self._reduced} WHERE metric = ? AND variant = ? AND judge = ? ORDER BY number",
+            which,
+        ).fetchnumpy()
+        number = np.asarray(rows["number"])
+        status = np.full(self.count, STATUSES.index(UNMEASURED), dtype=np.int8)
+        for code, name in enumerate(STATUSES):
+            status[number[rows["status"] == name]] = code
+        reasons, codes = np.unique(np.ma.filled(rows["reason"].astype(object), ""), return_inverse=True)
+        names = [*(str(one) for one in reasons), "not_scored"]
+        reason = np.full(self.count, len(names) - 1, dtype=np.int32)
+        reason[number] = codes
+
+        def column(name: str) -> NDArray[np.float64]:
+            whole = np.zeros(self.count)
+            whole[number] = np.ma.filled(rows[name].astype(np.float64), 0.0)
+            return whole
+
+        return Table(
+            status=status,
+            reason=reason,
+            reasons=names,
+            columns=Columns(*(column(name) for name in Columns._fields)),
+            skipped=column("skipped"),
+            clusters=self.clusters,
+            subjects=cache(lambda: self._subjects(which)),
+        )
+
+    def _subjects(self, which: Sequence[str]) -> Subjects:
+        rows = self._connection.execute(
+            f"SELECT value, number FROM {self._scores} "
+            "WHERE metric = ? AND variant = ? AND judge = ? AND status = 'measured'",
+            which,
+        ).fetchnumpy()
+        return Subjects(np.asarray(rows["value"], dtype=np.float64), np.asarray(rows["number"], dtype=np.int64))
+
+    def samples(self, table: Table, rows: NDArray[np.bool_]) -> list[Sample]:
+        """The measured conversations of some rows, one by one."""
+        query = f"SELECT conversation FROM {self._conversations} ORDER BY number"
+        ids = [row[0] for row in self._connection.execute(query).fetchall()]
+        chosen = np.flatnonzero(rows & (table.status == STATUSES.index(MEASURED))).tolist()
+        return [Sample(ids[row], self._dimensions_of(row), float(table.columns.value[row])) for row in chosen]
+
+    def _dimensions_of(self, row: int) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name in DIMENSIONS:
+            dimension = self._dimension(name)
+            if dimension.codes[row] >= 0:
+                found[name] = dimension.values[dimension.codes[row]]
+        return found

@@ -1,0 +1,290 @@
+"""The whole road: read, score, reduce, keep. What `convoscope score` does."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from functools import partial as bind
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, to_json
+from convoscope.errors import InputError, NothingReadable, RunError, UsageError
+from convoscope.ingest.inputs import find_inputs, fingerprint
+from convoscope.ingest.partitions import PART_BYTES, Partition, cut
+from convoscope.ingest.reading import PathLike, nothing_readable
+from convoscope.ingest.report import ReadReport
+from convoscope.metrics.registry import Declared, installed
+from convoscope.metrics.signatures import signature
+from convoscope.runs.merging import merge
+from convoscope.runs.partial import Partial
+from convoscope.runs.parts import PartDone, Timings, score_partition
+from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
+from convoscope.runs.run import READ_REPORT, RECEIPT, SUMMARY, Run, write_json
+from convoscope.runs.summarising import summarise
+from convoscope.scoring.engines import local
+from convoscope.statistics import intervals
+
+DEFAULT_FOLDER = Path("runs")
+MAX_SHARED_IDS = 5
+
+
+class Progress(NamedTuple):
+    """How far a run has come."""
+
+    stage: str
+    conversations: int = 0
+    parts: int = 0
+    bytes_done: int = 0
+    bytes_total: int = 0
+
+
+def score(  # noqa: PLR0913 - the words of the command line
+    source: PathLike | Sequence[PathLike] | Iterable[Conversation],
+    *,
+    metrics: Iterable[str | Declared] | None = None,
+    out: PathLike | None = None,
+    limit: int | None = None,
+    workers: int | None = None,
+    strict: bool = False,
+    by: Sequence[Sequence[str]] | None = None,
+    format: str | None = None,  # noqa: A002 - the word of the command line
+    progress: Callable[[Progress], None] | None = None,
+    part_bytes: int = PART_BYTES,
+) -> Run:
+    """Score the conversations of some files or folders, or conversations made in Python, and keep the run.
+
+    `metrics` are names or declarations; all that are installed for None. `out` is the folder of the
+    run; without it, one under `runs/` that depends on input and settings. An attempt that was cut
+    short is continued, and a run that is there already and would come out the same is opened.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"a limit of {limit} leaves nothing to score", hint="give 1 or more, or no limit")
+    if workers is not None and workers < 1:
+        raise UsageError(f"{workers} workers cannot work", hint="give 1 or more")
+    registry = installed()
+    chosen = registry.resolve(metrics)
+    if not chosen:
+        raise UsageError("there is no metric to score with")
+    paths, temporary = _paths(source)
+    with temporary:
+        job = _Job(paths, chosen, limit=limit, by=by, format=format, part_bytes=part_bytes)
+        job.report.warnings.extend(registry.problems)
+        return job.run(_out(out, job), workers or local.cores(), strict, progress or (lambda _: None))
+
+
+def _paths(source: Any) -> tuple[list[PathLike], Any]:
+    """The paths that were given; conversations made in Python are first written to a file."""
+    if isinstance(source, str | os.PathLike):
+        return [source], nullcontext()
+    things = iter(source)
+    first = next(things, None)
+    if first is None:
+        raise NothingReadable("there is nothing to score")
+    if isinstance(first, str | os.PathLike):
+        return [first, *things], nullcontext()
+    folder = tempfile.TemporaryDirectory(prefix="convoscope-")
+    path = Path(folder.name) / "conversations.jsonl"
+    with path.open("wb") as stream:
+        for conversation in (first, *things):
+            if not isinstance(conversation, Conversation):
+                folder.cleanup()
+                raise UsageError(f"cannot score a {type(conversation).__name__}", hint="give paths, or conversations")
+            stream.write(to_json(conversation) + b"\n")
+    return [path], folder
+
+
+def _out(out: PathLike | None, job: _Job) -> Path:
+    if out is not None:
+        return Path(out)
+    stem = re.sub(r"[^\w.-]+", "-", Path(job.paths[0]).resolve().name).strip("-") or "run"
+    return DEFAULT_FOLDER / f"{stem}-{canonical_hash(job.depends_on)[7:15]}"
+
+
+class _Job:
+    """One run to be made: what goes in, what it depends on."""
+
+    def __init__(  # noqa: PLR0913 - named facts
+        self,
+        paths: Sequence[PathLike],
+        metrics: Sequence[Declared],
+        *,
+        limit: int | None,
+        by: Sequence[Sequence[str]] | None,
+        format: str | None,  # noqa: A002
+        part_bytes: int,
+    ) -> None:
+        self.started, self._began = now(), perf_counter()
+        self.paths, self.metrics, self.limit, self.by, self.part_bytes = paths, metrics, limit, by, part_bytes
+        found = find_inputs(paths, format=format)
+        self.inputs, self.report = found.inputs, found.report
+        self.signatures = {one.key: signature(one) for one in metrics}
+        self.config: dict[str, Any] = {
+            "metrics": {one.key: one.version for one in metrics},
+            "turn_rule": DEFAULT_TURN_RULE,
+            "limit": limit,
+            "by": None if by is None else [list(names) for names in by],
+            "format": format,
+            "interval": {
+                "level": intervals.LEVEL,
+                "draws": intervals.DRAWS,
+                "bootstrap_up_to": intervals.MAX_BOOTSTRAP_CLUSTERS,
+            },
+        }
+        self.config_hash = canonical_hash(self.config)
+        try:
+            self.hashes, self.input_hash = hash_inputs([(one, fingerprint(one)) for one in self.inputs])
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename)) from None
+        self.depends_on = {
+            "settings": self.config_hash,
+            "metrics": canonical_hash(self.signatures),
+            "input": self.input_hash,
+            "version": versions()["convoscope"],
+        }
+        self.bytes_total = sum(_size(Path(one.path)) for one in self.inputs)
+        self.timings = Timings()
+
+    def run(self, out: Path, workers: int, strict: bool, progress: Callable[[Progress], None]) -> Run:
+        if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+            return self._existing(out)
+        if not self.inputs:
+            raise nothing_readable(self.report)
+        unfinished = Partial(out, {**self.depends_on, "part_bytes": str(self.part_bytes)})
+        try:
+            self._make(unfinished, workers, strict, progress)
+        except (NothingReadable, InputError):
+            unfinished.discard()
+            raise
+        finally:
+            unfinished.close()
+        if out.is_dir() and not any(out.iterdir()):
+            out.rmdir()
+        return Run.open(unfinished.publish())
+
+    def _existing(self, out: Path) -> Run:
+        """A run is never overwritten; one that would come out the same is as good as a new one."""
+        try:
+            run = Run.open(out)
+        except RunError:
+            raise RunError(f"{out} is there already and is not a run", hint="choose another --out") from None
+        same = (run.receipt.config_hash, run.receipt.input_hash, run.receipt.metrics)
+        if same != (self.config_hash, self.input_hash, self.signatures):
+            raise RunError(f"{out} holds another run", hint="choose another --out, or move that run away")
+        return run
+
+    def _make(self, unfinished: Partial, workers: int, strict: bool, progress: Callable[[Progress], None]) -> None:
+        if unfinished.said:
+            self.report.warnings.append(unfinished.said)
+        if unfinished.merged:
+            return
+        parts = self._score_parts(unfinished, workers, progress)
+        report = self.report
+        conversations = 0
+        for number in sorted(parts):
+            # What the limit leaves out was not asked for, and is not reported.
+            if self.limit is not None and conversations >= self.limit:
+                break
+            conversations += parts[number].conversations
+            report.merge(parts[number].report)
+            self.timings.add(parts[number].timings)
+        if not conversations:
+            raise nothing_readable(report)
+        if strict and report.problem_count:
+            raise InputError(
+                "\n  ".join([f"{report.problem_count} problems", *(str(one) for one in report.problems[:20])]),
+                hint="--strict was asked for; without it the rest would have been scored",
+            )
+        self._finish(unfinished, workers, report, progress)
+
+    def _score_parts(
+        self, unfinished: Partial, workers: int, progress: Callable[[Progress], None]
+    ) -> dict[int, PartDone]:
+        seen = 0
+        enough = False
+
+        def waiting() -> Iterable[Partition]:
+            for partition in cut(self.inputs, self.report, unfinished.scratch, self.part_bytes):
+                if enough:
+                    return
+                if partition.number not in unfinished.done:
+                    yield partition
+
+        work = bind(score_partition, metrics=self.metrics, folder=unfinished.parts)
+        if not local.can_share() and any(one.key not in installed().declared for one in self.metrics):
+            workers = 1
+        seen = sum(part.conversations for part in unfinished.done.values())
+        for part in local.run(work, waiting(), workers=workers):
+            unfinished.finish_part(part)
+            seen += part.conversations
+            done = min(self.bytes_total, len(unfinished.done) * self.part_bytes)
+            progress(Progress("scoring", seen, len(unfinished.done), done, self.bytes_total))
+            enough = self.limit is not None and _first_parts(unfinished.done) >= self.limit
+        return unfinished.done
+
+    def _finish(
+        self, unfinished: Partial, workers: int, report: ReadReport, progress: Callable[[Progress], None]
+    ) -> None:
+        folder, scratch = unfinished.folder, unfinished.scratch
+        scratch.mkdir(exist_ok=True)
+        progress(Progress("writing", report.conversations))
+        began = perf_counter()
+        shared = merge(unfinished.parts, folder, self.metrics, limit=self.limit, scratch=scratch)
+        merged = perf_counter()
+        if shared:
+            some = ", ".join(shared[:MAX_SHARED_IDS]) + (", …" if len(shared) > MAX_SHARED_IDS else "")
+            report.warnings.append(f"{len(shared)} ids stand for several conversations (told apart by ~2, ~3): {some}")
+        progress(Progress("reducing", report.conversations))
+        summary = summarise(
+            folder,
+            self.metrics,
+            config_hash=self.config_hash,
+            input_hash=self.input_hash,
+            by=self.by,
+            scratch=scratch,
+        )
+        timings = {
+            **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},
+            "merging": merged - began,
+            "reducing": perf_counter() - merged,
+        }
+        receipt = Receipt(
+            run_id=f"run-{self.started.replace('-', '').replace(':', '')}-{canonical_hash(self.depends_on)[7:13]}",
+            started_at=self.started,
+            finished_at=now(),
+            seconds=round(perf_counter() - self._began, 3),
+            config=self.config,
+            config_hash=self.config_hash,
+            inputs=self.hashes,
+            input_hash=self.input_hash,
+            metrics=self.signatures,
+            versions=dict(versions()),
+            workers=workers,
+            timings={name: round(seconds, 3) for name, seconds in timings.items()},
+        )
+        write_json(folder / SUMMARY, summary)
+        write_json(folder / READ_REPORT, report.ordered())
+        write_json(folder / RECEIPT, receipt)
+        unfinished.finish_merge()
+
+
+def _first_parts(done: dict[int, PartDone]) -> int:
+    """Conversations of the parts from the first on without a gap."""
+    total, number = 0, 0
+    while number in done:
+        total += done[number].conversations
+        number += 1
+    return total
+
+
+def _size(path: Path) -> int:
+    if path.is_dir():
+        return sum(place.stat().st_size for place in path.rglob("*") if place.is_file())
+    return path.stat().st_size
+
+
+__all__ = ["Progress", "score"]

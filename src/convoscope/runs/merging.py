@@ -1,0 +1,108 @@
+"""Parts become one run, in the order of conversation ids, whatever order they were made in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from convoscope.conversation import DIMENSIONS
+from convoscope.metrics.registry import Declared
+from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
+from convoscope.runs.tables import connect, quoted, write_parquet
+from convoscope.statistics.summary import STATUSES
+
+if TYPE_CHECKING:
+    import duckdb
+
+_DIMENSIONS = ", ".join(f'c."{name}"' for name in DIMENSIONS)
+
+
+def merge(parts: Path, out: Path, metrics: Sequence[Declared], *, limit: int | None, scratch: Path) -> list[str]:
+    """Write the run's Parquet files. Gives back the ids that more than one conversation had."""
+    with connect(scratch=scratch) as connection:
+        connection.execute(_number_conversations(parts, limit))
+        shared = _shared_ids(connection)
+        _name_metrics(connection, metrics)
+        for table, query in _QUERIES.items():
+            source = f"read_parquet({quoted(parts / f'{table}-*.parquet')})"
+            # Bodies are large: small groups of them keep the writer small.
+            options = f"COMPRESSION zstd, ROW_GROUP_SIZE {4096 if table == CONVERSATIONS else 122880}"
+            write_parquet(connection, query.format(source=source), out / f"{table}.parquet", options)
+    return shared
+
+
+def _number_conversations(parts: Path, limit: int | None) -> str:
+    """Number conversations in the order of their ids; a second one of an id gets `~2` at its end."""
+    return f"""
+        CREATE TABLE numbered AS
+        WITH every AS (
+            SELECT part, conversation, place, record, piece, id,
+                   row_number() OVER (PARTITION BY id ORDER BY place, record, piece) AS nth
+            FROM (
+                SELECT * EXCLUDE (body, notes)
+                FROM read_parquet({quoted(parts / f"{CONVERSATIONS}-*.parquet")})
+                ORDER BY place, record, piece
+                {"" if limit is None else f"LIMIT {limit}"}
+            )
+        ),
+        named AS (
+            SELECT *, CASE WHEN nth = 1 THEN id ELSE id || '~' || nth END AS name FROM every
+        )
+        SELECT part, conversation, id, nth, name,
+               row_number() OVER (ORDER BY name, place, record, piece) - 1 AS number
+        FROM named
+    """
+
+
+def _shared_ids(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    rows = connection.execute("SELECT DISTINCT id FROM numbered WHERE nth > 1 ORDER BY id").fetchall()
+    return [row[0] for row in rows]
+
+
+def _name_metrics(connection: duckdb.DuckDBPyConnection, metrics: Sequence[Declared]) -> None:
+    declared = {
+        "code": np.arange(len(metrics), dtype=np.int64),
+        "name": np.array([one.name for one in metrics], dtype=object),
+        "variant": np.array([one.variant for one in metrics], dtype=object),
+        "unit": np.array([one.unit for one in metrics], dtype=object),
+    }
+    statuses = {
+        "code": np.arange(len(STATUSES), dtype=np.int64),
+        "name": np.array(STATUSES, dtype=object),
+    }
+    for name, table in (("declared", declared), ("statuses", statuses)):
+        connection.register("incoming", table)
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming")
+        connection.unregister("incoming")
+
+
+_JOIN = "FROM {{source}} AS {alias} JOIN numbered AS k USING (part, conversation)"
+_NAMES = "JOIN declared AS m ON m.code = s.metric JOIN statuses AS t ON t.code = s.status"
+
+_QUERIES = {
+    CONVERSATIONS: f"""
+        SELECT k.name AS conversation, k.number::INTEGER AS number, {_DIMENSIONS}, c.dimensions::JSON AS dimensions,
+               c.format, c.error, c.notes::JSON AS notes, c.body::JSON AS body
+        {_JOIN.format(alias="c")}
+        ORDER BY k.number
+    """,
+    SCORES: f"""
+        SELECT k.name AS conversation, k.number::INTEGER AS number, m.name AS metric, m.variant,
+               s.subject_kind, s.subject, s.position::INTEGER AS position, s.judge, s.repeat::INTEGER AS repeat,
+               t.name AS status, s.value, s.numerator, s.denominator, s.reason, s.detail, s.details::JSON AS details
+        {_JOIN.format(alias="s")} {_NAMES}
+        ORDER BY k.number, s.row
+    """,
+    CONVERSATION_SCORES: f"""
+        SELECT k.name AS conversation, k.number::INTEGER AS number, m.name AS metric, m.variant, s.judge,
+               t.name AS status, s.value, s.ten AS score, m.unit, s.n::INTEGER AS n, s.total,
+               s.numerator, s.denominator, s.tp, s.fp, s.fn,
+               s.not_applicable::INTEGER AS not_applicable, s.unmeasured::INTEGER AS unmeasured,
+               s.errors::INTEGER AS errors, s.reason, s.detail
+        {_JOIN.format(alias="s")} {_NAMES}
+        ORDER BY s.metric, s.judge, k.number
+    """,
+}

@@ -1,0 +1,168 @@
+"""A run while it is being made: `<out>.partial/`, with numbered parts and a journal to resume by."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from convoscope.errors import RunError
+from convoscope.runs.parts import TABLES, PartDone, part_file
+
+JOURNAL = "journal.jsonl"
+_LOCK = "lock"
+_PARTS = "parts"
+_SCRATCH = "scratch"
+MERGED = "merged"
+
+
+class Header(msgspec.Struct, tag="header", kw_only=True):
+    """What a partial run depends on. Another header, another run."""
+
+    depends_on: dict[str, str]
+
+
+class Step(msgspec.Struct, tag="step", kw_only=True):
+    """Something that is finished once and for all."""
+
+    name: str
+
+
+class Done(msgspec.Struct, tag="part", kw_only=True):
+    """A part whose files are whole."""
+
+    part: PartDone
+
+
+_Line = Header | Step | Done
+
+
+class Partial:
+    """The folder of an unfinished run. Open it with what the run depends on; close it when done."""
+
+    def __init__(self, out: Path, depends_on: Mapping[str, str]) -> None:
+        self.out = out
+        self.folder = out.with_name(out.name + ".partial")
+        self.done: dict[int, PartDone] = {}
+        self.merged = False
+        self.said = ""
+        """Why an earlier attempt was, or was not, continued."""
+        self._lock = self._take_lock()
+        self._journal = self._open(dict(depends_on))
+
+    @property
+    def parts(self) -> Path:
+        return self.folder / _PARTS
+
+    @property
+    def scratch(self) -> Path:
+        return self.folder / _SCRATCH
+
+    def finish_part(self, part: PartDone) -> None:
+        """The part's files are whole: from here on it is never computed again."""
+        self.done[part.part] = part
+        self._write(Done(part=part))
+
+    def finish_merge(self) -> None:
+        """The run's own files are whole: parts are no longer needed."""
+        self.merged = True
+        self._write(Step(name=MERGED))
+
+    def publish(self) -> Path:
+        """Leave nothing but the run's own files, and give the folder its name."""
+        self.close()
+        for name in (_PARTS, _SCRATCH):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for name in (JOURNAL, _LOCK):
+            (self.folder / name).unlink(missing_ok=True)
+        self.folder.rename(self.out)
+        return self.out
+
+    def discard(self) -> None:
+        """Forget the attempt."""
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def close(self) -> None:
+        self._journal.close()
+        self._lock.close()
+
+    def _take_lock(self) -> IO[str]:
+        if self.folder.exists() and not (self.folder / _LOCK).exists() and any(self.folder.iterdir()):
+            raise RunError(f"{self.folder} is not an unfinished run of ours", hint="choose another --out")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = (self.folder / _LOCK).open("a")
+        try:
+            import fcntl  # noqa: PLC0415 - not on Windows
+        except ImportError:
+            return lock
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            hint = "wait for it, or choose another --out"
+            raise RunError(f"another process is writing {self.folder}", hint=hint) from None
+        return lock
+
+    def _open(self, depends_on: dict[str, str]) -> IO[bytes]:
+        path = self.folder / JOURNAL
+        lines = _read(path)
+        header = lines[0] if lines else None
+        if isinstance(header, Header) and header.depends_on == depends_on:
+            self._continue(lines)
+            # A line that was cut by a kill is dropped, so that the next one starts clean.
+            _rewrite(path, lines)
+            return path.open("ab")
+        if isinstance(header, Header):
+            names = {*header.depends_on, *depends_on}
+            changed = sorted(name for name in names if header.depends_on.get(name) != depends_on.get(name))
+            self.said = f"starting afresh: {', '.join(changed)} changed since the unfinished run"
+        for name in (_PARTS, _SCRATCH):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        self.parts.mkdir(parents=True)
+        _rewrite(path, [Header(depends_on=depends_on)])
+        return path.open("ab")
+
+    def _continue(self, lines: list[_Line]) -> None:
+        for line in lines[1:]:
+            if isinstance(line, Step) and line.name == MERGED:
+                self.merged = True
+            elif isinstance(line, Done):
+                self.done[line.part.part] = line.part
+        if not self.merged:
+            whole = {number for number in self.done if self._is_whole(number)}
+            self.done = {number: part for number, part in self.done.items() if number in whole}
+        self.parts.mkdir(parents=True, exist_ok=True)
+        if self.merged or self.done:
+            self.said = f"resuming: {len(self.done)} parts are done"
+
+    def _is_whole(self, number: int) -> bool:
+        return all(part_file(self.parts, table, number).exists() for table in TABLES)
+
+    def _write(self, line: _Line) -> None:
+        self._journal.write(msgspec.json.encode(line) + b"\n")
+        self._journal.flush()
+
+
+def _read(path: Path) -> list[_Line]:
+    """The whole lines of a journal."""
+    if not path.exists():
+        return []
+    decoder = msgspec.json.Decoder(_Line)
+    lines: list[_Line] = []
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            lines.append(decoder.decode(line))
+        except msgspec.DecodeError:
+            break
+    return lines
+
+
+def _rewrite(path: Path, lines: list[_Line]) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    os.replace(fresh, path)

@@ -1,0 +1,77 @@
+"""The receipt of a run: when, with what, from what. And whether it still holds."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from convoscope.ingest.inputs import Input
+
+
+class InputHash(msgspec.Struct, frozen=True):
+    """One input and the hash of its bytes."""
+
+    name: str
+    sha256: str
+    format: str
+
+
+class Receipt(msgspec.Struct, kw_only=True):
+    """Everything about a run that is not a result."""
+
+    schema: str = "convoscope.receipt/1"
+    run_id: str
+    valid: bool = True
+    invalid_reason: str | None = None
+    invalidated_at: str | None = None
+    superseded_by: str | None = None
+    started_at: str
+    finished_at: str
+    seconds: float
+    config: dict[str, Any]
+    config_hash: str
+    inputs: list[InputHash]
+    input_hash: str
+    metrics: dict[str, str]
+    """The signature of each metric's source."""
+    versions: dict[str, str]
+    workers: int
+    timings: dict[str, float] = {}
+    """Seconds of work by what they were spent on, over all workers."""
+
+
+def canonical_hash(value: Any) -> str:
+    """`sha256:` of the value's canonical JSON: keys sorted, no blanks."""
+    return "sha256:" + hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
+
+
+def hash_inputs(inputs: Sequence[tuple[Input, str]]) -> tuple[list[InputHash], str]:
+    """The hashes of the inputs, and one over all of them that does not depend on where they lie."""
+    hashes = [InputHash(one.name, digest, one.reader) for one, digest in inputs]
+    return hashes, canonical_hash(sorted((one.name, one.sha256) for one in hashes))
+
+
+def versions() -> Mapping[str, str]:
+    """What computed the run."""
+    import duckdb  # noqa: PLC0415 - costs a tenth of a second
+    import numpy as np  # noqa: PLC0415
+
+    from convoscope import __version__  # noqa: PLC0415
+
+    return {
+        "convoscope": __version__,
+        "python": sys.version.split()[0],
+        "platform": f"{platform.system()} {platform.machine()}",
+        "duckdb": duckdb.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

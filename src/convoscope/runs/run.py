@@ -1,0 +1,165 @@
+"""A finished run: open it, read its summary and scores, mark it as invalid."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation import Conversation, from_json
+from convoscope.errors import RunError
+from convoscope.ingest.report import Note, ReadReport
+from convoscope.metrics.score import MEASURED, Observation, Score, Subject
+from convoscope.runs.parts import CONVERSATIONS, SCORES
+from convoscope.runs.receipt import Receipt, now
+from convoscope.runs.tables import connect, quoted
+
+SUMMARY = "summary.json"
+RECEIPT = "receipt.json"
+READ_REPORT = "read-report.json"
+_ROWS = 10_000
+
+
+class Run:
+    """A run folder. `summary` is what it found; `scores()` are the rows behind it."""
+
+    def __init__(self, folder: Path, receipt: Receipt) -> None:
+        self.folder = folder
+        self.receipt = receipt
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Run:
+        """Open a run that `score` has written."""
+        path = Path(folder)
+        if not path.is_dir():
+            raise RunError(f"there is no run at {path}", hint="`convoscope runs list` shows the runs there are")
+        try:
+            receipt = msgspec.json.decode((path / RECEIPT).read_bytes(), type=Receipt)
+        except FileNotFoundError:
+            hint = "it was not finished; score again to resume" if path.name.endswith(".partial") else ""
+            raise RunError(f"{path} is not a run: it has no {RECEIPT}", hint=hint) from None
+        except msgspec.DecodeError as error:
+            raise RunError(f"{path / RECEIPT} is damaged: {error}") from None
+        return cls(path, receipt)
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The summary as in `summary.json`: `metrics`, `groups`, `conversations`."""
+        facts: dict[str, Any] = _read_json(self.folder / SUMMARY, dict[str, Any])
+        return facts
+
+    @cached_property
+    def read_report(self) -> ReadReport:
+        """What reading the input did."""
+        report: ReadReport = _read_json(self.folder / READ_REPORT, ReadReport)
+        return report
+
+    def scores(self, metric: str | None = None, conversation: str | None = None) -> Iterator[Score]:
+        """The score rows in the order of conversations, of one metric or conversation if given."""
+        conditions: list[str] = []
+        values: list[str] = []
+        if metric is not None:
+            name, _, variant = metric.partition("@")
+            conditions.append("metric = ? AND variant = ?")
+            values += [name, variant]
+        if conversation is not None:
+            conditions.append("conversation = ?")
+            values.append(conversation)
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        query = (
+            "SELECT conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
+            f"numerator, denominator, reason, detail, details FROM {self._table(SCORES)} {where}"
+        )
+        for row in _rows(query, values):
+            yield _score(row)
+
+    def conversations(self) -> Iterator[Conversation]:
+        """The conversations as they were scored, in the order of their ids."""
+        for (body,) in _rows(f"SELECT body FROM {self._table(CONVERSATIONS)} ORDER BY number", []):
+            yield from_json(body)
+
+    def conversation(self, id: str) -> Conversation:  # noqa: A002 - the word of the model
+        """One conversation, by its id in the run."""
+        row = next(_rows(f"SELECT body FROM {self._table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
+        if row is None:
+            raise RunError(f"{self.folder} has no conversation {id!r}")
+        return from_json(row[0])
+
+    def notes(self, id: str) -> list[Note]:  # noqa: A002
+        """What reading did to one conversation."""
+        row = next(_rows(f"SELECT notes FROM {self._table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
+        return msgspec.json.decode(row[0], type=list[Note]) if row and row[0] else []
+
+    def invalidate(self, reason: str, superseded_by: str | None = None) -> None:
+        """Mark the run as not to be relied on, and say why. Its numbers stay as they were."""
+        if not reason.strip():
+            raise RunError("an invalid run needs a reason", hint="say what is wrong with it")
+        self.receipt = msgspec.structs.replace(
+            self.receipt, valid=False, invalid_reason=reason, invalidated_at=now(), superseded_by=superseded_by
+        )
+        write_json(self.folder / RECEIPT, self.receipt)
+
+    def _table(self, name: str) -> str:
+        return f"read_parquet({quoted(self.folder / f'{name}.parquet')})"
+
+
+def find_runs(folder: str | os.PathLike[str]) -> Iterator[Run]:
+    """The runs in a folder, by name."""
+    path = Path(folder)
+    for entry in sorted(path.iterdir()) if path.is_dir() else []:
+        if (entry / RECEIPT).is_file():
+            yield Run.open(entry)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON that a person can read, whole or not at all."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    os.replace(fresh, path)
+
+
+def _read_json(path: Path, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (FileNotFoundError, msgspec.DecodeError) as error:
+        raise RunError(f"{path} is missing or damaged: {error}") from None
+
+
+def _rows(query: str, values: list[str]) -> Iterator[tuple[Any, ...]]:
+    with connect() as connection:
+        connection.execute(query, values)
+        while rows := connection.fetchmany(_ROWS):
+            yield from rows
+
+
+def _score(row: tuple[Any, ...]) -> Score:
+    conversation, metric, variant, kind, subject, position, judge, repeat, status, *rest = row
+    value, numerator, denominator, reason, detail, details = rest
+    return Score(
+        conversation=conversation,
+        metric=metric,
+        variant=variant,
+        observation=Observation(
+            subject=Subject(kind, subject, position),
+            status=status,
+            value=value if status == MEASURED else None,
+            numerator=numerator,
+            denominator=denominator,
+            reason=reason or "",
+            detail=detail or "",
+            details=msgspec.json.decode(details) if details else None,
+            judge=judge,
+            repeat=repeat,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Plan and execute metrics over conversations."""

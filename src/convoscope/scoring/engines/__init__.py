@@ -1,0 +1,1 @@
+"""Where the work is done. An engine maps a function over partitions, in any order."""

@@ -1,0 +1,68 @@
+"""All cores of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from typing import Any, TypeVar
+
+from convoscope.errors import ConvoscopeError
+
+Work = TypeVar("Work")
+Result = TypeVar("Result")
+
+
+class WorkerDied(ConvoscopeError):
+    """A process of the pool ended without an answer, most often for want of memory."""
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def can_share() -> bool:
+    """Whether workers inherit this process's memory, and with it metrics that were made in it."""
+    return sys.platform == "linux"
+
+
+def run(function: Callable[[Work], Result], work: Iterable[Work], *, workers: int) -> Iterator[Result]:
+    """The results of `function` over `work`, as they come. Work is taken up as workers get free.
+
+    With one worker everything happens here, in order.
+    """
+    if workers == 1:
+        yield from map(function, work)
+        return
+    context = multiprocessing.get_context("fork" if can_share() else "spawn")
+    pending = iter(work)
+    with ProcessPoolExecutor(workers, context, initializer=_receive, initargs=(function,)) as pool:
+        running: set[Future[Result]] = {pool.submit(_apply, one) for one in islice(pending, 2 * workers)}
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+                running |= {pool.submit(_apply, one) for one in islice(pending, 2 * workers - len(running))}
+        except BrokenProcessPool:
+            hint = "run the same command again: what is done is kept; fewer --workers need less memory"
+            raise WorkerDied("a worker process died", hint=hint) from None
+        finally:
+            for future in running:
+                future.cancel()
+
+
+_inherited: dict[str, Callable[[Any], Any]] = {}
+
+
+def _receive(function: Callable[[Any], Any]) -> None:
+    _inherited["function"] = function
+
+
+def _apply(one: Any) -> Any:
+    return _inherited["function"](one)

@@ -1,0 +1,104 @@
+"""One conversation through all metrics: its observations, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.declaration import Derived, Metric
+from convoscope.metrics.registry import Declared
+from convoscope.metrics.score import (
+    MEASURED,
+    NOT_APPLICABLE,
+    WHOLE,
+    Observation,
+    failed,
+    measured,
+    not_applicable,
+    unmeasured,
+)
+from convoscope.statistics.panel import panel
+from convoscope.statistics.within import ConversationScore, reduce_conversation
+
+
+class Evaluated(NamedTuple):
+    """What one metric gave for one conversation."""
+
+    declared: Declared
+    observations: Sequence[Observation]
+    scores: Sequence[ConversationScore]
+
+
+def evaluate(
+    conversation: Conversation, metrics: Sequence[Declared], resources: frozenset[str] = frozenset()
+) -> Iterator[Evaluated]:
+    """Every metric over the conversation. A metric that raises gives an error score; the rest go on.
+
+    Figures derived within a conversation come after the metrics that they need.
+    """
+    done: dict[str, Sequence[ConversationScore]] = {}
+    waiting: list[Derived] = []
+    for declared in metrics:
+        if isinstance(declared, Metric):
+            evaluated = _reduced(declared, observe(declared, conversation, resources))
+            done[declared.key] = evaluated.scores
+            yield evaluated
+        elif declared.over == "conversation":
+            waiting.append(declared)
+    while waiting:
+        ready = [one for one in waiting if not any(other.key in one.inputs for other in waiting)]
+        if not ready:
+            for one in waiting:
+                yield _reduced(one, (failed(WHOLE, "circular_inputs", ", ".join(one.inputs)),))
+            return
+        for one in ready:
+            waiting.remove(one)
+            evaluated = _reduced(one, (derive(one, done),))
+            done[one.key] = evaluated.scores
+            yield evaluated
+
+
+def observe(
+    declared: Metric, conversation: Conversation, resources: frozenset[str] = frozenset()
+) -> Sequence[Observation]:
+    """The observations of one metric, at least one: an unmet need and an exception are observations too."""
+    for need in declared.needs:
+        if not need.met(conversation, resources):
+            explain = not_applicable if need.otherwise == NOT_APPLICABLE else unmeasured
+            return (explain(WHOLE, need.code),)
+    try:
+        observations = declared(conversation)
+    except Exception as error:
+        return (failed(WHOLE, "metric_raised", f"{type(error).__name__}: {error}"),)
+    return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
+
+
+def derive(declared: Derived, done: dict[str, Sequence[ConversationScore]]) -> Observation:
+    """A figure of one conversation from others of it: null when an input is."""
+    values: list[float] = []
+    for key in declared.inputs:
+        scores = done.get(key, ())
+        # A panel's verdict comes last and stands for its judges.
+        score = scores[-1] if scores else None
+        if score is None:
+            return unmeasured(WHOLE, "input_not_scored", key)
+        if score.status != MEASURED or score.value is None:
+            explain = not_applicable if score.status == NOT_APPLICABLE else unmeasured
+            return explain(WHOLE, f"input_{score.reason}", key)
+        values.append(score.value)
+    try:
+        value = declared.function(*values)
+        return unmeasured(WHOLE, declared.unscored) if value is None else measured(WHOLE, value)
+    except Exception as error:
+        return failed(WHOLE, "metric_raised", f"{type(error).__name__}: {error}")
+
+
+def _reduced(declared: Declared, observations: Sequence[Observation]) -> Evaluated:
+    if len(observations) > 1:
+        observations = (*observations, *panel(observations))
+    try:
+        return Evaluated(declared, observations, reduce_conversation(declared, observations))
+    except Exception as error:
+        broken = (failed(WHOLE, "reduction_failed", f"{type(error).__name__}: {error}"),)
+        return Evaluated(declared, broken, reduce_conversation(declared, broken))

@@ -1,0 +1,1 @@
+"""Scores become summaries: reducers, intervals, derived figures, pass@k, panels of judges."""

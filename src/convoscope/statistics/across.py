@@ -1,0 +1,84 @@
+"""The second step of reduction: conversations become a group figure.
+
+Every reducer but a percentile is a ratio of two sums over conversations. That one shape serves the
+figure, its interval and any grouping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from math import fsum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convoscope.metrics.reduction import MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, POOLED_COUNTS, RATIO_OF_SUMS
+
+Floats = NDArray[np.float64]
+
+
+class Columns(NamedTuple):
+    """The measured conversations of a group, in the order of their ids, column by column."""
+
+    value: Floats
+    n: Floats
+    total: Floats
+    numerator: Floats
+    denominator: Floats
+    tp: Floats
+    fp: Floats
+    fn: Floats
+
+    def at(self, rows: NDArray[np.bool_]) -> Columns:
+        return Columns(*(column[rows] for column in self))
+
+
+class Ratio(NamedTuple):
+    """One figure as Σ numerator ÷ Σ denominator, with the reason where the denominator is zero."""
+
+    name: str
+    numerator: Floats
+    denominator: Floats
+    empty: str = "nothing_to_average"
+
+    @property
+    def value(self) -> float | None:
+        below = total(self.denominator)
+        return total(self.numerator) / below if below else None
+
+
+def _pooled_counts(columns: Columns) -> list[Ratio]:
+    tp, fp, fn = columns.tp, columns.fp, columns.fn
+    return [
+        Ratio("", 2 * tp, 2 * tp + fp + fn, empty="nothing_to_find"),
+        Ratio("precision", tp, tp + fp, empty="nothing_predicted"),
+        Ratio("recall", tp, tp + fn, empty="nothing_in_gold"),
+    ]
+
+
+ACROSS: dict[str, Callable[[Columns], list[Ratio]]] = {
+    MEAN_OF_CONVERSATIONS: lambda columns: [Ratio("", columns.value, np.ones_like(columns.value))],
+    MEAN_OF_SUBJECTS: lambda columns: [Ratio("", columns.total, columns.n)],
+    RATIO_OF_SUMS: lambda columns: [Ratio("", columns.numerator, columns.denominator)],
+    POOLED_COUNTS: _pooled_counts,
+}
+"""The reducers from conversations to a group, by name. The first ratio is the headline."""
+
+
+def percentile_of(across: str) -> float | None:
+    """The q of `percentile:q`, or None for another reducer."""
+    kind, _, q = across.partition(":")
+    return float(q) if kind == "percentile" else None
+
+
+def percentile(values: Floats, q: float) -> float:
+    """Linear interpolation between the two nearest ranks."""
+    return float(np.percentile(values, q))
+
+
+def total(values: Floats, block: int = 65536) -> float:
+    """The exactly rounded sum: the same on every machine and in every order."""
+    blocks = (values[start : start + block].tolist() for start in range(0, len(values), block))
+    return fsum(chain.from_iterable(blocks))

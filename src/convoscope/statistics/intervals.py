@@ -1,0 +1,155 @@
+"""How sure is a figure? 95 % intervals that know that turns of one conversation go together.
+
+Clusters are scenarios where conversations have one, else the conversations themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from convoscope.statistics.across import Floats, Ratio, percentile
+
+LEVEL = 0.95
+Z = 1.959963984540054
+MAX_BOOTSTRAP_CLUSTERS = 5000
+DRAWS = 2000
+_BLOCK = 100
+
+Codes = NDArray[np.int64]
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the figure plausibly lies, and how that was computed."""
+
+    low: float
+    high: float
+    level: float = LEVEL
+    method: str
+    clusters: int
+
+
+def seed(*parts: str) -> int:
+    """A seed that depends on nothing but what is measured."""
+    return int.from_bytes(hashlib.sha256("\n".join(parts).encode()).digest()[:8], "big")
+
+
+def ratio_interval(ratio: Ratio, clusters: Codes, *, share: bool, seeded: int) -> Interval | None:
+    """The interval of Σ numerator ÷ Σ denominator; None where one cluster leaves no way to tell.
+
+    Shares made of whole counts: Wilson, with the sample size that the clustering leaves. Others:
+    bootstrap over clusters up to 5,000 of them, the cluster-robust formula above.
+    """
+    value = ratio.value
+    if value is None:
+        return None
+    if share and _is_trials(ratio):
+        return _share_interval(ratio, value, clusters)
+    above, below = _by_cluster(ratio.numerator, clusters), _by_cluster(ratio.denominator, clusters)
+    if len(above) < 2:
+        return None
+    if len(above) <= MAX_BOOTSTRAP_CLUSTERS:
+        low, high = _bootstrap_ratio(above, below, seeded)
+        return _interval(low, high, "cluster_bootstrap", len(above))
+    spread = Z * math.sqrt(_ratio_variance(above, below, value))
+    low, high = value - spread, value + spread
+    if share:
+        low, high = max(0.0, low), min(1.0, high)
+    return _interval(low, high, "cluster_robust", len(above))
+
+
+def percentile_interval(values: Floats, clusters: Codes, q: float, *, seeded: int) -> Interval | None:
+    """The interval of a percentile of pooled values: bootstrap, or Woodruff's above 5,000 clusters."""
+    codes, dense = np.unique(clusters, return_inverse=True)
+    if len(codes) < 2:
+        return None
+    if len(codes) <= MAX_BOOTSTRAP_CLUSTERS:
+        low, high = _bootstrap_percentile(values, dense, len(codes), q, seeded)
+        return _interval(low, high, "cluster_bootstrap", len(codes))
+    # Woodruff: the uncertainty of "the share of values at or below this one", read back as values.
+    at = percentile(values, q)
+    below = _by_cluster((values <= at).astype(np.float64), dense)
+    every = _by_cluster(np.ones_like(values), dense)
+    spread = Z * math.sqrt(_ratio_variance(below, every, float(below.sum() / every.sum()))) * 100
+    low, high = max(0.0, q - spread), min(100.0, q + spread)
+    return _interval(percentile(values, low), percentile(values, high), "woodruff", len(codes))
+
+
+def wilson(successes: float, trials: float) -> tuple[float, float]:
+    """Wilson's score interval; `trials` may be an effective number, not whole."""
+    p = successes / trials
+    centre = (p + Z * Z / (2 * trials)) / (1 + Z * Z / trials)
+    spread = Z / (1 + Z * Z / trials) * math.sqrt(p * (1 - p) / trials + Z * Z / (4 * trials * trials))
+    return max(0.0, centre - spread), min(1.0, centre + spread)
+
+
+def _is_trials(ratio: Ratio) -> bool:
+    """Whole counts, none above its opportunities: the share is one of trials."""
+    above, below = ratio.numerator, ratio.denominator
+    return bool(np.all(above == np.floor(above)) and np.all(below == np.floor(below)) and np.all(above <= below))
+
+
+def _share_interval(ratio: Ratio, value: float, clusters: Codes) -> Interval | None:
+    above, below = _by_cluster(ratio.numerator, clusters), _by_cluster(ratio.denominator, clusters)
+    trials = float(below.sum())
+    if trials == len(below):
+        low, high = wilson(value * trials, trials)
+        return _interval(low, high, "wilson", len(below))
+    if len(below) < 2:
+        return None
+    variance = _ratio_variance(above, below, value)
+    # All or none: clusters show no spread, so each counts once, which errs to the wide side.
+    effective = min(trials, value * (1 - value) / variance) if variance > 0 else float(len(below))
+    low, high = wilson(value * effective, effective)
+    return _interval(low, high, "wilson_effective_n", len(below))
+
+
+def _ratio_variance(above: Floats, below: Floats, value: float) -> float:
+    """Linearised variance of a ratio of sums over independent clusters."""
+    clusters = len(above)
+    residuals = above - value * below
+    return float(clusters / (clusters - 1) * np.sum(residuals * residuals) / np.sum(below) ** 2)
+
+
+def _bootstrap_ratio(above: Floats, below: Floats, seeded: int) -> tuple[float, float]:
+    random = np.random.default_rng(seeded)
+    draws: list[Floats] = []
+    for _ in range(0, DRAWS, _BLOCK):
+        picks = random.integers(0, len(above), size=(_BLOCK, len(above)))
+        sums = below[picks].sum(axis=1)
+        usable = sums > 0
+        draws.append(above[picks].sum(axis=1)[usable] / sums[usable])
+    return _ends(np.concatenate(draws))
+
+
+def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float, seeded: int) -> tuple[float, float]:
+    random = np.random.default_rng(seeded)
+    order = np.argsort(values, kind="stable")
+    ascending, owner = values[order], clusters[order]
+    draws = np.empty(DRAWS)
+    for draw in range(DRAWS):
+        weights = np.bincount(random.integers(0, count, size=count), minlength=count)
+        reached = np.cumsum(weights[owner])
+        rank = (reached[-1] - 1) * q / 100
+        low, high = np.searchsorted(reached, [math.floor(rank) + 1, math.ceil(rank) + 1])
+        draws[draw] = ascending[low] + (ascending[high] - ascending[low]) * (rank - math.floor(rank))
+    return _ends(draws)
+
+
+def _ends(draws: Floats) -> tuple[float, float]:
+    low, high = np.percentile(draws, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+    return float(low), float(high)
+
+
+def _by_cluster(values: Floats, clusters: Codes) -> Floats:
+    _, dense = np.unique(clusters, return_inverse=True)
+    return np.bincount(dense, weights=values).astype(np.float64)
+
+
+def _interval(low: float, high: float, method: str, clusters: int) -> Interval:
+    # Ten digits: enough for anybody, and equal on machines that add in another order.
+    return Interval(low=float(f"{low:.10g}"), high=float(f"{high:.10g}"), method=method, clusters=clusters)

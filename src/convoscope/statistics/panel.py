@@ -1,0 +1,42 @@
+"""Several judges of one subject: the median of what they say is a score of the panel."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from math import fsum
+from statistics import median
+
+from convoscope.metrics.score import MEASURED, Observation, Subject, measured, unmeasured
+
+
+def panel_name(judges: Sequence[str]) -> str:
+    """`panel:` and a hash of who sits on it."""
+    return "panel:" + hashlib.sha256("\n".join(sorted(judges)).encode()).hexdigest()[:12]
+
+
+def panel(observations: Sequence[Observation]) -> list[Observation]:
+    """The panel's score of each subject; empty where fewer than two judges spoke.
+
+    A judge that was asked several times speaks with the mean of its answers. Where a judge has no
+    value for a subject, the panel has none either.
+    """
+    judges = sorted({one.judge for one in observations})
+    if len(judges) < 2:
+        return []
+    name = panel_name(judges)
+    said: dict[Subject, dict[str, list[float]]] = {}
+    for one in observations:
+        voices = said.setdefault(one.subject, {})
+        if one.status == MEASURED and one.value is not None:
+            voices.setdefault(one.judge, []).append(one.value)
+    scores: list[Observation] = []
+    for subject, voices in said.items():
+        silent = [judge for judge in judges if judge not in voices]
+        if silent:
+            scores.append(unmeasured(subject, "judge_missing", ", ".join(silent), judge=name))
+        else:
+            verdicts = [fsum(values) / len(values) for values in voices.values()]
+            details = {"judges": len(verdicts), "spread": max(verdicts) - min(verdicts)}
+            scores.append(measured(subject, median(verdicts), judge=name, details=details))
+    return scores

@@ -1,0 +1,48 @@
+"""Several trials of one task: does one succeed, do all succeed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import comb
+from typing import NamedTuple
+
+from convoscope.metrics.declaration import Sample
+
+
+def pass_at_k(trials: int, passed: int, k: int) -> float | None:
+    """Chance that at least one of k trials drawn from these passes; None with fewer trials than k."""
+    if trials < k:
+        return None
+    return 1 - comb(trials - passed, k) / comb(trials, k)
+
+
+def pass_hat_k(trials: int, passed: int, k: int) -> float | None:
+    """Chance that all of k trials drawn from these pass; None with fewer trials than k."""
+    if trials < k:
+        return None
+    return comb(passed, k) / comb(trials, k)
+
+
+def pass_hat_k_theoretical(trials: int, passed: int, k: int) -> float | None:
+    """Chance that k independent trials pass at the observed rate; None with fewer trials than k."""
+    if trials < k:
+        return None
+    return (passed / trials) ** k
+
+
+class Trials(NamedTuple):
+    """How many trials a scenario had, and how many passed."""
+
+    trials: int
+    passed: int
+
+
+def by_scenario(samples: Iterable[Sample], passes_at: float) -> Mapping[str, Trials]:
+    """Trials and passes of each scenario; a conversation without a scenario is one of its own."""
+    tally: dict[str, list[int]] = {}
+    for sample in samples:
+        scenario = sample.dimensions.get("scenario_id") or sample.conversation
+        counts = tally.setdefault(scenario, [0, 0])
+        counts[0] += 1
+        counts[1] += sample.value >= passes_at
+    return {scenario: Trials(*counts) for scenario, counts in sorted(tally.items())}

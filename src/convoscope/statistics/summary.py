@@ -1,0 +1,255 @@
+"""Figures: what a metric says of a group of conversations, how sure that is, and what was left out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from convoscope.metrics.declaration import SHARE, Better, Derived, Metric, Sample
+from convoscope.metrics.reduction import Reduce
+from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Status
+from convoscope.statistics.across import ACROSS, Columns, Floats, Ratio, percentile, percentile_of, total
+from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval, seed
+
+STATUSES: tuple[Status, ...] = (MEASURED, NOT_APPLICABLE, UNMEASURED, ERROR)
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One number of a summary, or the reason why there is none. Samples are conversations."""
+
+    metric: str
+    variant: str = ""
+    reduction: str = ""
+    """Empty for the headline; p95, precision, macro for what stands beside it."""
+    judge: str
+    unit: str
+    better: Better
+    status: Status
+    value: float | None
+    ten: float | None = None
+    reason: str = ""
+    coverage: float | None
+    """measured ÷ (total − not applicable); None where nothing was applicable."""
+    samples_total: int
+    samples_measured: int
+    samples_skipped: int
+    samples_not_applicable: int
+    """Of those skipped, the ones without an opportunity."""
+    skipped_reasons: dict[str, int] = {}
+    n: int
+    """Subjects measured: turns, calls, states, items."""
+    subjects_skipped: int = 0
+    """Subjects of measured conversations that have no value."""
+    interval: Interval | None = None
+    interval_reason: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.status == MEASURED) != (self.value is not None):
+            raise ValueError("a figure has a value when it is measured, and only then")
+        if self.value is not None and not math.isfinite(self.value):
+            raise ValueError(f"a figure is a finite number, not {self.value}")
+        if self.status != MEASURED and not self.reason:
+            raise ValueError("a figure without a value needs a reason")
+        if self.samples_measured + self.samples_skipped != self.samples_total:
+            raise ValueError("measured and skipped samples must add up")
+        if sum(self.skipped_reasons.values()) != self.samples_skipped:
+            raise ValueError("each skipped sample needs its reason")
+
+
+class Subjects(NamedTuple):
+    """The values of all measured subjects, pooled, each with the row of its conversation."""
+
+    value: Floats
+    row: Codes
+
+
+class Table(NamedTuple):
+    """What one metric, by one judge, says of every conversation, in the order of their ids."""
+
+    status: NDArray[np.int8]
+    """Index into STATUSES."""
+    reason: NDArray[np.int32]
+    """Index into `reasons`; -1 where measured."""
+    reasons: Sequence[str]
+    columns: Columns
+    skipped: Floats
+    """Subjects without a value, of measured conversations."""
+    clusters: Codes
+    subjects: Callable[[], Subjects]
+
+
+def figures(
+    declared: Metric | Derived, judge: str, table: Table, rows: NDArray[np.bool_], key: str
+) -> Iterator[Figure]:
+    """The headline and what is declared beside it, over the conversations of `rows`.
+
+    `key` names configuration and group, to seed the intervals.
+    """
+    reductions = {"": declared.reduce, **(declared.also if isinstance(declared, Metric) else {})}
+    frame = _Frame(declared, judge, table, rows, key)
+    for name, reduce in reductions.items():
+        yield from frame.reduced(name, reduce)
+
+
+class _Frame:
+    """One metric over one group: what all its reductions have in common."""
+
+    def __init__(self, declared: Metric | Derived, judge: str, table: Table, rows: NDArray[np.bool_], key: str) -> None:
+        self.declared, self.judge, self.table, self.key = declared, judge, table, key
+        status = table.status[rows]
+        self.measured = rows & (table.status == STATUSES.index(MEASURED))
+        self.columns = table.columns.at(self.measured)
+        self.clusters = table.clusters[self.measured]
+        self.total = int(rows.sum())
+        self.count = int((status == STATUSES.index(MEASURED)).sum())
+        self.not_applicable = int((status == STATUSES.index(NOT_APPLICABLE)).sum())
+        self.reasons = _tally(table.reason[rows & ~self.measured], table.reasons)
+        self.n = int(total(self.columns.n))
+        self.subjects_skipped = int(total(table.skipped[self.measured]))
+        self.why = (UNMEASURED, "no_conversations") if not self.total else _why(status, self.reasons)
+
+    def reduced(self, name: str, reduce: Reduce) -> Iterator[Figure]:
+        q = percentile_of(reduce.across)
+        if q is not None:
+            yield self._percentile(name, q)
+            return
+        for ratio in ACROSS[reduce.across](self.columns):
+            yield self._ratio(" ".join(part for part in (name, ratio.name) if part), ratio)
+
+    def _ratio(self, name: str, ratio: Ratio) -> Figure:
+        if not self.count:
+            return self._empty(name, *self.why)
+        value = ratio.value
+        if value is None:
+            return self._empty(name, NOT_APPLICABLE, ratio.empty)
+        share = self.declared.unit == SHARE
+        interval = ratio_interval(ratio, self.clusters, share=share, seeded=self._seed(name))
+        return self._figure(name, value, interval)
+
+    def _percentile(self, name: str, q: float) -> Figure:
+        if not self.count:
+            return self._empty(name, *self.why)
+        subjects = self.table.subjects()
+        mine = self.measured[subjects.row]
+        values, clusters = subjects.value[mine], self.table.clusters[subjects.row[mine]]
+        interval = percentile_interval(values, clusters, q, seeded=self._seed(name))
+        return self._figure(name, percentile(values, q), interval)
+
+    def _seed(self, name: str) -> int:
+        return seed(self.key, self.declared.key, self.judge, name)
+
+    def _figure(self, name: str, value: float, interval: Interval | None) -> Figure:
+        ten = self.declared.ten
+        return self._make(
+            name,
+            status=MEASURED,
+            value=value,
+            ten=ten.score(value) if ten and not name else None,
+            interval=interval,
+            interval_reason="" if interval else "one_cluster",
+        )
+
+    def _empty(self, name: str, status: Status, reason: str) -> Figure:
+        return self._make(name, status=status, value=None, reason=reason)
+
+    def _make(
+        self,
+        name: str,
+        *,
+        status: Status,
+        value: float | None,
+        ten: float | None = None,
+        reason: str = "",
+        interval: Interval | None = None,
+        interval_reason: str = "",
+    ) -> Figure:
+        applicable = self.total - self.not_applicable
+        return Figure(
+            metric=self.declared.name,
+            variant=self.declared.variant,
+            reduction=name,
+            judge=self.judge,
+            unit=self.declared.unit,
+            better=self.declared.better,
+            status=status,
+            value=value,
+            ten=ten,
+            reason=reason,
+            coverage=self.count / applicable if applicable else None,
+            samples_total=self.total,
+            samples_measured=self.count,
+            samples_skipped=self.total - self.count,
+            samples_not_applicable=self.not_applicable,
+            skipped_reasons=self.reasons,
+            n=self.n,
+            subjects_skipped=self.subjects_skipped,
+            interval=interval,
+            interval_reason=interval_reason,
+        )
+
+
+def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, list[Sample]]], key: str) -> Figure:
+    """A figure over a group, from the samples of its inputs; null when an input is.
+
+    The function gives one number, or one per scenario: then their mean is the figure, the scenarios
+    are its samples, and one without a number is counted as skipped.
+    """
+    missing = [figure for figure, _ in inputs if figure.value is None]
+    if missing:
+        reason = "input_" + missing[0].reason
+        return _derived(declared, UNMEASURED, {"": None}, key, reason)
+    result = declared.function(*(samples for _, samples in inputs))
+    values = result if isinstance(result, Mapping) else {"": result}
+    status = MEASURED if any(value is not None for value in values.values()) else UNMEASURED
+    return _derived(declared, status, values, key, "" if status == MEASURED else declared.unscored)
+
+
+def _derived(declared: Derived, status: Status, values: Mapping[str, float | None], key: str, reason: str) -> Figure:
+    scored = np.array([values[name] for name in sorted(values) if values[name] is not None], dtype=np.float64)
+    ratio = Ratio("", scored, np.ones_like(scored))
+    interval = None
+    if len(scored) > 1:
+        clusters = np.arange(len(scored), dtype=np.int64)
+        share = declared.unit == SHARE
+        interval = ratio_interval(ratio, clusters, share=share, seeded=seed(key, declared.key))
+    value = ratio.value if status == MEASURED else None
+    skipped = len(values) - len(scored)
+    return Figure(
+        metric=declared.name,
+        variant=declared.variant,
+        judge="(derived)",
+        unit=declared.unit,
+        better=declared.better,
+        status=status,
+        value=value,
+        ten=declared.ten.score(value) if declared.ten and value is not None else None,
+        reason=reason,
+        coverage=len(scored) / len(values),
+        samples_total=len(values),
+        samples_measured=len(scored),
+        samples_skipped=skipped,
+        samples_not_applicable=0,
+        skipped_reasons={reason or declared.unscored: skipped} if skipped else {},
+        n=len(scored),
+        interval=interval,
+        interval_reason="" if interval or status != MEASURED else "one_cluster",
+    )
+
+
+def _tally(codes: NDArray[np.int32], names: Sequence[str]) -> dict[str, int]:
+    counts = Counter(codes.tolist())
+    return {names[code]: counts[code] for code in sorted(counts, key=lambda code: (-counts[code], names[code]))}
+
+
+def _why(status: NDArray[np.int8], reasons: dict[str, int]) -> tuple[Status, str]:
+    """Why a group without a single value has none: its gravest status, its commonest reason."""
+    for one in (ERROR, UNMEASURED, NOT_APPLICABLE):
+        if (status == STATUSES.index(one)).any():
+            return one, next(iter(reasons), "nothing_to_observe")
+    return NOT_APPLICABLE, "nothing_to_observe"

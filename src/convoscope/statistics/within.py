@@ -1,0 +1,148 @@
+"""The first step of reduction: the subjects of one conversation become one row per judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import fsum
+from statistics import median
+
+import msgspec
+
+from convoscope.errors import DeclarationError
+from convoscope.metrics.declaration import Derived, Metric, TenPoints
+from convoscope.metrics.reduction import COUNTS, LAST, MAXIMUM, MEAN, MEDIAN, MINIMUM, RATIO, SUM
+from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Counts, Observation, Status
+
+
+class ConversationScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one metric, by one judge, says of one conversation, and the sums that group figures need."""
+
+    judge: str
+    status: Status
+    value: float | None = None
+    ten: float | None = None
+    n: int = 0
+    """Subjects measured."""
+    total: float = 0.0
+    """Sum of their values."""
+    numerator: float = 0.0
+    denominator: float = 0.0
+    tp: float = 0.0
+    fp: float = 0.0
+    fn: float = 0.0
+    not_applicable: int = 0
+    unmeasured: int = 0
+    errors: int = 0
+    reason: str = ""
+    detail: str = ""
+
+
+def _ratio(measured: Sequence[Observation]) -> float:
+    numerators, denominators = [], []
+    for one in measured:
+        if one.numerator is None or one.denominator is None:
+            raise DeclarationError("a ratio needs scores made with ratio()")
+        numerators.append(one.numerator)
+        denominators.append(one.denominator)
+    return fsum(numerators) / fsum(denominators)
+
+
+def _counts(measured: Sequence[Observation]) -> float | None:
+    return _pool(measured).f1
+
+
+def _pool(measured: Sequence[Observation]) -> Counts:
+    counts = [one.counts for one in measured if one.counts is not None]
+    if len(counts) < len(measured):
+        raise DeclarationError("pooling counts needs scores made with counted()")
+    return Counts(fsum(one.tp for one in counts), fsum(one.fp for one in counts), fsum(one.fn for one in counts))
+
+
+def _values(measured: Sequence[Observation]) -> list[float]:
+    return [one.value for one in measured if one.value is not None]
+
+
+WITHIN: dict[str, Callable[[Sequence[Observation]], float | None]] = {
+    MEAN: lambda measured: fsum(_values(measured)) / len(measured),
+    SUM: lambda measured: fsum(_values(measured)),
+    RATIO: _ratio,
+    COUNTS: _counts,
+    MEDIAN: lambda measured: median(_values(measured)),
+    MAXIMUM: lambda measured: max(_values(measured)),
+    MINIMUM: lambda measured: min(_values(measured)),
+    LAST: lambda measured: measured[-1].value,
+}
+"""The reducers from subjects to a conversation, by name."""
+
+
+def reduce_conversation(declared: Metric | Derived, observations: Sequence[Observation]) -> list[ConversationScore]:
+    """One row per judge, in the order in which the judges appear."""
+    if len(observations) == 1:
+        return [_single(declared.ten, observations[0])]
+    by_judge: dict[str, list[Observation]] = {}
+    for one in observations:
+        by_judge.setdefault(one.judge, []).append(one)
+    return [_reduce(declared, judge, mine) for judge, mine in by_judge.items()]
+
+
+def _single(ten: TenPoints | None, one: Observation) -> ConversationScore:
+    """One subject needs no reducing: every reducer gives its value back."""
+    if one.status != MEASURED or one.value is None:
+        return _nothing(one.judge, [one])
+    counts = one.counts or Counts(0.0, 0.0, 0.0)
+    return ConversationScore(
+        judge=one.judge,
+        status=MEASURED,
+        value=one.value,
+        ten=ten.score(one.value) if ten else None,
+        n=1,
+        total=one.value,
+        numerator=one.numerator or 0.0,
+        denominator=one.denominator or 0.0,
+        tp=counts.tp,
+        fp=counts.fp,
+        fn=counts.fn,
+    )
+
+
+def _reduce(declared: Metric | Derived, judge: str, observations: list[Observation]) -> ConversationScore:
+    measured = [one for one in observations if one.status == MEASURED]
+    if not measured:
+        return _nothing(judge, observations)
+    value = WITHIN[declared.reduce.within](measured)
+    counts = _pool(measured) if measured[0].counts is not None else Counts(0.0, 0.0, 0.0)
+    tally = Counter(one.status for one in observations) if len(measured) < len(observations) else Counter[Status]()
+    return ConversationScore(
+        judge=judge,
+        status=MEASURED,
+        value=value,
+        ten=declared.ten.score(value) if declared.ten and value is not None else None,
+        n=len(measured),
+        total=fsum(_values(measured)),
+        numerator=fsum(one.numerator for one in measured if one.numerator is not None),
+        denominator=fsum(one.denominator for one in measured if one.denominator is not None),
+        tp=counts.tp,
+        fp=counts.fp,
+        fn=counts.fn,
+        not_applicable=tally[NOT_APPLICABLE],
+        unmeasured=tally[UNMEASURED],
+        errors=tally[ERROR],
+    )
+
+
+def _nothing(judge: str, observations: list[Observation]) -> ConversationScore:
+    """No subject was measured: the gravest status, and its commonest reason."""
+    tally = Counter(one.status for one in observations)
+    status = next(one for one in (ERROR, UNMEASURED, NOT_APPLICABLE) if tally[one])
+    reasons = Counter(one.reason for one in observations if one.status == status)
+    reason = min(reasons, key=lambda code: (-reasons[code], code))
+    return ConversationScore(
+        judge=judge,
+        status=status,
+        not_applicable=tally[NOT_APPLICABLE],
+        unmeasured=tally[UNMEASURED],
+        errors=tally[ERROR],
+        reason=reason,
+        detail=next(one.detail for one in observations if one.reason == reason),
+    )
