@@ -71,7 +71,7 @@ class Timeline:
             self._clocks[read.kind] = Clock(id=read.kind, kind=read.kind, source=self._clock_source)
         return Time(read.at, read.kind)
 
-    def say(  # noqa: PLR0913 - named facts
+    def say(
         self,
         speaker: str,
         *,
@@ -79,7 +79,7 @@ class Timeline:
         spoken: Text | None = None,
         heard: Text | None = None,
         time: Time | None = None,
-        id: str = "",  # noqa: A002 - the word of the model
+        id: str = "",
         extras: dict[str, Any] | None = None,
     ) -> None:
         self.events.append(
@@ -95,14 +95,14 @@ class Timeline:
             )
         )
 
-    def call(  # noqa: PLR0913 - named facts
+    def call(
         self,
         name: str,
         arguments: object,
         *,
         call_id: str = "",
         time: Time | None = None,
-        id: str = "",  # noqa: A002
+        id: str = "",
         extras: dict[str, Any] | None = None,
     ) -> None:
         """A tool call; arguments that are JSON in a string are read, and kept raw where they are not JSON."""
@@ -126,14 +126,14 @@ class Timeline:
             )
         )
 
-    def result(  # noqa: PLR0913 - named facts
+    def result(
         self,
         content: object,
         *,
         call_id: str = "",
         name: str = "",
         time: Time | None = None,
-        id: str = "",  # noqa: A002
+        id: str = "",
         extras: dict[str, Any] | None = None,
     ) -> None:
         """A tool's answer; a string of JSON is read, and signs of success or failure are taken from it."""
@@ -169,7 +169,7 @@ class Timeline:
             self.notes.unknown(f"{of}.{key}", self.seq)
         return extras
 
-    def mark(self, name: str, value: object = None, time: Time | None = None, id: str = "") -> None:  # noqa: A002
+    def mark(self, name: str, value: object = None, time: Time | None = None, id: str = "") -> None:
         self.events.append(Marker(seq=self.seq, name=name, value=value, time=time, id=id))
 
 

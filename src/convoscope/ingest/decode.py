@@ -81,7 +81,7 @@ def _explain(error: json.JSONDecodeError, text: str) -> str:
         return "is empty"
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
         return "JSON is cut off at the end"
-    near = text[error.pos : error.pos + 20].split("\n")[0]
+    near = text[error.pos : error.pos + 20].split("\n", maxsplit=1)[0]
     return f"not JSON at column {error.colno}, near {near!r}"
 
 

@@ -43,7 +43,7 @@ class Found(NamedTuple):
     report: ReadReport
 
 
-def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None = None) -> Found:  # noqa: A002
+def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None = None) -> Found:
     """Every input below the paths, in the order of names: the order of `paths` does not matter."""
     readers = _readers(format)
     report = ReadReport(warnings=list(installed().problems))
@@ -79,7 +79,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _readers(format: str | None) -> Mapping[str, Reader]:  # noqa: A002
+def _readers(format: str | None) -> Mapping[str, Reader]:
     known = installed().by_name
     if format is None:
         return known

@@ -138,7 +138,7 @@ def _conversation(
 def _add(message: Mapping[str, Any], timeline: Timeline, notes: Notes) -> None:
     role = message["role"]
     time = timeline.time(first_of(message, TIMES))
-    id = str(message.get("id") or "")  # noqa: A001 - the word of the format
+    id = str(message.get("id") or "")
     if role in ("tool", "function"):
         answer = content_of(message.get("content"), notes, timeline.seq).text
         call_id = str(message.get("tool_call_id") or "")

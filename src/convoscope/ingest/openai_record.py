@@ -78,13 +78,13 @@ def id_of(record: Mapping[str, Any]) -> str | None:
     return str(found) if isinstance(found, str | int) else None
 
 
-def put_together(  # noqa: PLR0913 - named facts
+def put_together(
     record: Mapping[str, Any],
     *,
     timeline: Timeline,
     instructions: str,
-    id: str,  # noqa: A002 - the word of the model
-    format: str,  # noqa: A002
+    id: str,
+    format: str,
     group: Group,
     notes: Notes,
 ) -> Conversation:

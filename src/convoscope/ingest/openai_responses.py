@@ -122,7 +122,7 @@ def _conversation(
 def _add(item: Mapping[str, Any], timeline: Timeline, notes: Notes) -> None:
     kind = item.get("type") or "message"
     time = timeline.time(first_of(item, TIMES))
-    id = str(item.get("id") or "")  # noqa: A001 - the word of the format
+    id = str(item.get("id") or "")
     call_id = str(item.get("call_id") or id)
     if kind == "message" and isinstance(item.get("role"), str):
         _say(item, timeline, notes)

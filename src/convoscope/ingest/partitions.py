@@ -174,7 +174,7 @@ def _build(piece: Piece, group: Group, name: str, origin: Origin, notes: Notes, 
         report.problem(Problem(name, error.line or line, error.message, error.field, error.hint))
     except OSError as error:
         report.problem(Problem(name, line, f"cannot be read: {error}"))
-    except Exception as error:  # noqa: BLE001 - a reader that trips over a record must not stop the rest
+    except Exception as error:  # a reader that trips over a record must not stop the rest
         message = f"the {reader.name} reader failed: {type(error).__name__}: {error}"
         report.problem(Problem(name, line, message, hint="please report this with the record"))
 

@@ -83,6 +83,7 @@ class Reader:
 
     def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
         """The conversations in a group. Raise `InputError` where there is none to be had."""
+        del group, notes
         raise TypeError(f"reader {self.name} does not say how to build a conversation")
 
 
@@ -102,8 +103,8 @@ def installed() -> Readers:
         try:
             reader = point.load()
             if not isinstance(reader, Reader) or not reader.name:
-                raise TypeError("is not a convoscope Reader with a name")  # noqa: TRY301
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
+                raise TypeError("is not a convoscope Reader with a name")
+        except Exception as error:  # whatever a stranger's module raises
             problems.append(f"reader {point.name} ({point.value}) cannot be loaded: {error}")
             continue
         if reader.name in found:

@@ -20,7 +20,7 @@ PathLike = str | os.PathLike[str]
 class Reading:
     """Iterates over the conversations; `report` tells what reading did, and grows on the way."""
 
-    def __init__(self, paths: Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> None:  # noqa: A002
+    def __init__(self, paths: Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> None:
         self._found = find_inputs(paths, format=format)
         self._limit = limit
         self.report = self._found.report
@@ -40,7 +40,7 @@ class Reading:
                 yield from read_partition(partition, self.report)
 
 
-def read(path: PathLike | Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> Reading:  # noqa: A002
+def read(path: PathLike | Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> Reading:
     """Read the conversations of a file, a folder, or several of them.
 
     The format is told by content unless `format` names one. The result is an iterator of

@@ -149,7 +149,7 @@ class Sample(msgspec.Struct, frozen=True):
     value: float
 
 
-def metric(  # noqa: PLR0913 - a declaration is a list of named facts
+def metric(
     name: str,
     *,
     version: int,
@@ -188,7 +188,7 @@ def metric(  # noqa: PLR0913 - a declaration is a list of named facts
     return declare
 
 
-def derived(  # noqa: PLR0913 - a declaration is a list of named facts
+def derived(
     name: str,
     *,
     version: int,

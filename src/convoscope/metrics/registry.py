@@ -70,9 +70,8 @@ def collect(things: Iterable[object]) -> dict[str, Declared]:
     for thing in things:
         held = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
         for one in held:
-            if isinstance(one, Metric | Derived):
-                if found.setdefault(one.key, one) is not one:
-                    raise DeclarationError(f"{one.key} is declared twice", hint="rename one, or give it a variant")
+            if isinstance(one, Metric | Derived) and found.setdefault(one.key, one) is not one:
+                raise DeclarationError(f"{one.key} is declared twice", hint="rename one, or give it a variant")
     return found
 
 
@@ -85,7 +84,7 @@ def installed() -> Registry:
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (_package(point), point.name)):
         try:
             found = collect([point.load()])
-        except Exception as error:
+        except Exception as error:  # whatever a stranger's module raises
             problems.append(f"metrics of {_package(point)} ({point.value}) cannot be loaded: {error}")
             continue
         for key, one in found.items():

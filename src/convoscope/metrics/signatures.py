@@ -12,13 +12,54 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 import msgspec
 
+from convoscope.errors import UsageError
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.needs import Need
+from convoscope.metrics.registry import installed
+
+FILE = Path(__file__).with_name("signatures.json")
+
+
+class Signed(msgspec.Struct, frozen=True):
+    """A metric's version, and what it computed when that version was given."""
+
+    version: int
+    signature: str
+
+
+def signed() -> dict[str, Signed]:
+    """The committed signatures of our own metrics."""
+    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, Signed]) if FILE.exists() else {}
+
+
+def current() -> dict[str, Signed]:
+    """What our own metrics compute now."""
+    ours = (one for one in installed().declared.values() if one.function.__module__.startswith("convoscope."))
+    return {one.key: Signed(one.version, signature(one)) for one in sorted(ours, key=lambda one: one.key)}
+
+
+def unbumped(before: dict[str, Signed], after: dict[str, Signed]) -> list[str]:
+    """Metrics that compute something else under the version that they had."""
+    return [
+        key
+        for key, now in after.items()
+        if key in before and now.signature != before[key].signature and now.version <= before[key].version
+    ]
+
+
+def sign() -> None:
+    """Write the signature file anew; refuses where a metric changed and its version did not."""
+    after = current()
+    changed = unbumped(signed(), after)
+    if changed:
+        raise UsageError(f"{', '.join(changed)} changed without a new version", hint="raise version= and sign again")
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(after), indent=2) + b"\n")
 
 
 def signature(declared: Metric | Derived) -> str:
@@ -81,3 +122,7 @@ def _constant(value: object) -> str:
     if isinstance(value, str | int | float | bool | None | frozenset | dict | list | msgspec.Struct):
         return repr(sorted(value) if isinstance(value, frozenset) else value)
     return f"<{type(value).__qualname__}>"
+
+
+if __name__ == "__main__":
+    sign()

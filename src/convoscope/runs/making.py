@@ -43,7 +43,7 @@ class Progress(NamedTuple):
     bytes_total: int = 0
 
 
-def score(  # noqa: PLR0913 - the words of the command line
+def score(
     source: PathLike | Sequence[PathLike] | Iterable[Conversation],
     *,
     metrics: Iterable[str | Declared] | None = None,
@@ -52,7 +52,7 @@ def score(  # noqa: PLR0913 - the words of the command line
     workers: int | None = None,
     strict: bool = False,
     by: Sequence[Sequence[str]] | None = None,
-    format: str | None = None,  # noqa: A002 - the word of the command line
+    format: str | None = None,
     progress: Callable[[Progress], None] | None = None,
     part_bytes: int = PART_BYTES,
 ) -> Run:
@@ -108,14 +108,14 @@ def _out(out: PathLike | None, job: _Job) -> Path:
 class _Job:
     """One run to be made: what goes in, what it depends on."""
 
-    def __init__(  # noqa: PLR0913 - named facts
+    def __init__(
         self,
         paths: Sequence[PathLike],
         metrics: Sequence[Declared],
         *,
         limit: int | None,
         by: Sequence[Sequence[str]] | None,
-        format: str | None,  # noqa: A002
+        format: str | None,
         part_bytes: int,
     ) -> None:
         self.started, self._began = now(), perf_counter()

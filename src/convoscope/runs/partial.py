@@ -97,7 +97,7 @@ class Partial:
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = (self.folder / _LOCK).open("a")
         try:
-            import fcntl  # noqa: PLC0415 - not on Windows
+            import fcntl  # not on Windows
         except ImportError:
             return lock
         try:

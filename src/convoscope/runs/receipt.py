@@ -59,10 +59,10 @@ def hash_inputs(inputs: Sequence[tuple[Input, str]]) -> tuple[list[InputHash], s
 
 def versions() -> Mapping[str, str]:
     """What computed the run."""
-    import duckdb  # noqa: PLC0415 - costs a tenth of a second
-    import numpy as np  # noqa: PLC0415
+    import duckdb
+    import numpy as np
 
-    from convoscope import __version__  # noqa: PLC0415
+    from convoscope import __version__
 
     return {
         "convoscope": __version__,

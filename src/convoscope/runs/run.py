@@ -89,14 +89,14 @@ class Run:
         for (body,) in _rows(f"SELECT body FROM {self._table(CONVERSATIONS)} ORDER BY number", []):
             yield from_json(body)
 
-    def conversation(self, id: str) -> Conversation:  # noqa: A002 - the word of the model
+    def conversation(self, id: str) -> Conversation:
         """One conversation, by its id in the run."""
         row = next(_rows(f"SELECT body FROM {self._table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
         if row is None:
             raise RunError(f"{self.folder} has no conversation {id!r}")
         return from_json(row[0])
 
-    def notes(self, id: str) -> list[Note]:  # noqa: A002
+    def notes(self, id: str) -> list[Note]:
         """What reading did to one conversation."""
         row = next(_rows(f"SELECT notes FROM {self._table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
         return msgspec.json.decode(row[0], type=list[Note]) if row and row[0] else []

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def connect(*, memory_mb: int = 256, scratch: Path | None = None, threads: int = 1) -> duckdb.DuckDBPyConnection:
     """A database of our own, in memory, that spills to `scratch` when it must."""
-    import duckdb  # noqa: PLC0415 - a tenth of a second that most commands need not pay
+    import duckdb
 
     connection = duckdb.connect(":memory:")
     connection.execute(f"SET threads = {threads}")

@@ -69,7 +69,7 @@ def observe(
             return (explain(WHOLE, need.code),)
     try:
         observations = declared(conversation)
-    except Exception as error:
+    except Exception as error:  # whatever a metric raises is its result
         return (failed(WHOLE, "metric_raised", f"{type(error).__name__}: {error}"),)
     return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
 
@@ -90,7 +90,7 @@ def derive(declared: Derived, done: dict[str, Sequence[ConversationScore]]) -> O
     try:
         value = declared.function(*values)
         return unmeasured(WHOLE, declared.unscored) if value is None else measured(WHOLE, value)
-    except Exception as error:
+    except Exception as error:  # whatever it raises is its result
         return failed(WHOLE, "metric_raised", f"{type(error).__name__}: {error}")
 
 
@@ -99,6 +99,6 @@ def _reduced(declared: Declared, observations: Sequence[Observation]) -> Evaluat
         observations = (*observations, *panel(observations))
     try:
         return Evaluated(declared, observations, reduce_conversation(declared, observations))
-    except Exception as error:
+    except Exception as error:  # a reducer that does not fit the scores
         broken = (failed(WHOLE, "reduction_failed", f"{type(error).__name__}: {error}"),)
         return Evaluated(declared, broken, reduce_conversation(declared, broken))

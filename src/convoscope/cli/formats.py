@@ -1,0 +1,41 @@
+"""`convoscope formats`: which logs can be read."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Annotated
+
+import typer
+
+from convoscope.cli.options import Json
+
+
+def formats(
+    name: Annotated[str | None, typer.Argument(help="A format; all of them by default.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of our own format.")] = False,
+    json: Json = False,
+) -> None:
+    """List the formats that can be read."""
+    from convoscope.conversation import json_schema
+    from convoscope.errors import UsageError
+    from convoscope.ingest.reader import installed
+    from convoscope.report.screen import Column, Screen
+
+    screen = Screen()
+    readers = installed()
+    for problem in readers.problems:
+        Screen(sys.stderr).line(f"warning: {problem}", "yellow")
+    if schema:
+        if name not in (None, "convoscope"):
+            raise UsageError(f"{name} has no JSON Schema of ours", hint="only convoscope has one")
+        screen.json(json_schema())
+        return
+    if name is not None and name not in readers.by_name:
+        raise UsageError(f"no format is called {name!r}", hint=f"there is {', '.join(sorted(readers.by_name))}")
+    chosen = [readers.by_name[one] for one in sorted(readers.by_name) if name in (None, one)]
+    rows = [(one.name, one.title, inspect.getdoc(type(one)) or "") for one in chosen]
+    if json:
+        screen.json([{"format": one[0], "title": one[1], "description": one[2]} for one in rows])
+    else:
+        screen.table([Column("format"), Column("title"), Column("reads")], rows)

@@ -1,0 +1,114 @@
+"""`convoscope inspect`: what is this log, what can be measured, what is missing?"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from convoscope.cli.options import Format, Json, Metrics, split
+
+if TYPE_CHECKING:
+    from convoscope.conversation import Conversation
+    from convoscope.ingest.report import FileRead
+    from convoscope.report.screen import Screen
+    from convoscope.scoring.plan import Plan
+
+
+def inspect(
+    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them.")],
+    metrics: Metrics = None,
+    limit: Annotated[int, typer.Option("--limit", help="Look at the first N conversations.", min=1)] = 1000,
+    format: Format = None,
+    json: Json = False,
+) -> None:
+    """Say what these files are, what can be measured in them, and what would unlock the rest."""
+    from convoscope.ingest.reading import read
+    from convoscope.metrics.registry import installed
+    from convoscope.report.screen import Screen
+    from convoscope.report.terminal import print_reading, print_warnings
+    from convoscope.scoring.plan import Planner
+
+    planner = Planner(installed().resolve(split(metrics)))
+    contents: Counter[str] = Counter()
+    dimensions: dict[str, Counter[str]] = {}
+    reading = read(paths, format=format, limit=limit)
+    for conversation in reading:
+        planner.see(conversation)
+        _count(conversation, contents, dimensions)
+    plan = planner.plan()
+    screen = Screen()
+    if json:
+        screen.json(
+            {
+                "read_report": reading.report.ordered(),
+                "contents": dict(contents),
+                "dimensions": {name: dict(values.most_common(20)) for name, values in dimensions.items()},
+                "plan": plan,
+            }
+        )
+    else:
+        print_files(screen, reading.report.files)
+        print_reading(screen, reading.report)
+        if plan.conversations == limit:
+            screen.line(f"looked at the first {limit:,} conversations; --limit looks further")
+        screen.line("holds " + ", ".join(f"{count:,} {what}" for what, count in contents.items() if count))
+        for name, values in dimensions.items():
+            some = ", ".join(f"{value} ({count:,})" for value, count in values.most_common(5))
+            screen.line(f"{name}: {some}{', …' if len(values) > 5 else ''}")
+        print_plan(screen, plan)
+    print_warnings(Screen(sys.stderr), reading.report)
+
+
+def print_files(screen: Screen, files: dict[str, FileRead]) -> None:
+    """What each file was taken for, and why; many files in short."""
+    from convoscope.report.screen import Column
+
+    rows = [(name, file.format or "not read", file.why or file.skipped) for name, file in sorted(files.items())]
+    screen.table([Column("file"), Column("format"), Column("because")], rows[:20])
+    if len(rows) > 20:
+        screen.line(f"and {len(rows) - 20:,} more files")
+    screen.line()
+
+
+def print_plan(screen: Screen, plan: Plan) -> None:
+    """What can be measured, and what would unlock the rest."""
+    from convoscope.report.screen import Column
+    from convoscope.report.words import reason_text
+
+    screen.line()
+    rows = [
+        (one.metric, f"{one.applies_to:,} of {one.conversations:,}", one.question)
+        for one in plan.metrics
+        if one.applies_to
+    ]
+    screen.table([Column("can be measured"), Column("conversations", "right"), Column("question")], rows)
+    missing = [
+        (one.metric, f"{gap.conversations:,}", reason_text(gap.code), gap.unlock)
+        for one in plan.metrics
+        for gap in one.missing
+    ]
+    if missing:
+        screen.line()
+        columns = [
+            Column("is silent"),
+            Column("conversations", "right"),
+            Column("because"),
+            Column("would be unlocked by"),
+        ]
+        screen.table(columns, missing)
+
+
+def _count(conversation: Conversation, contents: Counter[str], dimensions: dict[str, Counter[str]]) -> None:
+    contents["conversations"] += 1
+    contents["turns"] += len(conversation.turns)
+    for event in conversation.timeline:
+        contents[type(event).__name__] += 1
+    contents["with times"] += any(event.time is not None for event in conversation.timeline)
+    contents["with a ground truth"] += conversation.expected.ground_truth is not None
+    contents["with a recording"] += conversation.recording is not None
+    for name, value in conversation.dimensions.items():
+        dimensions.setdefault(name, Counter())[value] += 1

@@ -1,0 +1,77 @@
+"""The command `convoscope`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from convoscope import __version__
+from convoscope.cli import demo, formats, inspect, metrics, runs, score, sql
+from convoscope.errors import ConvoscopeError
+
+# Exit codes: 0 fine, 1 a check failed, 2 bad usage or nothing readable, 3 undetermined.
+BAD_USAGE = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    help="How good are these conversations, and exactly where do they break?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("score")(score.score)
+app.command("inspect")(inspect.inspect)
+app.command("metrics")(metrics.metrics)
+app.command("formats")(formats.formats)
+app.add_typer(runs.app, name="runs")
+app.command("sql")(sql.sql)
+app.command("demo")(demo.demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"convoscope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Run the command line. Whatever goes wrong ends in a sentence, never in a traceback."""
+    try:
+        app()
+    except ConvoscopeError as error:
+        _fail(f"error: {error}", BAD_USAGE)
+    except KeyboardInterrupt:
+        _fail("interrupted; the same command again goes on from here", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has seen enough. Nothing more can be written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except MemoryError:
+        _fail("error: not enough memory\n  fewer --workers need less", BAD_USAGE)
+    except OSError as error:
+        _fail(f"error: {error.filename or ''}: {error.strerror or error}", BAD_USAGE)
+    except Exception as error:
+        if os.environ.get("CONVOSCOPE_DEBUG"):
+            raise
+        hint = "this is a fault of convoscope: please report it. CONVOSCOPE_DEBUG=1 shows where it happened."
+        _fail(f"error: {type(error).__name__}: {error}\n  {hint}", BAD_USAGE)
+
+
+def _fail(message: str, code: int) -> None:
+    from convoscope.report.screen import clean
+
+    sys.stderr.write(clean(message) + "\n")
+    sys.exit(code)

@@ -1,0 +1,95 @@
+"""`convoscope runs`: list, show and invalidate runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from convoscope.cli.options import Json
+
+app = typer.Typer(help="List, show and invalidate runs.", no_args_is_help=True, rich_markup_mode=None)
+
+Folder = Annotated[Path, typer.Option("--folder", help="Where the runs are.")]
+RunPath = Annotated[Path, typer.Argument(help="The folder of a run.")]
+
+
+@app.command("list")
+def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
+    """List the runs in a folder."""
+    from convoscope.report.screen import Column, Screen
+    from convoscope.runs.run import find_runs
+
+    screen = Screen()
+    found = list(find_runs(folder))
+    if json:
+        screen.json(
+            [
+                {"run": str(run.folder), "conversations": run.summary["conversations"], "receipt": run.receipt}
+                for run in found
+            ]
+        )
+        return
+    if not found:
+        screen.line(f"no run in {folder}")
+        return
+    rows = [
+        (
+            str(run.folder),
+            run.receipt.finished_at,
+            f"{run.summary['conversations']:,}",
+            str(len(run.receipt.metrics)),
+            "valid" if run.receipt.valid else f"INVALID: {run.receipt.invalid_reason}",
+        )
+        for run in found
+    ]
+    columns = [
+        Column("run"),
+        Column("finished"),
+        Column("conversations", "right"),
+        Column("metrics", "right"),
+        Column("state"),
+    ]
+    screen.table(columns, rows)
+
+
+@app.command("show")
+def show(run: RunPath, json: Json = False) -> None:
+    """Print the summary of a run."""
+    from convoscope.report.screen import Screen
+    from convoscope.report.terminal import print_run
+    from convoscope.runs.run import Run
+
+    opened = Run.open(run)
+    screen = Screen()
+    if json:
+        screen.json(
+            {
+                "run": str(opened.folder),
+                "receipt": opened.receipt,
+                "summary": opened.summary,
+                "read_report": opened.read_report,
+            }
+        )
+    else:
+        print_run(screen, opened)
+
+
+@app.command("invalidate")
+def invalidate(
+    run: RunPath,
+    reason: Annotated[str, typer.Option("--reason", help="What is wrong with it.")],
+    superseded_by: Annotated[str | None, typer.Option("--superseded-by", help="The run that replaces it.")] = None,
+    json: Json = False,
+) -> None:
+    """Mark a run as not to be relied on. Its numbers stay as they were."""
+    from convoscope.report.screen import Screen
+    from convoscope.runs.run import Run
+
+    opened = Run.open(run)
+    opened.invalidate(reason, superseded_by)
+    if json:
+        Screen().json({"run": str(opened.folder), "receipt": opened.receipt})
+    else:
+        Screen().line(f"{opened.folder} is marked invalid: {reason}")

@@ -1,0 +1,54 @@
+"""`convoscope score`: read logs, score them, keep the run, print it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from convoscope.cli.options import Format, Json, Metrics, split
+
+
+def score(
+    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them.")],
+    metrics: Metrics = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the run. Default: one under runs/.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N conversations.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", help="Processes. Default: all cores.")] = None,
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="Group by these dimensions, e.g. flow,agent. May be repeated.")
+    ] = None,
+    format: Format = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
+    json: Json = False,
+) -> None:
+    """Score the conversations in some logs and keep the result as a run.
+
+    The same command again opens the run that is there, or goes on where an earlier one was cut short.
+    """
+    from convoscope.report.screen import Screen, progress_bar
+    from convoscope.report.terminal import print_run, print_warnings
+    from convoscope.runs.making import score as make
+
+    with progress_bar() as progress:
+        run = make(
+            paths,
+            metrics=split(metrics),
+            out=out,
+            limit=limit,
+            workers=workers,
+            strict=strict,
+            by=None if not by else [split(one) or [] for one in by],
+            format=format,
+            progress=progress,
+        )
+    screen = Screen()
+    if json:
+        screen.json({"run": str(run.folder), "summary": run.summary, "read_report": run.read_report})
+    else:
+        print_run(screen, run)
+    print_warnings(Screen(sys.stderr), run.read_report)

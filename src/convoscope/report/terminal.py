@@ -1,0 +1,110 @@
+"""A run on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from convoscope.ingest.report import ReadReport
+from convoscope.report.screen import Column, Screen
+from convoscope.report.words import coverage_text, interval_text, name_text, reasons_text, value_text
+from convoscope.runs.run import Run
+
+_COLUMNS = (
+    Column("metric"),
+    Column("value", "right"),
+    Column("95 % interval", "right"),
+    Column("n", "right"),
+    Column("coverage", "right"),
+    Column("better"),
+    Column("not measured"),
+)
+MAX_PROBLEMS = 5
+_MANY_GROUPS = 12
+
+
+def print_run(screen: Screen, run: Run) -> None:
+    """The summary, the groups, what reading did, and where it all is."""
+    summary = run.summary
+    screen.line(f"{run.folder}: {summary['conversations']:,} conversations", "bold")
+    if not run.receipt.valid:
+        by = f", superseded by {run.receipt.superseded_by}" if run.receipt.superseded_by else ""
+        when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
+        screen.line(f"INVALID {when}", "bold red")
+    screen.line()
+    screen.table(_COLUMNS, [_row(figure) for figure in summary["metrics"]])
+    if summary["groups"]:
+        screen.line()
+        print_groups(screen, summary)
+    screen.line()
+    print_reading(screen, run.read_report)
+
+
+def _row(figure: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        name_text(figure),
+        value_text(figure["value"], figure["unit"]),
+        interval_text(figure),
+        f"{figure['n']:,}",
+        coverage_text(figure),
+        "" if figure["better"] == "neither" else figure["better"],
+        reasons_text(figure),
+    )
+
+
+def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
+    """One table per grouping: groups as rows, headline metrics as columns."""
+    for names, groups in _by_dimensions(summary["groups"]).items():
+        headlines = [figure for figure in summary["metrics"] if not figure["reduction"] and figure["value"] is not None]
+        columns = [Column(name) for name in names] + [Column("conversations", "right")]
+        columns += [Column(name_text(figure).split(".", 1)[1], "right") for figure in headlines]
+        rows = []
+        for group in groups[:_MANY_GROUPS]:
+            found = {name_text(figure): figure for figure in group["metrics"]}
+            cells = [found[name_text(figure)] for figure in headlines if name_text(figure) in found]
+            rows.append(
+                [
+                    *(group["by"][name] for name in names),
+                    f"{group['conversations']:,}",
+                    *(value_text(figure["value"], figure["unit"]) for figure in cells),
+                ]
+            )
+        more = len(groups) - _MANY_GROUPS
+        screen.table(columns, rows, f"by {' and '.join(names)}")
+        if more > 0:
+            screen.line(f"and {more} more; `convoscope runs show --json` has them all")
+
+
+def _by_dimensions(groups: Iterable[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for group in groups:
+        found.setdefault(tuple(group["by"]), []).append(group)
+    return found
+
+
+def print_reading(screen: Screen, report: ReadReport) -> None:
+    """What reading did, in a few lines."""
+    formats = sorted({file.format for file in report.files.values() if file.format})
+    read = sum(1 for file in report.files.values() if file.conversations)
+    screen.line(
+        f"read {report.conversations:,} conversations from {report.records_seen:,} records "
+        f"of {read:,} of {len(report.files):,} files ({', '.join(formats) or 'no known format'})"
+    )
+    for title, tallies in (("repaired", report.repaired), ("inferred", report.inferred)):
+        if tallies:
+            counts = ", ".join(f"{code.replace('_', ' ')} {tally.count:,}" for code, tally in tallies.items())
+            screen.line(f"{title}: {counts}")
+    for title, counters in (("ignored", report.ignored), ("unknown names, kept in extras", report.unknown)):
+        if counters:
+            counts = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in list(counters.items())[:8])
+            screen.line(f"{title}: {counts}{', …' if len(counters) > 8 else ''}")
+
+
+def print_warnings(screen: Screen, report: ReadReport) -> None:
+    """What could not be read, and what else a user should know; on the error stream."""
+    for problem in report.problems[:MAX_PROBLEMS]:
+        screen.line(f"warning: {problem}", "yellow")
+    if report.problem_count > MAX_PROBLEMS:
+        screen.line(f"warning: and {report.problem_count - MAX_PROBLEMS:,} more; see read-report.json", "yellow")
+    for warning in report.warnings:
+        screen.line(f"note: {warning}", "yellow")

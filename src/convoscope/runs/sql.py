@@ -1,0 +1,153 @@
+"""SQL over any number of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from convoscope.errors import UsageError
+from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
+from convoscope.runs.run import Run
+from convoscope.runs.tables import connect, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+STATE_METRICS = (
+    "progress",
+    "stall",
+    "escalation",
+    "revisit",
+    "dwell_turns",
+    "latency_p95_ms",
+    "guard_error",
+    "slot_fill_rate",
+)
+
+
+class Answer(NamedTuple):
+    """The columns and rows of a query."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def query(runs: Sequence[Run], sql: str) -> Answer:
+    """Ask the runs. Views: scores, conversation_scores, conversations, aspect_scores, state_scores, metrics, runs."""
+    import duckdb
+
+    with connect(memory_mb=1024, threads=2) as connection:
+        create_views(connection, runs)
+        try:
+            result = connection.execute(sql)
+            return Answer([column[0] for column in result.description or ()], result.fetchall())
+        except duckdb.Error as error:
+            raise UsageError(f"the query failed: {error}", hint=f"views: {', '.join(VIEWS)}") from None
+
+
+VIEWS = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, "aspect_scores", "state_scores", "metrics", "runs")
+
+
+def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> None:
+    """Make the views over the given runs."""
+    if not runs:
+        raise UsageError("there is no run to ask", hint="score something first, or name a run with --run")
+    for table in (SCORES, CONVERSATION_SCORES, CONVERSATIONS):
+        union = " UNION ALL BY NAME ".join(
+            f"SELECT {quoted(run.name)} AS run, * FROM read_parquet({quoted(run.folder / f'{table}.parquet')})"
+            for run in runs
+        )
+        connection.execute(f"CREATE VIEW {table} AS {union}")
+    _create_table(connection, "metrics", _METRIC_COLUMNS, _declared(runs))
+    _create_table(connection, "runs", _RUN_COLUMNS, [_run_row(run) for run in runs])
+    connection.execute(_ASPECT_SCORES)
+    connection.execute(_STATE_SCORES)
+
+
+_METRIC_COLUMNS = (
+    "run",
+    "metric",
+    "family",
+    "version",
+    "question",
+    "unit",
+    "better",
+    "observes",
+    "aspect",
+    "component",
+)
+_RUN_COLUMNS = (
+    "run",
+    "run_id",
+    "valid",
+    "invalid_reason",
+    "invalidated_at",
+    "superseded_by",
+    "started_at",
+    "finished_at",
+    "conversations",
+    "config_hash",
+    "input_hash",
+)
+
+
+def _declared(runs: Sequence[Run]) -> list[tuple[Any, ...]]:
+    return [
+        (run.name, *(declared.get(name) for name in _METRIC_COLUMNS[1:]))
+        for run in runs
+        for declared in run.summary["declared"]
+    ]
+
+
+def _run_row(run: Run) -> tuple[Any, ...]:
+    receipt = run.receipt
+    facts = [
+        run.summary["conversations"] if name == "conversations" else getattr(receipt, name) for name in _RUN_COLUMNS[1:]
+    ]
+    return (run.name, *facts)
+
+
+def _create_table(
+    connection: duckdb.DuckDBPyConnection, name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    arrays = {}
+    for number, column in enumerate(columns):
+        array = np.empty(len(rows), dtype=object)
+        array[:] = [row[number] for row in rows]
+        arrays[column] = array
+    connection.register("incoming", arrays)
+    connection.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming")
+    connection.unregister("incoming")
+
+
+# docs: specs of the flow matrix. One row per conversation, aspect and judge; the score is 0 to 10.
+_ASPECT_SCORES = """
+    CREATE VIEW aspect_scores AS
+    SELECT s.run, s.conversation, c.flow, c.agent, json_extract_string(c.dimensions, '$.persona') AS persona,
+           m.aspect, s.judge, s.score, s.value, s.unit, s.reason
+    FROM conversation_scores AS s
+    JOIN metrics AS m
+      ON m.run = s.run AND m.metric = CASE WHEN s.variant = '' THEN s.metric ELSE s.metric || '@' || s.variant END
+    JOIN conversations AS c ON c.run = s.run AND c.conversation = s.conversation
+    WHERE m.aspect <> ''
+"""
+
+# One row per conversation and state, the metrics of family `state` side by side.
+_STATE_SCORES = """
+    CREATE VIEW state_scores AS
+    SELECT s.run, s.conversation, any_value(c.flow) AS flow, any_value(c.agent) AS agent, s.subject AS state,
+           any_value(json_extract_string(s.details, '$.segment')) AS segment,
+           any_value(s.value) FILTER (s.metric = 'state.visits') AS visits,
+           {metrics},
+           any_value(json_extract(s.details, '$.to_states')::VARCHAR[]) AS to_states
+    FROM scores AS s
+    JOIN conversations AS c ON c.run = s.run AND c.conversation = s.conversation
+    WHERE s.subject_kind = 'state' AND s.variant = ''
+    GROUP BY s.run, s.conversation, s.subject
+""".format(
+    metrics=",\n           ".join(
+        f"any_value(s.value) FILTER (s.metric = 'state.{name}') AS {name}" for name in STATE_METRICS
+    )
+)
