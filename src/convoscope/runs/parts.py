@@ -183,7 +183,10 @@ class _Rows:
                 columns |= {name: _column(one, types[name]) for name, one in zip(types, values, strict=True)}
                 connection.register("columns", columns)
                 path = part_file(folder, table, self.part)
-                write_parquet(connection, "SELECT * FROM columns", path, "COMPRESSION lz4")
+                # Types are spelled out: a column without a single value would have none.
+                typed = ", ".join(f'"{name}"::{_SQL_TYPES[kind]} AS "{name}"' for name, kind in types.items())
+                query = f"SELECT part, row, {typed} FROM columns"
+                write_parquet(connection, query, path, "COMPRESSION lz4")
 
 
 def _column(values: Sequence[Any], kind: type) -> Any:
@@ -198,6 +201,7 @@ def _column(values: Sequence[Any], kind: type) -> Any:
     return column
 
 
+_SQL_TYPES = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 _CONVERSATION_COLUMNS: dict[str, type] = {
     "conversation": int,
     "place": int,

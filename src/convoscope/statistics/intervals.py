@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
@@ -18,7 +19,7 @@ LEVEL = 0.95
 Z = 1.959963984540054
 MAX_BOOTSTRAP_CLUSTERS = 5000
 DRAWS = 2000
-_BLOCK = 100
+_CELLS = 1_000_000
 
 Codes = NDArray[np.int64]
 
@@ -116,28 +117,35 @@ def _ratio_variance(above: Floats, below: Floats, value: float) -> float:
 
 
 def _bootstrap_ratio(above: Floats, below: Floats, seeded: int) -> tuple[float, float]:
-    random = np.random.default_rng(seeded)
     draws: list[Floats] = []
-    for _ in range(0, DRAWS, _BLOCK):
-        picks = random.integers(0, len(above), size=(_BLOCK, len(above)))
-        sums = below[picks].sum(axis=1)
+    for weights in _resamples(len(above), len(above), seeded):
+        sums = weights @ below
         usable = sums > 0
-        draws.append(above[picks].sum(axis=1)[usable] / sums[usable])
+        draws.append((weights @ above)[usable] / sums[usable])
     return _ends(np.concatenate(draws))
 
 
 def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float, seeded: int) -> tuple[float, float]:
-    random = np.random.default_rng(seeded)
     order = np.argsort(values, kind="stable")
     ascending, owner = values[order], clusters[order]
-    draws = np.empty(DRAWS)
-    for draw in range(DRAWS):
-        weights = np.bincount(random.integers(0, count, size=count), minlength=count)
-        reached = np.cumsum(weights[owner])
-        rank = (reached[-1] - 1) * q / 100
-        low, high = np.searchsorted(reached, [math.floor(rank) + 1, math.ceil(rank) + 1])
-        draws[draw] = ascending[low] + (ascending[high] - ascending[low]) * (rank - math.floor(rank))
-    return _ends(draws)
+    draws: list[Floats] = []
+    for weights in _resamples(count, len(values), seeded):
+        reached = np.cumsum(weights[:, owner], axis=1)
+        rank = (reached[:, -1] - 1) * q / 100
+        low, high = (ascending[(reached <= end[:, None]).sum(axis=1)] for end in (np.floor(rank), np.ceil(rank)))
+        draws.append(low + (high - low) * (rank - np.floor(rank)))
+    return _ends(np.concatenate(draws))
+
+
+def _resamples(count: int, width: int, seeded: int) -> Iterator[Floats]:
+    """How often each cluster is drawn, one row per draw, in blocks that stay small."""
+    random = np.random.default_rng(seeded)
+    block = max(1, min(DRAWS, _CELLS // max(count, width)))
+    for start in range(0, DRAWS, block):
+        rows = min(block, DRAWS - start)
+        picks = random.integers(0, count, size=(rows, count))
+        flat = (picks + count * np.arange(rows)[:, None]).ravel()
+        yield np.bincount(flat, minlength=rows * count).reshape(rows, count).astype(np.float64)
 
 
 def _ends(draws: Floats) -> tuple[float, float]:

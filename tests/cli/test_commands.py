@@ -1,0 +1,245 @@
+"""The commands as a user meets them: what they print, what they exit with."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from command_line import convoscope
+from generated import chat, write_lines
+
+COMMANDS = ["score", "inspect", "metrics", "formats", "runs", "sql", "demo"]
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with logs and one run of them, `runs/mine`."""
+    folder = tmp_path_factory.mktemp("work")
+    write_lines(folder / "chats.jsonl", range(30))
+    assert convoscope("score", "chats.jsonl", "--out", "runs/mine", cwd=folder).code == 0
+    return folder
+
+
+class TestHelp:
+    def test_lists_every_command(self) -> None:
+        ended = convoscope("--help")
+        assert ended.code == 0
+        for command in COMMANDS:
+            assert f"  {command} " in ended.out
+
+    def test_version(self) -> None:
+        assert convoscope("--version").out.startswith("convoscope 0.")
+
+    def test_an_unknown_command_is_bad_usage(self) -> None:
+        assert convoscope("frobnicate").code == 2
+
+
+class TestScore:
+    def test_prints_the_summary_and_where_the_run_is(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "chats.jsonl", range(10))
+        ended = convoscope("score", "chats.jsonl", cwd=tmp_path)
+        assert ended.code == 0
+        assert ended.err == ""
+        (run,) = (tmp_path / "runs").iterdir()
+        assert ended.out.startswith(f"runs/{run.name}: 10 conversations")
+        assert "timing.response_latency p95" in ended.out
+
+    def test_json_holds_the_summary_the_report_and_the_folder(self, scored: Path) -> None:
+        told = convoscope("score", "chats.jsonl", "--out", "runs/mine", "--json", cwd=scored).json
+        assert told["run"] == "runs/mine"
+        assert told["summary"]["conversations"] == 30
+        assert told["read_report"]["files"]["chats.jsonl"]["format"] == "openai-chat"
+
+    def test_metrics_can_be_chosen(self, scored: Path) -> None:
+        told = convoscope("score", "chats.jsonl", "-m", "turns, answer", "-o", "runs/few", "--json", cwd=scored).json
+        assert {figure["metric"] for figure in told["summary"]["metrics"]} == {
+            "conversation.turns",
+            "answer.exact_match",
+            "answer.f1",
+        }
+
+    def test_groups_can_be_asked_for(self, scored: Path) -> None:
+        told = convoscope("score", "chats.jsonl", "--by", "flow,agent", "-o", "runs/by", "--json", cwd=scored).json
+        assert [group["by"] for group in told["summary"]["groups"]] == [
+            {"flow": "orders", "agent": f"agent-{number}"} for number in range(3)
+        ]
+
+    def test_an_unknown_metric_is_bad_usage_with_a_suggestion(self, scored: Path) -> None:
+        ended = convoscope("score", "chats.jsonl", "-m", "exact_mach", cwd=scored)
+        assert ended.code == 2
+        assert "did you mean" in ended.err
+        assert "exact_match" in ended.err
+
+    def test_a_missing_file_is_bad_usage(self, tmp_path: Path) -> None:
+        ended = convoscope("score", "nowhere.jsonl", cwd=tmp_path)
+        assert ended.code == 2
+        assert ended.err.startswith("error: nowhere.jsonl: there is no such file")
+
+    def test_nothing_readable_is_exit_2_and_says_what_was_found(self, tmp_path: Path) -> None:
+        (tmp_path / "x.json").write_text('{"shopping": []}')
+        ended = convoscope("score", "x.json", cwd=tmp_path)
+        assert ended.code == 2
+        assert "its fields are shopping" in ended.err
+        assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
+
+    def test_one_bad_line_is_a_warning_and_exit_0(self, tmp_path: Path) -> None:
+        (tmp_path / "chats.jsonl").write_text(json.dumps(chat(1)) + "\n{broken\n" + json.dumps(chat(2)) + "\n")
+        ended = convoscope("score", "chats.jsonl", cwd=tmp_path)
+        assert ended.code == 0
+        assert "chats.jsonl:2" in ended.err
+        assert "warning" in ended.err
+
+    def test_strict_makes_it_exit_2(self, tmp_path: Path) -> None:
+        (tmp_path / "chats.jsonl").write_text(json.dumps(chat(1)) + "\n{broken\n")
+        assert convoscope("score", "chats.jsonl", "--strict", cwd=tmp_path).code == 2
+
+    @pytest.mark.parametrize("option", [("--limit", "0"), ("--workers", "0"), ("--format", "parchment")])
+    def test_bad_options_are_bad_usage(self, option: tuple[str, str], scored: Path) -> None:
+        ended = convoscope("score", "chats.jsonl", *option, cwd=scored)
+        assert ended.code == 2
+        assert ended.err.startswith("error: ")
+
+    def test_a_log_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
+        evil = {"messages": [{"role": "user", "content": "x"}], "\x1b[31mred": 1}
+        (tmp_path / "evil.jsonl").write_text(json.dumps(evil) + "\n")
+        ended = convoscope("score", "evil.jsonl", cwd=tmp_path)
+        assert ended.code == 0
+        assert "\x1b" not in ended.out + ended.err
+
+
+class TestInspect:
+    def test_says_what_it_is_what_can_be_measured_and_what_is_missing(self, scored: Path) -> None:
+        ended = convoscope("inspect", "chats.jsonl", cwd=scored)
+        assert ended.code == 0
+        assert 'openai-chat  "messages"' in ended.out
+        assert "the right answer, as `ground_truth` beside the messages" in ended.out
+
+    def test_json(self, scored: Path) -> None:
+        told = convoscope("inspect", "chats.jsonl", "--json", cwd=scored).json
+        planned = {one["metric"]: one for one in told["plan"]["metrics"]}
+        # every fifth chat of thirty has a ground truth
+        assert planned["answer.f1"]["applies_to"] == 6
+        assert planned["answer.f1"]["missing"][0]["code"] == "no_ground_truth"
+        assert planned["answer.f1"]["missing"][0]["conversations"] == 24
+
+    def test_something_unreadable_is_exit_2(self, tmp_path: Path) -> None:
+        (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(100))
+        ended = convoscope("inspect", "photo.jpg", cwd=tmp_path)
+        assert ended.code == 2
+        assert "is not JSON" in ended.err
+
+
+class TestMetricsAndFormats:
+    def test_metrics_lists_and_explains(self) -> None:
+        assert "answer.f1" in convoscope("metrics").out
+        assert "F1 = 2PR" in convoscope("metrics", "f1_scorer").out
+        (told,) = convoscope("metrics", "f1", "--json").json
+        assert told["metric"] == "answer.f1"
+        assert told["needs"] == ["no_ground_truth"]
+
+    def test_formats_lists(self) -> None:
+        names = {one["format"] for one in convoscope("formats", "--json").json}
+        assert names >= {"convoscope", "openai-chat", "openai-responses"}
+
+    def test_the_schema_can_be_printed(self) -> None:
+        assert convoscope("formats", "convoscope", "--schema").json["title"].startswith("Convoscope conversation")
+
+    def test_an_unknown_format_is_bad_usage(self) -> None:
+        assert convoscope("formats", "parchment").code == 2
+
+
+class TestRuns:
+    def test_list_and_show(self, scored: Path) -> None:
+        assert "runs/mine" in convoscope("runs", "list", cwd=scored).out
+        shown = convoscope("runs", "show", "runs/mine", cwd=scored)
+        assert "conversation.turns" in shown.out
+        assert convoscope("runs", "show", "runs/mine", "--json", cwd=scored).json["receipt"]["valid"] is True
+
+    def test_invalidate(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "chats.jsonl", range(3))
+        convoscope("score", "chats.jsonl", "-o", "runs/a", cwd=tmp_path)
+        ended = convoscope(
+            "runs", "invalidate", "runs/a", "--reason", "wrong labels", "--superseded-by", "b", cwd=tmp_path
+        )
+        assert ended.code == 0
+        assert "INVALID since" in convoscope("runs", "show", "runs/a", cwd=tmp_path).out
+        (listed,) = convoscope("runs", "list", "--json", cwd=tmp_path).json
+        assert listed["receipt"]["invalid_reason"] == "wrong labels"
+        assert listed["receipt"]["superseded_by"] == "b"
+
+    def test_what_is_not_a_run(self, tmp_path: Path) -> None:
+        ended = convoscope("runs", "show", "nothing", cwd=tmp_path)
+        assert ended.code == 2
+        assert "no run at nothing" in ended.err
+
+    def test_no_runs_at_all(self, tmp_path: Path) -> None:
+        assert convoscope("runs", "list", cwd=tmp_path).out == "no run in runs\n"
+
+
+class TestSql:
+    def test_asks_all_runs_of_the_folder(self, scored: Path) -> None:
+        query = "SELECT count(*) AS n FROM conversations WHERE run = 'mine'"
+        assert convoscope("sql", query, cwd=scored).out.split() == ["n", "30"]
+        assert convoscope("sql", query, "--json", cwd=scored).json == [{"n": 30}]
+
+    def test_a_bad_query_is_bad_usage(self, scored: Path) -> None:
+        ended = convoscope("sql", "SELEC 1", "--run", "runs/mine", cwd=scored)
+        assert ended.code == 2
+        assert "the query failed" in ended.err
+
+
+class TestDemo:
+    def test_scores_the_bundled_examples(self, tmp_path: Path) -> None:
+        told = convoscope("demo", "--json", cwd=tmp_path).json
+        assert told["summary"]["conversations"] > 10
+        assert told["read_report"]["problem_count"] == 0
+
+
+def on_a_terminal(folder: Path, *arguments: str, **environment: str) -> str:
+    """What the command writes when a person sits before it."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from convoscope.cli.main import main; main()", *arguments]
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm-256color", **environment}
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            block = os.read(ours, 65536)
+        except OSError:
+            break
+        if not block:
+            break
+        seen += block
+    os.close(ours)
+    assert process.wait() == 0
+    return seen.decode()
+
+
+class TestOnATerminal:
+    def test_tables_are_ruled_and_coloured(self, scored: Path) -> None:
+        seen = on_a_terminal(scored, "runs", "show", "runs/mine", COLUMNS="200")
+        assert "─" in seen
+        assert "\x1b[1m" in seen
+
+    def test_no_color_is_honoured(self, scored: Path) -> None:
+        seen = on_a_terminal(scored, "runs", "show", "runs/mine", NO_COLOR="1", COLUMNS="200")
+        assert "\x1b[3" not in seen
+
+    def test_progress_shows_rate_and_time_left(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "chats.jsonl", range(50))
+        seen = on_a_terminal(tmp_path, "score", "chats.jsonl", COLUMNS="200")
+        assert "conversations," in seen
+        assert "/s" in seen
+
+    def test_in_a_pipe_there_is_neither(self, scored: Path) -> None:
+        ended = convoscope("runs", "show", "runs/mine", cwd=scored)
+        assert "─" not in ended.out
+        assert "\x1b" not in ended.out

@@ -1,0 +1,82 @@
+"""A run that is killed at any moment is continued, and comes out to the byte as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import convoscope
+from generated import write_lines
+
+ROUNDS = 10
+
+SCRIPT = """
+import sys, convoscope
+convoscope.score(sys.argv[1], out=sys.argv[2], workers=2, part_bytes=20_000)
+"""
+
+
+def start(logs: Path, out: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(logs), str(out)], start_new_session=True, stderr=subprocess.PIPE
+    )
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, convoscope.Run, float]:
+    """Logs, an uninterrupted run of them, and how long that took."""
+    folder = tmp_path_factory.mktemp("kill")
+    logs = write_lines(folder / "chats.jsonl", range(1500))
+    began = time.monotonic()
+    process = start(logs, folder / "whole")
+    assert process.wait() == 0, process.stderr and process.stderr.read().decode()
+    if process.stderr:
+        process.stderr.close()
+    return logs, convoscope.Run.open(folder / "whole"), time.monotonic() - began
+
+
+@pytest.mark.parametrize("round_number", range(ROUNDS))
+def test_kill_and_resume(round_number: int, scored: tuple[Path, convoscope.Run, float], tmp_path: Path) -> None:
+    logs, whole, seconds = scored
+    out = tmp_path / "run"
+    # The moments spread over the whole of the run: start, parts, merge, summary, renaming.
+    moment = seconds * (round_number + random.Random(round_number).random()) / ROUNDS
+    process = start(logs, out)
+    try:
+        process.wait(timeout=moment)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.stderr:
+        process.stderr.close()
+    resumed = convoscope.score(logs, out=out, workers=1, part_bytes=20_000)
+    assert (resumed.folder / "summary.json").read_bytes() == (whole.folder / "summary.json").read_bytes()
+    assert list(map(str, resumed.scores())) == list(map(str, whole.scores()))
+    assert [one.id for one in resumed.conversations()] == [f"chat-{number:05d}" for number in range(1500)]
+    assert not out.with_name("run.partial").exists()
+
+
+def test_finished_parts_are_not_computed_again(tmp_path: Path) -> None:
+    logs = write_lines(tmp_path / "chats.jsonl", range(300))
+    out = tmp_path / "run"
+    process = start(logs, out)
+    journal = tmp_path / "run.partial" / "journal.jsonl"
+    while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stderr:
+        process.stderr.close()
+    if out.exists():
+        pytest.skip("the run was finished before it could be killed")
+    run = convoscope.score(logs, out=out, workers=1, part_bytes=20_000)
+    (said,) = [warning for warning in run.read_report.warnings if warning.startswith("resuming")]
+    assert int(said.split()[1]) >= 1
+    assert run.summary["conversations"] == 300

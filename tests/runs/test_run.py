@@ -1,0 +1,276 @@
+"""A run is a folder that can be copied, read without us, resumed, and marked invalid."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import msgspec
+import pytest
+
+import convoscope
+from convoscope.conversation import Conversation, Participant, Text, Utterance
+from convoscope.errors import InputError, NothingReadable, RunError, UsageError
+from convoscope.metrics import CONVERSATION, COUNT, NEITHER, Observation, measured, metric
+from convoscope.metrics.score import ERROR
+from generated import chat, write_lines
+
+FILES = {
+    "conversation_scores.parquet",
+    "conversations.parquet",
+    "read-report.json",
+    "receipt.json",
+    "scores.parquet",
+    "summary.json",
+}
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    (folder / "deeper").mkdir(parents=True)
+    write_lines(folder / "b.jsonl", range(40, 90))
+    write_lines(folder / "a.jsonl", range(40))
+    (folder / "deeper" / "one.json").write_text(json.dumps(chat(200), indent=1))
+    (folder / "array.json").write_text(json.dumps([chat(number) for number in range(100, 130)]))
+    return folder
+
+
+def figure(run: convoscope.Run, metric: str, reduction: str = "") -> dict[str, Any]:
+    (found,) = [one for one in run.summary["metrics"] if one["metric"] == metric and one["reduction"] == reduction]
+    return found
+
+
+def summary_bytes(run: convoscope.Run) -> bytes:
+    return (run.folder / "summary.json").read_bytes()
+
+
+class TestTheFolder:
+    def test_holds_exactly_these_files(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        assert {path.name for path in run.folder.iterdir()} == FILES
+        assert not (tmp_path / "run.partial").exists()
+
+    def test_can_be_read_without_us(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        with duckdb.connect() as connection:
+            count = connection.execute(f"SELECT count(*) FROM '{run.folder}/conversations.parquet'").fetchall()
+            body = connection.execute(
+                f"SELECT body->>'$.id' FROM '{run.folder}/conversations.parquet' ORDER BY number LIMIT 1"
+            ).fetchall()
+        # 40 + 50 lines, 30 elements, one document
+        assert count == [(121,)]
+        assert body == [("chat-00000",)]
+
+    def test_can_be_moved(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        summary, scores = run.summary, [str(score) for score in run.scores()]
+        again = convoscope.Run.open(shutil.move(run.folder, tmp_path / "elsewhere"))
+        assert again.summary == summary
+        assert [str(score) for score in again.scores()] == scores
+
+    def test_keeps_every_conversation_as_it_was_scored(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        kept = list(run.conversations())
+        assert sorted(kept, key=lambda one: one.id) == sorted(convoscope.read(logs), key=lambda one: one.id)
+        assert run.conversation("chat-00007") == next(one for one in kept if one.id == "chat-00007")
+
+    def test_no_path_of_this_machine_in_the_results(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        for name in ("summary.json", "receipt.json", "read-report.json"):
+            assert str(tmp_path) not in (run.folder / name).read_text()
+
+
+class TestSameInputSameBytes:
+    def test_whatever_the_number_of_workers(self, logs: Path, tmp_path: Path) -> None:
+        runs = [
+            convoscope.score(logs, out=tmp_path / f"run{workers}", workers=workers, part_bytes=2000)
+            for workers in (1, 2, 3)
+        ]
+        assert len({summary_bytes(run) for run in runs}) == 1
+        assert len({(run.folder / "read-report.json").read_bytes() for run in runs}) == 1
+        assert len({tuple(map(str, run.scores())) for run in runs}) == 1
+
+    def test_whatever_the_order_of_files(self, logs: Path, tmp_path: Path) -> None:
+        paths = [logs / "a.jsonl", logs / "b.jsonl", logs / "array.json"]
+        one = convoscope.score(paths, out=tmp_path / "one", workers=1)
+        other = convoscope.score(paths[::-1], out=tmp_path / "other", workers=1)
+        assert summary_bytes(one) == summary_bytes(other)
+
+    def test_whatever_the_size_of_parts(self, logs: Path, tmp_path: Path) -> None:
+        one = convoscope.score(logs, out=tmp_path / "one", workers=1, part_bytes=500)
+        other = convoscope.score(logs, out=tmp_path / "other", workers=1)
+        assert summary_bytes(one) == summary_bytes(other)
+
+    def test_another_setting_is_another_config_hash(self, logs: Path, tmp_path: Path) -> None:
+        hashes = {
+            convoscope.score(logs, out=tmp_path / name, workers=1, **settings).receipt.config_hash
+            for name, settings in {
+                "all": {},
+                "few": {"metrics": ["turns"]},
+                "limited": {"limit": 5},
+                "grouped": {"by": [["flow"]]},
+                "named": {"format": "openai-chat"},
+            }.items()
+        }
+        assert len(hashes) == 5
+        assert all(one.startswith("sha256:") and len(one) == 71 for one in hashes)
+
+    def test_another_input_is_another_input_hash(self, logs: Path, tmp_path: Path) -> None:
+        one = convoscope.score(logs, out=tmp_path / "one", workers=1)
+        with (logs / "a.jsonl").open("a") as stream:
+            stream.write(json.dumps(chat(999)) + "\n")
+        other = convoscope.score(logs, out=tmp_path / "other", workers=1)
+        assert one.receipt.input_hash != other.receipt.input_hash
+        assert one.receipt.config_hash == other.receipt.config_hash
+
+
+class TestAnExistingFolder:
+    def test_a_run_that_would_come_out_the_same_is_opened(self, logs: Path, tmp_path: Path) -> None:
+        one = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        again = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        assert again.receipt.run_id == one.receipt.run_id
+
+    def test_another_run_is_never_overwritten(self, logs: Path, tmp_path: Path) -> None:
+        convoscope.score(logs, out=tmp_path / "run", workers=1)
+        with pytest.raises(RunError, match="holds another run"):
+            convoscope.score(logs, out=tmp_path / "run", metrics=["turns"], workers=1)
+
+    def test_somebody_elses_folder_is_left_alone(self, logs: Path, tmp_path: Path) -> None:
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+        with pytest.raises(RunError, match="is not a run"):
+            convoscope.score(logs, out=tmp_path / "mine", workers=1)
+        assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+
+    def test_somebody_elses_partial_folder_is_left_alone(self, logs: Path, tmp_path: Path) -> None:
+        (tmp_path / "run.partial").mkdir()
+        (tmp_path / "run.partial" / "thesis.txt").write_text("years of work")
+        with pytest.raises(RunError, match="not an unfinished run of ours"):
+            convoscope.score(logs, out=tmp_path / "run", workers=1)
+        assert (tmp_path / "run.partial" / "thesis.txt").exists()
+
+    def test_an_empty_folder_may_be_used(self, logs: Path, tmp_path: Path) -> None:
+        (tmp_path / "run").mkdir()
+        assert convoscope.score(logs, out=tmp_path / "run", workers=1).folder == tmp_path / "run"
+
+
+class TestWhatIsScored:
+    def test_a_limit_takes_the_first_in_order(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, out=tmp_path / "run", limit=45, workers=2, part_bytes=1000)
+        ids = {one.id for one in run.conversations()}
+        # a.jsonl comes first with chats 0 to 39, then array.json from 100 on
+        assert ids == {f"chat-{number:05d}" for number in (*range(40), *range(100, 105))}
+        assert run.summary["conversations"] == 45
+
+    def test_a_limit_of_nothing_is_refused(self, logs: Path, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="leaves nothing"):
+            convoscope.score(logs, out=tmp_path / "run", limit=0)
+
+    def test_conversations_made_in_python(self, tmp_path: Path) -> None:
+        talk = Conversation(
+            id="mine",
+            participants=(Participant("user", "user"), Participant("assistant", "assistant")),
+            timeline=(
+                Utterance(seq=0, speaker="user", intended=Text("Hello?")),
+                Utterance(seq=1, speaker="assistant", intended=Text("Good day to you.")),
+            ),
+        )
+        run = convoscope.score([talk], out=tmp_path / "run", workers=1)
+        assert figure(run, "agent.words_per_turn")["value"] == 4
+        assert list(run.conversations()) == [msgspec.structs.replace(talk, source=run.conversation("mine").source)]
+
+    def test_two_conversations_with_one_id_are_both_kept(self, tmp_path: Path) -> None:
+        (tmp_path / "a.jsonl").write_text(json.dumps(chat(1)) + "\n")
+        (tmp_path / "b.jsonl").write_text(json.dumps({**chat(2), "id": "chat-00001"}) + "\n")
+        run = convoscope.score([tmp_path / "b.jsonl", tmp_path / "a.jsonl"], out=tmp_path / "run", workers=1)
+        assert sorted({score.conversation for score in run.scores()}) == ["chat-00001", "chat-00001~2"]
+        assert run.conversation("chat-00001").dimensions["model"] == "model-1"
+        assert any("chat-00001" in warning for warning in run.read_report.warnings)
+
+    def test_a_metric_that_raises_is_an_error_and_the_run_goes_on(self, logs: Path, tmp_path: Path) -> None:
+        @metric("test.broken", version=1, observes=CONVERSATION, unit=COUNT, better=NEITHER)
+        def broken(conversation: Conversation) -> Observation:
+            """Breaks on every second conversation."""
+            if int(conversation.id[-1]) % 2:
+                raise RuntimeError("not today")
+            return measured(conversation, 1)
+
+        run = convoscope.score(logs, metrics=[broken, "turns"], out=tmp_path / "run", workers=2, part_bytes=4000)
+        errors = [score for score in run.scores("test.broken") if score.status == ERROR]
+        assert {score.observation.detail for score in errors} == {"RuntimeError: not today"}
+        # chats 0-89, 100-129 and 200: 61 even numbers, 60 odd ones
+        assert figure(run, "test.broken")["samples_measured"] == 61
+        assert figure(run, "test.broken")["skipped_reasons"] == {"metric_raised": 60}
+        assert figure(run, "conversation.turns")["samples_measured"] == 121
+
+    def test_one_bad_file_in_many_is_a_warning(self, logs: Path, tmp_path: Path) -> None:
+        (logs / "bad.json").write_text('{"messages": [')
+        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        assert run.summary["conversations"] == 121
+        assert [problem.file for problem in run.read_report.problems] == ["bad.json"]
+
+    def test_strict_refuses_and_leaves_nothing_behind(self, logs: Path, tmp_path: Path) -> None:
+        (logs / "bad.json").write_text('{"messages": [')
+        with pytest.raises(InputError, match=r"bad\.json"):
+            convoscope.score(logs, out=tmp_path / "run", workers=1, strict=True)
+        assert not list(tmp_path.glob("run*"))
+
+    def test_nothing_readable_is_an_error(self, tmp_path: Path) -> None:
+        (tmp_path / "notes.json").write_text('{"shopping": ["milk"]}')
+        with pytest.raises(NothingReadable, match="shopping"):
+            convoscope.score(tmp_path / "notes.json", out=tmp_path / "run")
+        assert not list(tmp_path.glob("run*"))
+
+    def test_records_that_give_no_conversation_are_an_error_too(self, tmp_path: Path) -> None:
+        (tmp_path / "odd.jsonl").write_text('{"schema": "convoscope.conversation/1"}\n')
+        with pytest.raises(NothingReadable, match="id"):
+            convoscope.score(tmp_path / "odd.jsonl", out=tmp_path / "run", workers=1)
+        assert not list(tmp_path.glob("run*"))
+
+
+class TestResuming:
+    def test_another_process_at_work_is_noticed(self, logs: Path, tmp_path: Path) -> None:
+        from convoscope.runs.partial import Partial
+
+        busy = Partial(tmp_path / "run", {"settings": "x"})
+        try:
+            with pytest.raises(RunError, match="another process"):
+                convoscope.score(logs, out=tmp_path / "run", workers=1)
+        finally:
+            busy.discard()
+
+    def test_changed_settings_start_afresh_and_say_why(self, logs: Path, tmp_path: Path) -> None:
+        from convoscope.runs.partial import Partial
+
+        Partial(tmp_path / "run", {"settings": "other", "input": "same"}).close()
+        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        assert any("starting afresh" in one and "settings" in one for one in run.read_report.warnings)
+
+
+class TestValidity:
+    def test_a_run_is_valid_until_somebody_says_otherwise(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        before = summary_bytes(run)
+        run.invalidate("the labels were wrong", superseded_by="run-2")
+        receipt = json.loads((run.folder / "receipt.json").read_text())
+        assert receipt["valid"] is False
+        assert receipt["invalid_reason"] == "the labels were wrong"
+        assert receipt["superseded_by"] == "run-2"
+        assert receipt["invalidated_at"].endswith("Z")
+        assert summary_bytes(run) == before
+
+    def test_without_a_reason_nothing_is_invalidated(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        with pytest.raises(RunError, match="reason"):
+            run.invalidate("  ")
+        assert convoscope.Run.open(run.folder).receipt.valid
+
+    def test_what_is_not_a_run_is_said_to_be_none(self, tmp_path: Path) -> None:
+        with pytest.raises(RunError, match="no run at"):
+            convoscope.Run.open(tmp_path / "nowhere")
+        with pytest.raises(RunError, match="is not a run"):
+            convoscope.Run.open(tmp_path)
