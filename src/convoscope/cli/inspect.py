@@ -106,8 +106,8 @@ def _count(conversation: Conversation, contents: Counter[str], dimensions: dict[
     contents["conversations"] += 1
     contents["turns"] += len(conversation.turns)
     for event in conversation.timeline:
-        contents[type(event).__name__] += 1
-    contents["with times"] += any(event.time is not None for event in conversation.timeline)
+        contents[f"{type(event).__struct_config__.tag}s".replace("_", " ")] += 1
+    contents["conversations with times"] += any(event.time is not None for event in conversation.timeline)
     contents["with a ground truth"] += conversation.expected.ground_truth is not None
     contents["with a recording"] += conversation.recording is not None
     for name, value in conversation.dimensions.items():

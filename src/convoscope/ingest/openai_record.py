@@ -17,6 +17,12 @@ _TOOLS = ("tools", "functions")
 _CONSUMED = frozenset(
     {*_RECORD_IDS, *_TRUTHS, *_TOOLS, "model", "metadata", "object", "expected_tool_calls", "agent_name", "error"}
 )
+# Fields of the API that say nothing about the conversation: kept in extras, and no surprise.
+_USUAL = frozenset(
+    {"created", "created_at", "usage", "status", "choices", "request", "response", "body", "temperature", "top_p"}
+    | {"tool_choice", "parallel_tool_calls", "max_tokens", "max_output_tokens", "system_fingerprint", "service_tier"}
+    | {"previous_response_id", "stream", "store", "user", "text", "reasoning", "truncation", "incomplete_details"}
+)
 MAX_EMBEDDED = 1024
 
 
@@ -99,7 +105,8 @@ def put_together(
         tools = next((inner for name in _TOOLS if (inner := _inner(record, name)) is not None), None)
     extras = {key: value for key, value in record.items() if key not in _CONSUMED and key not in dims}
     for key in extras:
-        notes.unknown(f"record.{key}")
+        if key not in _USUAL:
+            notes.unknown(f"record.{key}")
     if metadata:
         extras["metadata"] = metadata
     error = record.get("error")

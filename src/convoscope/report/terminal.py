@@ -7,7 +7,7 @@ from typing import Any
 
 from convoscope.ingest.report import ReadReport
 from convoscope.report.screen import Column, Screen
-from convoscope.report.words import coverage_text, interval_text, name_text, reasons_text, value_text
+from convoscope.report.words import counted, coverage_text, interval_text, name_text, reasons_text, value_text
 from convoscope.runs.run import Run
 
 _COLUMNS = (
@@ -26,21 +26,21 @@ _MANY_GROUPS = 12
 def print_run(screen: Screen, run: Run) -> None:
     """The summary, the groups, what reading did, and where it all is."""
     summary = run.summary
-    screen.line(f"{run.folder}: {summary['conversations']:,} conversations", "bold")
+    screen.line(f"{run.folder}: {counted(summary['conversations'], 'conversation')}", "bold")
     if not run.receipt.valid:
         by = f", superseded by {run.receipt.superseded_by}" if run.receipt.superseded_by else ""
         when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
         screen.line(f"INVALID {when}", "bold red")
     screen.line()
-    screen.table(_COLUMNS, [_row(figure) for figure in summary["metrics"]])
-    if summary["groups"]:
-        screen.line()
-        print_groups(screen, summary)
+    observes = {declared["metric"]: declared["observes"] for declared in summary["declared"]}
+    screen.table(_COLUMNS, [_row(figure, observes) for figure in summary["metrics"]])
+    print_groups(screen, summary)
     screen.line()
     print_reading(screen, run.read_report)
 
 
-def _row(figure: Mapping[str, Any]) -> tuple[str, ...]:
+def _row(figure: Mapping[str, Any], observes: Mapping[str, str]) -> tuple[str, ...]:
+    key = figure["metric"] + (f"@{figure['variant']}" if figure["variant"] else "")
     return (
         name_text(figure),
         value_text(figure["value"], figure["unit"]),
@@ -48,13 +48,16 @@ def _row(figure: Mapping[str, Any]) -> tuple[str, ...]:
         f"{figure['n']:,}",
         coverage_text(figure),
         "" if figure["better"] == "neither" else figure["better"],
-        reasons_text(figure),
+        reasons_text(figure, observes.get(key, "subject")),
     )
 
 
 def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
-    """One table per grouping: groups as rows, headline metrics as columns."""
+    """One table per grouping: groups as rows, headline metrics as columns. Groups of one are not worth a table."""
     for names, groups in _by_dimensions(summary["groups"]).items():
+        if max(group["conversations"] for group in groups) < 2:
+            continue
+        screen.line()
         headlines = [figure for figure in summary["metrics"] if not figure["reduction"] and figure["value"] is not None]
         columns = [Column(name) for name in names] + [Column("conversations", "right")]
         columns += [Column(name_text(figure).split(".", 1)[1], "right") for figure in headlines]
@@ -86,9 +89,16 @@ def print_reading(screen: Screen, report: ReadReport) -> None:
     """What reading did, in a few lines."""
     formats = sorted({file.format for file in report.files.values() if file.format})
     read = sum(1 for file in report.files.values() if file.conversations)
+    unread = len(report.files) - read
     screen.line(
-        f"read {report.conversations:,} conversations from {report.records_seen:,} records "
-        f"of {read:,} of {len(report.files):,} files ({', '.join(formats) or 'no known format'})"
+        f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
+        f"({', '.join(formats) or 'no known format'})"
+        + (f"; {counted(unread, 'file')} gave none" if unread else "")
+        + (
+            f"; {report.records_seen - report.records_used:,} of {report.records_seen:,} records were not used"
+            if report.records_seen > report.records_used
+            else ""
+        )
     )
     for title, tallies in (("repaired", report.repaired), ("inferred", report.inferred)):
         if tallies:
@@ -96,7 +106,7 @@ def print_reading(screen: Screen, report: ReadReport) -> None:
             screen.line(f"{title}: {counts}")
     for title, counters in (("ignored", report.ignored), ("unknown names, kept in extras", report.unknown)):
         if counters:
-            counts = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in list(counters.items())[:8])
+            counts = ", ".join(f"{name} {count:,}" for name, count in list(counters.items())[:8])
             screen.line(f"{title}: {counts}{', …' if len(counters) > 8 else ''}")
 
 

@@ -37,12 +37,12 @@ def coverage_text(figure: Mapping[str, Any]) -> str:
     return "·" if coverage is None else f"{100 * coverage:.0f} %"
 
 
-def reasons_text(figure: Mapping[str, Any]) -> str:
-    """What was not measured, and why."""
+def reasons_text(figure: Mapping[str, Any], observes: str = "subject") -> str:
+    """What was not measured, and why. `observes` is what the metric looks at: turn, event, item."""
     reasons = figure["skipped_reasons"]
     parts = [f"{count:,} {reason_text(code)}" for code, count in reasons.items()]
     if figure["subjects_skipped"]:
-        parts.append(f"{figure['subjects_skipped']:,} parts of measured conversations without a value")
+        parts.append(f"{counted(figure['subjects_skipped'], observes)} without a value")
     return ", ".join(parts)
 
 
@@ -59,3 +59,8 @@ def name_text(figure: Mapping[str, Any]) -> str:
     if not figure["judge"].startswith("("):
         name += f" [{figure['judge']}]"
     return name
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,8 +19,9 @@ from convoscope.statistics.across import Floats, Ratio, percentile
 LEVEL = 0.95
 Z = 1.959963984540054
 MAX_BOOTSTRAP_CLUSTERS = 5000
-DRAWS = 2000
+DRAWS = 1000
 _CELLS = 1_000_000
+_WINDOW = 8
 
 Codes = NDArray[np.int64]
 
@@ -118,34 +120,63 @@ def _ratio_variance(above: Floats, below: Floats, value: float) -> float:
 
 def _bootstrap_ratio(above: Floats, below: Floats, seeded: int) -> tuple[float, float]:
     draws: list[Floats] = []
-    for weights in _resamples(len(above), len(above), seeded):
-        sums = weights @ below
+    for picks in _resamples(len(above), seeded):
+        sums = below[picks].sum(axis=1)
         usable = sums > 0
-        draws.append((weights @ above)[usable] / sums[usable])
+        draws.append(above[picks].sum(axis=1)[usable] / sums[usable])
     return _ends(np.concatenate(draws))
 
 
 def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float, seeded: int) -> tuple[float, float]:
     order = np.argsort(values, kind="stable")
-    ascending, owner = values[order], clusters[order]
+    ranked = _Ranked(values[order], clusters[order], count)
+    # The percentile of a draw lies near that of the data: it is enough to look at the ranks around it.
+    near = _WINDOW * ranked.deviation(q)
+    low, high = max(0.0, q / 100 - near), min(1.0, q / 100 + near)
+    window = slice(int(low * len(values)), math.ceil(high * len(values)))
     draws: list[Floats] = []
-    for weights in _resamples(count, len(values), seeded):
-        reached = np.cumsum(weights[:, owner], axis=1)
-        rank = (reached[:, -1] - 1) * q / 100
-        low, high = (ascending[(reached <= end[:, None]).sum(axis=1)] for end in (np.floor(rank), np.ceil(rank)))
-        draws.append(low + (high - low) * (rank - np.floor(rank)))
+    for picks in _resamples(count, seeded):
+        flat = (picks + count * np.arange(len(picks), dtype=np.int64)[:, None]).ravel()
+        weights = np.bincount(flat, minlength=picks.size).reshape(picks.shape).astype(np.float64)
+        found = ranked.percentiles(weights, q, window)
+        draws.append(ranked.percentiles(weights, q, slice(0, len(values))) if np.isnan(found).any() else found)
     return _ends(np.concatenate(draws))
 
 
-def _resamples(count: int, width: int, seeded: int) -> Iterator[Floats]:
-    """How often each cluster is drawn, one row per draw, in blocks that stay small."""
+class _Ranked(NamedTuple):
+    """Values in ascending order, each with the cluster that it belongs to."""
+
+    values: Floats
+    owner: Codes
+    clusters: int
+
+    def deviation(self, q: float) -> float:
+        """Standard deviation of the share of values below the q-th percentile."""
+        below = np.bincount(self.owner[: int(q / 100 * len(self.values)) + 1], minlength=self.clusters)
+        every = np.bincount(self.owner, minlength=self.clusters).astype(np.float64)
+        return math.sqrt(_ratio_variance(below.astype(np.float64), every, q / 100))
+
+    def percentiles(self, weights: Floats, q: float, window: slice) -> Floats:
+        """The q-th percentile of each draw; NaN for one that lies outside the window of ranks."""
+        every = np.bincount(self.owner, minlength=self.clusters)
+        before = np.bincount(self.owner[: window.start], minlength=self.clusters)
+        rank = (weights @ every - 1) * q / 100
+        reached = (weights @ before)[:, None] + np.cumsum(weights[:, self.owner[window]], axis=1)
+        values = self.values[window]
+        ends: list[Floats] = []
+        for end in (np.floor(rank), np.ceil(rank)):
+            place = (reached <= end[:, None]).sum(axis=1)
+            outside = (place == len(values)) | (weights @ before > end)
+            ends.append(np.where(outside, np.nan, values[np.minimum(place, len(values) - 1)]))
+        return ends[0] + (ends[1] - ends[0]) * (rank - np.floor(rank))
+
+
+def _resamples(count: int, seeded: int) -> Iterator[NDArray[np.int32]]:
+    """Which clusters are drawn, one row per draw, in blocks that stay small."""
     random = np.random.default_rng(seeded)
-    block = max(1, min(DRAWS, _CELLS // max(count, width)))
+    block = max(1, min(DRAWS, _CELLS // count))
     for start in range(0, DRAWS, block):
-        rows = min(block, DRAWS - start)
-        picks = random.integers(0, count, size=(rows, count))
-        flat = (picks + count * np.arange(rows)[:, None]).ravel()
-        yield np.bincount(flat, minlength=rows * count).reshape(rows, count).astype(np.float64)
+        yield random.integers(0, count, size=(min(block, DRAWS - start), count), dtype=np.int32)
 
 
 def _ends(draws: Floats) -> tuple[float, float]:

@@ -1,0 +1,25 @@
+"""`make bench`: what is fast, as a ratio against a named peer or limit. Small by default, `--full` for the figures."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import tempfile
+from pathlib import Path
+
+from benchmarks import scoring, startup
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="the sizes that benchmarks/README.md reports")
+    full = parser.parse_args().full
+    print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n")
+    startup.run()
+    with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:
+        scoring.run(Path(folder), sizes=(20_000, 200_000) if full else (500, 5_000))
+
+
+if __name__ == "__main__":
+    main()
