@@ -198,18 +198,15 @@ def _timelines(
 ) -> tuple[AnyEvent, ...]:
     chosen = draw(_kinds(filling, speakers, max_events))
     seqs = draw(st.lists(st.integers(0, 2**70), min_size=len(chosen), max_size=len(chosen), unique=True))
-    common = {"time": _optional(struct(Time, filling, clock=st.sampled_from(clocks)), filling) if clocks else st.none()}
-    talk = common | {
-        "speaker": st.sampled_from(speakers),
-        "cut_off_by": _optional(st.sampled_from(speakers), filling, default=""),
-        "segments": _tuples(struct(Segment, filling, clock=st.sampled_from(clocks)), filling)
-        if clocks
-        else st.just(()),
-    }
+    on_clock = {"clock": st.sampled_from(clocks)}
+    times = _optional(struct(Time, filling, **on_clock), filling) if clocks else st.none()
+    segments = _tuples(struct(Segment, filling, **on_clock), filling) if clocks else st.just(())
+    interrupters = _optional(st.sampled_from(speakers), filling, default="")
+    talk = {"speaker": st.sampled_from(speakers), "cut_off_by": interrupters, "segments": segments}
     events: list[AnyEvent] = []
     for seq, kind in zip(sorted(seqs), chosen, strict=True):
-        given = talk if kind is Utterance else common
-        events.append(draw(struct(kind, filling, seq=st.just(seq), **given)))
+        given = talk if kind is Utterance else {}
+        events.append(draw(struct(kind, filling, seq=st.just(seq), time=times, **given)))
     return tuple(events)
 
 
@@ -233,7 +230,7 @@ def _items(filling: Filling, seqs: Sequence[int]) -> SearchStrategy[Item]:
 def _annotations(filling: Filling, seqs: Sequence[int]) -> SearchStrategy[Annotations]:
     one = st.sampled_from(seqs)
     events = _tuples(one, filling) if seqs else st.just(())
-    span = _optional(st.tuples(one, one), filling) if seqs else st.none()
+    span = _optional(st.tuples(one, one).map(sorted).map(tuple), filling) if seqs else st.none()
 
     def family(kind: type[Any], **given: SearchStrategy[Any]) -> SearchStrategy[Any]:
         return _optional(_tuples(struct(kind, filling, events=events, **given), filling), filling)

@@ -191,6 +191,8 @@ class Conversation(
         if len(speakers) != len(self.participants):
             raise ValueError("two participants share an id")
         clocks = {clock.id for clock in self.clocks}
+        if len(clocks) != len(self.clocks):
+            raise ValueError("two clocks share an id")
         last = -1
         for event in self.timeline:
             if event.seq <= last:
@@ -212,6 +214,7 @@ class Conversation(
         for found in self.annotations:
             for family in (found.topics, found.risks, found.actions, found.entities):
                 pointed += [("annotation", seq) for finding in family or () for seq in finding.events]
+            pointed += [("topic", seq) for topic in found.topics or () for seq in topic.span or ()]
         for who, seq in pointed:
             if seq is not None and seq not in known:
                 raise ValueError(f"{who} points at event {seq}, which is not in the timeline")
@@ -240,8 +243,8 @@ class Conversation(
     def tool_results(self) -> dict[int, ToolResult]:
         """The result of each tool call, by the call's seq.
 
-        Matched by call id; a result without one belongs to the oldest open call of its name, or,
-        nameless too, to the oldest open call.
+        Matched by call id; where one side has none, a result belongs to the oldest open call of its
+        name, or, nameless too, to the oldest open call.
         """
         results: dict[int, ToolResult] = {}
         waiting: list[ToolCall] = []
@@ -249,7 +252,8 @@ class Conversation(
             if type(event) is ToolCall:
                 waiting.append(event)
             elif type(event) is ToolResult:
-                call = next((call for call in waiting if _answers(event, call)), None)
+                call = next((call for call in waiting if event.call_id and event.call_id == call.call_id), None)
+                call = call or next((call for call in waiting if _may_answer(event, call)), None)
                 if call is not None:
                     waiting.remove(call)
                     results[call.seq] = event
@@ -292,7 +296,7 @@ def _check_utterance(utterance: Utterance, speakers: set[str], clocks: set[str])
             raise ValueError(f"event {utterance.seq} uses clock {segment.clock!r}, which is not declared")
 
 
-def _answers(result: ToolResult, call: ToolCall) -> bool:
+def _may_answer(result: ToolResult, call: ToolCall) -> bool:
     if result.call_id and call.call_id:
-        return result.call_id == call.call_id
+        return False
     return not result.name or result.name == call.name

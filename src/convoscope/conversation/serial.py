@@ -11,8 +11,13 @@ from convoscope.conversation.model import Conversation
 
 SCHEMA_ID = "convoscope.conversation/1"
 
+
+class _Other(msgspec.Struct, tag_field="schema", tag="convoscope.other"):
+    """msgspec insists on a tag only where there are several."""
+
+
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Conversation)
+_decoder: msgspec.json.Decoder[Conversation] = msgspec.json.Decoder(Conversation | _Other)
 
 
 def to_json(conversation: Conversation) -> bytes:
@@ -31,7 +36,8 @@ def from_json(data: bytes | str) -> Conversation:
 
 def from_builtins(value: Any) -> Conversation:
     """The same from JSON that has been decoded to dictionaries and lists already."""
-    return msgspec.convert(value, Conversation)
+    conversation: Conversation = msgspec.convert(value, Conversation | _Other)
+    return conversation
 
 
 def json_schema() -> dict[str, Any]:
@@ -74,7 +80,9 @@ def _keep(value: Any, annotation: Any, path: str, home: dict[str, Any], moved: l
             held = home.setdefault("extras", {})
             if isinstance(held, dict):
                 name = key if home is value else f"{path.removeprefix('$.')}.{key}"
-                held.setdefault(name, value.pop(key))
+                while name in held:
+                    name += "_"
+                held[name] = value.pop(key)
                 moved.append(Moved(path, key))
         for key, hint in hints.items():
             if key in value and key != "extras":

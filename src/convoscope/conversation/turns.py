@@ -45,7 +45,8 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
 
     A turn advances when the user speaks after the agent has spoken; users who speak again before
     any reply stay in their turn. An utterance without words and without sound is a false start of
-    speech detection and advances nothing. Turn 0 exists only where something came before the user.
+    speech detection: it stays among the events, but nobody spoke. Turn 0 exists only where
+    something came before the user.
     """
     roles = conversation.roles
     turns: list[list[AnyEvent]] = [[]]
@@ -54,8 +55,8 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
         if type(event) is Utterance:
             role = roles[event.speaker]
             if role == "assistant":
-                spoke = True
-            elif role == "user" and (spoke or not heard_user) and (event.segments or conversation.text(event)):
+                spoke = spoke or _is_speech(conversation, event)
+            elif role == "user" and (spoke or not heard_user) and _is_speech(conversation, event):
                 turns.append([])
                 heard_user, spoke = True, False
         turns[-1].append(event)
@@ -67,7 +68,7 @@ def _turn(conversation: Conversation, number: int, events: list[AnyEvent]) -> Tu
     user: list[Utterance] = []
     assistant: list[Utterance] = []
     for event in events:
-        if type(event) is Utterance:
+        if type(event) is Utterance and _is_speech(conversation, event):
             role = roles[event.speaker]
             if role == "user":
                 user.append(event)
@@ -81,6 +82,10 @@ def _turn(conversation: Conversation, number: int, events: list[AnyEvent]) -> Tu
         user_text=_joined(conversation, user),
         assistant_text=_joined(conversation, assistant),
     )
+
+
+def _is_speech(conversation: Conversation, utterance: Utterance) -> bool:
+    return bool(utterance.segments or conversation.text(utterance).strip())
 
 
 def _joined(conversation: Conversation, utterances: list[Utterance]) -> str:

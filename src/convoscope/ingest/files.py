@@ -204,6 +204,8 @@ def _elements(path: Path) -> Iterator[str]:
                 if at >= len(text) and not ended:
                     raise json.JSONDecodeError("more to read", text, at)
                 _, end = parse(text, at)
+                if end == len(text) and not ended:
+                    raise json.JSONDecodeError("more to read", text, at)
             except RecursionError:
                 yield _Broken("nested too deeply")
                 return

@@ -27,7 +27,8 @@ MIN_SENTENCE_WORDS = 4
 def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
     """How many words does the agent say in a turn?
 
-    Words of all that the agent says in the turn. A turn without a word of the agent is not applicable.
+    Words of all that the agent says in the turn: what stands between blanks and holds a letter or a
+    digit. A turn without a word of the agent is not applicable.
     """
     for turn in conversation.turns:
         count = count_words(turn.assistant_text)
@@ -54,13 +55,14 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
     for turn in conversation.turns:
         counted = 0
         repeated: list[str] = []
-        for sentence in sentences(turn.assistant_text):
-            plain = normal(sentence)
-            if plain.count(" ") + 1 < MIN_SENTENCE_WORDS:
-                continue
-            counted += 1
-            if plain in said:
-                repeated.append(sentence)
-            said.add(plain)
+        for utterance in turn.assistant:
+            for sentence in sentences(conversation.text(utterance)):
+                if count_words(sentence) < MIN_SENTENCE_WORDS:
+                    continue
+                counted += 1
+                plain = normal(sentence)
+                if plain in said:
+                    repeated.append(sentence)
+                said.add(plain)
         details = {"repeated": repeated} if repeated else None
         yield ratio(turn, len(repeated), counted, empty="no_sentence", details=details)

@@ -13,7 +13,7 @@ from convoscope.conversation import Conversation
 from convoscope.errors import DeclarationError
 from convoscope.metrics.needs import Need
 from convoscope.metrics.reduction import Reduce
-from convoscope.metrics.score import Observation
+from convoscope.metrics.score import Observation, Status
 
 Level = Literal["conversation", "turn", "event", "state", "item"]
 CONVERSATION: Level = "conversation"
@@ -46,6 +46,12 @@ class TenPoints(msgspec.Struct, frozen=True):
     zero: float
     ten: float
     passes_at: float = 7.0
+
+    def __post_init__(self) -> None:
+        if self.zero == self.ten:
+            raise DeclarationError(
+                "a 0 to 10 map needs two different values", hint="what is worth 0, what is worth 10?"
+            )
 
     def score(self, value: float) -> float:
         return 10 * min(1.0, max(0.0, (value - self.zero) / (self.ten - self.zero)))
@@ -96,7 +102,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def description(self) -> str:
-        return cleandoc(self.function.__doc__ or "")
+        return cleandoc(self.function.__doc__ or "").strip()
 
     @property
     def question(self) -> str:
@@ -126,8 +132,8 @@ class Derived(Declaration, frozen=True, kw_only=True, dict=True):
     """A figure computed from other figures. Null when an input is.
 
     Over a conversation, the function gets the value of each input in that conversation, and what it
-    gives is a score like any other. Over a group it gets, for each input, one `Sample` per measured
-    conversation of the group.
+    gives is a score like any other. Over a group it gets, for each input, one `Sample` per
+    conversation of the group; of an input that is itself a figure over a group, it gets the value.
     """
 
     over: Literal["conversation", "group"]
@@ -142,11 +148,13 @@ class Derived(Declaration, frozen=True, kw_only=True, dict=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """The value of one metric in one conversation, with the dimensions to group it by."""
+    """What one metric says of one conversation, with the dimensions to group it by."""
 
     conversation: str
     dimensions: Mapping[str, str]
-    value: float
+    status: Status
+    value: float | None
+    """None unless measured."""
 
 
 def metric(

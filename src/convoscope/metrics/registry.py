@@ -38,9 +38,14 @@ class Registry(msgspec.Struct, frozen=True):
                 chosen[one.key] = one
         pending = [one for one in chosen.values() if isinstance(one, Derived)]
         while pending:
-            for key in pending.pop().inputs:
+            needing = pending.pop()
+            for key in needing.inputs:
                 if key not in chosen:
-                    one = chosen[key] = self._find(key)[0]
+                    if key not in self.declared:
+                        raise DeclarationError(
+                            f"{needing.key} needs {key}, which nobody declares", hint="write its whole name"
+                        )
+                    one = chosen[key] = self.declared[key]
                     if isinstance(one, Derived):
                         pending.append(one)
         return tuple(chosen[key] for key in sorted(chosen))
@@ -48,8 +53,8 @@ class Registry(msgspec.Struct, frozen=True):
     def _find(self, name: str) -> Sequence[Declared]:
         if name in self.declared:
             return (self.declared[name],)
-        bare = name.removesuffix("_scorer")
-        matches = [one for one in self.declared.values() if _bare_name(one) == bare]
+        bare = (name, name.removesuffix("_scorer"))
+        matches = [one for one in self.declared.values() if _bare_name(one) in bare]
         if len(matches) > 1:
             keys = ", ".join(sorted(one.key for one in matches))
             raise UsageError(f"{name!r} could be {keys}", hint="write the whole name")

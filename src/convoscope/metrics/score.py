@@ -58,6 +58,13 @@ class Counts(NamedTuple):
         total = 2 * self.tp + self.fp + self.fn
         return 2 * self.tp / total if total else None
 
+    def check(self) -> None:
+        """Refuse what cannot have been counted, and what was counted in nothing."""
+        if not all(_is_number(count) and count >= 0 for count in self):
+            raise ValueError("counts must be finite and not negative")
+        if not any(self):
+            raise ValueError("counts of nothing are no measurement")
+
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One measurement of one subject.
@@ -89,8 +96,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                     raise ValueError("a numerator needs a denominator")
             elif not _is_number(self.numerator) or not _is_number(self.denominator) or self.denominator <= 0:
                 raise ValueError("numerator and denominator must be finite, the denominator above zero")
-            if self.counts is not None and not all(_is_number(count) and count >= 0 for count in self.counts):
-                raise ValueError("counts must be finite and not negative")
+            if self.counts is not None:
+                self.counts.check()
         elif self.status in (NOT_APPLICABLE, UNMEASURED, ERROR):
             if any(one is not None for one in (self.value, self.numerator, self.denominator, self.counts)):
                 raise ValueError(f"a score that is {self.status} has no number")
@@ -200,15 +207,16 @@ def counted(
     """Found, wrongly found and missed; the value is F1. Nothing to find and nothing found is not applicable."""
     subject = subject_of(what)
     counts = Counts(float(tp), float(fp), float(fn))
-    f1 = counts.f1
-    if f1 is None:
+    if not any(counts):
         return Observation(subject=subject, status=NOT_APPLICABLE, reason=empty)
+    counts.check()
+    f1 = counts.f1
     return Observation(subject=subject, status=MEASURED, value=f1, counts=counts, details=details)
 
 
-def not_applicable(what: Subjectlike, reason: str, detail: str = "") -> Observation:
+def not_applicable(what: Subjectlike, reason: str, detail: str = "", *, judge: str = COMPUTED) -> Observation:
     """There was no opportunity: by definition nothing to measure here."""
-    return Observation(subject=subject_of(what), status=NOT_APPLICABLE, reason=reason, detail=detail)
+    return Observation(subject=subject_of(what), status=NOT_APPLICABLE, reason=reason, detail=detail, judge=judge)
 
 
 def unmeasured(what: Subjectlike, reason: str, detail: str = "", *, judge: str = COMPUTED) -> Observation:

@@ -1,7 +1,7 @@
 """A fingerprint of what a metric computes, so that it cannot change without a new version.
 
 The fingerprint covers the function, what it calls inside the same top-level package, and the
-constants that these read. Comments, docstrings and layout do not count.
+constants that these read. Comments, docstrings, annotations and layout do not count.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import hashlib
 import inspect
 import re
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -20,9 +19,14 @@ import msgspec
 
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import Derived, Metric
-from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import installed
 
+_FRAME = (
+    "convoscope.conversation",
+    "convoscope.metrics.declaration",
+    "convoscope.metrics.reduction",
+    "convoscope.metrics.score",
+)
 FILE = Path(__file__).with_name("signatures.json")
 
 
@@ -64,42 +68,84 @@ def sign() -> None:
 
 def signature(declared: Metric | Derived) -> str:
     """`sha256:` and 16 hexadecimal digits."""
-    parts: dict[str, str] = {}
+    source = _Source(declared.function.__module__.split(".", maxsplit=1)[0])
     for name in declared.__struct_fields__:
-        value = getattr(declared, name)
-        if name not in ("function", "version"):
-            parts[f"declared {name}"] = _constant(value)
+        if name not in ("function", "version", "needs"):
+            source.constant(f"declared {name}", getattr(declared, name))
     if isinstance(declared, Metric):
         for need in declared.needs:
-            if need.present is not None:
-                _add(need.present, parts)
-    _add(declared.function, parts)
-    text = "\n".join(f"{name} = {parts[name]}" for name in sorted(parts))
+            source.constant(f"need {need.code}", (need.resource, need.otherwise))
+            source.function(need.present)
+    source.function(declared.function)
+    text = "\n".join(f"{name} = {source.parts[name]}" for name in sorted(source.parts))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _add(function: Callable[..., Any], parts: dict[str, str]) -> None:
-    name = f"{function.__module__}.{function.__qualname__}"
-    if name in parts:
-        return
-    tree = _tree(function)
-    parts[name] = ast.dump(tree) if tree is not None else repr(getattr(function, "__code__", name))
-    if tree is None:
-        return
-    package = function.__module__.split(".")[0]
-    scope = getattr(function, "__globals__", {})
-    for used in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}):
-        if used not in scope:
-            continue
-        value = scope[used]
-        if isinstance(value, FunctionType):
-            if value.__module__.split(".")[0] == package:
-                _add(value, parts)
-        elif not isinstance(value, ModuleType | type | Metric | Derived):
-            parts[f"{function.__module__}.{used}"] = _constant(value)
+class _Source:
+    """Everything that a function computes with, inside one top-level package."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        self.parts: dict[str, str] = {}
+
+    def function(self, function: Any) -> None:
+        """A function or class of the package, and what it uses in turn."""
+        function = inspect.unwrap(function) if callable(function) else function
+        if not isinstance(function, FunctionType | type):
+            function = vars(type(function)).get("__call__")
+        if function is None or not self._counts(function.__module__):
+            return
+        tree = _tree(function)
+        shown = ast.dump(tree) if tree is not None else _compiled(getattr(function, "__code__", None))
+        # Two lambdas of a module share a name: what they say tells them apart.
+        name = f"{function.__module__}.{function.__qualname__} {hashlib.sha256(shown.encode()).hexdigest()[:8]}"
+        if name in self.parts:
+            return
+        self.parts[name] = shown
+        scope = vars(inspect.getmodule(function) or object())
+        if isinstance(function, FunctionType):
+            scope = function.__globals__
+            for inner, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                self.constant(f"{name} {inner}", cell.cell_contents)
+            for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+                self.constant(f"{name} default {len(self.parts)}", value)
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Name) and node.id in scope:
+                self.constant(f"{function.__module__}.{node.id}", scope[node.id])
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                module = scope.get(node.value.id)
+                if isinstance(module, ModuleType) and self._counts(module.__name__):
+                    self.constant(f"{module.__name__}.{node.attr}", getattr(module, node.attr, None))
+
+    def _counts(self, module: str) -> bool:
+        """Modules of the package count; the frame that every metric stands in has versions of its own."""
+        return module.split(".", maxsplit=1)[0] == self.package and not module.startswith(_FRAME)
+
+    def constant(self, name: str, value: object) -> None:
+        """A value that a function reads; a function among them counts with its source."""
+        if isinstance(value, Metric | Derived):
+            self.function(value.function)
+        elif isinstance(value, ModuleType):
+            return
+        elif callable(value) and not isinstance(value, msgspec.Struct):
+            self.function(value)
+        elif isinstance(value, dict):
+            for key in sorted(value, key=repr):
+                self.constant(f"{name}[{key!r}]", value[key])
+        elif isinstance(value, list | tuple):
+            for number, one in enumerate(value):
+                self.constant(f"{name}[{number}]", one)
+        elif isinstance(value, set | frozenset):
+            self.parts[name] = repr(sorted(map(repr, value)))
+        elif isinstance(value, re.Pattern):
+            self.parts[name] = f"re.compile({value.pattern!r}, {value.flags})"
+        elif isinstance(value, str | bytes | int | float | msgspec.Struct) or value is None:
+            self.parts[name] = repr(value)
+        else:
+            self.parts[name] = f"<{type(value).__qualname__}>"
 
 
-def _tree(function: Callable[..., Any]) -> ast.AST | None:
+def _tree(function: Any) -> ast.AST | None:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
@@ -107,21 +153,21 @@ def _tree(function: Callable[..., Any]) -> ast.AST | None:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             node.decorator_list = []
+            if not isinstance(node, ast.ClassDef):
+                node.returns = None
             if ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:] or [ast.Pass()]
+        elif isinstance(node, ast.arg):
+            node.annotation = None
     return tree
 
 
-def _constant(value: object) -> str:
-    if isinstance(value, re.Pattern):
-        return f"re.compile({value.pattern!r}, {value.flags})"
-    if isinstance(value, Need):
-        return f"Need({value.code})"
-    if isinstance(value, tuple):
-        return "(" + ", ".join(_constant(one) for one in value) + ")"
-    if isinstance(value, str | int | float | bool | None | frozenset | dict | list | msgspec.Struct):
-        return repr(sorted(value) if isinstance(value, frozenset) else value)
-    return f"<{type(value).__qualname__}>"
+def _compiled(code: Any) -> str:
+    """What a function without source consists of, without the addresses that change from run to run."""
+    if code is None:
+        return ""
+    constants = [_compiled(one) if hasattr(one, "co_code") else repr(one) for one in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {constants}"
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ def response_latency(conversation: Conversation) -> Iterator[Observation]:
     From the end of the user's last words to the start of the agent's first words after them: the
     sound where there are audio segments, else the time of the message. Turns without a user or
     without a reply, and replies that begin before the user has ended, are not applicable. Turns
-    without times, or with times of two clocks that do not relate, are unmeasured.
+    without times, with times of two clocks that do not relate, or with a reply that is dated before
+    the message it answers, are unmeasured.
     """
     for turn in conversation.turns:
         if not turn.user:
@@ -45,10 +46,15 @@ def response_latency(conversation: Conversation) -> Iterator[Observation]:
                 yield unmeasured(turn, "clocks_unrelated", f"{end.clock} and {start.clock}")
             elif wait >= 0:
                 yield measured(turn, wait)
-            elif asked.segments and replied.segments:
+            elif _has_end(asked):
                 yield not_applicable(turn, "agent_interrupted")
             else:
                 yield unmeasured(turn, "time_runs_backwards", f"the reply is dated {-wait:g} s too early")
+
+
+def _has_end(utterance: Utterance) -> bool:
+    """The log tells when the utterance ended, not just when it was logged."""
+    return bool(utterance.segments) or (utterance.time is not None and utterance.time.until is not None)
 
 
 def _start(utterance: Utterance) -> Time | None:

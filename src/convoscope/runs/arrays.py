@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.declaration import Sample
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import MEASURED, UNMEASURED
+from convoscope.metrics.score import COMPUTED, MEASURED, UNMEASURED
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
 from convoscope.runs.tables import quoted
 from convoscope.statistics.across import Columns
@@ -102,17 +102,23 @@ class Arrays:
         return _Dimension([str(row[0]) for row in values], codes)
 
     def judges(self, declared: Declared) -> list[str]:
-        """Who scored by this metric; a panel comes after its judges."""
+        """Who scored by this metric; a panel comes after its judges.
+
+        Where judges speak, a conversation that never reached them has a row of nobody's; it is
+        theirs, too (see `table`).
+        """
         query = f"SELECT DISTINCT judge FROM {self._reduced} WHERE metric = ? AND variant = ?"
         rows = self._connection.execute(query, [declared.name, declared.variant]).fetchall()
-        return sorted((row[0] for row in rows), key=lambda judge: (judge.startswith("panel:"), judge))
+        found = {row[0] for row in rows}
+        return sorted(found - {COMPUTED} or found, key=lambda judge: (judge.startswith("panel:"), judge))
 
     def table(self, declared: Declared, judge: str) -> Table:
         """What one metric, by one judge, says of every conversation."""
         which = [declared.name, declared.variant, judge]
         rows = self._connection.execute(
             f"SELECT number, status, reason, not_applicable + unmeasured + errors AS skipped, {_COLUMNS} "
-            f"FROM {self._reduced} WHERE metric = ? AND variant = ? AND judge = ? ORDER BY number",
+            f"FROM {self._reduced} WHERE metric = ? AND variant = ? AND judge IN (?, '{COMPUTED}') "
+            f"QUALIFY row_number() OVER (PARTITION BY number ORDER BY judge = '{COMPUTED}') = 1 ORDER BY number",
             which,
         ).fetchnumpy()
         number = np.asarray(rows["number"])
@@ -148,11 +154,15 @@ class Arrays:
         return Subjects(np.asarray(rows["value"], dtype=np.float64), np.asarray(rows["number"], dtype=np.int64))
 
     def samples(self, table: Table, rows: NDArray[np.bool_]) -> list[Sample]:
-        """The measured conversations of some rows, one by one."""
+        """The conversations of some rows, one by one."""
         query = f"SELECT conversation FROM {self._conversations} ORDER BY number"
         ids = [row[0] for row in self._connection.execute(query).fetchall()]
-        chosen = np.flatnonzero(rows & (table.status == STATUSES.index(MEASURED))).tolist()
-        return [Sample(ids[row], self._dimensions_of(row), float(table.columns.value[row])) for row in chosen]
+        samples: list[Sample] = []
+        for row in np.flatnonzero(rows).tolist():
+            status = STATUSES[table.status[row]]
+            value = float(table.columns.value[row]) if status == MEASURED else None
+            samples.append(Sample(ids[row], self._dimensions_of(row), status, value))
+        return samples
 
     def _dimensions_of(self, row: int) -> dict[str, str]:
         found: dict[str, str] = {}

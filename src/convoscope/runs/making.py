@@ -21,11 +21,12 @@ from convoscope.ingest.report import ReadReport
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.signatures import signature
 from convoscope.runs.merging import merge
-from convoscope.runs.partial import Partial
+from convoscope.runs.partial import Partial, tidy
 from convoscope.runs.parts import PartDone, Timings, score_partition
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
 from convoscope.runs.run import READ_REPORT, RECEIPT, SUMMARY, Run, write_json
 from convoscope.runs.summarising import summarise
+from convoscope.scoring.check import check
 from convoscope.scoring.engines import local
 from convoscope.statistics import intervals
 
@@ -70,6 +71,7 @@ def score(
     chosen = registry.resolve(metrics)
     if not chosen:
         raise UsageError("there is no metric to score with")
+    check(chosen)
     paths, temporary = _paths(source)
     with temporary:
         job = _Job(paths, chosen, limit=limit, by=by, format=format, part_bytes=part_bytes)
@@ -157,14 +159,14 @@ class _Job:
         unfinished = Partial(out, {**self.depends_on, "part_bytes": str(self.part_bytes)})
         try:
             self._make(unfinished, workers, strict, progress)
+            if out.is_dir():
+                out.rmdir()
+            return Run.open(unfinished.publish())
         except (NothingReadable, InputError):
             unfinished.discard()
             raise
         finally:
             unfinished.close()
-        if out.is_dir() and not any(out.iterdir()):
-            out.rmdir()
-        return Run.open(unfinished.publish())
 
     def _existing(self, out: Path) -> Run:
         """A run is never overwritten; one that would come out the same is as good as a new one."""
@@ -175,6 +177,7 @@ class _Job:
         same = (run.receipt.config_hash, run.receipt.input_hash, run.receipt.metrics)
         if same != (self.config_hash, self.input_hash, self.signatures):
             raise RunError(f"{out} holds another run", hint="choose another --out, or move that run away")
+        tidy(out)
         return run
 
     def _make(self, unfinished: Partial, workers: int, strict: bool, progress: Callable[[Progress], None]) -> None:
@@ -247,6 +250,9 @@ class _Job:
             by=self.by,
             scratch=scratch,
         )
+        for names in self.by or ():
+            if not any(tuple(group.by) == tuple(names) for group in summary.groups):
+                report.warnings.append(f"no conversation carries {' and '.join(names)}: no group was made by it")
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},
             "merging": merged - began,

@@ -73,13 +73,15 @@ class Partial:
         self._write(Step(name=MERGED))
 
     def publish(self) -> Path:
-        """Leave nothing but the run's own files, and give the folder its name."""
-        self.close()
+        """Leave nothing but the run's own files, and give the folder its name.
+
+        The journal goes last: until the folder has its name, it is what a resumed run is known by.
+        """
         for name in (_PARTS, _SCRATCH):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        for name in (JOURNAL, _LOCK):
-            (self.folder / name).unlink(missing_ok=True)
         self.folder.rename(self.out)
+        self.close()
+        tidy(self.out)
         return self.out
 
     def discard(self) -> None:
@@ -146,6 +148,12 @@ class Partial:
     def _write(self, line: _Line) -> None:
         self._journal.write(msgspec.json.encode(line) + b"\n")
         self._journal.flush()
+
+
+def tidy(run: Path) -> None:
+    """Remove what a kill at the very last moment may have left in a finished run."""
+    for name in (JOURNAL, _LOCK):
+        (run / name).unlink(missing_ok=True)
 
 
 def _read(path: Path) -> list[_Line]:

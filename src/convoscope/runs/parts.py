@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -78,7 +78,7 @@ def _score(read: Read, metrics: Sequence[Declared], rows: _Rows, report: ReadRep
     scored = perf_counter()
     try:
         body = to_json(read.conversation)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         report.conversations -= 1
         report.problem(Problem(read.conversation.id, 0, f"cannot be kept: {error}"))
         return
@@ -124,7 +124,7 @@ class _Rows:
             metric = self._metric[declared.key]
             for one in observations:
                 kind, subject, position = one.subject
-                details = None if one.details is None else _encode(one.details).decode()
+                details = None if one.details is None else _encode_details(one.details)
                 add_score(
                     (
                         number,
@@ -187,6 +187,14 @@ class _Rows:
                 typed = ", ".join(f'"{name}"::{_SQL_TYPES[kind]} AS "{name}"' for name, kind in types.items())
                 query = f"SELECT part, row, {typed} FROM columns"
                 write_parquet(connection, query, path, "COMPRESSION lz4")
+
+
+def _encode_details(details: Mapping[str, Any]) -> str:
+    """Evidence is kept whatever it is made of: what JSON cannot say is written as Python would show it."""
+    try:
+        return msgspec.json.encode(details, enc_hook=repr).decode()
+    except (TypeError, ValueError):
+        return _encode({"shown": repr(details)}).decode()
 
 
 def _column(values: Sequence[Any], kind: type) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.declaration import Derived, Metric, Sample
+from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.registry import Declared
 from convoscope.runs.arrays import EVERYTHING, Arrays, Subset
 from convoscope.runs.tables import connect
-from convoscope.statistics.summary import Figure, derived_figure, figures
+from convoscope.statistics.summary import Figure, Given, derived_figure, figures
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -98,10 +98,9 @@ def _figures(
     """The figures of one metric, each with the number of its subset."""
     keys = [config_hash + msgspec.json.encode(subset.by, order="sorted").decode() for subset in subsets]
     if isinstance(declared, Derived) and declared.over == "group":
-        inputs = [one for name in declared.inputs for one in metrics if one.key == name]
+        by_key = {one.key: one for one in metrics}
         for number, subset in enumerate(subsets):
-            given = [_input(arrays, one, arrays.rows(subset), keys[number]) for one in inputs]
-            yield number, derived_figure(declared, given, keys[number])
+            yield number, _group_figure(arrays, declared, by_key, arrays.rows(subset), keys[number])
         return
     for judge in arrays.judges(declared):
         table = arrays.table(declared, judge)
@@ -110,9 +109,19 @@ def _figures(
                 yield number, figure
 
 
-def _input(arrays: Arrays, declared: Declared, rows: NDArray[np.bool_], key: str) -> tuple[Figure, list[Sample]]:
-    """What a derived figure gets of one of its inputs; a panel's verdict stands for its judges."""
-    judge = arrays.judges(declared)[-1]
-    table = arrays.table(declared, judge)
-    headline = next(figures(declared, judge, table, rows, key))
-    return headline, arrays.samples(table, rows)
+def _group_figure(
+    arrays: Arrays, declared: Derived, by_key: Mapping[str, Declared], rows: NDArray[np.bool_], key: str
+) -> Figure:
+    """A figure over a group, after those that it needs. A circle of needs was refused before anything ran."""
+    given: list[tuple[Figure, Given]] = []
+    for name in declared.inputs:
+        one = by_key[name]
+        if isinstance(one, Derived) and one.over == "group":
+            figure = _group_figure(arrays, one, by_key, rows, key)
+            given.append((figure, figure.value or 0.0))
+        else:
+            # A panel's verdict stands for its judges.
+            judge = arrays.judges(one)[-1]
+            table = arrays.table(one, judge)
+            given.append((next(figures(one, judge, table, rows, key)), arrays.samples(table, rows)))
+    return derived_figure(declared, given, key)

@@ -63,11 +63,11 @@ def observe(
     declared: Metric, conversation: Conversation, resources: frozenset[str] = frozenset()
 ) -> Sequence[Observation]:
     """The observations of one metric, at least one: an unmet need and an exception are observations too."""
-    for need in declared.needs:
-        if not need.met(conversation, resources):
-            explain = not_applicable if need.otherwise == NOT_APPLICABLE else unmeasured
-            return (explain(WHOLE, need.code),)
     try:
+        for need in declared.needs:
+            if not need.met(conversation, resources):
+                explain = not_applicable if need.otherwise == NOT_APPLICABLE else unmeasured
+                return (explain(WHOLE, need.code),)
         observations = declared(conversation)
     except Exception as error:  # whatever a metric raises is its result
         return (failed(WHOLE, "metric_raised", f"{type(error).__name__}: {error}"),)

@@ -71,22 +71,22 @@ class Planner:
     def see(self, conversation: Conversation) -> None:
         self._seen += 1
         met: dict[str, bool] = {}
-        for declared in self._metrics:
-            if isinstance(declared, Metric):
-                self._check(declared, conversation, met)
-        for declared in self._metrics:
-            if not isinstance(declared, Metric) and all(self._applies[key] for key in declared.inputs):
-                self._applies[declared.key] = min(self._applies[key] for key in declared.inputs)
+        can = {one.key for one in self._metrics if isinstance(one, Metric) and self._check(one, conversation, met)}
+        waiting = [one for one in self._metrics if not isinstance(one, Metric)]
+        while ready := [one for one in waiting if can.issuperset(one.inputs)]:
+            can.update(one.key for one in ready)
+            waiting = [one for one in waiting if one not in ready]
+        self._applies.update(can)
 
-    def _check(self, declared: Metric, conversation: Conversation, met: dict[str, bool]) -> None:
+    def _check(self, declared: Metric, conversation: Conversation, met: dict[str, bool]) -> bool:
         for need in declared.needs:
             if need.code not in met:
                 met[need.code] = need.met(conversation, self._resources)
             if not met[need.code]:
                 _, count = self._missing[declared.key].get(need.code, (need, 0))
                 self._missing[declared.key][need.code] = (need, count + 1)
-                return
-        self._applies[declared.key] += 1
+                return False
+        return True
 
     def plan(self) -> Plan:
         return Plan(

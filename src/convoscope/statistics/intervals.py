@@ -99,14 +99,17 @@ def _is_trials(ratio: Ratio) -> bool:
 def _share_interval(ratio: Ratio, value: float, clusters: Codes) -> Interval | None:
     above, below = _by_cluster(ratio.numerator, clusters), _by_cluster(ratio.denominator, clusters)
     trials = float(below.sum())
-    if trials == len(below):
+    if np.all(below == 1):
         low, high = wilson(value * trials, trials)
         return _interval(low, high, "wilson", len(below))
     if len(below) < 2:
         return None
-    variance = _ratio_variance(above, below, value)
-    # All or none: clusters show no spread, so each counts once, which errs to the wide side.
-    effective = min(trials, value * (1 - value) / variance) if variance > 0 else float(len(below))
+    if value in (0.0, 1.0):
+        # All or none: clusters cannot show a spread, so each counts once, which errs to the wide side.
+        effective = float(len(below))
+    else:
+        variance = _ratio_variance(above, below, value)
+        effective = min(trials, value * (1 - value) / variance) if variance > 0 else trials
     low, high = wilson(value * effective, effective)
     return _interval(low, high, "wilson_effective_n", len(below))
 
@@ -120,7 +123,7 @@ def _ratio_variance(above: Floats, below: Floats, value: float) -> float:
 
 def _bootstrap_ratio(above: Floats, below: Floats, seeded: int) -> tuple[float, float]:
     draws: list[Floats] = []
-    for picks in _resamples(len(above), seeded):
+    for picks in _resamples(len(above), len(above), seeded):
         sums = below[picks].sum(axis=1)
         usable = sums > 0
         draws.append(above[picks].sum(axis=1)[usable] / sums[usable])
@@ -135,11 +138,13 @@ def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float,
     low, high = max(0.0, q / 100 - near), min(1.0, q / 100 + near)
     window = slice(int(low * len(values)), math.ceil(high * len(values)))
     draws: list[Floats] = []
-    for picks in _resamples(count, seeded):
+    for picks in _resamples(count, max(count, window.stop - window.start), seeded):
         flat = (picks + count * np.arange(len(picks), dtype=np.int64)[:, None]).ravel()
         weights = np.bincount(flat, minlength=picks.size).reshape(picks.shape).astype(np.float64)
         found = ranked.percentiles(weights, q, window)
-        draws.append(ranked.percentiles(weights, q, slice(0, len(values))) if np.isnan(found).any() else found)
+        for row in np.flatnonzero(np.isnan(found)).tolist():
+            found[row] = ranked.percentiles(weights[row : row + 1], q, slice(0, len(values)))[0]
+        draws.append(found)
     return _ends(np.concatenate(draws))
 
 
@@ -171,10 +176,10 @@ class _Ranked(NamedTuple):
         return ends[0] + (ends[1] - ends[0]) * (rank - np.floor(rank))
 
 
-def _resamples(count: int, seeded: int) -> Iterator[NDArray[np.int32]]:
-    """Which clusters are drawn, one row per draw, in blocks that stay small."""
+def _resamples(count: int, width: int, seeded: int) -> Iterator[NDArray[np.int32]]:
+    """Which clusters are drawn, one row per draw, in blocks of which `width` columns stay small."""
     random = np.random.default_rng(seeded)
-    block = max(1, min(DRAWS, _CELLS // count))
+    block = max(1, min(DRAWS, _CELLS // width))
     for start in range(0, DRAWS, block):
         yield random.integers(0, count, size=(min(block, DRAWS - start), count), dtype=np.int32)
 

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from math import fsum
 from statistics import median
 
-from convoscope.metrics.score import MEASURED, Observation, Subject, measured, unmeasured
+from convoscope.metrics.score import (
+    COMPUTED,
+    MEASURED,
+    NOT_APPLICABLE,
+    Observation,
+    Subject,
+    measured,
+    not_applicable,
+    unmeasured,
+)
 
 
 def panel_name(judges: Sequence[str]) -> str:
@@ -19,21 +28,27 @@ def panel(observations: Sequence[Observation]) -> list[Observation]:
     """The panel's score of each subject; empty where fewer than two judges spoke.
 
     A judge that was asked several times speaks with the mean of its answers. Where a judge has no
-    value for a subject, the panel has none either.
+    value for a subject, the panel has none either. What nobody judged (a turn without an
+    opportunity) makes no judge.
     """
-    judges = sorted({one.judge for one in observations})
+    judges = sorted({one.judge for one in observations if one.judge != COMPUTED})
     if len(judges) < 2:
         return []
     name = panel_name(judges)
     said: dict[Subject, dict[str, list[float]]] = {}
+    passed: dict[Subject, str] = {}
     for one in observations:
         voices = said.setdefault(one.subject, {})
         if one.status == MEASURED and one.value is not None:
             voices.setdefault(one.judge, []).append(one.value)
+        elif one.status == NOT_APPLICABLE:
+            passed.setdefault(one.subject, one.reason)
     scores: list[Observation] = []
     for subject, voices in said.items():
         silent = [judge for judge in judges if judge not in voices]
-        if silent:
+        if not voices and subject in passed:
+            scores.append(not_applicable(subject, passed[subject], judge=name))
+        elif silent:
             scores.append(unmeasured(subject, "judge_missing", ", ".join(silent), judge=name))
         else:
             verdicts = [fsum(values) / len(values) for values in voices.values()]

@@ -7,6 +7,7 @@ from math import comb
 from typing import NamedTuple
 
 from convoscope.metrics.declaration import Sample
+from convoscope.metrics.score import NOT_APPLICABLE
 
 
 def pass_at_k(trials: int, passed: int, k: int) -> float | None:
@@ -38,11 +39,18 @@ class Trials(NamedTuple):
 
 
 def by_scenario(samples: Iterable[Sample], passes_at: float) -> Mapping[str, Trials]:
-    """Trials and passes of each scenario; a conversation without a scenario is one of its own."""
+    """Trials and passes of each scenario; a conversation without a scenario is one of its own.
+
+    A trial that could not be measured is no trial, but its scenario is there, so that it is counted
+    as unscored rather than lost. What is not applicable is left out.
+    """
     tally: dict[str, list[int]] = {}
     for sample in samples:
+        if sample.status == NOT_APPLICABLE:
+            continue
         scenario = sample.dimensions.get("scenario_id") or sample.conversation
         counts = tally.setdefault(scenario, [0, 0])
-        counts[0] += 1
-        counts[1] += sample.value >= passes_at
+        if sample.value is not None:
+            counts[0] += 1
+            counts[1] += sample.value >= passes_at
     return {scenario: Trials(*counts) for scenario, counts in sorted(tally.items())}

@@ -112,7 +112,7 @@ class _Frame:
         self.reasons = _tally(table.reason[rows & ~self.measured], table.reasons)
         self.n = int(total(self.columns.n))
         self.subjects_skipped = int(total(table.skipped[self.measured]))
-        self.why = (UNMEASURED, "no_conversations") if not self.total else _why(status, self.reasons)
+        self.why = _why(table, rows)
 
     def reduced(self, name: str, reduce: Reduce) -> Iterator[Figure]:
         q = percentile_of(reduce.across)
@@ -194,32 +194,44 @@ class _Frame:
         )
 
 
-def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, list[Sample]]], key: str) -> Figure:
-    """A figure over a group, from the samples of its inputs; null when an input is.
+Given = list[Sample] | float
+"""What a figure over a group gets of one input: its samples, or the value of another group figure."""
+
+
+def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, Given]], key: str) -> Figure:
+    """A figure over a group, from its inputs; null when an input is.
 
     The function gives one number, or one per scenario: then their mean is the figure, the scenarios
     are its samples, and one without a number is counted as skipped.
     """
-    missing = [figure for figure, _ in inputs if figure.value is None]
-    if missing:
-        reason = "input_" + missing[0].reason
-        return _derived(declared, UNMEASURED, {"": None}, key, reason)
-    result = declared.function(*(samples for _, samples in inputs))
-    values = result if isinstance(result, Mapping) else {"": result}
-    status = MEASURED if any(value is not None for value in values.values()) else UNMEASURED
-    return _derived(declared, status, values, key, "" if status == MEASURED else declared.unscored)
+    for figure, _ in inputs:
+        if figure.value is None:
+            status = NOT_APPLICABLE if figure.status == NOT_APPLICABLE else UNMEASURED
+            return _derived(declared, {"": None}, key, (status, f"input_{figure.reason}"))
+    try:
+        result = declared.function(*(given for _, given in inputs))
+        values = dict(result) if isinstance(result, Mapping) else {"": result}
+        if not values or all(value is None for value in values.values()):
+            return _derived(declared, values or {"": None}, key, (UNMEASURED, declared.unscored))
+        return _derived(declared, values, key)
+    except Exception:  # whatever it raises, or gives that is no number, is its result
+        return _derived(declared, {"": None}, key, (ERROR, "metric_raised"))
 
 
-def _derived(declared: Derived, status: Status, values: Mapping[str, float | None], key: str, reason: str) -> Figure:
+def _derived(
+    declared: Derived, values: Mapping[str, float | None], key: str, why: tuple[Status, str] | None = None
+) -> Figure:
+    status, reason = why or (MEASURED, "")
     scored = np.array([values[name] for name in sorted(values) if values[name] is not None], dtype=np.float64)
     ratio = Ratio("", scored, np.ones_like(scored))
+    value = ratio.value if why is None else None
     interval = None
     if len(scored) > 1:
         clusters = np.arange(len(scored), dtype=np.int64)
         share = declared.unit == SHARE
         interval = ratio_interval(ratio, clusters, share=share, seeded=seed(key, declared.key))
-    value = ratio.value if status == MEASURED else None
     skipped = len(values) - len(scored)
+    inapplicable = skipped if status == NOT_APPLICABLE else 0
     return Figure(
         metric=declared.name,
         variant=declared.variant,
@@ -230,15 +242,15 @@ def _derived(declared: Derived, status: Status, values: Mapping[str, float | Non
         value=value,
         ten=declared.ten.score(value) if declared.ten and value is not None else None,
         reason=reason,
-        coverage=len(scored) / len(values),
+        coverage=len(scored) / (len(values) - inapplicable) if len(values) > inapplicable else None,
         samples_total=len(values),
         samples_measured=len(scored),
         samples_skipped=skipped,
-        samples_not_applicable=0,
+        samples_not_applicable=inapplicable,
         skipped_reasons={reason or declared.unscored: skipped} if skipped else {},
         n=len(scored),
         interval=interval,
-        interval_reason="" if interval or status != MEASURED else "one_cluster",
+        interval_reason="" if interval or why else "one_cluster",
     )
 
 
@@ -247,9 +259,12 @@ def _tally(codes: NDArray[np.int32], names: Sequence[str]) -> dict[str, int]:
     return {names[code]: counts[code] for code in sorted(counts, key=lambda code: (-counts[code], names[code]))}
 
 
-def _why(status: NDArray[np.int8], reasons: dict[str, int]) -> tuple[Status, str]:
-    """Why a group without a single value has none: its gravest status, its commonest reason."""
+def _why(table: Table, rows: NDArray[np.bool_]) -> tuple[Status, str]:
+    """Why a group without a single value has none: its gravest status, and that status's commonest reason."""
+    if not rows.any():
+        return UNMEASURED, "no_conversations"
     for one in (ERROR, UNMEASURED, NOT_APPLICABLE):
-        if (status == STATUSES.index(one)).any():
-            return one, next(iter(reasons), "nothing_to_observe")
+        mine = rows & (table.status == STATUSES.index(one))
+        if mine.any():
+            return one, next(iter(_tally(table.reason[mine], table.reasons)))
     return NOT_APPLICABLE, "nothing_to_observe"

@@ -11,7 +11,18 @@ import msgspec
 
 from convoscope.errors import DeclarationError
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
-from convoscope.metrics.reduction import COUNTS, LAST, MAXIMUM, MEAN, MEDIAN, MINIMUM, RATIO, SUM
+from convoscope.metrics.reduction import (
+    COUNTS,
+    LAST,
+    MAXIMUM,
+    MEAN,
+    MEDIAN,
+    MINIMUM,
+    POOLED_COUNTS,
+    RATIO,
+    RATIO_OF_SUMS,
+    SUM,
+)
 from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Counts, Observation, Status
 
 
@@ -39,13 +50,7 @@ class ConversationScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def _ratio(measured: Sequence[Observation]) -> float:
-    numerators, denominators = [], []
-    for one in measured:
-        if one.numerator is None or one.denominator is None:
-            raise DeclarationError("a ratio needs scores made with ratio()")
-        numerators.append(one.numerator)
-        denominators.append(one.denominator)
-    return fsum(numerators) / fsum(denominators)
+    return fsum(one.numerator or 0.0 for one in measured) / fsum(one.denominator or 0.0 for one in measured)
 
 
 def _counts(measured: Sequence[Observation]) -> float | None:
@@ -54,8 +59,6 @@ def _counts(measured: Sequence[Observation]) -> float | None:
 
 def _pool(measured: Sequence[Observation]) -> Counts:
     counts = [one.counts for one in measured if one.counts is not None]
-    if len(counts) < len(measured):
-        raise DeclarationError("pooling counts needs scores made with counted()")
     return Counts(fsum(one.tp for one in counts), fsum(one.fp for one in counts), fsum(one.fn for one in counts))
 
 
@@ -78,12 +81,25 @@ WITHIN: dict[str, Callable[[Sequence[Observation]], float | None]] = {
 
 def reduce_conversation(declared: Metric | Derived, observations: Sequence[Observation]) -> list[ConversationScore]:
     """One row per judge, in the order in which the judges appear."""
+    _check_fit(declared, observations)
     if len(observations) == 1:
         return [_single(declared.ten, observations[0])]
     by_judge: dict[str, list[Observation]] = {}
     for one in observations:
         by_judge.setdefault(one.judge, []).append(one)
     return [_reduce(declared, judge, mine) for judge, mine in by_judge.items()]
+
+
+def _check_fit(declared: Metric | Derived, observations: Sequence[Observation]) -> None:
+    """Scores must carry what the declared reducers will ask for."""
+    steps = (declared.reduce.within, declared.reduce.across)
+    for one in observations:
+        if one.status != MEASURED:
+            continue
+        if one.denominator is None and (RATIO in steps or RATIO_OF_SUMS in steps):
+            raise DeclarationError("a ratio needs scores made with ratio()")
+        if one.counts is None and (COUNTS in steps or POOLED_COUNTS in steps):
+            raise DeclarationError("pooling counts needs scores made with counted()")
 
 
 def _single(ten: TenPoints | None, one: Observation) -> ConversationScore:

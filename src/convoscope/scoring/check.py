@@ -1,0 +1,42 @@
+"""Declarations that cannot work are refused before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from convoscope.errors import DeclarationError
+from convoscope.metrics.declaration import Derived, Metric
+from convoscope.metrics.registry import Declared
+from convoscope.statistics.across import ACROSS, percentile_of
+from convoscope.statistics.within import WITHIN
+
+
+def check(metrics: Sequence[Declared]) -> None:
+    """Each reducer must exist; what is derived must not, in the end, be derived from itself."""
+    for declared in metrics:
+        reductions = [declared.reduce, *(declared.also.values() if isinstance(declared, Metric) else ())]
+        for reduce in reductions:
+            if reduce.within not in WITHIN:
+                known = ", ".join(sorted(WITHIN))
+                raise DeclarationError(f"{declared.key} reduces by {reduce.within!r}", hint=f"there is {known}")
+            if reduce.across not in ACROSS and percentile_of(reduce.across) is None:
+                known = ", ".join([*sorted(ACROSS), "percentile:q"])
+                raise DeclarationError(f"{declared.key} reduces by {reduce.across!r}", hint=f"there is {known}")
+    waiting = {one.key: one for one in metrics if isinstance(one, Derived)}
+    while waiting:
+        ready = [key for key, one in waiting.items() if not waiting.keys() & set(one.inputs)]
+        if not ready:
+            raise DeclarationError(f"{', '.join(sorted(waiting))} need each other", hint="break the circle")
+        for key in ready:
+            one = waiting.pop(key)
+            if one.over == "conversation":
+                _check_level(one, metrics)
+
+
+def _check_level(declared: Derived, metrics: Sequence[Declared]) -> None:
+    for one in metrics:
+        if one.key in declared.inputs and isinstance(one, Derived) and one.over == "group":
+            raise DeclarationError(
+                f"{declared.key} is of one conversation, but needs {one.key}, which is of a group",
+                hint='derive it over="group"',
+            )

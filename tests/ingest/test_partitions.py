@@ -1,0 +1,197 @@
+"""However the input is cut, the same conversations come out, in the same order, with the same report."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from convoscope.ingest import files
+from convoscope.ingest.inputs import find_inputs
+from convoscope.ingest.partitions import MAX_PIECES, Partition, Read, cut, read_partition
+from convoscope.ingest.report import ReadReport
+from ingest.logs import ASK, CHAT, as_lines, chat, write, write_json, write_lines
+
+WHOLE = 1 << 30
+unhurried = settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+
+SIZES = st.integers(1, 400)
+GOOD = st.sampled_from(["Hello?", "Un thé 🍵?", "x" * 300]).map(lambda text: json.dumps(chat("c", text)))
+ODD = st.sampled_from(
+    [
+        json.dumps({**CHAT, "shift": "night"}),  # an unknown name
+        json.dumps({"messages": [ASK, {"note": "tape changed"}]}),  # something to ignore
+        json.dumps({"messages": [{**ASK, "timestamp": 1772442000}]}),  # something to infer
+    ]
+)
+REPAIRED = st.just(json.dumps(CHAT)[:-1] + ', "cost": NaN}')
+BROKEN = st.sampled_from(["{oops}", '{"messages": [', '{"event": "started"}', "null"])
+
+
+class Result(NamedTuple):
+    """What a read with a certain cut gave."""
+
+    reads: list[Read]
+    parts: list[ReadReport]
+    found: ReadReport
+
+    @property
+    def report(self) -> ReadReport:
+        return merged([self.found, *self.parts])
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """The report, without the examples, which are some of many."""
+        report = self.report.ordered()
+        return {
+            "files": {name: (file.format, file.conversations, file.skipped) for name, file in report.files.items()},
+            "records": (report.conversations, report.records_seen, report.records_used),
+            "ignored": report.ignored,
+            "unknown": report.unknown,
+            "repaired": {code: tally.count for code, tally in report.repaired.items()},
+            "inferred": {code: tally.count for code, tally in report.inferred.items()},
+            "problems": (report.problem_count, report.problems),
+        }
+
+
+def merged(reports: Sequence[ReadReport]) -> ReadReport:
+    whole = ReadReport()
+    for report in reports:
+        whole.merge(report)
+    return whole
+
+
+def read_cut(path: Path, scratch: Path, size: int) -> Result:
+    """Read a path in partitions of about this size, each with a report of its own."""
+    found = find_inputs([path])
+    result = Result([], [], found.report)
+    for partition in cut(found.inputs, found.report, scratch, size):
+        part = ReadReport()
+        result.reads.extend(read_partition(partition, part))
+        result.parts.append(part)
+    return result
+
+
+def same_however_cut(path: Path, scratch: Path, size: int) -> Result:
+    """Read the path cut small and in one piece; both must come to the same."""
+    small, whole = read_cut(path, scratch / "small", size), read_cut(path, scratch / "whole", WHOLE)
+    assert small.reads == whole.reads
+    assert small.counts == whole.counts
+    return small
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of its own, whose files each example writes anew."""
+    return tmp_path
+
+
+anew = settings(unhurried, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+
+
+@anew
+@given(lines=st.lists(GOOD | ODD | REPAIRED | BROKEN, max_size=8), size=SIZES)
+def test_lines(folder: Path, lines: list[str], size: int) -> None:
+    lines = [json.dumps(CHAT), *lines, json.dumps(CHAT)]
+    result = same_however_cut(write(folder / "log.jsonl", "\n".join(lines)), folder, size)
+    good = [number for number, line in enumerate(lines, 1) if '"role"' in line]
+    assert [read.origin.record for read in result.reads] == good
+    bad = [number for number in range(1, len(lines) + 1) if number not in good]
+    assert [problem.line for problem in result.report.problems] == bad  # the right numbers under any cut
+
+
+@anew
+@given(lines=st.lists(GOOD | BROKEN, max_size=6), size=SIZES)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see test_packed.py
+def test_packed_lines(folder: Path, lines: list[str], size: int) -> None:
+    data = gzip.compress("\n".join([json.dumps(CHAT), *lines, json.dumps(CHAT)]).encode())
+    same_however_cut(write(folder / "log.jsonl.gz", data), folder, size)
+
+
+@anew
+@given(elements=st.lists(GOOD | ODD, min_size=1, max_size=8), size=SIZES, block=st.integers(1, 400))
+def test_arrays(folder: Path, elements: list[str], size: int, block: int) -> None:
+    path = write(folder / "log.json", f"[{','.join(elements)}]")
+    whole = read_cut(path, folder, WHOLE)
+    with mock.patch.object(files, "_READ_BYTES", block):
+        small = read_cut(path, folder, size)
+    assert small.reads == whole.reads
+    assert small.counts == whole.counts
+    assert [read.origin.record for read in small.reads] == list(range(1, len(elements) + 1))
+
+
+@anew
+@given(elements=st.lists(GOOD, min_size=1, max_size=5), size=SIZES, block=st.integers(1, 400))
+def test_a_broken_array(folder: Path, elements: list[str], size: int, block: int) -> None:
+    path = write(folder / "log.json", f"[{','.join(elements)},{{oops}},{elements[0]}]")
+    with mock.patch.object(files, "_READ_BYTES", block):
+        result = same_however_cut(path, folder, size)
+    assert len(result.reads) == len(elements)
+    (problem,) = result.report.problems
+    assert problem.line == len(elements) + 1
+
+
+@anew
+@given(
+    keys=st.lists(st.sampled_from("abc"), min_size=1, max_size=12),
+    split=st.integers(0, 12),
+    size=st.integers(20, 800),
+)
+def test_messages_by_key(folder: Path, keys: list[str], split: int, size: int) -> None:
+    said = [{"conversation_id": key, **ASK, "content": f"{number}?"} for number, key in enumerate(keys)]
+    # Two messages of the first conversation at the start, so that no file holds a single one.
+    start = [{"conversation_id": "a", **ASK}] * 2
+    logs = folder / "logs"
+    write(logs / "1.jsonl", as_lines(*start, *said[:split]).rstrip())
+    write(logs / "2.jsonl", as_lines(*start, *said[split:], {"oops": 1}).rstrip())
+    small, whole = read_cut(logs, folder / "small", size), read_cut(logs, folder / "whole", WHOLE)
+    in_order = sorted(small.reads, key=lambda read: read.origin)  # the order that a run gives them
+    assert in_order == sorted(whole.reads, key=lambda read: read.origin)
+    assert small.counts == whole.counts
+    told = {one.id: [one.text(event) for event in one.utterances] for one in (read.conversation for read in in_order)}
+    wanted = {key: [f"{number}?" for number, mine in enumerate(keys) if mine == key] for key in keys}
+    assert {key: [text for text in texts if text != ASK["content"]] for key, texts in told.items()} == {
+        "a": [],
+        **wanted,
+    }
+    assert [(problem.file, problem.line) for problem in small.report.problems] == [("2.jsonl", 3 + len(said[split:]))]
+
+
+@anew
+@given(lines=st.lists(GOOD | ODD | REPAIRED | BROKEN, min_size=2, max_size=10), data=st.data())
+def test_the_order_in_which_parts_finish_does_not_matter(folder: Path, lines: list[str], data: st.DataObject) -> None:
+    write(folder / "logs" / "1.jsonl", "\n".join([json.dumps(CHAT), *lines, json.dumps(CHAT)]))
+    write_json(folder / "logs" / "2.json", CHAT)
+    result = read_cut(folder / "logs", folder, 1)
+    shuffled = data.draw(st.permutations(result.parts))
+    assert merged([result.found, *shuffled]).ordered() == result.report.ordered()
+
+
+def test_partitions_are_numbered_and_hold_a_bounded_number_of_files(tmp_path: Path) -> None:
+    for number in range(MAX_PIECES + 1):
+        write_json(tmp_path / "logs" / f"{number:04d}.json", CHAT)
+    partitions = _cut(tmp_path, WHOLE)
+    assert [(one.number, len(one.pieces)) for one in partitions] == [(0, MAX_PIECES), (1, 1)]
+
+
+def test_a_large_file_is_cut_and_small_ones_are_put_together(tmp_path: Path) -> None:
+    write_lines(tmp_path / "logs" / "large.jsonl", *[chat(f"c{number}") for number in range(100)])
+    for number in range(10):
+        write_json(tmp_path / "logs" / f"small-{number}.json", CHAT)
+    partitions = _cut(tmp_path, 2000)
+    large = [piece for one in partitions for piece in one.pieces if piece.input.name == "large.jsonl"]
+    assert len(large) > 3
+    assert [piece.start for piece in large[1:]] == [piece.end for piece in large[:-1]]  # nothing between, no overlap
+    assert any(len(one.pieces) > 5 for one in partitions)
+
+
+def _cut(folder: Path, size: int) -> list[Partition]:
+    found = find_inputs([folder / "logs"])
+    return list(cut(found.inputs, found.report, folder / "scratch", size))

@@ -1,0 +1,124 @@
+"""agent.*: what the agent says."""
+
+import pytest
+
+from convoscope.metrics.agent import repetition, words_per_turn
+from convoscope.metrics.words import count_words, normal, sentences
+from convoscope.scoring.evaluate import observe
+from metrics.chats import agent, call, chat, told, user
+
+PIN = "Please enter your PIN now."
+
+
+class TestWordsPerTurn:
+    def test_words_of_all_that_the_agent_says_in_the_turn(self) -> None:
+        conversation = chat(
+            agent("Welcome to Marrow Bay!"),
+            user("a table please"),
+            agent("Of course."),
+            agent("For how many?"),
+            user("two"),
+            agent("Done."),
+        )
+        # turn 0: Welcome to Marrow Bay; turn 1: Of course + For how many; turn 2: Done
+        assert told(observe(words_per_turn, conversation)) == [("turn 0", 4.0), ("turn 1", 5.0), ("turn 2", 1.0)]
+
+    def test_an_empty_utterance_of_the_agent_is_no_reply(self) -> None:
+        conversation = chat(user("hi"), agent("  "), user("hello?"), agent("Yes?"))
+        # nobody spoke between the two, so that they are one turn
+        assert told(observe(words_per_turn, conversation)) == [("turn 1", 1.0)]
+
+    @pytest.mark.parametrize("nothing", ["…", "-"])
+    def test_a_turn_without_a_word_of_the_agent_is_not_applicable(self, nothing: str) -> None:
+        conversation = chat(user("hi"), agent(nothing), user("hello?"), agent("Yes?"), user("bye"))
+        assert told(observe(words_per_turn, conversation)) == [
+            ("turn 1", "not_applicable: no_assistant_text"),
+            ("turn 2", 1.0),
+            ("turn 3", "not_applicable: no_assistant_text"),  # nobody replied
+        ]
+
+    def test_an_agent_that_never_speaks(self) -> None:
+        conversation = chat(user("hi"), call("look_up"))
+        assert told(observe(words_per_turn, conversation)) == [("conversation", "not_applicable: no_assistant_speech")]
+
+
+class TestRepetition:
+    def test_what_was_said_before_is_repeated(self) -> None:
+        conversation = chat(
+            agent(f"Good morning to you. {PIN}"),
+            user("what?"),
+            agent(f"I did not get that. {PIN}"),
+            user("1234"),
+            agent(PIN),
+        )
+        observations = observe(repetition, conversation)
+        # turn 0: 2 sentences, both new; turn 1: 1 of 2 said before; turn 2: 1 of 1
+        assert told(observations) == [("turn 0", 0.0), ("turn 1", 0.5), ("turn 2", 1.0)]
+        assert [(one.numerator, one.denominator) for one in observations] == [(0, 2), (1, 2), (1, 1)]
+        assert [one.details for one in observations] == [
+            None,
+            {"repeated": ["Please enter your PIN now"]},
+            {"repeated": ["Please enter your PIN now"]},
+        ]
+
+    def test_also_within_one_turn(self) -> None:
+        conversation = chat(user("hi"), agent(f"{PIN} {PIN} {PIN}"))
+        # 3 sentences, of which the second and the third were said before
+        assert told(observe(repetition, conversation)) == [("turn 1", pytest.approx(2 / 3))]
+
+    def test_case_and_punctuation_do_not_matter(self) -> None:
+        conversation = chat(user("hi"), agent(PIN), user("?"), agent("please, enter: your pin NOW!"))
+        assert told(observe(repetition, conversation)) == [("turn 1", 0.0), ("turn 2", 1.0)]
+
+    def test_a_sentence_counts_from_four_words_on(self) -> None:
+        conversation = chat(user("hi"), agent("One two three. One two three four."), user("?"), agent("One two three."))
+        # turn 1: only the second sentence counts, and is new; turn 2 has none that counts
+        assert told(observe(repetition, conversation)) == [("turn 1", 0.0), ("turn 2", "not_applicable: no_sentence")]
+
+    def test_what_the_user_said_is_not_the_agents(self) -> None:
+        conversation = chat(user(PIN), agent(PIN))
+        assert told(observe(repetition, conversation)) == [("turn 1", 0.0)]
+
+    def test_a_turn_without_a_reply_is_not_applicable(self) -> None:
+        conversation = chat(user("hi"), agent(PIN), user("bye"))
+        assert told(observe(repetition, conversation)) == [("turn 1", 0.0), ("turn 2", "not_applicable: no_sentence")]
+
+    def test_an_agent_that_never_speaks(self) -> None:
+        assert told(observe(repetition, chat(user("hi")))) == [("conversation", "not_applicable: no_assistant_speech")]
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("text", "count"),
+        [
+            ("", 0),
+            ("one", 1),
+            ("One, two -- three!", 3),
+            ("I don't know", 3),
+            ("I don’t know", 3),
+            ("a state-of-the-art answer", 3),
+            ("room 101", 2),
+            ("naïve café", 2),
+            ("line\nbreak", 2),
+        ],
+    )
+    def test_an_apostrophe_or_hyphen_inside_does_not_split(self, text: str, count: int) -> None:
+        assert count_words(text) == count
+
+    @pytest.mark.parametrize(
+        ("text", "cut"),
+        [
+            ("", []),
+            ("One. Two! Three? Four", ["One", "Two", "Three", "Four"]),
+            ("It costs 3.50 today.", ["It costs 3.50 today"]),  # no blank after the point
+            ("Well... yes", ["Well", "yes"]),
+            ("One\nTwo\n\nThree", ["One", "Two", "Three"]),
+            ("...", []),
+        ],
+    )
+    def test_sentences_end_at_a_stop_before_a_blank_and_at_line_ends(self, text: str, cut: list[str]) -> None:
+        assert sentences(text) == cut
+
+    def test_texts_that_differ_in_punctuation_become_equal(self) -> None:
+        assert normal("  Yes,  PLEASE -- do! ") == "yes please do"
+        assert normal("STRASSE") == normal("straße")

@@ -1,0 +1,78 @@
+"""tools.*: the tools that the agent calls."""
+
+import pytest
+
+from convoscope.conversation import Agent, Tool
+from convoscope.metrics.tools import calls, success
+from convoscope.scoring.evaluate import observe
+from metrics.chats import agent, call, chat, result, told, user
+
+TWO_TOOLS = Agent(tools=(Tool(name="search"), Tool(name="book")))
+
+
+class TestCalls:
+    def test_each_call_counts(self) -> None:
+        conversation = chat(user("hi"), call("search"), call("search"), result("search"), call("book"), agent("done"))
+        assert told(observe(calls, conversation)) == [("conversation", 3.0)]  # search, search, book
+
+    def test_an_agent_that_had_tools_and_used_none_has_a_real_zero(self) -> None:
+        assert told(observe(calls, chat(user("hi"), agent("hello"), agent=TWO_TOOLS))) == [("conversation", 0.0)]
+
+    def test_an_agent_that_had_none_is_not_applicable(self) -> None:
+        conversation = chat(user("hi"), agent("hello"), agent=Agent(tools=()))
+        assert told(observe(calls, conversation)) == [("conversation", "not_applicable: no_tools")]
+
+    def test_where_the_log_neither_shows_a_call_nor_says_it_is_unmeasured(self) -> None:
+        conversation = chat(user("hi"), agent("hello"), agent=Agent(tools=None))
+        assert told(observe(calls, conversation)) == [("conversation", "unmeasured: tools_unknown")]
+
+    def test_a_call_shows_that_there_were_tools(self) -> None:
+        assert told(observe(calls, chat(call("search"), agent=Agent(tools=())))) == [("conversation", 1.0)]
+
+
+class TestSuccess:
+    @pytest.mark.parametrize(
+        ("reported", "value", "details"),
+        [
+            ({"success": True}, 1.0, {"tool": "book", "stated": True}),
+            ({"success": False}, 0.0, {"tool": "book", "stated": True}),
+            ({"success": False, "error": "full"}, 0.0, {"tool": "book", "stated": True, "error": "full"}),
+            ({}, 1.0, {"tool": "book", "stated": False}),  # shows no error, and does not say more
+            ({"error": "full"}, 0.0, {"tool": "book", "stated": False, "error": "full"}),
+        ],
+        ids=["stated success", "stated failure", "stated with its error", "unstated", "error text alone"],
+    )
+    def test_what_the_result_reports(self, reported: dict, value: float, details: dict) -> None:
+        (one,) = observe(success, chat(user("hi"), call("book"), result("book", **reported)))
+        assert (one.value, one.numerator, one.denominator) == (value, value, 1.0)  # one call
+        assert one.details == details
+
+    def test_each_call_is_a_subject(self) -> None:
+        conversation = chat(
+            user("hi"),
+            call("search", "a"),
+            call("book", "b"),
+            result("book", "b", error="full"),
+            result("search", "a", success=True),
+            call("book", "c"),
+        )
+        # Results belong to calls by their id, whatever their order; call c has none.
+        observations = observe(success, conversation)
+        assert told(observations) == [
+            ("tool call 1", 1.0),
+            ("tool call 2", 0.0),
+            ("tool call 5", "unmeasured: no_tool_result"),
+        ]
+        assert observations[2].detail == "book"
+
+    def test_without_ids_a_result_belongs_to_the_oldest_open_call_of_its_name(self) -> None:
+        conversation = chat(call("book"), call("search"), call("book"), result("book", error="full"), result("book"))
+        assert told(observe(success, conversation)) == [
+            ("tool call 0", 0.0),
+            ("tool call 1", "unmeasured: no_tool_result"),
+            ("tool call 2", 1.0),
+        ]
+
+    def test_without_a_call_it_is_not_applicable(self) -> None:
+        for conversation in (chat(user("hi"), agent("hello")), chat(user("hi"), agent=TWO_TOOLS)):
+            assert told(observe(success, conversation)) == [("conversation", "not_applicable: no_tool_calls")]
