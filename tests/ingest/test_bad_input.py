@@ -51,7 +51,7 @@ class TestLines:
     def test_a_broken_line_is_passed_over(self, tmp_path: Path, bad: str, message: str) -> None:
         outcome = around(tmp_path, bad)
         assert outcome.ids == ["good", "also-good"]
-        assert outcome.problem == Problem("log.jsonl", 2, message, hint="the line was skipped; write it whole")
+        assert outcome.problem == Problem("log.jsonl", 2, message, hint="the record was skipped; write it whole")
         assert (outcome.report.records_seen, outcome.report.records_used) == (3, 2)
 
     def test_a_line_without_messages(self, tmp_path: Path) -> None:
@@ -163,13 +163,13 @@ class TestArrays:
         outcome = read(write(tmp_path / "log.json", "[" + ",".join(records)[:-1]))
         assert outcome.ids == [f"c{number}" for number in range(keep)]
         assert outcome.problem == Problem(
-            "log.json", keep + 1, "the JSON array is cut off at the end", hint="what could be read was"
+            "log.json", keep + 1, "the JSON array is cut off at the end", hint="what stands before it was read"
         )
 
     def test_a_broken_element_ends_the_array(self, tmp_path: Path) -> None:
         outcome = read(write(tmp_path / "log.json", f"[{GOOD},\n{{oops}},{ALSO_GOOD}]"))
         assert outcome.ids == ["good"]
-        message = 'not JSON at line 3, near \'oops},{"id": "also-g\'; the elements before it were read'
+        message = 'not JSON at line 3, near \'oops},{"id": "also-g\''
         assert (outcome.problem.line, outcome.problem.message) == (2, message)
 
     def test_an_element_that_is_no_chat_does_not(self, tmp_path: Path) -> None:

@@ -68,7 +68,6 @@ def damages(draw: st.DrawFn, data: bytes) -> bytes:
     return data
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see test_packed.py
 @pytest.mark.parametrize("name", NAMES)
 @settings(
     deadline=None,

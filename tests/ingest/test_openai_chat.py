@@ -272,7 +272,8 @@ class TestSpeakers:
 
     def test_what_is_no_message_is_counted(self, tmp_path: Path) -> None:
         outcome = messages(tmp_path, ASK, {"note": "tape changed"}, REPLY)
-        assert story(outcome.only) == STORY
+        assert story(outcome.only) == [STORY[0], "[not_a_message]", *STORY[1:]]
+        assert outcome.only.timeline[1].value == {"note": "tape changed"}
         assert outcome.report.ignored == {"not_a_message": 1}
 
     def test_ids_of_messages(self, tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from convoscope.conversation import Clock, ExpectedToolCall, Time, Tool
-from ingest.logs import ASK, CHAT, REPLY, Outcome, read, write_json, write_lines
+import convoscope
+from convoscope.conversation import Clock, Conversation, ExpectedToolCall, Time, Tool
+from ingest.logs import ASK, CHAT, EXAMPLES, REPLY, Outcome, read, write_json, write_lines
 from ingest.losses import lost
 
 
@@ -36,16 +38,16 @@ class TestTimes:
     def test_iso_without_a_zone_is_taken_for_utc(self, tmp_path: Path) -> None:
         outcome = timed(tmp_path, "2026-03-02T09:00:00", "2026-03-02 09:00:01")
         assert seconds(outcome) == [1772442000.0, 1772442001.0]
-        assert outcome.report.inferred["time_zone_utc"].count == 1  # noted once a conversation
+        assert outcome.report.inferred["time_zone_taken_as_utc"].count == 1  # noted once a conversation
 
     @pytest.mark.parametrize(
         ("times", "inferred"),
         [
-            ((1772442000, 1772442001.5), "epoch_s"),
-            ((1772442000000, 1772442001500), "epoch_ms"),
-            ((1772442000000000, 1772442001500000), "epoch_us"),
-            (("1772442000", "1772442001.5"), "epoch_s"),
-            (("1772442000000", " 1772442001500 "), "epoch_ms"),
+            ((1772442000, 1772442001.5), "time_in_epoch_s"),
+            ((1772442000000, 1772442001500), "time_in_epoch_ms"),
+            ((1772442000000000, 1772442001500000), "time_in_epoch_us"),
+            (("1772442000", "1772442001.5"), "time_in_epoch_s"),
+            (("1772442000000", " 1772442001500 "), "time_in_epoch_ms"),
         ],
     )
     def test_numbers_since_the_epoch(self, tmp_path: Path, times: tuple[Any, Any], inferred: str) -> None:
@@ -57,7 +59,7 @@ class TestTimes:
         outcome = timed(tmp_path, 0, 2.25)
         assert [event.time for event in outcome.only.timeline] == [Time(0.0, "relative"), Time(2.25, "relative")]
         assert [clock.kind for clock in outcome.only.clocks] == ["relative"]
-        assert list(outcome.report.inferred) == ["seconds_from_start"]
+        assert list(outcome.report.inferred) == ["time_from_start"]
 
     @pytest.mark.parametrize("unreadable", ["yesterday", True, [2026, 3, 2], "2026-13-40"])
     def test_unreadable_times_are_counted(self, tmp_path: Path, unreadable: Any) -> None:
@@ -157,7 +159,7 @@ class TestDimensions:
 
     @pytest.mark.parametrize(
         "name",
-        ["conversation_id", "session_id", "thread_id", "call_id", "chat_id", "id", "custom_id", "uuid"],
+        ["conversation_id", "session_id", "thread_id", "chat_id", "id", "custom_id", "uuid"],
     )
     def test_names_of_the_id(self, tmp_path: Path, name: str) -> None:
         assert record(tmp_path, **{name: "x-1"}).only.id == "x-1"
@@ -204,3 +206,47 @@ class TestAgent:
             "expected_tool_calls": [{"name": "hours", "arguments": {"day": "monday"}}],
         }
         assert lost(full, read(write_json(tmp_path / "a.json", full)).only) == []
+
+
+class TestTheSupportExample:
+    @pytest.fixture
+    def chats(self) -> dict[str, Conversation]:
+        return {one.id: one for one in convoscope.read(EXAMPLES / "openai-chat" / "support.jsonl")}
+
+    def test_two_flows_and_two_agents_cross(self, chats: dict[str, Conversation]) -> None:
+        crossed = Counter((one.dimensions["flow"], one.dimensions["agent"]) for one in chats.values())
+        assert crossed == {
+            ("change_delivery", "juniper"): 3,
+            ("change_delivery", "clover"): 3,
+            ("damaged_parcel", "juniper"): 2,
+            ("damaged_parcel", "clover"): 3,
+        }
+
+    def test_one_agent_repeats_itself(self, chats: dict[str, Conversation]) -> None:
+        replies = [turn.assistant_text for turn in chats["chat-2103"].turns]
+        assert replies[0] == replies[1] == replies[2]
+
+    def test_one_user_waits_long(self, chats: dict[str, Conversation]) -> None:
+        slow = chats["chat-2106"]
+        asked, replied = (event.time for event in slow.utterances[:2])
+        assert asked is not None
+        assert replied is not None
+        assert slow.elapsed(asked, replied) == pytest.approx(48.2)
+
+    def test_one_chat_has_no_clock(self, chats: dict[str, Conversation]) -> None:
+        assert [id for id, one in chats.items() if not one.clocks] == ["chat-2104"]
+
+    def test_tools_fail_in_every_way(self, chats: dict[str, Conversation]) -> None:
+        failed = [
+            (id, result.error)
+            for id, one in chats.items()
+            for result in one.tool_results.values()
+            if result.success is False
+        ]
+        assert failed == [
+            ("chat-2102", "no subscription under this address"),
+            ("chat-2108", "out of stock: teapot moss"),
+            ("chat-2108", "out of stock: teapot moss"),
+            ("chat-2109", "Error: the arguments are not valid JSON"),
+            ("chat-2110", ""),  # it says only "status": "error"
+        ]

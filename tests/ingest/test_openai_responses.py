@@ -174,7 +174,8 @@ class TestItems:
 
     def test_what_is_no_item_is_counted(self, tmp_path: Path) -> None:
         outcome = read(write_json(tmp_path / "a.json", {"output": [ASK, "tape changed", REPLY]}))
-        assert story(outcome.only) == [STORY[0], STORY[3]]
+        assert story(outcome.only) == [STORY[0], "[not_an_item]", STORY[3]]
+        assert outcome.only.timeline[1].value == "tape changed"
         assert outcome.report.ignored == {"not_an_item": 1}
 
     def test_unknown_keys_are_kept_and_counted(self, tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ IDS = [one["id"] for one in CHATS]
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "zst": zstd.compress}
 
 # The file below the decompressor is left open (files.open_bytes). Remove this line when it is closed.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 packings = pytest.mark.parametrize("packing", PACKERS)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +19,13 @@ from convoscope.ingest.report import ReadReport
 from ingest.logs import ASK, CHAT, as_lines, chat, write, write_json, write_lines
 
 WHOLE = 1 << 30
-unhurried = settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+anew = settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    # Each example writes its files anew, so that they may share a folder.
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 
 SIZES = st.integers(1, 400)
 GOOD = st.sampled_from(["Hello?", "Un thé 🍵?", "x" * 300]).map(lambda text: json.dumps(chat("c", text)))
@@ -87,20 +92,11 @@ def same_however_cut(path: Path, scratch: Path, size: int) -> Result:
     return small
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder of its own, whose files each example writes anew."""
-    return tmp_path
-
-
-anew = settings(unhurried, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-
-
 @anew
 @given(lines=st.lists(GOOD | ODD | REPAIRED | BROKEN, max_size=8), size=SIZES)
-def test_lines(folder: Path, lines: list[str], size: int) -> None:
+def test_lines(tmp_path: Path, lines: list[str], size: int) -> None:
     lines = [json.dumps(CHAT), *lines, json.dumps(CHAT)]
-    result = same_however_cut(write(folder / "log.jsonl", "\n".join(lines)), folder, size)
+    result = same_however_cut(write(tmp_path / "log.jsonl", "\n".join(lines)), tmp_path, size)
     good = [number for number, line in enumerate(lines, 1) if '"role"' in line]
     assert [read.origin.record for read in result.reads] == good
     bad = [number for number in range(1, len(lines) + 1) if number not in good]
@@ -109,19 +105,18 @@ def test_lines(folder: Path, lines: list[str], size: int) -> None:
 
 @anew
 @given(lines=st.lists(GOOD | BROKEN, max_size=6), size=SIZES)
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see test_packed.py
-def test_packed_lines(folder: Path, lines: list[str], size: int) -> None:
+def test_packed_lines(tmp_path: Path, lines: list[str], size: int) -> None:
     data = gzip.compress("\n".join([json.dumps(CHAT), *lines, json.dumps(CHAT)]).encode())
-    same_however_cut(write(folder / "log.jsonl.gz", data), folder, size)
+    same_however_cut(write(tmp_path / "log.jsonl.gz", data), tmp_path, size)
 
 
 @anew
 @given(elements=st.lists(GOOD | ODD, min_size=1, max_size=8), size=SIZES, block=st.integers(1, 400))
-def test_arrays(folder: Path, elements: list[str], size: int, block: int) -> None:
-    path = write(folder / "log.json", f"[{','.join(elements)}]")
-    whole = read_cut(path, folder, WHOLE)
+def test_arrays(tmp_path: Path, elements: list[str], size: int, block: int) -> None:
+    path = write(tmp_path / "log.json", f"[{','.join(elements)}]")
+    whole = read_cut(path, tmp_path, WHOLE)
     with mock.patch.object(files, "_READ_BYTES", block):
-        small = read_cut(path, folder, size)
+        small = read_cut(path, tmp_path, size)
     assert small.reads == whole.reads
     assert small.counts == whole.counts
     assert [read.origin.record for read in small.reads] == list(range(1, len(elements) + 1))
@@ -129,10 +124,10 @@ def test_arrays(folder: Path, elements: list[str], size: int, block: int) -> Non
 
 @anew
 @given(elements=st.lists(GOOD, min_size=1, max_size=5), size=SIZES, block=st.integers(1, 400))
-def test_a_broken_array(folder: Path, elements: list[str], size: int, block: int) -> None:
-    path = write(folder / "log.json", f"[{','.join(elements)},{{oops}},{elements[0]}]")
+def test_a_broken_array(tmp_path: Path, elements: list[str], size: int, block: int) -> None:
+    path = write(tmp_path / "log.json", f"[{','.join(elements)},{{oops}},{elements[0]}]")
     with mock.patch.object(files, "_READ_BYTES", block):
-        result = same_however_cut(path, folder, size)
+        result = same_however_cut(path, tmp_path, size)
     assert len(result.reads) == len(elements)
     (problem,) = result.report.problems
     assert problem.line == len(elements) + 1
@@ -144,16 +139,19 @@ def test_a_broken_array(folder: Path, elements: list[str], size: int, block: int
     split=st.integers(0, 12),
     size=st.integers(20, 800),
 )
-def test_messages_by_key(folder: Path, keys: list[str], split: int, size: int) -> None:
+def test_messages_by_key(tmp_path: Path, keys: list[str], split: int, size: int) -> None:
     said = [{"conversation_id": key, **ASK, "content": f"{number}?"} for number, key in enumerate(keys)]
     # Two messages of the first conversation at the start, so that no file holds a single one.
     start = [{"conversation_id": "a", **ASK}] * 2
-    logs = folder / "logs"
+    logs = tmp_path / "logs"
     write(logs / "1.jsonl", as_lines(*start, *said[:split]).rstrip())
     write(logs / "2.jsonl", as_lines(*start, *said[split:], {"oops": 1}).rstrip())
-    small, whole = read_cut(logs, folder / "small", size), read_cut(logs, folder / "whole", WHOLE)
-    in_order = sorted(small.reads, key=lambda read: read.origin)  # the order that a run gives them
-    assert in_order == sorted(whole.reads, key=lambda read: read.origin)
+    small, whole = read_cut(logs, tmp_path / "small", size), read_cut(logs, tmp_path / "whole", WHOLE)
+    # Buckets come in the order of hashes; a run puts conversations in the order of their ids.
+    in_order, at_once = (sorted(one.reads, key=lambda read: read.conversation.id) for one in (small, whole))
+    assert [(read.conversation, read.notes) for read in in_order] == [
+        (read.conversation, read.notes) for read in at_once
+    ]
     assert small.counts == whole.counts
     told = {one.id: [one.text(event) for event in one.utterances] for one in (read.conversation for read in in_order)}
     wanted = {key: [f"{number}?" for number, mine in enumerate(keys) if mine == key] for key in keys}
@@ -166,10 +164,10 @@ def test_messages_by_key(folder: Path, keys: list[str], split: int, size: int) -
 
 @anew
 @given(lines=st.lists(GOOD | ODD | REPAIRED | BROKEN, min_size=2, max_size=10), data=st.data())
-def test_the_order_in_which_parts_finish_does_not_matter(folder: Path, lines: list[str], data: st.DataObject) -> None:
-    write(folder / "logs" / "1.jsonl", "\n".join([json.dumps(CHAT), *lines, json.dumps(CHAT)]))
-    write_json(folder / "logs" / "2.json", CHAT)
-    result = read_cut(folder / "logs", folder, 1)
+def test_the_order_in_which_parts_finish_does_not_matter(tmp_path: Path, lines: list[str], data: st.DataObject) -> None:
+    write(tmp_path / "logs" / "1.jsonl", "\n".join([json.dumps(CHAT), *lines, json.dumps(CHAT)]))
+    write_json(tmp_path / "logs" / "2.json", CHAT)
+    result = read_cut(tmp_path / "logs", tmp_path, 1)
     shuffled = data.draw(st.permutations(result.parts))
     assert merged([result.found, *shuffled]).ordered() == result.report.ordered()
 

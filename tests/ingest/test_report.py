@@ -33,14 +33,14 @@ def test_a_problem_says_where_what_and_what_to_do(problem: Problem, text: str) -
 def test_notes_are_counted_by_kind() -> None:
     notes = Notes("a.jsonl", 4)
     notes.repaired("invalid_utf8")
-    notes.inferred("epoch_ms", "1772442000000", seq=2)
+    notes.inferred("time_in_epoch_ms", "1772442000000", seq=2)
     notes.ignored("not_a_message")
     notes.ignored("not_a_message")
     notes.unknown("message.mood", seq=0)
     report = ReadReport()
     report.add_notes(notes.hand_over())
     assert report.repaired == {"invalid_utf8": Tally(1, ["a.jsonl:4"])}
-    assert report.inferred == {"epoch_ms": Tally(1, ["a.jsonl:4 1772442000000"])}
+    assert report.inferred == {"time_in_epoch_ms": Tally(1, ["a.jsonl:4 1772442000000"])}
     assert report.ignored == {"not_a_message": 2}
     assert report.unknown == {"message.mood": 1}
 
@@ -87,7 +87,7 @@ def test_two_parts_add_up() -> None:
         records_used=1,
         ignored={"blank_line": 2, "not_a_message": 1},
         repaired={"invalid_utf8": Tally(2, ["a:7", "a:5"]), "not_a_number": Tally(1, ["a:8"])},
-        inferred={"epoch_s": Tally(1, ["a:5 7"])},
+        inferred={"time_in_epoch_s": Tally(1, ["a:5 7"])},
         problem_count=1,
         problems=[Problem("a", 6, "is broken")],
         warnings=["slow disk"],
@@ -100,7 +100,7 @@ def test_two_parts_add_up() -> None:
         records_used=3,
         ignored={"blank_line": 3, "not_a_message": 1},
         repaired={"invalid_utf8": Tally(3, ["a:1", "a:5", "a:7"]), "not_a_number": Tally(1, ["a:8"])},
-        inferred={"epoch_s": Tally(1, ["a:5 7"])},
+        inferred={"time_in_epoch_s": Tally(1, ["a:5 7"])},
         unknown={"record.shift": 2},
         problem_count=2,
         problems=[Problem("a", 6, "is broken"), Problem("a", 9, "is broken")],

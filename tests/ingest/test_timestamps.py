@@ -28,11 +28,11 @@ def test_iso_with_a_zone_says_everything(value: str, at: float) -> None:
 
 @pytest.mark.parametrize("value", ["2026-03-02T09:00:00", "2026-03-02 09:00", "2026-03-02T09:00:00.000000"])
 def test_iso_without_a_zone_is_taken_for_utc(value: str) -> None:
-    assert moment(value) == Moment(NINE, "wall", "time_zone_utc")
+    assert moment(value) == Moment(NINE, "wall", "time_zone_taken_as_utc")
 
 
 def test_a_day_is_its_first_moment() -> None:
-    assert moment("2026-03-02") == Moment(NINE - 9 * 3600, "wall", "time_zone_utc")
+    assert moment("2026-03-02") == Moment(NINE - 9 * 3600, "wall", "time_zone_taken_as_utc")
 
 
 @pytest.mark.parametrize(
@@ -49,18 +49,18 @@ def test_a_day_is_its_first_moment() -> None:
     ],
 )
 def test_a_large_number_counts_since_the_epoch_in_the_unit_that_its_size_tells(value: object, unit: str) -> None:
-    assert moment(value) == Moment(NINE, "wall", f"epoch_{unit}")
+    assert moment(value) == Moment(NINE, "wall", f"time_in_epoch_{unit}")
 
 
 @pytest.mark.parametrize(
     ("value", "at", "kind", "inferred"),
     [
-        (99_999_999, 99_999_999.0, "relative", "seconds_from_start"),  # more than three years into a call
-        (100_000_000, 100_000_000.0, "wall", "epoch_s"),  # 1973
-        (99_999_999_999, 99_999_999_999.0, "wall", "epoch_s"),
-        (100_000_000_000, 100_000_000.0, "wall", "epoch_ms"),
-        (100_000_000_000_000, 100_000_000.0, "wall", "epoch_us"),
-        (100_000_000_000_000_000, 100_000_000.0, "wall", "epoch_ns"),
+        (99_999_999, 99_999_999.0, "relative", "time_from_start"),  # more than three years into a call
+        (100_000_000, 100_000_000.0, "wall", "time_in_epoch_s"),  # 1973
+        (99_999_999_999, 99_999_999_999.0, "wall", "time_in_epoch_s"),
+        (100_000_000_000, 100_000_000.0, "wall", "time_in_epoch_ms"),
+        (100_000_000_000_000, 100_000_000.0, "wall", "time_in_epoch_us"),
+        (100_000_000_000_000_000, 100_000_000.0, "wall", "time_in_epoch_ns"),
     ],
 )
 def test_where_one_unit_ends_and_the_next_begins(value: int, at: float, kind: str, inferred: str) -> None:
@@ -69,7 +69,7 @@ def test_where_one_unit_ends_and_the_next_begins(value: int, at: float, kind: st
 
 @pytest.mark.parametrize(("value", "at"), [(0, 0.0), (12.5, 12.5), ("3.25", 3.25), (-0.2, -0.2)])
 def test_a_small_number_counts_from_the_start(value: object, at: float) -> None:
-    assert moment(value) == Moment(at, "relative", "seconds_from_start")
+    assert moment(value) == Moment(at, "relative", "time_from_start")
 
 
 @pytest.mark.parametrize(

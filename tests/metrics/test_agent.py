@@ -75,6 +75,21 @@ class TestRepetition:
         # turn 1: only the second sentence counts, and is new; turn 2 has none that counts
         assert told(observe(repetition, conversation)) == [("turn 1", 0.0), ("turn 2", "not_applicable: no_sentence")]
 
+    def test_an_apostrophe_does_not_make_a_fourth_word(self) -> None:
+        sorry = "I'm so sorry."
+        conversation = chat(user("hi"), agent(sorry), user("?"), agent(sorry))
+        # I'm, so, sorry: three
+        assert told(observe(repetition, conversation)) == [
+            ("turn 1", "not_applicable: no_sentence"),
+            ("turn 2", "not_applicable: no_sentence"),
+        ]
+
+    def test_each_utterance_ends_its_sentence(self) -> None:
+        plain = "please enter your PIN now"
+        conversation = chat(user("hi"), agent(plain), agent(plain))
+        # Two sentences, though no stop parts them; the second was said before.
+        assert told(observe(repetition, conversation)) == [("turn 1", 0.5)]
+
     def test_what_the_user_said_is_not_the_agents(self) -> None:
         conversation = chat(user(PIN), agent(PIN))
         assert told(observe(repetition, conversation)) == [("turn 1", 0.0)]
@@ -100,6 +115,10 @@ class TestWords:
             ("room 101", 2),
             ("naïve café", 2),
             ("line\nbreak", 2),
+            ("नमस्ते दुनिया", 2),  # signs above and below a letter are part of it
+            ("well-known", 1),
+            ("—", 0),
+            ("yes — no", 2),
         ],
     )
     def test_an_apostrophe_or_hyphen_inside_does_not_split(self, text: str, count: int) -> None:

@@ -95,7 +95,7 @@ class TestDefinition:
         assert one.question == "How long is it?"
         assert one.description == "How long is it?\n\nThe number of turns."
 
-    @pytest.mark.parametrize("docstring", [None, "", "   "])
+    @pytest.mark.parametrize("docstring", [None, "", "   ", "\n", "\n    \n    ", "\t\n"])
     def test_without_one_it_is_refused(self, docstring: str | None) -> None:
         def silent(conversation: Conversation) -> Observation:
             return measured(conversation, 1)
@@ -145,6 +145,12 @@ class TestTenPoints:
     )
     def test_lower_is_better(self, value: float, points: float) -> None:
         assert TenPoints(zero=5.0, ten=1.0).score(value) == pytest.approx(points)
+
+    @pytest.mark.parametrize("value", [5, 5.0, 0, -1.5])
+    def test_it_needs_two_different_values(self, value: float) -> None:
+        # (value − zero) ÷ (ten − zero) would divide by zero
+        with pytest.raises(DeclarationError, match="two different values"):
+            TenPoints(value, value)
 
     def test_it_passes_at_seven_unless_said_otherwise(self) -> None:
         assert (TenPoints(0, 1).passes_at, TenPoints(0, 1, 5.0).passes_at) == (7.0, 5.0)

@@ -66,6 +66,14 @@ class TestNames:
     def test_whole_bare_or_with_a_seeds_suffix(self, name: str, key: str) -> None:
         assert keys(name) == [key]
 
+    def test_a_name_that_ends_like_a_seeds_is_still_its_own(self) -> None:
+        mine = registry(made("quality.my_scorer"), made("answer.f1"))
+        assert [one.key for one in mine.resolve(["my_scorer"])] == ["quality.my_scorer"]
+        assert [one.key for one in mine.resolve(["quality.my_scorer", "f1_scorer"])] == [
+            "answer.f1",
+            "quality.my_scorer",
+        ]
+
     def test_a_family_is_all_its_metrics(self) -> None:
         assert keys("answer") == ["answer.exact_match", "answer.f1"]
         assert keys("dialogue") == ["dialogue.jga", "dialogue.jga@tomiinek", "dialogue.slot_f1"]
@@ -111,6 +119,11 @@ class TestDerived:
     def test_an_input_that_nobody_declares_is_an_error(self) -> None:
         with pytest.raises(DeclarationError, match=r"mine\.nothing"):
             keys(figure("mine.all", "mine.nothing"))
+
+    @pytest.mark.parametrize("name", ["f1", "f1_scorer", "answer", "jga", "dialogue"])
+    def test_an_input_is_a_whole_key(self, name: str) -> None:
+        with pytest.raises(DeclarationError, match=f"needs {name}, which nobody declares"):
+            keys(figure("mine.all", name))
 
 
 class TestErrors:

@@ -103,6 +103,11 @@ class TestFractions:
         with pytest.raises(ValueError, match="counts"):
             observation(value=1.0, counts=counts)
 
+    @pytest.mark.parametrize("value", [0.0, 1.0])
+    def test_counts_of_nothing_are_no_measurement(self, value: float) -> None:
+        with pytest.raises(ValueError, match="nothing"):
+            observation(value=value, counts=Counts(0.0, 0.0, 0.0))
+
 
 @pytest.mark.parametrize("status", EMPTY)
 class TestWithoutANumber:
@@ -173,6 +178,12 @@ class TestWaysToSayIt:
         # F1 = 0 ÷ (fp + fn), and fp + fn is above zero
         assert (one.status, one.value, one.counts) == ("measured", 0.0, (0.0, fp, fn))
 
+    @pytest.mark.parametrize("counts", [(-1, 0, 0), (0, -1, 0), (0, 0, -1), (2, -1, 1), (-1, 2, 0), (-1, 1, 1)])
+    def test_nobody_counts_below_zero(self, counts: tuple[float, float, float]) -> None:
+        tp, fp, fn = counts
+        with pytest.raises(ValueError, match="not negative"):
+            counted(WHOLE, tp=tp, fp=fp, fn=fn)
+
     def test_weighted_counts_need_not_be_whole(self) -> None:
         # F1 = 2·0.5 ÷ (2·0.5 + 0.25 + 0.75) = 1 ÷ 2
         assert counted(WHOLE, tp=0.5, fp=0.25, fn=0.75).value == 0.5
@@ -180,6 +191,7 @@ class TestWaysToSayIt:
     def test_what_was_not_measured_says_why(self) -> None:
         assert not_applicable(WHOLE, "no_reply").status == "not_applicable"
         assert unmeasured(WHOLE, "no_judge", judge="p/m").judge == "p/m"
+        assert not_applicable(WHOLE, "off_topic", judge="p/m").judge == "p/m"
         broken = failed(WHOLE, "metric_raised", "KeyError: 'x'")
         assert (broken.status, broken.reason, broken.detail) == ("error", "metric_raised", "KeyError: 'x'")
 

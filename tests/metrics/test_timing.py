@@ -62,6 +62,32 @@ class TestClocks:
         assert told(observe(response_latency, conversation)) == [("turn 1", "unmeasured: clocks_unrelated")]
 
 
+class TestFalseStarts:
+    """Speech detection opens an utterance, and nobody speaks."""
+
+    @pytest.mark.parametrize("nothing", ["", "  ", "\n"])
+    def test_one_of_the_user_after_the_reply_changes_nothing(self, nothing: str) -> None:
+        once = [user("hi", 1.0), agent("yes", 3.0)]
+        for conversation in (chat(*once), chat(*once, user(nothing, 9.0))):
+            assert told(observe(response_latency, conversation)) == [("turn 1", 2.0)]  # 3 − 1
+
+    def test_nor_between_two_replies(self) -> None:
+        conversation = chat(user("hi", 1.0), agent("yes", 3.0), user("", 4.0), agent("and?", 5.0))
+        assert told(observe(response_latency, conversation)) == [("turn 1", 2.0)]  # 3 − 1, not 5 − 4
+
+    def test_nor_between_question_and_reply(self) -> None:
+        conversation = chat(user("hi", 1.0), user("", 2.5), agent("yes", 3.0))
+        assert told(observe(response_latency, conversation)) == [("turn 1", 2.0)]  # 3 − 1, not 3 − 2.5
+
+    def test_one_of_the_agent_is_not_its_first_words(self) -> None:
+        conversation = chat(user("hi", 1.0), agent("", 1.5), agent("yes", 4.0))
+        assert told(observe(response_latency, conversation)) == [("turn 1", 3.0)]  # 4 − 1, not 1.5 − 1
+
+    def test_alone_it_is_no_reply(self) -> None:
+        conversation = chat(user("hi", 1.0), agent("", 1.5))
+        assert told(observe(response_latency, conversation)) == [("turn 1", "not_applicable: no_reply")]
+
+
 class TestEmptyCases:
     def test_turns_without_a_user_or_without_a_reply_are_not_applicable(self) -> None:
         conversation = chat(agent("welcome", 0.0), user("hi", 1.0), agent("yes", 2.0), user("bye", 3.0))
@@ -80,6 +106,10 @@ class TestEmptyCases:
         # Nobody can reply to a message that is not written yet: 3.5 − 5 = −1.5.
         assert (one.status, one.value, one.reason) == ("unmeasured", None, "time_runs_backwards")
         assert "1.5 s" in one.detail
+
+    def test_so_is_one_that_begins_before_the_message_ends(self) -> None:
+        conversation = chat(user("I would like", 2.0, until=5.0), agent("Yes?", 4.0))
+        assert told(observe(response_latency, conversation)) == [("turn 1", "not_applicable: agent_interrupted")]
 
     def test_turns_without_times_are_unmeasured(self) -> None:
         conversation = chat(

@@ -149,6 +149,36 @@ class TestErrors:
         assert [(one.status, one.value) for one in evaluated["test.misfit"].scores] == [("error", None)]
         assert only(evaluated["test.two"]).value == 2.0
 
+    @pytest.mark.parametrize("within", ["mean", "ratio", "counts"])
+    @pytest.mark.parametrize("across", ["mean_of_conversations", "ratio_of_sums", "pooled_counts"])
+    def test_also_with_a_single_subject(self, within: str, across: str) -> None:
+        lonely = made("test.lonely", lambda conversation: measured(turn(1), 1), reduce=Reduce(within, across))
+        one = only(run(lonely)["test.lonely"])
+        if (within, across) == ("mean", "mean_of_conversations"):
+            assert one.value == 1.0
+        else:
+            # A plain value has nothing to divide by, and was not found, missed or made up.
+            assert (one.status, one.value, one.reason) == ("error", None, "reduction_failed")
+
+    @pytest.mark.parametrize(
+        ("reduce", "observation"),
+        [
+            (Reduce("ratio", "ratio_of_sums"), counted(turn(1), tp=1, fp=0, fn=0)),
+            (Reduce("mean", "ratio_of_sums"), counted(turn(1), tp=1, fp=0, fn=0)),
+            (Reduce("counts", "pooled_counts"), ratio(turn(1), 1, 2, empty="none")),
+            (Reduce("mean", "pooled_counts"), ratio(turn(1), 1, 2, empty="none")),
+        ],
+    )
+    def test_a_single_ratio_has_no_counts_and_counts_are_no_ratio(
+        self, reduce: Reduce, observation: Observation
+    ) -> None:
+        one = only(run(made("test.misfit", lambda conversation: observation, reduce=reduce))["test.misfit"])
+        assert (one.status, one.reason) == ("error", "reduction_failed")
+
+    def test_what_has_no_value_fits_every_reducer(self) -> None:
+        silent = made("test.silent", lambda conversation: not_applicable(turn(1), "none"), reduce=Reduce("ratio"))
+        assert only(run(silent)["test.silent"]).status == "not_applicable"
+
 
 class TestNeeds:
     @staticmethod
@@ -171,6 +201,16 @@ class TestNeeds:
             for code, met in [("met", True), ("first", False), ("second", False)]
         )
         assert only(run(made("test.two_needs", two, needs=needs))["test.two_needs"]).reason == "first"
+
+    def test_a_predicate_that_raises_is_an_error(self) -> None:
+        def asks(conversation: Conversation) -> bool:
+            raise KeyError("gold")
+
+        need = Need(code="no_gold", field="gold", unlock="gold labels", present=asks)
+        evaluated = run(made("test.gold", self.never_called, needs=(need,)), TWO)
+        one = only(evaluated["test.gold"])
+        assert (one.status, one.reason, one.detail) == ("error", "metric_raised", "KeyError: 'gold'")
+        assert only(evaluated["test.two"]).value == 2.0
 
     def test_a_met_need_changes_nothing(self) -> None:
         need = Need(code="no_turns", field="timeline", unlock="turns", present=lambda conversation: True)

@@ -109,6 +109,26 @@ class TestReadyAndLocked:
         result = plan([locked, made("test.any"), figure("test.sum", "test.locked", "test.any")], [A])
         assert [one.metric for one in result.locked] == ["test.locked", "test.sum"]
 
+    def test_inputs_that_are_met_in_different_conversations_do_not_meet(self) -> None:
+        first, second = made("test.first", need("no_first", "a")), made("test.second", need("no_second", "b", "c"))
+        result = plan([first, second, figure("test.sum", "test.first", "test.second")], [A, B, C])
+        # a has the one, b and c have the other, and nobody has both
+        assert [one.applies_to for one in result.metrics] == [1, 2, 0]
+        assert [one.metric for one in result.locked] == ["test.sum"]
+
+    def test_a_derived_figure_on_a_derived_figure_is_counted(self) -> None:
+        gold = made("test.gold", need("no_gold", "a", "b"))
+        times = made("test.times", need("no_clock", "b", "c"))
+        first, second = figure("test.y", "test.gold"), figure("test.x", "test.y", "test.times")
+        for order in ([gold, times, first, second], [second, first, times, gold]):
+            applies = {one.metric: one.applies_to for one in plan(order, [A, B, C]).metrics}
+            # gold in a and b, times in b and c: both in b alone
+            assert applies == {"test.gold": 2, "test.times": 2, "test.y": 2, "test.x": 1}
+
+    def test_a_circle_applies_nowhere(self) -> None:
+        result = plan([figure("test.x", "test.y"), figure("test.y", "test.x"), made("test.any")], [A])
+        assert [one.applies_to for one in result.metrics] == [0, 0, 1]
+
 
 class TestShipped:
     def test_a_plain_transcript(self) -> None:

@@ -102,6 +102,22 @@ class TestShares:
         assert interval([3], [4], share=True) is None
         assert interval([1, 1, 1], [2, 2, 2], clusters=[0, 0, 0], share=True) is None  # one scenario
 
+    def test_as_many_trials_as_conversations_is_not_one_each(self) -> None:
+        one = interval([2, 0, 0, 0], [2, 0, 2, 0], share=True)
+        # p = ½, residuals 1, 0, −1, 0: variance = 4/3 · 2 ÷ 4² = 1/6, n = ¼ ÷ 1/6 = 1.5 of 4 trials
+        # ½ ± 1.959964 ÷ (2 √(1.5 + z²)) = ½ ± 1.959964 ÷ (2 · 2.311160) = ½ ± 0.424022
+        assert ends(one) == pytest.approx((0.075978, 0.924022), abs=1e-6)
+        assert one is not None
+        assert one.method == "wilson_effective_n"
+
+    def test_conversations_that_agree_do_not_depend_on_rounding(self) -> None:
+        # 48 · (1 ÷ 48) is 1 and 49 · (1 ÷ 49) is not quite: no spread, or next to none. All trials count.
+        for turns in (48, 49):
+            one = interval([1] * 20, [turns] * 20, share=True)
+            assert ends(one) == pytest.approx(wilson(20, 20 * turns), abs=1e-9)
+        widths = [width(interval([1] * 20, [turns] * 20, share=True)) for turns in (48, 49)]
+        assert widths[0] == pytest.approx(widths[1], rel=0.03)
+
     def test_a_share_of_fractions_is_not_one_of_trials(self) -> None:
         one = interval([0.5, 0.2, 0.9], share=True)
         assert one is not None

@@ -106,6 +106,9 @@ class TestNothingMeasured:
             ([NO_CLOCK, NO_TEXT, NO_TEXT], "unmeasured", "no_text", 0.0),
             ([NO_CLOCK, NO_CLOCK, NO_REPLY], "unmeasured", "no_clock", 0.0),  # 0 ÷ (3 − 1)
             ([RAISED, RAISED, NO_REPLY], "error", "metric_raised", 0.0),
+            ([RAISED, NO_REPLY, NO_REPLY], "error", "metric_raised", 0.0),  # the gravest, not the commonest
+            ([NO_CLOCK, NO_REPLY, NO_REPLY], "unmeasured", "no_clock", 0.0),
+            ([RAISED, NO_CLOCK, NO_CLOCK, NO_REPLY], "error", "metric_raised", 0.0),
             ([NO_TEXT, NO_CLOCK], "unmeasured", "no_clock", 0.0),  # equally common: by name
         ],
     )

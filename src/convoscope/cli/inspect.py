@@ -102,11 +102,24 @@ def print_plan(screen: Screen, plan: Plan) -> None:
         screen.table(columns, missing)
 
 
+_EVENTS = {
+    "utterance": "utterances",
+    "tool_call": "tool calls",
+    "tool_result": "tool results",
+    "state_entered": "states entered",
+    "state_exited": "states left",
+    "guard_evaluated": "guards evaluated",
+    "slot_filled": "slots filled",
+    "component_metric": "component metrics",
+    "retrieval": "retrievals",
+    "marker": "markers",
+}
+
+
 def _count(conversation: Conversation, contents: Counter[str], dimensions: dict[str, Counter[str]]) -> None:
-    contents["conversations"] += 1
     contents["turns"] += len(conversation.turns)
     for event in conversation.timeline:
-        contents[f"{type(event).__struct_config__.tag}s".replace("_", " ")] += 1
+        contents[_EVENTS[str(type(event).__struct_config__.tag)]] += 1
     contents["conversations with times"] += any(event.time is not None for event in conversation.timeline)
     contents["with a ground truth"] += conversation.expected.ground_truth is not None
     contents["with a recording"] += conversation.recording is not None

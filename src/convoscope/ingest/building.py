@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from convoscope.conversation import (
@@ -109,7 +108,7 @@ class Timeline:
         value, raw = arguments, None
         if isinstance(arguments, str):
             try:
-                value = decode(arguments.encode("utf-8", "replace")).value if arguments.strip() else None
+                value = self._decoded(arguments) if arguments.strip() else None
             except BadJson as error:
                 value, raw = None, arguments
                 self.notes.repaired("tool_arguments_kept_as_text", f"{name}: {error}", self.seq)
@@ -140,7 +139,7 @@ class Timeline:
         value = content
         if isinstance(content, str) and content.lstrip().startswith(("{", "[")):
             try:
-                value = decode(content.encode("utf-8", "replace")).value
+                value = self._decoded(content)
             except BadJson:
                 value = content
         verdict, error = signs_of_success(value)
@@ -160,14 +159,19 @@ class Timeline:
             )
         )
 
-    def unknown(self, of: str, facts: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-        """The facts whose names are not known, for the next event's extras; each name is noted."""
-        if facts.keys() <= known:
-            return {}
-        extras = {key: value for key, value in facts.items() if key not in known}
-        for key in extras:
-            self.notes.unknown(f"{of}.{key}", self.seq)
-        return extras
+    def _decoded(self, text: str) -> Any:
+        """JSON inside a string; what had to be put right is noted."""
+        value, repairs = decode(text.encode("utf-8", "replace"))
+        for code in repairs:
+            self.notes.repaired(code, "in a tool's JSON", self.seq)
+        return value
+
+    def unknown(self, of: str, facts: dict[str, Any], usual: frozenset[str]) -> dict[str, Any]:
+        """Facts left over, for the next event's extras; names that are not usual there are noted."""
+        for key in facts:
+            if key not in usual:
+                self.notes.unknown(f"{of}.{key}", self.seq)
+        return facts
 
     def mark(self, name: str, value: object = None, time: Time | None = None, id: str = "") -> None:
         self.events.append(Marker(seq=self.seq, name=name, value=value, time=time, id=id))

@@ -70,7 +70,10 @@ def _forgiving(data: bytes) -> Decoded:
         raise BadJson(_explain(error, text), error.lineno, error.colno) from None
     except (RecursionError, ValueError) as error:
         raise BadJson(f"cannot be read: {error}") from None
-    value, mended = _mend(value)
+    try:
+        value, mended = _mend(value)
+    except RecursionError:
+        raise BadJson("nested too deeply") from None
     if mended:
         repairs["lone_surrogate"] = None
     return Decoded(value, tuple(repairs))

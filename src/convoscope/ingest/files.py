@@ -18,7 +18,14 @@ _READ_BYTES = 1024 * 1024
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_BOM = codecs.BOM_UTF8
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+BOM = codecs.BOM_UTF8
+
+TOO_LONG = f"one record is larger than {MAX_RECORD_BYTES // 1024 // 1024} MB"
+TOO_LONG_HINT = "write one conversation per line, and keep audio in files beside the log"
+
+BETWEEN_ELEMENTS = b"\x1e"
+"""Stands between the elements of a stretch: no JSON text holds it but inside a string, where it is escaped."""
 
 
 class Stretch(NamedTuple):
@@ -36,45 +43,51 @@ class Stretch(NamedTuple):
     """Set instead of records: why this stretch cannot be read."""
 
 
-def is_plain(head: bytes) -> bool:
-    """Neither compressed nor UTF-16: positions in the file are positions in the text."""
-    return not head.startswith((_GZIP, _ZSTD, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-
-
 def open_bytes(path: Path) -> IO[bytes]:
     """The file's text as UTF-8 bytes, unpacked. Compression is told by content, not by name."""
-    stream = path.open("rb")
-    head = stream.read(4)
-    stream.seek(0)
+    head = _magic(path)
     if head.startswith(_GZIP):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
+        return cast("IO[bytes]", gzip.GzipFile(path, "rb"))
     if head.startswith(_ZSTD):
-        return _open_zstd(stream)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = io.TextIOWrapper(stream, encoding="utf-16", errors="replace", newline="")
-        return cast("IO[bytes]", _Recoded(text))
-    return stream
+        return _open_zstd(path)
+    if head.startswith(_UTF16):
+        return cast("IO[bytes]", _Recoded(path.open(encoding="utf-16", errors="replace", newline="")))
+    return path.open("rb")
 
 
-def _open_zstd(stream: IO[bytes]) -> IO[bytes]:
+def is_plain(path: Path) -> bool:
+    """Neither compressed nor UTF-16: positions in the file are positions in the text."""
+    return not _magic(path).startswith((_GZIP, _ZSTD, *_UTF16))
+
+
+def _magic(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(4)
+
+
+def _open_zstd(path: Path) -> IO[bytes]:
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore] # Python 3.14
     except ImportError:
         from backports import zstd
-    return cast("IO[bytes]", zstd.ZstdFile(stream))
+    return cast("IO[bytes]", zstd.ZstdFile(path))
 
 
 class _Recoded(io.RawIOBase):
     """Text as UTF-8 bytes."""
 
-    def __init__(self, text: io.TextIOWrapper) -> None:
+    def __init__(self, text: IO[str]) -> None:
         self._text = text
 
     def readable(self) -> bool:
         return True
 
-    def read(self, size: int = -1) -> bytes:
-        return self._text.read(size).encode()
+    def read1(self, size: int = -1) -> bytes:
+        return self._text.read(size).encode("utf-8", "replace")
+
+    def close(self) -> None:
+        self._text.close()
+        super().close()
 
 
 def read_block(stream: IO[bytes], size: int) -> tuple[bytes, str]:
@@ -83,7 +96,8 @@ def read_block(stream: IO[bytes], size: int) -> tuple[bytes, str]:
     have = 0
     while have < size:
         try:
-            block = stream.read(min(size - have, _READ_BYTES))
+            # One step at a time: what was unpacked before a break is not lost with it.
+            block: bytes = stream.read1(min(size - have, _READ_BYTES))  # type: ignore[attr-defined]
         except EOFError:
             return b"".join(parts), "the compressed file is cut off"
         except Exception as error:  # each decompressor has an error class of its own
@@ -96,12 +110,17 @@ def read_block(stream: IO[bytes], size: int) -> tuple[bytes, str]:
 
 
 def head_of(path: Path, size: int) -> bytes:
-    """The first bytes of the text, without a byte-order mark."""
+    """The first bytes of the text, without a byte-order mark; at least one whole line if it is not too long."""
     with open_bytes(path) as stream:
         block, broken = read_block(stream, size)
+        while not broken and len(block) >= size and b"\n" not in block and len(block) <= MAX_RECORD_BYTES:
+            more, broken = read_block(stream, size)
+            if not more:
+                break
+            block += more
     if broken and not block:
-        raise InputError(broken, file=str(path), hint="make the file again")
-    return block.removeprefix(_BOM)
+        raise InputError(broken, hint="make the file again")
+    return block.removeprefix(BOM)
 
 
 def whole(path: Path) -> bytes:
@@ -109,77 +128,76 @@ def whole(path: Path) -> bytes:
     with open_bytes(path) as stream:
         block, broken = read_block(stream, MAX_RECORD_BYTES + 1)
     if broken:
-        raise InputError(broken, file=str(path), hint="make the file again")
+        raise InputError(broken, hint="make the file again")
     if len(block) > MAX_RECORD_BYTES:
-        raise InputError(TOO_LONG, file=str(path), hint=TOO_LONG_HINT)
-    return block.removeprefix(_BOM)
-
-
-TOO_LONG = f"one record is larger than {MAX_RECORD_BYTES // 1024 // 1024} MB"
-TOO_LONG_HINT = "write one conversation per line, and keep audio in files beside the log"
+        raise InputError(TOO_LONG, hint=TOO_LONG_HINT)
+    return block.removeprefix(BOM)
 
 
 def line_stretches(path: Path, size: int) -> Iterator[Stretch]:
     """The lines of a file in stretches of about `size` bytes. Lines are numbered from 1."""
-    with path.open("rb") as raw:
-        plain = is_plain(raw.read(4))
+    plain = is_plain(path)
     with open_bytes(path) as stream:
-        line, start = 1, 0
-        rest = b""
+        line, start, rest = 1, 0, b""
         while True:
             block, broken = read_block(stream, size)
             data = rest + block
             ended = bool(broken) or len(block) < size
             cut = len(data) if ended else data.rfind(b"\n") + 1
-            if cut == 0 and len(data) <= MAX_RECORD_BYTES:
-                rest = data
-                continue
-            if cut == 0:
-                skipped, broken, ended, rest = _skip_line(stream, len(data))
-                yield Stretch(line, start, start, b"", TOO_LONG)
-                line, start = line + 1, start + skipped
-            else:
-                if cut:
-                    yield Stretch(line, start, start + cut, None if plain else data[:cut])
+            if cut:
+                yield Stretch(line, start, start + cut, None if plain else data[:cut])
                 line, start, rest = line + data.count(b"\n", 0, cut), start + cut, data[cut:]
+            elif not ended and len(data) <= MAX_RECORD_BYTES:
+                rest = data
+            elif not ended:
+                skipped = _skip_line(stream, len(data))
+                yield Stretch(line, start, start, b"", TOO_LONG)
+                line, start, rest = line + 1, start + skipped.length, skipped.rest
+                broken, ended = skipped.broken, skipped.ended
             if broken:
                 yield Stretch(line, start, start, b"", broken)
             if ended:
                 return
 
 
-def _skip_line(stream: IO[bytes], skipped: int) -> tuple[int, str, bool, bytes]:
-    """Pass over the rest of a line that is too long to hold."""
+class _Skipped(NamedTuple):
+    """The rest of a line that is too long to hold was passed over."""
+
+    length: int
+    rest: bytes
+    broken: str
+    ended: bool
+
+
+def _skip_line(stream: IO[bytes], length: int) -> _Skipped:
     while True:
         block, broken = read_block(stream, _READ_BYTES)
         cut = block.find(b"\n") + 1
+        length += cut or len(block)
         if cut or broken or not block:
-            taken = cut or len(block)
-            return skipped + taken, broken, not block, block[taken:]
-        skipped += len(block)
+            return _Skipped(length, block[cut:] if cut else b"", broken, ended=bool(broken) or not block)
 
 
 def element_stretches(path: Path, size: int) -> Iterator[Stretch]:
     """The elements of a top-level JSON array, in stretches. Elements are numbered from 1.
 
-    A stretch is `element,element,…`: put it in brackets to read it. An array of any length passes
-    through little memory.
+    An array of any length passes through little memory.
     """
-    held: list[str] = []
+    held: list[bytes] = []
     length, first, number = 0, 1, 0
     for number, element in enumerate(_elements(path), start=1):
         if isinstance(element, _Broken):
             if held:
-                yield Stretch(first, 0, 0, _bytes(held))
-            yield Stretch(number, 0, 0, b"", element)
+                yield Stretch(first, 0, 0, BETWEEN_ELEMENTS.join(held))
+            yield Stretch(number, 0, 0, b"", str(element))
             return
         held.append(element)
         length += len(element)
         if length >= size:
-            yield Stretch(first, 0, 0, _bytes(held))
+            yield Stretch(first, 0, 0, BETWEEN_ELEMENTS.join(held))
             held, length, first = [], 0, number + 1
     if held:
-        yield Stretch(first, 0, 0, _bytes(held))
+        yield Stretch(first, 0, 0, BETWEEN_ELEMENTS.join(held))
 
 
 class _Broken(str):
@@ -188,55 +206,104 @@ class _Broken(str):
     __slots__ = ()
 
 
-def _elements(path: Path) -> Iterator[str]:
-    # Bytes that are not UTF-8 pass through as surrogates and come out as they were.
-    unpacked = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    parse = json.JSONDecoder(strict=False).raw_decode
+def _elements(path: Path) -> Iterator[bytes | _Broken]:
     with open_bytes(path) as stream:
-        text, at, line, step = "", 0, 1, _READ_BYTES
-        opened = ended = False
-        while True:
-            at = _BETWEEN.match(text, at).end() if opened else _OPENING.match(text).end()  # type: ignore[union-attr]
-            opened = opened or at > 0
-            if opened and text.startswith("]", at):
-                return
+        text = _Text(stream)
+        if text.next_character() != "[":
+            yield _Broken("is not a JSON array")
+            return
+        text.at += 1
+        while (character := text.next_character()) != "]":
             try:
-                if at >= len(text) and not ended:
-                    raise json.JSONDecodeError("more to read", text, at)
-                _, end = parse(text, at)
-                if end == len(text) and not ended:
-                    raise json.JSONDecodeError("more to read", text, at)
-            except RecursionError:
-                yield _Broken("nested too deeply")
+                element = text.value()
+            except _Unreadable as error:
+                yield _Broken(error)
                 return
-            except json.JSONDecodeError as error:
-                if ended or len(text) - at > MAX_RECORD_BYTES:
-                    yield _Broken(_why_broken(error, text, at, line))
-                    return
-                block, broken = read_block(stream, step)
-                ended = bool(broken) or len(block) < step
-                line += text.count("\n", 0, at)
-                text, at = text[at:] + unpacked.decode(block, ended), 0
-                # A long element is tried again with twice as much, so that it costs no square.
-                step = min(2 * step, MAX_RECORD_BYTES) if len(text) > step else _READ_BYTES
-                continue
-            yield text[at:end]
-            at = end
+            # Bytes that were not UTF-8 came through as surrogates and go out as they were.
+            yield element.replace("\x1e", "\\u001e").encode("utf-8", "surrogateescape")
+            character = text.next_character()
+            if character == ",":
+                text.at += 1
+            elif character != "]":
+                yield _Broken(text.complaint("a comma is missing"))
+                return
+        text.at += 1
+        if text.next_character():
+            yield _Broken(text.complaint("there is more after the end of the array"))
 
 
-_OPENING = re.compile(r"\ufeff?\s*\[?")
-_BETWEEN = re.compile(r"[\s,]*")
+class _Unreadable(ValueError):
+    """What stands next is not JSON."""
 
 
-def _why_broken(error: json.JSONDecodeError, text: str, at: int, line: int) -> str:
-    if len(text) - at > MAX_RECORD_BYTES:
-        return TOO_LONG
-    if error.pos >= len(text.rstrip()):
-        return "the JSON array is cut off at the end"
-    where = line + text.count("\n", 0, error.pos)
-    near = text[error.pos : error.pos + 20].split("\n", maxsplit=1)[0]
-    return f"not JSON at line {where}, near {near!r}; the elements before it were read"
+class _Text:
+    """The text of a stream, from which JSON values are taken one after the other."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.at = 0
+        self._stream = stream
+        self._text = ""
+        self._line = 1
+        self._broken = ""
+        self._ended = False
+        self._unpacked = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._parse = json.JSONDecoder(strict=False).raw_decode
+
+    def next_character(self) -> str:
+        """The next character that is no blank; "" at the end."""
+        while True:
+            found = _BLANK.match(self._text, self.at)
+            self.at = found.end() if found else self.at
+            if self.at < len(self._text) or not self._more(_READ_BYTES):
+                return self._text[self.at : self.at + 1]
+
+    def value(self) -> str:
+        """The text of the next value."""
+        step = _READ_BYTES
+        while True:
+            try:
+                _, end = self._parse(self._text, self.at)
+                if end < len(self._text) or self._ended:
+                    found = self._text[self.at : end]
+                    self.at = end
+                    return found
+                error = json.JSONDecodeError("", self._text, end)
+            except json.JSONDecodeError as caught:
+                error = caught
+            except RecursionError:
+                raise _Unreadable("nested too deeply") from None
+            except ValueError as caught:
+                raise _Unreadable(self.complaint(f"cannot be read: {caught}")) from None
+            if len(self._text) - self.at > MAX_RECORD_BYTES:
+                raise _Unreadable(TOO_LONG)
+            # A long value is tried again with twice as much, so that it costs no square.
+            if not self._more(step):
+                raise _Unreadable(self._why(error))
+            step *= 2
+
+    def complaint(self, what: str) -> str:
+        near = self._text[self.at : self.at + 20].split("\n")[0]
+        return f"{what} at line {self._line_of(self.at)}, near {near!r}"
+
+    def _why(self, error: json.JSONDecodeError) -> str:
+        if self._broken:
+            return self._broken
+        if error.pos >= len(self._text.rstrip()) or error.msg.startswith("Unterminated string"):
+            return "the JSON array is cut off at the end"
+        near = self._text[error.pos : error.pos + 20].split("\n")[0]
+        return f"not JSON at line {self._line_of(error.pos)}, near {near!r}"
+
+    def _line_of(self, position: int) -> int:
+        return self._line + self._text.count("\n", 0, position)
+
+    def _more(self, size: int) -> bool:
+        if self._ended:
+            return False
+        block, self._broken = read_block(self._stream, size)
+        self._ended = bool(self._broken) or len(block) < size
+        self._line = self._line_of(self.at)
+        self._text, self.at = self._text[self.at :] + self._unpacked.decode(block, self._ended), 0
+        return True
 
 
-def _bytes(elements: list[str]) -> bytes:
-    return ",".join(elements).encode("utf-8", "surrogateescape")
+_BLANK = re.compile(r"[\ufeff\s]*")

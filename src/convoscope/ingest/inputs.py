@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +19,10 @@ from convoscope.ingest.report import FileRead, Problem, ReadReport
 
 HEAD_BYTES = 256 * 1024
 SAMPLE_RECORDS = 5
+MANY_LINES = 100
 
-_LOG_ENDINGS = (".json", ".jsonl", ".ndjson")
+_LINE_ENDINGS = (".jsonl", ".ndjson")
+_LOG_ENDINGS = (".json", *_LINE_ENDINGS)
 _PACKED_ENDINGS = (".gz", ".zst", ".zstd")
 _MANY_KEYS = 8
 
@@ -59,8 +62,10 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
                 found = _file_input(name, place, readers, report, explicit=explicit)
             if found is not None:
                 inputs.setdefault(str(place.resolve()), found)
-    ordered = sorted(inputs.values(), key=lambda one: (one.name, one.path))
-    return Found(tuple(ordered), report)
+    names = Counter(one.name for one in inputs.values())
+    # Two files of one name, from two folders, are told apart by their whole paths.
+    told = [msgspec.structs.replace(one, name=one.path) if names[one.name] > 1 else one for one in inputs.values()]
+    return Found(tuple(sorted(told, key=lambda one: (one.name, one.path))), report)
 
 
 def fingerprint(one: Input) -> str:
@@ -166,11 +171,11 @@ def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
     head = files.head_of(path, HEAD_BYTES)
     if not head.strip():
         raise InputError("is empty", hint="nothing was written to it, or it was not closed")
-    if b"\0" in head[:1024] or head.lstrip()[:1] not in (b"{", b"["):
+    container = _container(path.name, head)
+    if b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
         raise InputError("is not JSON", hint=_SEE_FORMATS)
-    container = _container(head)
     values = _first_values(path, head, container)
-    best = _best((reader.detect(Sample(path, container, values)), reader) for reader in readers.values())
+    best = _best((_claim(reader, Sample(path, container, values)), reader) for reader in readers.values())
     if best is None:
         raise InputError(f"is JSON of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
     claim, reader = best
@@ -180,32 +185,47 @@ def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
 _SEE_FORMATS = "`convoscope formats` lists what can be read"
 
 
+def _claim(reader: Reader, sample: Sample) -> Detection | None:
+    """A reader that trips over a stranger's file does not know it."""
+    try:
+        return reader.detect(sample)
+    except Exception:  # whatever odd shapes do to a reader
+        return None
+
+
 def _best(claims: Iterable[tuple[Detection | None, Reader]]) -> tuple[Detection, Reader] | None:
     made = [(claim, reader) for claim, reader in claims if claim is not None]
     return max(made, key=lambda pair: (pair[0].confidence, pair[1].name), default=None)
 
 
-def _container(head: bytes) -> Container:
-    """Lines of JSON, one array, or one document, told by the first lines."""
+def _container(name: str, head: bytes) -> Container:
+    """Lines of JSON, one array, or one document, told by the first lines; in doubt, by the name."""
+    one_value: Container = "array" if head.lstrip().startswith(b"[") else "document"
     lines = head.split(b"\n")
-    whole = [line for line in lines[:-1] if line.strip()] or [line for line in lines if line.strip()]
-    if len(whole) > 1:
-        opening = whole[0].strip()
-        if opening not in (b"{", b"[") and any(_stands_alone(line) for line in whole[:20]):
-            return "lines"
-    elif len(lines) > 1 and lines[-1].strip() and _stands_alone(whole[0]):
+    if not any(line.strip() for line in lines[1:]):
+        return one_value
+    if len(head) < HEAD_BYTES and _is_json(head):
+        return one_value
+    # The last line may have been cut by the size of the head.
+    ended = lines[:-1] if len(head) >= HEAD_BYTES else lines
+    whole = [line for line in ended if line.strip()][:MANY_LINES]
+    alone = [line for line in whole if _stands_alone(line)]
+    named_lines = any(f"{ending}." in f"{name.lower()}." for ending in _LINE_ENDINGS)
+    if alone and (alone[0] == whole[0] or named_lines or (len(alone) > 1 and 2 * len(alone) > len(whole))):
         return "lines"
-    return "array" if head.lstrip().startswith(b"[") else "document"
+    return one_value
 
 
-def _stands_alone(line: bytes) -> bool:
-    if line[:1] not in (b"{", b"["):
-        return False
+def _is_json(text: bytes) -> bool:
     try:
-        decode(line)
+        decode(text)
     except BadJson:
         return False
     return True
+
+
+def _stands_alone(line: bytes) -> bool:
+    return line[:1] in (b"{", b"[") and _is_json(line)
 
 
 def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
@@ -214,7 +234,7 @@ def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
         return [decode(head if len(head) < HEAD_BYTES else files.whole(path)).value]
     values: list[Any] = []
     if container == "lines":
-        for line in head.split(b"\n")[: 20 * SAMPLE_RECORDS]:
+        for line in head.split(b"\n")[:MANY_LINES]:
             try:
                 values.append(decode(line).value)
             except BadJson:
@@ -227,7 +247,10 @@ def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
             if not values:
                 raise BadJson(stretch.problem)
             break
-        values.extend(decode(b"[" + (stretch.data or b"") + b"]").value)
+        try:
+            values.append(decode(stretch.data or b"").value)
+        except BadJson:
+            continue
         if len(values) >= SAMPLE_RECORDS:
             break
     return values

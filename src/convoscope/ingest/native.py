@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation import SCHEMA_ID, Conversation, Source, from_builtins
+from convoscope.conversation import SCHEMA_ID, TURN_RULES, Conversation, Source, from_builtins
 from convoscope.conversation.serial import keep_unknown_keys
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Group, Reader, Sample
@@ -53,8 +53,13 @@ def _build(value: Any, group: Group, notes: Notes) -> Conversation:
         except msgspec.ValidationError as error:
             message, _, field = str(error).partition(" - at ")
             raise InputError(message, field=field.strip("`"), hint="see docs/formats/convoscope.md") from None
+    if conversation.turn_rule not in TURN_RULES:
+        known = ", ".join(sorted(TURN_RULES))
+        raise InputError(
+            f"turn rule {conversation.turn_rule!r} is not known", field="turn_rule", hint=f"there is {known}"
+        )
     if not conversation.source.format:
-        source = Source(format=NativeReader.name, files=(group.path.name,))
+        source = Source(format=NativeReader.name, files=group.file_names)
         conversation = msgspec.structs.replace(conversation, source=source)
     return conversation
 

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convoscope.conversation import Conversation, Text
 from convoscope.errors import InputError
 from convoscope.ingest.building import Timeline
-from convoscope.ingest.openai_record import CONVERSATION_IDS, content_of, first_of, id_of, put_together
+from convoscope.ingest.openai_record import (
+    CONVERSATION_IDS,
+    ENVELOPES,
+    TIMES,
+    Facts,
+    answer_of,
+    conversation_id,
+    copied,
+    filled,
+    is_role,
+    put_together,
+    take,
+    take_content,
+    take_role,
+    take_text,
+    take_time,
+    without_payload,
+)
+from convoscope.ingest.openai_responses import is_item
 from convoscope.ingest.reader import Detection, Group, Reader, Sample
 from convoscope.ingest.report import Notes
 
-ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
-TIMES = ("timestamp", "created_at", "created", "time", "ts")
-
-_KNOWN_IN_MESSAGE = frozenset(
-    {"role", "content", "name", "id", "tool_calls", "tool_call_id", "function_call", "refusal", "audio"}
-    | {*TIMES, *CONVERSATION_IDS}
-)
-_KNOWN_IN_CALL = frozenset({"id", "type", "index", "function", "custom"})
-_ENVELOPES = ("request", "response", "body", "input", "output")
+_USUAL_IN_MESSAGE = frozenset({"refusal", "audio", "annotations", "parts", *TIMES, *CONVERSATION_IDS})
+_USUAL_IN_CALL = frozenset({"type", "index"})
 
 
 class OpenAIChatReader(Reader):
@@ -31,156 +42,182 @@ class OpenAIChatReader(Reader):
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
-            if isinstance(value, list) and value and all(_is_message(one) for one in value):
+            if isinstance(value, list) and value and all(_stands_alone(one) for one in value):
                 return Detection(0.9, "each record is a list of messages with a role")
             if isinstance(value, dict):
-                if _messages_of(value):
+                if _holds_messages(value):
                     return Detection(0.9, '"messages" (or "choices") with a role')
-                if _is_message(value):
-                    return _message_by_message(value, sample)
+                if _stands_alone(value):
+                    return _message_by_message(value)
         return None
 
     def key(self, value: Any) -> str | None:
-        return id_of(value) if isinstance(value, dict) else None
+        return conversation_id(value) if isinstance(value, dict) else None
 
     def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
-        first = group.records[0].value
-        if isinstance(first, dict) and _is_message(first):
-            messages = []
-            for record in group.records:
-                if _is_message(record.value):
-                    messages.append(record.value)
-                else:
-                    notes.line = record.number
-                    notes.ignored("not_a_message")
-            yield _conversation({}, messages, group, notes, id_of(first) or group.name)
+        records = [record for record in group.records if _stands_alone(record.value)]
+        if records:
+            messages = [(record.number, record.value) for record in group.records]
+            yield _conversation({}, messages, group, notes, conversation_id(records[0].value) or group.name)
             return
         for record in group.records:
             value = record.value
             if isinstance(value, list):
-                yield _conversation({}, value, group, notes, group.name)
-            elif isinstance(value, dict) and (messages := _messages_of(value)):
-                yield _conversation(value, messages, group, notes, id_of(value) or group.name)
+                yield _conversation({}, [(record.number, one) for one in value], group, notes, group.name)
+            elif isinstance(value, dict) and _holds_messages(value):
+                facts = copied(value)
+                messages = [(record.number, one) for one in _take_messages(facts, notes)]
+                yield _conversation(facts, messages, group, notes, group.name)
             else:
                 raise InputError(
                     "no messages here", field="messages", hint='expected {"messages": [{"role": …, "content": …}]}'
                 )
 
 
-def _message_by_message(value: dict[str, Any], sample: Sample) -> Detection:
-    if id_of(value) is not None and first_of(value, CONVERSATION_IDS) is not None:
+def _message_by_message(value: Facts) -> Detection:
+    if conversation_id(value) is not None:
         return Detection(0.8, "each record is a message with the id of its conversation", "key")
-    return Detection(0.7, f"each {'line' if sample.container == 'lines' else 'record'} is a message", "file")
+    return Detection(0.7, "each record is a message", "file")
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("role") in ROLES and "type" not in value
+    return isinstance(value, dict) and is_role(value.get("role"))
 
 
-def _messages_of(record: Mapping[str, Any]) -> list[Any]:
+def _stands_alone(value: Any) -> bool:
+    """A message that is nobody's item: outside a list called messages, the other shape looks alike."""
+    return _is_message(value) and not is_item(value)
+
+
+def _holds_messages(record: Facts) -> bool:
+    messages, choices = record.get("messages"), record.get("choices")
+    if isinstance(messages, list) and any(_is_message(one) for one in messages):
+        return True
+    if (
+        isinstance(choices, list)
+        and choices
+        and isinstance(choices[0], dict)
+        and _is_message(choices[0].get("message"))
+    ):
+        return True
+    return any(isinstance(record.get(name), dict) and _holds_messages(record[name]) for name in ENVELOPES)
+
+
+def _take_messages(facts: Facts, notes: Notes) -> list[Any]:
     """The messages of a record: the history that was sent, then what the model answered."""
-    messages = record.get("messages")
-    found = list(messages) if isinstance(messages, list) and any(_is_message(one) for one in messages) else []
-    choices = record.get("choices")
+    messages = facts.get("messages")
+    found = facts.pop("messages") if isinstance(messages, list) else []
+    choices = facts.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        answer = choices[0].get("message")
-        if _is_message(answer):
-            found.append(answer)
-    for name in _ENVELOPES:
-        inner = record.get(name)
-        if isinstance(inner, dict):
-            found.extend(_messages_of(inner))
+        first = dict(choices[0])
+        if _is_message(first.get("message")):
+            found = [*found, first.pop("message")]
+        facts["choices"] = [first, *choices[1:]] if filled(first) or choices[1:] else []
+        if choices[1:]:
+            notes.ignored("choices_beyond_the_first", f"{len(choices) - 1} more")
+    for name in ENVELOPES:
+        inner = facts.get(name)
+        if isinstance(inner, dict) and _holds_messages(inner):
+            found = [*found, *_take_messages(inner, notes)]
     return found
 
 
-def _beside_messages(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record without the messages that were taken from it."""
-    rest = {key: value for key, value in record.items() if key not in ("messages", "choices")}
-    choices = record.get("choices")
-    if isinstance(choices, list):
-        first = {key: value for key, value in choices[0].items() if key != "message"} if choices else {}
-        rest["choices"] = [first, *choices[1:]]
-    for name in _ENVELOPES:
-        inner = record.get(name)
-        if isinstance(inner, dict) and _messages_of(inner):
-            rest[name] = _beside_messages(inner)
-    return rest
-
-
 def _conversation(
-    record: Mapping[str, Any], messages: Sequence[Any], group: Group, notes: Notes, name: str
+    facts: Facts, messages: Sequence[tuple[int, Any]], group: Group, notes: Notes, name: str
 ) -> Conversation:
     timeline = Timeline(notes, "message.timestamp")
     instructions: list[str] = []
-    for message in messages:
+    beside: list[Facts] = []
+    by_line = not facts and len(group.records) > 1
+    for number, message in messages:
+        notes.line = number if by_line else notes.line
         if not _is_message(message):
-            notes.ignored("not_a_message", repr(message)[:80])
+            notes.ignored("not_a_message", repr(message)[:80], timeline.seq)
+            timeline.mark("not_a_message", message)
         elif message["role"] in ("system", "developer") and not timeline.events:
-            instructions.append(content_of(message.get("content"), notes, timeline.seq).text)
+            rest = dict(message)
+            del rest["role"]
+            content = take_content(rest, notes, 0)
+            instructions.append(content.text)
+            beside.append(filled({**rest, "parts": content.parts}))
         else:
-            _add(message, timeline, notes)
-    if not timeline.events and not instructions:
+            _add(dict(message), timeline, notes)
+    if not timeline.participants and not instructions:
         raise InputError("has no message that can be read", field="messages")
-    choices = record.get("choices")
-    if isinstance(choices, list) and len(choices) > 1:
-        notes.ignored("choices_beyond_the_first", f"{len(choices) - 1} more")
+    if any(beside):
+        facts["instructions"] = beside
     return put_together(
-        _beside_messages(record),
+        facts,
         timeline=timeline,
         instructions="\n\n".join(instructions),
-        id=name,
+        name=name,
         format=OpenAIChatReader.name,
         group=group,
         notes=notes,
     )
 
 
-def _add(message: Mapping[str, Any], timeline: Timeline, notes: Notes) -> None:
-    role = message["role"]
-    time = timeline.time(first_of(message, TIMES))
-    id = str(message.get("id") or "")
-    if role in ("tool", "function"):
-        answer = content_of(message.get("content"), notes, timeline.seq).text
-        call_id = str(message.get("tool_call_id") or "")
-        extras = timeline.unknown("message", message, _KNOWN_IN_MESSAGE)
-        name = str(message.get("name") or "")
+def _add(facts: Facts, timeline: Timeline, notes: Notes) -> None:
+    role = take_role(facts, timeline)
+    time = take_time(facts, timeline)
+    id = take_text(facts, "id")
+    if role == "tool":
+        answer = answer_of(facts.pop("content", None), notes, timeline.seq)
+        call_id, name = take_text(facts, "tool_call_id"), take_text(facts, "name")
+        extras = timeline.unknown("message", filled(facts), _USUAL_IN_MESSAGE)
         timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=extras)
         return
-    content = content_of(message.get("content"), notes, timeline.seq)
-    extras = timeline.unknown("message", message, _KNOWN_IN_MESSAGE)
-    if content.parts:
-        extras["parts"] = content.parts
-    audio = message.get("audio")
-    played = audio.get("transcript") if isinstance(audio, dict) else None
-    said = content.text or str(message.get("refusal") or "")
-    calls = list(_calls_of(message))
-    if said or played or extras or not calls:
+    content = take_content(facts, notes, timeline.seq)
+    said = content.text or take(facts, "refusal") or ""
+    played = _take_transcript(facts, notes, timeline.seq)
+    calls = _take_calls(facts)
+    speaker = timeline.participant(role, take_text(facts, "name"))
+    extras = filled({**facts, "parts": content.parts})
+    timeline.unknown("message", extras, _USUAL_IN_MESSAGE)
+    if said or played or content.parts or not calls:
         timeline.say(
-            timeline.participant(_role(role), str(message.get("name") or "")),
-            intended=Text(said, "message.content") if said or not played else None,
-            spoken=Text(played, "message.audio.transcript") if isinstance(played, str) else None,
+            speaker,
+            intended=Text(said, "message.content") if said or played is None else None,
+            spoken=None if played is None else Text(played, "message.audio.transcript"),
             time=time,
             id=id,
             extras=extras,
         )
+        extras, id = {}, ""
     for call in calls:
-        function = call.get("function") or call.get("custom") or {}
-        arguments = function.get("arguments", function.get("input"))
-        name = str(function.get("name") or "")
-        extras = timeline.unknown("tool_call", call, _KNOWN_IN_CALL)
-        timeline.call(name, arguments, call_id=str(call.get("id") or ""), time=time, extras=extras)
+        function = take(call, "function", "custom", kind=dict) or {}
+        rest = dict(function)
+        arguments = rest.pop("arguments", rest.pop("input", None))
+        name, call_id = take_text(rest, "name"), take_text(call, "id")
+        more = {key: value for key, value in {**call, **rest}.items() if key not in _USUAL_IN_CALL}
+        timeline.unknown("tool_call", more, _USUAL_IN_CALL)
+        timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras={**extras, **more})
+        extras, id = {}, ""
 
 
-def _calls_of(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    calls = message.get("tool_calls")
-    if isinstance(calls, list):
-        yield from (call for call in calls if isinstance(call, dict))
-    if isinstance(message.get("function_call"), dict):
-        yield {"function": message["function_call"]}
+def _take_transcript(facts: Facts, notes: Notes, seq: int) -> str | None:
+    audio = facts.get("audio")
+    if not isinstance(audio, dict):
+        return None
+    rest = dict(audio)
+    played = take(rest, "transcript")
+    facts["audio"] = without_payload(rest, notes, seq)
+    return None if played is None else str(played)
 
 
-def _role(role: str) -> str:
-    return "system" if role == "developer" else role
+def _take_calls(facts: Facts) -> list[Facts]:
+    """The tool calls of a message, of either generation; what is not shaped like one stays where it is."""
+    calls: list[Facts] = []
+    listed = facts.get("tool_calls")
+    if isinstance(listed, list) and all(_is_call(one) for one in listed):
+        calls = [dict(one) for one in facts.pop("tool_calls")]
+    if isinstance(facts.get("function_call"), dict):
+        calls.append({"function": facts.pop("function_call")})
+    return calls
+
+
+def _is_call(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("function") or value.get("custom"), dict)
 
 
 READER = OpenAIChatReader()

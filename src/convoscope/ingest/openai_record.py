@@ -1,40 +1,101 @@
-"""What the two OpenAI shapes have in common: content parts, ids, what stands beside the messages."""
+"""What the two OpenAI shapes have in common: roles, content parts, ids, what stands beside the messages.
+
+Facts are taken out of a copy of the record. What is left over goes to `extras`, so that nothing can
+be lost by being overlooked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from convoscope.conversation import Agent, Conversation, Expected, ExpectedToolCall, Outcome, Source, Tool
+from convoscope.conversation import Agent, Conversation, Expected, ExpectedToolCall, Outcome, Source, Time, Tool
 from convoscope.ingest.building import Timeline, dimensions
+from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.reader import Group
 from convoscope.ingest.report import Notes
 
-CONVERSATION_IDS = ("conversation_id", "session_id", "thread_id", "call_id", "chat_id")
-_RECORD_IDS = (*CONVERSATION_IDS, "id", "custom_id", "uuid")
+Facts = dict[str, Any]
+
+ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "customer": "user",
+    "assistant": "assistant",
+    "agent": "assistant",
+    "bot": "assistant",
+    "ai": "assistant",
+    "model": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_OWN_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+CONVERSATION_IDS = ("conversation_id", "session_id", "thread_id", "chat_id")
+TIMES = ("timestamp", "created_at", "created", "time", "ts")
+ENVELOPES = ("request", "response", "body", "input", "output")
+
+_RECORD_IDS = (*CONVERSATION_IDS, "custom_id", "id", "uuid")
 _TRUTHS = ("ground_truth", "expected_output", "expected_answer", "ideal", "reference", "target", "expected")
-_TOOLS = ("tools", "functions")
-_CONSUMED = frozenset(
-    {*_RECORD_IDS, *_TRUTHS, *_TOOLS, "model", "metadata", "object", "expected_tool_calls", "agent_name", "error"}
-)
 # Fields of the API that say nothing about the conversation: kept in extras, and no surprise.
 _USUAL = frozenset(
-    {"created", "created_at", "usage", "status", "choices", "request", "response", "body", "temperature", "top_p"}
-    | {"tool_choice", "parallel_tool_calls", "max_tokens", "max_output_tokens", "system_fingerprint", "service_tier"}
-    | {"previous_response_id", "stream", "store", "user", "text", "reasoning", "truncation", "incomplete_details"}
+    {*_RECORD_IDS, *_TRUTHS, *TIMES, *ENVELOPES, "object", "usage", "status", "choices", "metadata", "error"}
+    | {"temperature", "top_p", "tool_choice", "parallel_tool_calls", "max_tokens", "max_output_tokens", "stream"}
+    | {"system_fingerprint", "service_tier", "previous_response_id", "store", "user", "text", "reasoning"}
+    | {"truncation", "incomplete_details", "instructions", "data", "ignored"}
 )
 MAX_EMBEDDED = 1024
 
 
 class Content(NamedTuple):
-    """The text of a message, and its parts that are not text."""
+    """The text of a message, and its parts that are more than text."""
 
     text: str
     parts: list[Any]
 
 
-def content_of(content: Any, notes: Notes, seq: int) -> Content:
-    """Text of a string or of a list of parts; sound and pictures are described, not copied."""
+def is_role(value: Any) -> bool:
+    return isinstance(value, str) and value in ROLES
+
+
+def take_role(facts: Facts, timeline: Timeline) -> str:
+    """The role, in our words; one that OpenAI does not use is noted."""
+    said = facts.pop("role")
+    if said not in _OWN_ROLES:
+        timeline.notes.inferred(f"role_{said}_is_{ROLES[said]}", "", timeline.seq)
+    return ROLES[said]
+
+
+def take(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
+    """The first of these fields that has a value of this kind, taken out; None where there is none."""
+    for name in names:
+        value = facts.get(name)
+        if isinstance(value, kind) and value != "":
+            return facts.pop(name)
+    return None
+
+
+def take_text(facts: Facts, *names: str) -> str:
+    """An id or a name, as text."""
+    found = take(facts, *names, kind=(str, int))
+    return "" if found is None else str(found)
+
+
+def take_time(facts: Facts, timeline: Timeline) -> Time | None:
+    """The time of a message; one that cannot be read is left where it was."""
+    for name in TIMES:
+        if facts.get(name) not in (None, ""):
+            time = timeline.time(facts[name])
+            if time is not None:
+                del facts[name]
+            return time
+    return None
+
+
+def take_content(facts: Facts, notes: Notes, seq: int) -> Content:
+    """Text of a string or of a list of parts; what a part holds beside its text is kept with it."""
+    content = facts.pop("content", None)
     if isinstance(content, str):
         return Content(content, [])
     if content is None:
@@ -42,138 +103,173 @@ def content_of(content: Any, notes: Notes, seq: int) -> Content:
     texts: list[str] = []
     parts: list[Any] = []
     for part in content if isinstance(content, list) else [content]:
-        text = part if isinstance(part, str) else _text_of(part)
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        rest = dict(part) if isinstance(part, dict) else part
+        text = take(rest, "text", "refusal", "transcript") if isinstance(rest, dict) else None
         if text is not None:
             texts.append(text)
-        else:
-            parts.append(_without_payload(part, notes, seq))
+        if not isinstance(rest, dict) or filled({**rest, "type": None if text is not None else rest.get("type")}):
+            parts.append(without_payload(rest, notes, seq))
     return Content("\n".join(texts), parts)
 
 
-def _text_of(part: Any) -> str | None:
-    if isinstance(part, dict):
-        for key in ("text", "refusal", "transcript"):
-            if isinstance(part.get(key), str):
-                return str(part[key])
-    return None
+def filled(facts: Facts) -> Facts:
+    """Without fields that hold nothing."""
+    return {name: value for name, value in facts.items() if value is not None and value not in ("", [], {})}
 
 
-def _without_payload(part: Any, notes: Notes, seq: int) -> Any:
-    if isinstance(part, str) and len(part) > MAX_EMBEDDED:
-        notes.ignored("embedded_data", f"{len(part)} characters", seq)
-        return f"({len(part)} characters left out)"
-    if isinstance(part, dict):
-        return {key: _without_payload(value, notes, seq) for key, value in part.items()}
-    return part
+def without_payload(value: Any, notes: Notes, seq: int) -> Any:
+    """Sound and pictures are described, not copied."""
+    if isinstance(value, str) and len(value) > MAX_EMBEDDED:
+        notes.ignored("embedded_data", f"{len(value)} characters", seq)
+        return f"({len(value)} characters left out)"
+    if isinstance(value, dict):
+        return {name: without_payload(one, notes, seq) for name, one in value.items()}
+    if isinstance(value, list):
+        return [without_payload(one, notes, seq) for one in value]
+    return value
 
 
-def first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """The first of these fields that has a value."""
-    for name in names:
+def answer_of(content: Any, notes: Notes, seq: int) -> Any:
+    """What a tool answered: its text where it is text, else the value as it is."""
+    if isinstance(content, list) and content:
+        told = take_content({"content": content}, notes, seq)
+        return content if told.parts else told.text
+    return content
+
+
+def conversation_id(record: Facts) -> str | None:
+    """The conversation that a message or item says it belongs to."""
+    for name in CONVERSATION_IDS:
         value = record.get(name)
-        if value is not None and value != "":
-            return value
+        if isinstance(value, str | int) and value != "":
+            return str(value)
     return None
 
 
-def id_of(record: Mapping[str, Any]) -> str | None:
-    """The id that a record brings, as text."""
-    found = first_of(record, _RECORD_IDS)
-    if found is None and isinstance(record.get("metadata"), dict):
-        found = first_of(record["metadata"], CONVERSATION_IDS)
-    return str(found) if isinstance(found, str | int) else None
+def search(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
+    """Take a field from the record, or from the request or response that it wraps."""
+    found = take(facts, *names, kind=kind)
+    for envelope in ENVELOPES:
+        inner = facts.get(envelope)
+        if found is None and isinstance(inner, dict):
+            found = search(inner, *names, kind=kind)
+    return found
+
+
+def copied(record: Any) -> Facts:
+    """A record to take facts from, down to what it wraps; the original stays as it is."""
+    facts = dict(record)
+    for envelope in ENVELOPES:
+        if isinstance(facts.get(envelope), dict):
+            facts[envelope] = copied(facts[envelope])
+    return facts
 
 
 def put_together(
-    record: Mapping[str, Any],
-    *,
-    timeline: Timeline,
-    instructions: str,
-    id: str,
-    format: str,
-    group: Group,
-    notes: Notes,
+    facts: Facts, *, timeline: Timeline, instructions: str, name: str, format: str, group: Group, notes: Notes
 ) -> Conversation:
     """The conversation of a record: its timeline, and what stands beside the messages."""
-    metadata = record.get("metadata")
-    dims = dimensions(record, metadata)
-    model = first_of(record, ("model",)) or _inner(record, "model")
-    if isinstance(model, str):
-        dims.setdefault("model", model)
-    tools = first_of(record, _TOOLS)
-    if tools is None:
-        tools = next((inner for name in _TOOLS if (inner := _inner(record, name)) is not None), None)
-    extras = {key: value for key, value in record.items() if key not in _CONSUMED and key not in dims}
-    for key in extras:
-        if key not in _USUAL:
-            notes.unknown(f"record.{key}")
-    if metadata:
-        extras["metadata"] = metadata
-    error = record.get("error")
+    metadata = facts.get("metadata")
+    dims = dimensions(facts, metadata)
+    for dimension, value in dims.items():
+        if str(facts.get(dimension, "")) == value:
+            del facts[dimension]
+    model = dims.get("model") or search(facts, "model")
+    if model:
+        dims["model"] = model
+    named = take_text(facts, *_RECORD_IDS)
+    if not named and isinstance(metadata, dict):
+        named = conversation_id(metadata) or ""
+    tools = search(facts, "tools", "functions", kind=list)
+    error = take(facts, "error")
+    expected = _expected(facts, metadata, notes)
     return Conversation(
-        id=id,
+        id=named or name,
         dimensions=dims,
-        source=Source(format=format, files=(group.path.name,), record=group.name),
+        source=Source(format=format, files=group.file_names, record=group.name),
         pipeline="text",
         participants=timeline.participants,
         clocks=timeline.clocks,
         agent=Agent(
             name=dims.get("agent", ""),
             instructions=instructions,
-            tools=None if tools is None else tuple(_tool(one) for one in tools if isinstance(one, dict)),
-            models={"llm": model} if isinstance(model, str) else {},
+            tools=None if tools is None else tuple(_tool(one) for one in tools),
+            models={"llm": model} if model else {},
         ),
-        expected=_expected(record, metadata, notes),
+        expected=expected,
         timeline=tuple(timeline.events),
-        outcome=Outcome(error="" if not error else str(error)),
-        extras=extras,
+        outcome=Outcome(error=error or (repr(facts["error"]) if facts.get("error") else "")),
+        extras=_left_over(facts, notes),
     )
 
 
-def _inner(record: Mapping[str, Any], name: str) -> Any:
-    """A field of the request or response that a record wraps."""
-    for envelope in ("request", "response", "body"):
-        inner = record.get(envelope)
-        if isinstance(inner, dict) and inner.get(name) is not None:
-            return inner[name]
-    return None
+def _left_over(facts: Facts, notes: Notes) -> Facts:
+    """What nobody took. Of the usual fields, the empty ones are dropped."""
+    extras: Facts = {}
+    for name, value in facts.items():
+        if name not in _USUAL:
+            notes.unknown(f"record.{name}")
+            extras[name] = value
+        elif kept := filled({name: filled(value) if isinstance(value, dict) else value}):
+            extras |= kept
+    return extras
 
 
-def _tool(tool: Mapping[str, Any]) -> Tool:
-    function = tool.get("function")
-    facts = function if isinstance(function, dict) else tool
+def _tool(tool: Any) -> Tool:
+    if not isinstance(tool, dict):
+        return Tool(name=str(tool))
+    rest = dict(tool)
+    kind = take_text(rest, "type")
+    function = take(rest, "function", kind=dict)
+    rest = {**rest, **(function or {})}
     return Tool(
-        name=str(facts.get("name") or tool.get("type") or ""),
-        description=str(facts.get("description") or ""),
-        arguments_schema=facts.get("parameters"),
+        name=take_text(rest, "name") or kind,
+        description=take_text(rest, "description"),
+        arguments_schema=take(rest, "parameters", kind=dict),
+        kind="" if kind == "function" else kind,
+        extras=filled(rest),
     )
 
 
-def _expected(record: Mapping[str, Any], metadata: Any, notes: Notes) -> Expected:
-    truth = first_of(record, _TRUTHS)
-    if truth is None and isinstance(metadata, dict):
-        truth = first_of(metadata, ("ground_truth",))
-    extras: dict[str, Any] = {}
-    if isinstance(truth, list) and truth and all(isinstance(one, str) for one in truth):
-        if len(truth) > 1:
-            notes.ignored("further_ground_truths", f"{len(truth) - 1} more")
-            extras["ground_truths"] = truth
-        truth = truth[0]
-    if truth is not None and not isinstance(truth, str):
-        extras["ground_truth"] = truth
-        notes.ignored("ground_truth_not_text", type(truth).__name__)
-        truth = None
-    calls = record.get("expected_tool_calls")
+def _expected(facts: Facts, metadata: Any, notes: Notes) -> Expected:
+    truth = take(facts, *_TRUTHS)
+    extras: Facts = {}
+    if truth is None:
+        several = take(facts, *_TRUTHS, kind=list)
+        if several is not None:
+            truth = next((one for one in several if isinstance(one, str)), None)
+            if several not in ([truth], []):
+                notes.ignored("further_ground_truths", f"{len(several) - 1} more")
+                extras["ground_truths"] = several
+    if truth is None:
+        other = take(facts, *_TRUTHS, kind=(int, float, dict))
+        if other is not None:
+            extras["ground_truth"] = other
+            notes.ignored("ground_truth_not_text", type(other).__name__)
+    if truth is None and isinstance(metadata, dict) and isinstance(metadata.get("ground_truth"), str):
+        truth = metadata["ground_truth"]
+    calls = take(facts, "expected_tool_calls", kind=list)
+    if calls is None:
+        return Expected(ground_truth=truth, extras=extras)
+    if not all(isinstance(call, dict) for call in calls):
+        extras["expected_tool_calls"] = calls
     return Expected(
         ground_truth=truth,
-        tool_calls=tuple(_expected_call(one) for one in calls if isinstance(one, dict))
-        if isinstance(calls, list)
-        else None,
+        tool_calls=tuple(_expected_call(call) for call in calls if isinstance(call, dict)),
         extras=extras,
     )
 
 
-def _expected_call(call: Mapping[str, Any]) -> ExpectedToolCall:
+def _expected_call(call: Facts) -> ExpectedToolCall:
     function = call.get("function")
-    facts = function if isinstance(function, dict) else call
-    return ExpectedToolCall(name=str(facts.get("name") or ""), arguments=facts.get("arguments"))
+    facts = {**call, **function} if isinstance(function, dict) else call
+    arguments = facts.get("arguments")
+    if isinstance(arguments, str):
+        with suppress(BadJson):
+            arguments = decode(arguments.encode("utf-8", "replace")).value
+    return ExpectedToolCall(
+        name=str(facts.get("name") or ""), arguments=arguments, call_id=str(call.get("id") or call.get("call_id") or "")
+    )

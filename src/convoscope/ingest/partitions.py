@@ -6,7 +6,7 @@ Where the cuts fall depends on the input alone, never on who works on it.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,8 +84,8 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
         if one.grouping == "key":
             by_key.setdefault(one.reader, []).append((place, one))
         elif one.grouping == "record" and one.container in ("lines", "array"):
-            for stretch in _stretches(one, size):
-                yield Piece(one, place, *stretch), stretch.end - stretch.start or len(stretch.data or b"")
+            for piece in _cut_up(Piece(one, place), size):
+                yield piece, piece.end - piece.start or len(piece.data or b"")
         else:
             yield Piece(one, place), _size(one)
     for reader, keyed in sorted(by_key.items()):
@@ -93,9 +93,15 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
             yield Piece(bucket, len(inputs) + place), size
 
 
-def _stretches(one: Input, size: int) -> Iterator[files.Stretch]:
+def _cut_up(piece: Piece, size: int) -> Iterator[Piece]:
+    """A whole input as pieces of about `size` bytes; a document is one piece."""
+    one = piece.input
+    if one.container not in ("lines", "array"):
+        yield piece
+        return
     cutter = files.line_stretches if one.container == "lines" else files.element_stretches
-    return cutter(Path(one.path), size)
+    for stretch in cutter(Path(one.path), size):
+        yield Piece(one, piece.place, *stretch)
 
 
 def _size(one: Input) -> int:
@@ -115,6 +121,7 @@ class _Spilled(msgspec.Struct, array_like=True):
     place: int
     name: str
     number: int
+    repairs: tuple[str, ...]
     value: msgspec.Raw
 
 
@@ -131,15 +138,15 @@ def _spread(
     key_of = installed().by_name[reader].key
     try:
         for place, one in keyed:
-            for stretch in _stretches(one, size):
-                piece = Piece(one, place, *stretch)
+            for piece in _cut_up(Piece(one, place), size):
                 for record in _records(piece, report):
                     key = key_of(record.value)
                     if key is None:
                         message = "no id says which conversation this belongs to"
                         report.problem(Problem(one.name, record.number, message, hint="add a conversation_id"))
                         continue
-                    line = encode(_Spilled(key, place, one.name, record.number, msgspec.Raw(encode(record.value))))
+                    raw = msgspec.Raw(encode(record.value))
+                    line = encode(_Spilled(key, place, one.name, record.number, record.repairs, raw))
                     streams[zlib.crc32(key.encode()) % buckets].write(line + b"\n")
     finally:
         for stream in streams:
@@ -153,7 +160,11 @@ def read_partition(partition: Partition, report: ReadReport) -> Iterator[Read]:
     """The conversations of a partition. What cannot be read goes to the report; the rest goes on."""
     for piece in partition.pieces:
         for group, name, origin in _groups(piece, report):
-            notes = Notes(name, origin.record if piece.input.container in ("lines", "array") else 0)
+            numbered = piece.input.container in ("lines", "array") and group.records
+            notes = Notes(name, group.records[0].number if numbered else 0)
+            for record in group.records:
+                for code in record.repairs:
+                    notes.repaired(code, f"record {record.number}" if len(group.records) > 1 else "")
             yield from _build(piece, group, name, origin, notes, report)
 
 
@@ -166,10 +177,10 @@ def _build(piece: Piece, group: Group, name: str, origin: Origin, notes: Notes, 
             taken = notes.hand_over()
             report.add_notes(taken)
             report.conversations += 1
+            report.records_used += len(group.records) if part == 0 else 0
             file = report.files.setdefault(name, FileRead(reader.name))
             file.conversations += 1
             yield Read(conversation, taken, Origin(origin.place, origin.record, part))
-        report.records_used += len(group.records)
     except InputError as error:
         report.problem(Problem(name, error.line or line, error.message, error.field, error.hint))
     except OSError as error:
@@ -204,19 +215,17 @@ def _keyed(piece: Piece) -> Iterator[tuple[Group, str, Origin]]:
         for line in stream:
             spilled = decoder.decode(line)
             together.setdefault(spilled.key, []).append(spilled)
-    for key, mine in together.items():
+    for number, (key, mine) in enumerate(together.items()):
         mine.sort(key=lambda one: (one.place, one.number))
-        records = tuple(Record(msgspec.json.decode(one.value), one.number) for one in mine)
+        records = tuple(Record(msgspec.json.decode(one.value), one.number, one.repairs) for one in mine)
         first = mine[0]
-        yield Group(key, Path(first.name), records), first.name, Origin(first.place, first.number, 0)
+        names = tuple(dict.fromkeys(Path(one.name).name for one in mine))
+        yield Group(key, Path(first.name), records, names), first.name, Origin(piece.place, number, 0)
 
 
 def _all_records(piece: Piece, report: ReadReport) -> Iterator[Record]:
-    if piece.input.container == "document":
-        yield from _records(piece, report)
-        return
-    for stretch in _stretches(piece.input, PART_BYTES):
-        yield from _records(Piece(piece.input, piece.place, *stretch), report)
+    for part in _cut_up(piece, PART_BYTES):
+        yield from _records(part, report)
 
 
 def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
@@ -224,7 +233,7 @@ def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
     name = piece.input.name
     if piece.problem:
         report.records_seen += 1
-        hint = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "what could be read was"
+        hint = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "what stands before it was read"
         report.problem(Problem(name, piece.first, piece.problem, hint=hint))
         return
     try:
@@ -232,15 +241,11 @@ def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
     except (OSError, InputError) as error:
         report.problem(Problem(name, 0, f"cannot be read: {error}"))
         return
-    if piece.input.container == "array":
-        yield from _elements(data, piece.first, name, report)
-        return
-    lines = enumerate(data.split(b"\n"), piece.first) if piece.input.container == "lines" else ((1, data),)
-    for number, line in lines:
-        text = line.strip()
-        if text:
-            yield from _record(text, number, name, report)
-        elif line or number > piece.first:
+    between = _BETWEEN.get(piece.input.container)
+    for number, text in enumerate(data.split(between) if between else (data,), piece.first):
+        if stripped := text.strip():
+            yield from _record(stripped, number, name, report)
+        else:
             report.ignore("blank_line")
 
 
@@ -253,32 +258,24 @@ def _data(piece: Piece) -> bytes:
         with Path(piece.input.path).open("rb") as stream:
             stream.seek(piece.start)
             data = stream.read(piece.end - piece.start)
-    data = data.removeprefix(b"\xef\xbb\xbf") if piece.start == 0 else data
+    data = data.removeprefix(files.BOM) if piece.start == 0 else data
     return data.removesuffix(b"\n")
 
 
-def _elements(data: bytes, first: int, name: str, report: ReadReport) -> Iterator[Record]:
-    # The cutter has parsed these already, so that they can be read at one go.
-    decoded = decode(b"[" + data + b"]")
-    _note_repairs(decoded.repairs, name, first, report)
-    for number, value in enumerate(decoded.value, first):
-        report.records_seen += 1
-        yield Record(value, number)
+_BETWEEN = {"lines": b"\n", "array": files.BETWEEN_ELEMENTS}
 
 
 def _record(text: bytes, number: int, name: str, report: ReadReport) -> Iterator[Record]:
     report.records_seen += 1
+    if len(text) > files.MAX_RECORD_BYTES:
+        report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
+        return
     try:
         value, repairs = decode(text)
     except BadJson as error:
-        report.problem(Problem(name, number, str(error), hint="the line was skipped; write it whole"))
+        report.problem(Problem(name, number, str(error), hint="the record was skipped; write it whole"))
         return
-    _note_repairs(repairs, name, number, report)
-    yield Record(value, number)
-
-
-def _note_repairs(repairs: Iterable[str], name: str, number: int, report: ReadReport) -> None:
-    report.add_notes(Note(kind="repaired", code=code, file=name, line=number) for code in repairs)
+    yield Record(value, number, repairs)
 
 
 def _stem(name: str) -> str:

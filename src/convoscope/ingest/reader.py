@@ -22,6 +22,8 @@ class Record(NamedTuple):
 
     value: Any
     number: int = 1
+    repairs: tuple[str, ...] = ()
+    """What had to be put right to read it."""
 
 
 class Sample(NamedTuple):
@@ -58,6 +60,12 @@ class Group(NamedTuple):
     """An id for a conversation that brings none."""
     path: Path
     records: Sequence[Record] = ()
+    files: tuple[str, ...] = ()
+    """Their names, where records of several files were brought together."""
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        return self.files or (self.path.name,)
 
 
 class Reader:

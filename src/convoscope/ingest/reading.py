@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+import msgspec
+
 from convoscope.conversation import Conversation
 from convoscope.errors import NothingReadable
 from convoscope.ingest.inputs import find_inputs
@@ -23,13 +25,15 @@ class Reading:
     def __init__(self, paths: Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> None:
         self._found = find_inputs(paths, format=format)
         self._limit = limit
-        self.report = self._found.report
+        self.report: ReadReport = self._found.report
 
     def __iter__(self) -> Iterator[Conversation]:
         return (read.conversation for read in self.with_notes())
 
     def with_notes(self) -> Iterator[Read]:
         """The conversations with what was done to read each."""
+        # A second iteration tells its own story, not the sum of both.
+        self.report = msgspec.json.decode(msgspec.json.encode(self._found.report), type=ReadReport)
         yield from islice(self._all(), self._limit)
         if not self.report.conversations:
             raise nothing_readable(self.report)

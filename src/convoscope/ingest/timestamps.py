@@ -25,7 +25,10 @@ def moment(value: object) -> Moment | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return _from_number(float(value))
+        try:
+            return _from_number(float(value))
+        except OverflowError:
+            return None
     if isinstance(value, str):
         text = value.strip()
         try:
@@ -40,8 +43,8 @@ def _from_number(number: float) -> Moment | None:
         return None
     for least, per_second, unit in _UNITS:
         if number >= least:
-            return Moment(number / per_second, "wall", f"epoch_{unit}")
-    return Moment(number, "relative", "seconds_from_start")
+            return Moment(number / per_second, "wall", f"time_in_epoch_{unit}")
+    return Moment(number, "relative", "time_from_start")
 
 
 def _from_iso(text: str) -> Moment | None:
@@ -50,5 +53,5 @@ def _from_iso(text: str) -> Moment | None:
     except ValueError:
         return None
     if when.tzinfo is None:
-        return Moment(when.replace(tzinfo=UTC).timestamp(), "wall", "time_zone_utc")
+        return Moment(when.replace(tzinfo=UTC).timestamp(), "wall", "time_zone_taken_as_utc")
     return Moment(when.timestamp(), "wall")

@@ -153,7 +153,7 @@ class _Job:
 
     def run(self, out: Path, workers: int, strict: bool, progress: Callable[[Progress], None]) -> Run:
         if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
-            return self._existing(out)
+            return self._existing(out, strict)
         if not self.inputs:
             raise nothing_readable(self.report)
         unfinished = Partial(out, {**self.depends_on, "part_bytes": str(self.part_bytes)})
@@ -168,7 +168,7 @@ class _Job:
         finally:
             unfinished.close()
 
-    def _existing(self, out: Path) -> Run:
+    def _existing(self, out: Path, strict: bool) -> Run:
         """A run is never overwritten; one that would come out the same is as good as a new one."""
         try:
             run = Run.open(out)
@@ -177,6 +177,7 @@ class _Job:
         same = (run.receipt.config_hash, run.receipt.input_hash, run.receipt.metrics)
         if same != (self.config_hash, self.input_hash, self.signatures):
             raise RunError(f"{out} holds another run", hint="choose another --out, or move that run away")
+        _refuse_problems(run.read_report, strict)
         tidy(out)
         return run
 
@@ -197,11 +198,10 @@ class _Job:
             self.timings.add(parts[number].timings)
         if not conversations:
             raise nothing_readable(report)
-        if strict and report.problem_count:
-            raise InputError(
-                "\n  ".join([f"{report.problem_count} problems", *(str(one) for one in report.problems[:20])]),
-                hint="--strict was asked for; without it the rest would have been scored",
-            )
+        _refuse_problems(report, strict)
+        if self.limit is not None and conversations > self.limit:
+            report.conversations = self.limit
+            report.warnings.append(f"only the first {self.limit:,} conversations were asked for; there are more")
         self._finish(unfinished, workers, report, progress)
 
     def _score_parts(
@@ -276,6 +276,14 @@ class _Job:
         write_json(folder / READ_REPORT, report.ordered())
         write_json(folder / RECEIPT, receipt)
         unfinished.finish_merge()
+
+
+def _refuse_problems(report: ReadReport, strict: bool) -> None:
+    if strict and report.problem_count:
+        raise InputError(
+            "\n  ".join([f"{report.problem_count} problems", *(str(one) for one in report.problems[:20])]),
+            hint="--strict was asked for; without it the rest would have been scored",
+        )
 
 
 def _first_parts(done: dict[int, PartDone]) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.registry import Declared
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
+from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES, part_file
 from convoscope.runs.tables import connect, quoted, write_parquet
 from convoscope.statistics.summary import STATUSES
 
@@ -20,41 +20,68 @@ if TYPE_CHECKING:
 _DIMENSIONS = ", ".join(f'c."{name}"' for name in DIMENSIONS)
 
 
+CHUNK_BYTES = 32 * 1024 * 1024
+"""Bodies are sorted this much at a time: a sort of all of them at once would not fit into little memory."""
+
+
 def merge(parts: Path, out: Path, metrics: Sequence[Declared], *, limit: int | None, scratch: Path) -> list[str]:
     """Write the run's Parquet files. Gives back the ids that more than one conversation had."""
     with connect(scratch=scratch) as connection:
-        connection.execute(_number_conversations(parts, limit))
+        _number_conversations(connection, parts, limit)
         shared = _shared_ids(connection)
         _name_metrics(connection, metrics)
+        _merge_conversations(connection, parts, out, scratch)
         for table, query in _QUERIES.items():
             source = f"read_parquet({quoted(parts / f'{table}-*.parquet')})"
-            # Bodies are large: small groups of them keep the writer small.
-            options = f"COMPRESSION zstd, ROW_GROUP_SIZE {4096 if table == CONVERSATIONS else 122880}"
-            write_parquet(connection, query.format(source=source), out / f"{table}.parquet", options)
+            write_parquet(connection, query.format(source=source), out / f"{table}.parquet", "COMPRESSION zstd")
     return shared
 
 
-def _number_conversations(parts: Path, limit: int | None) -> str:
+def _number_conversations(connection: duckdb.DuckDBPyConnection, parts: Path, limit: int | None) -> None:
     """Number conversations in the order of their ids; a second one of an id gets `~2` at its end."""
-    return f"""
-        CREATE TABLE numbered AS
-        WITH every AS (
-            SELECT part, conversation, place, record, piece, id,
-                   row_number() OVER (PARTITION BY id ORDER BY place, record, piece) AS nth
-            FROM (
-                SELECT * EXCLUDE (body, notes)
-                FROM read_parquet({quoted(parts / f"{CONVERSATIONS}-*.parquet")})
-                ORDER BY place, record, piece
-                {"" if limit is None else f"LIMIT {limit}"}
-            )
-        ),
-        named AS (
-            SELECT *, CASE WHEN nth = 1 THEN id ELSE id || '~' || nth END AS name FROM every
+    connection.execute(f"""
+        CREATE TABLE every AS
+        SELECT part, conversation, place, record, piece, id, size,
+               row_number() OVER (PARTITION BY id ORDER BY place, record, piece) AS nth
+        FROM (
+            SELECT * EXCLUDE (body, notes)
+            FROM read_parquet({quoted(parts / f"{CONVERSATIONS}-*.parquet")})
+            ORDER BY place, record, piece
+            {"" if limit is None else f"LIMIT {limit}"}
         )
+    """)
+    # More tildes where somebody's own id ends in ~2.
+    for tildes in range(1, 100):
+        connection.execute(f"""
+            CREATE OR REPLACE TABLE named AS
+            SELECT *, CASE WHEN nth = 1 THEN id ELSE id || '{"~" * tildes}' || nth END AS name FROM every
+        """)
+        counts = connection.execute("SELECT count(*) = count(DISTINCT name) FROM named").fetchone()
+        if counts and counts[0]:
+            break
+    connection.execute(f"""
+        CREATE TABLE numbered AS
         SELECT part, conversation, id, nth, name,
-               row_number() OVER (ORDER BY name, place, record, piece) - 1 AS number
+               row_number() OVER (ORDER BY name) - 1 AS number,
+               (sum(size) OVER (ORDER BY name ROWS UNBOUNDED PRECEDING) // {CHUNK_BYTES})::INTEGER AS chunk
         FROM named
-    """
+    """)
+
+
+def _merge_conversations(connection: duckdb.DuckDBPyConnection, parts: Path, out: Path, scratch: Path) -> None:
+    rows = connection.execute("SELECT DISTINCT chunk, part FROM numbered ORDER BY ALL").fetchall()
+    parts_of: dict[int, list[str]] = {}
+    for chunk, part in rows:
+        parts_of.setdefault(chunk, []).append(quoted(part_file(parts, CONVERSATIONS, part)))
+    chunks: list[str] = []
+    for chunk, names in parts_of.items():
+        path = scratch / f"{CONVERSATIONS}-{chunk:06d}.parquet"
+        query = _CONVERSATIONS.format(source=f"read_parquet([{', '.join(names)}])", chunk=chunk)
+        write_parquet(connection, query, path, "COMPRESSION lz4")
+        chunks.append(quoted(path))
+    query = f"SELECT * FROM read_parquet([{', '.join(chunks)}])"
+    options = "COMPRESSION zstd, ROW_GROUP_SIZE 4096"
+    write_parquet(connection, query, out / f"{CONVERSATIONS}.parquet", options)
 
 
 def _shared_ids(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -82,13 +109,14 @@ def _name_metrics(connection: duckdb.DuckDBPyConnection, metrics: Sequence[Decla
 _JOIN = "FROM {{source}} AS {alias} JOIN numbered AS k USING (part, conversation)"
 _NAMES = "JOIN declared AS m ON m.code = s.metric JOIN statuses AS t ON t.code = s.status"
 
+_CONVERSATIONS = f"""
+    SELECT k.name AS conversation, k.number::INTEGER AS number, {_DIMENSIONS}, c.dimensions::JSON AS dimensions,
+           c.format, c.error, c.notes::JSON AS notes, c.body::JSON AS body
+    {_JOIN.format(alias="c")}
+    WHERE k.chunk = {{chunk}}
+    ORDER BY k.number
+"""
 _QUERIES = {
-    CONVERSATIONS: f"""
-        SELECT k.name AS conversation, k.number::INTEGER AS number, {_DIMENSIONS}, c.dimensions::JSON AS dimensions,
-               c.format, c.error, c.notes::JSON AS notes, c.body::JSON AS body
-        {_JOIN.format(alias="c")}
-        ORDER BY k.number
-    """,
     SCORES: f"""
         SELECT k.name AS conversation, k.number::INTEGER AS number, m.name AS metric, m.variant,
                s.subject_kind, s.subject, s.position::INTEGER AS position, s.judge, s.repeat::INTEGER AS repeat,

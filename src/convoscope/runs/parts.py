@@ -115,6 +115,7 @@ class _Rows:
                 _encode(others).decode() if others else None,
                 conversation.source.format,
                 conversation.outcome.error or None,
+                len(body),
                 body.decode(),
                 _encode(read.notes).decode() if read.notes else None,
             )
@@ -220,6 +221,7 @@ _CONVERSATION_COLUMNS: dict[str, type] = {
     "dimensions": str,
     "format": str,
     "error": str,
+    "size": int,
     "body": str,
     "notes": str,
 }

@@ -93,6 +93,9 @@ _RUN_COLUMNS = (
 )
 
 
+_TYPES = {"version": "INTEGER", "valid": "BOOLEAN", "conversations": "BIGINT"}
+
+
 def _declared(runs: Sequence[Run]) -> list[tuple[Any, ...]]:
     return [
         (run.name, *(declared.get(name) for name in _METRIC_COLUMNS[1:]))
@@ -118,7 +121,9 @@ def _create_table(
         array[:] = [row[number] for row in rows]
         arrays[column] = array
     connection.register("incoming", arrays)
-    connection.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming")
+    # Types are spelled out: a column without a single value would have none.
+    typed = ", ".join(f'"{column}"::{_TYPES.get(column, "VARCHAR")} AS "{column}"' for column in columns)
+    connection.execute(f"CREATE TABLE {name} AS SELECT {typed} FROM incoming")
     connection.unregister("incoming")
 
 

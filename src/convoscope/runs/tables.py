@@ -15,6 +15,7 @@ def connect(*, memory_mb: int = 256, scratch: Path | None = None, threads: int =
 
     connection = duckdb.connect(":memory:")
     connection.execute(f"SET threads = {threads}")
+    connection.execute("SET enable_progress_bar = false")
     connection.execute(f"SET memory_limit = '{memory_mb}MB'")
     if scratch is not None:
         connection.execute(f"SET temp_directory = {quoted(scratch)}")

@@ -1,0 +1,199 @@
+"""What one declaration does wrong is told in its place; it never takes the run with it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import convoscope
+from convoscope.conversation import Conversation
+from convoscope.errors import DeclarationError
+from convoscope.metrics import CONVERSATION, HIGHER, Derived, Metric, Need, Observation, Reduce, Sample, measured
+from convoscope.metrics.declaration import derived, metric
+from convoscope.metrics.registry import Declared
+from convoscope.runs.run import Run
+from metrics.chats import agent, chat, user
+
+TURNS = "conversation.turns"
+CHATS = [chat(user("hi"), agent("hello"), id="a"), chat(user("hi"), agent("hello"), user("bye"), id="b")]
+
+
+def one(conversation: Conversation) -> Observation:
+    """How many is one?"""
+    return measured(conversation, 1)
+
+
+def made(function: Any = one, name: str = "test.made", **facts: Any) -> Metric:
+    facts = {"version": 1, "observes": CONVERSATION, "unit": "x", "better": HIGHER} | facts
+    return metric(name, **facts)(function)
+
+
+def figure(function: Any, *inputs: str, name: str = "test.figure", over: str = "group", **facts: Any) -> Derived:
+    function.__doc__ = "What the test says."
+    facts = {"version": 1, "over": over, "unit": "x", "better": HIGHER, "inputs": inputs} | facts
+    return derived(name, **facts)(function)
+
+
+Score = Callable[..., Run]
+
+
+@pytest.fixture
+def score(tmp_path: Path) -> Score:
+    def run(*metrics: str | Declared, **options: Any) -> Run:
+        return convoscope.score(CHATS, metrics=metrics, out=tmp_path / "run", workers=1, **options)
+
+    return run
+
+
+def headlines(run: Run) -> dict[str, dict[str, Any]]:
+    return {one["metric"]: one for one in run.summary["metrics"] if not one["reduction"]}
+
+
+def told(one: dict[str, Any]) -> tuple[Any, ...]:
+    return one["status"], one["value"], one["reason"]
+
+
+def raises(samples: list[Sample]) -> float:
+    raise KeyError("no such scenario")
+
+
+class TestFiguresOverAGroup:
+    @pytest.mark.parametrize(
+        ("function", "status", "reason"),
+        [
+            (raises, "error", "metric_raised"),
+            (lambda samples: float("nan"), "error", "metric_raised"),
+            (lambda samples: float("inf"), "error", "metric_raised"),
+            (lambda samples: {"s1": float("nan"), "s2": 1.0}, "error", "metric_raised"),
+            (lambda samples: "much", "error", "metric_raised"),
+            (lambda samples: [0.5], "error", "metric_raised"),
+            (lambda samples: {}, "unmeasured", "not_enough"),
+            (lambda samples: None, "unmeasured", "not_enough"),
+            (lambda samples: {"s1": None, "s2": None}, "unmeasured", "not_enough"),
+        ],
+        ids=["raises", "NaN", "infinite", "NaN of a scenario", "text", "list", "no scenario", "None", "None of each"],
+    )
+    @pytest.mark.parametrize("unit", ["x", "share"])
+    def test_one_that_gives_no_number_has_a_status(
+        self, score: Score, function: Any, status: str, reason: str, unit: str
+    ) -> None:
+        found = headlines(score(figure(function, TURNS, unit=unit)))
+        assert told(found["test.figure"]) == (status, None, reason)
+        assert found[TURNS]["value"] == 1.5  # (1 + 2) ÷ 2
+
+    def test_in_each_group_as_well(self, tmp_path: Path) -> None:
+        conversations = [chat(user("hi"), id=name, dimensions={"flow": name}) for name in ("x", "y")]
+        metrics = [figure(raises, TURNS)]
+        run = convoscope.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
+        groups = [{one["metric"]: one for one in group["metrics"]} for group in run.summary["groups"]]
+        assert [told(group["test.figure"]) for group in groups] == [("error", None, "metric_raised")] * 2
+
+    def test_one_on_another_gets_its_value(self, score: Score) -> None:
+        longest = figure(lambda samples: max(each.value for each in samples), TURNS, name="test.longest")
+        thrice = figure(lambda value: 3 * value, "test.longest", name="test.thrice")
+        both = figure(lambda value, samples: value + len(samples), "test.thrice", TURNS, name="test.both")
+        found = headlines(score(both, longest, thrice))
+        assert found["test.longest"]["value"] == 2.0  # of 1 and 2 turns
+        assert found["test.thrice"]["value"] == 6.0
+        assert found["test.both"]["value"] == 8.0  # 6, and 2 conversations
+
+    def test_one_on_another_that_failed_is_unmeasured(self, score: Score) -> None:
+        broken = figure(raises, TURNS, name="test.broken")
+        found = headlines(score(broken, figure(lambda value: 3 * value, "test.broken")))
+        assert told(found["test.figure"]) == ("unmeasured", None, "input_metric_raised")
+
+
+def same(*values: Any) -> float:
+    """The same."""
+    return 1.0
+
+
+REFUSED = {
+    "two over a group that need each other": [
+        figure(same, "test.b", name="test.a"),
+        figure(same, "test.a", name="test.b"),
+    ],
+    "two of a conversation that need each other": [
+        figure(same, "test.b", name="test.a", over="conversation"),
+        figure(same, "test.a", name="test.b", over="conversation"),
+    ],
+    "one that needs itself": [figure(same, "test.figure")],
+    "a circle of three": [
+        figure(same, "test.b", TURNS, name="test.a"),
+        figure(same, "test.c", name="test.b"),
+        figure(same, "test.a", name="test.c"),
+    ],
+    "a conversation that needs a group": [
+        figure(same, TURNS, name="test.a"),
+        figure(same, "test.a", over="conversation"),
+    ],
+    "an unknown step within": [made(reduce=Reduce("mode"))],
+    "an unknown step across": [made(reduce=Reduce("mean", "mode"))],
+    "an unknown step beside the headline": [made(also={"mode": Reduce("mean", "mode")})],
+    "an unknown step of a derived figure": [figure(same, TURNS, over="conversation", reduce=Reduce("mode"))],
+    "an input by its bare name": [figure(same, "turns")],
+    "an input that nobody declares": [figure(same, "test.nothing", over="conversation")],
+}
+
+
+@pytest.mark.parametrize("metrics", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_work_is_refused_before_anything_runs(
+    score: Score, tmp_path: Path, metrics: list[Declared]
+) -> None:
+    asked: list[str] = []
+
+    def watched(conversation: Conversation) -> Observation:
+        """Was anything scored?"""
+        asked.append(conversation.id)
+        return measured(conversation, 1)
+
+    with pytest.raises(DeclarationError):
+        score(made(watched, "test.watched"), *metrics)
+    assert asked == []
+    assert list(tmp_path.iterdir()) == []
+
+
+class TestNeeds:
+    def test_a_predicate_that_raises_is_an_error_score(self, score: Score) -> None:
+        def asks(conversation: Conversation) -> bool:
+            if conversation.id == "a":
+                raise KeyError("gold")
+            return True
+
+        need = Need(code="no_gold", field="gold", unlock="gold labels", present=asks)
+        run = score(made(needs=(need,)), TURNS)
+        scores = {one.conversation: one.observation for one in run.scores("test.made")}
+        assert (scores["a"].status, scores["a"].reason) == ("error", "metric_raised")
+        assert scores["a"].detail == "KeyError: 'gold'"
+        assert scores["b"].value == 1.0
+        assert headlines(run)[TURNS]["samples_measured"] == 2
+
+
+class Thing:
+    def __repr__(self) -> str:
+        return "a thing"
+
+
+class TestDetails:
+    @pytest.mark.parametrize(
+        ("given", "kept"),
+        [
+            ({"x": Thing()}, {"x": "a thing"}),
+            ({"x": [1, Thing()]}, {"x": [1, "a thing"]}),
+            ({"x": 1j}, {"x": "1j"}),
+            ({(1, 2): "pair"}, {"(1, 2)": "pair"}),
+            ({"x": "\ud800"}, {"shown": r"{'x': '\ud800'}"}),  # half a character
+            ({"x": float("nan"), "y": 1}, {"x": None, "y": 1}),
+            ({"x": float("inf")}, {"x": None}),
+        ],
+        ids=["object", "object inside", "complex", "key", "half a character", "NaN", "infinite"],
+    )
+    def test_what_json_cannot_say_is_kept_as_text(self, score: Score, given: Any, kept: Any) -> None:
+        def with_details(conversation: Conversation) -> Observation:
+            """Does it have details?"""
+            return measured(conversation, 1, details=given)
+
+        run = score(made(with_details))
+        assert [one.observation.details for one in run.scores()] == [kept, kept]
+        assert headlines(run)["test.made"]["value"] == 1.0
