@@ -128,11 +128,43 @@ class TestSameInputSameBytes:
         assert one.receipt.config_hash == other.receipt.config_hash
 
 
+class TestGroups:
+    def test_a_dimension_that_nobody_carries_is_warned_of(self, logs: Path, tmp_path: Path) -> None:
+        by = [("mood",), ("flow",), ("flow", "mood")]
+        run = convoscope.score(logs, metrics=["turns"], out=tmp_path / "run", workers=1, by=by)
+        assert {tuple(group["by"]) for group in run.summary["groups"]} == {("flow",)}
+        assert run.read_report.warnings == [
+            "no conversation carries mood: no group was made by it",
+            "no conversation carries flow and mood: no group was made by it",
+        ]
+
+    def test_one_that_somebody_carries_is_not(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, metrics=["turns"], out=tmp_path / "run", workers=1, by=[("flow",)])
+        assert run.read_report.warnings == []
+
+
 class TestAnExistingFolder:
     def test_a_run_that_would_come_out_the_same_is_opened(self, logs: Path, tmp_path: Path) -> None:
         one = convoscope.score(logs, out=tmp_path / "run", workers=1)
         again = convoscope.score(logs, out=tmp_path / "run", workers=1)
         assert again.receipt.run_id == one.receipt.run_id
+
+    def test_a_run_that_was_killed_at_the_very_last_moment_is_opened_and_tidied(
+        self, logs: Path, tmp_path: Path
+    ) -> None:
+        one = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        # The folder had its name already; journal and lock were still to go.
+        (one.folder / "journal.jsonl").write_text('{"type": "header", "depends_on": {}}\n')
+        (one.folder / "lock").touch()
+        again = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        assert again.receipt.run_id == one.receipt.run_id
+        assert {path.name for path in again.folder.iterdir()} == FILES
+
+    def test_a_folder_that_holds_more_than_a_run_keeps_it(self, logs: Path, tmp_path: Path) -> None:
+        one = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        (one.folder / "notes.txt").write_text("mine")
+        again = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        assert {path.name for path in again.folder.iterdir()} == FILES | {"notes.txt"}
 
     def test_another_run_is_never_overwritten(self, logs: Path, tmp_path: Path) -> None:
         convoscope.score(logs, out=tmp_path / "run", workers=1)

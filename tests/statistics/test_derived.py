@@ -21,7 +21,7 @@ from convoscope.metrics import (
     unmeasured,
 )
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import MEASURED
+from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED
 from convoscope.runs.run import Run
 from convoscope.statistics.panel import panel_name
 from convoscope.statistics.pass_k import by_scenario, pass_at_k, pass_hat_k, pass_hat_k_theoretical
@@ -197,6 +197,16 @@ class TestPassK:
         ]
         assert by_scenario(samples, passes_at=0.9) == {"s1": (2, 1), "s2": (1, 0), "d": (1, 1)}
 
+    def test_a_trial_without_a_value_is_none_and_one_without_an_opportunity_is_not_there(self) -> None:
+        samples = [
+            Sample("a", {"scenario_id": "s1"}, MEASURED, 1.0),
+            Sample("b", {"scenario_id": "s1"}, UNMEASURED, None),
+            Sample("c", {"scenario_id": "s1"}, NOT_APPLICABLE, None),
+            Sample("d", {"scenario_id": "s2"}, ERROR, None),
+            Sample("e", {"scenario_id": "s3"}, NOT_APPLICABLE, None),
+        ]
+        assert by_scenario(samples, passes_at=1.0) == {"s1": (1, 1), "s2": (0, 0)}
+
 
 PassK = Callable[[int, int, int], float | None]
 
@@ -266,6 +276,26 @@ class TestTrials:
         one = headline_of(score(conversations, over_trials("test.pass_at_9", pass_at_k, k=9)), "test.pass_at_9")
         assert (one["value"], one["status"], one["reason"]) == (None, "unmeasured", "too_few_trials")
         assert one["skipped_reasons"] == {"too_few_trials": 3}
+
+    def test_a_scenario_that_nobody_could_measure_is_skipped_and_not_lost(
+        self, score: Score, conversations: list[Conversation]
+    ) -> None:
+        for scenario, truth in (("untold", None), ("untold", None), ("empty", ""), ("empty", "")):
+            conversations.append(
+                chat(
+                    user("?"),
+                    agent("Paris"),
+                    id=f"{scenario}-{len(conversations)}",
+                    expected=Expected(ground_truth=truth),
+                    dimensions={"scenario_id": scenario},
+                )
+            )
+        one = headline_of(score(conversations, over_trials("test.pass_at_2", pass_at_k)), "test.pass_at_2")
+        # s1, s2, s3 and untold; s3 was tried once, untold has no trial, and empty had no opportunity.
+        assert (one["samples_total"], one["samples_measured"], one["samples_skipped"]) == (4, 2, 2)
+        assert one["skipped_reasons"] == {"too_few_trials": 2}
+        assert one["value"] == pytest.approx((0.7 + 1) / 2)
+        assert one["coverage"] == 0.5
 
     def test_null_while_its_input_is(self, score: Score) -> None:
         untold = chat(user("?"), agent("Paris"), dimensions={"scenario_id": "s1"})

@@ -276,14 +276,17 @@ class Conversation(
         return ""
 
     def elapsed(self, earlier: Time, later: Time) -> float | None:
-        """Seconds between two moments; None where their clocks do not relate."""
+        """Seconds between two moments, to the microsecond; None where their clocks do not relate.
+
+        A double holds seconds since 1970 no finer than that.
+        """
         if earlier.clock == later.clock:
-            return later.at - earlier.at
+            return round(later.at - earlier.at, 6)
         offsets = {clock.id: clock.offset for clock in self.clocks}
         before, after = offsets.get(earlier.clock), offsets.get(later.clock)
         if before is None or after is None:
             return None
-        return (later.at + after) - (earlier.at + before)
+        return round((later.at + after) - (earlier.at + before), 6)
 
 
 def _check_utterance(utterance: Utterance, speakers: set[str], clocks: set[str]) -> None:

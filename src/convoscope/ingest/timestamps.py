@@ -9,7 +9,12 @@ from typing import NamedTuple
 from convoscope.conversation.clock import ClockKind
 
 # A number at least this large counts in this unit: 1e8 s is 1973, and so is 1e11 ms.
-_UNITS = ((1e17, 1e9, "ns"), (1e14, 1e6, "us"), (1e11, 1e3, "ms"), (1e8, 1.0, "s"))
+_UNITS = (
+    (1e17, 1e9, "time_in_epoch_ns"),
+    (1e14, 1e6, "time_in_epoch_us"),
+    (1e11, 1e3, "time_in_epoch_ms"),
+    (1e8, 1.0, "time_in_epoch_s"),
+)
 
 
 class Moment(NamedTuple):
@@ -41,9 +46,9 @@ def moment(value: object) -> Moment | None:
 def _from_number(number: float) -> Moment | None:
     if not math.isfinite(number):
         return None
-    for least, per_second, unit in _UNITS:
+    for least, per_second, inferred in _UNITS:
         if number >= least:
-            return Moment(number / per_second, "wall", f"time_in_epoch_{unit}")
+            return Moment(number / per_second, "wall", inferred)
     return Moment(number, "relative", "time_from_start")
 
 

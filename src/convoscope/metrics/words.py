@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+_WORD = re.compile(r"\S*[^\W_]\S*")
 _SENTENCE_END = re.compile(r"[.!?…]+(?:\s+|$)|[。！？\n]+")
 _BETWEEN_WORDS = re.compile(r"\W+")
 
 
 def count_words(text: str) -> int:
     """Words stand between blanks and hold a letter or a digit."""
-    return sum(1 for token in text.split() if token.isalnum() or any(map(str.isalnum, token)))
+    return len(_WORD.findall(text))
 
 
 def sentences(text: str) -> list[str]:
