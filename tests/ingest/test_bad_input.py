@@ -54,6 +54,12 @@ class TestLines:
         assert outcome.problem == Problem("log.jsonl", 2, message, hint="the record was skipped; write it whole")
         assert (outcome.report.records_seen, outcome.report.records_used) == (3, 2)
 
+    @pytest.mark.parametrize("depth", [600, 100_000])
+    def test_a_deep_line_that_needs_a_repair_is_passed_over(self, tmp_path: Path, depth: int) -> None:
+        outcome = around(tmp_path, '{"cost": NaN, "deep": ' + "[" * depth + "]" * depth + "}")
+        assert outcome.ids == ["good", "also-good"]
+        assert outcome.problem.line == 2
+
     def test_a_line_without_messages(self, tmp_path: Path) -> None:
         outcome = around(tmp_path, '{"event": "started"}')
         assert outcome.ids == ["good", "also-good"]
@@ -106,6 +112,13 @@ class TestLines:
         assert outcome.ids == ["good", "also-good"]
         assert outcome.problem == Problem("log.jsonl", 2, files.TOO_LONG, hint=files.TOO_LONG_HINT)
 
+    def test_a_huge_last_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(files, "MAX_RECORD_BYTES", 100_000)
+        huge = json.dumps(chat("huge", "x" * 13_000_000))
+        outcome = read(write(tmp_path / "log.jsonl", GOOD + ALSO_GOOD + huge))
+        assert outcome.ids == ["good", "also-good"]
+        assert outcome.problem == Problem("log.jsonl", 3, files.TOO_LONG, hint=files.TOO_LONG_HINT)
+
     def test_ids_that_stand_twice_are_both_read(self, tmp_path: Path) -> None:
         outcome = read(write_lines(tmp_path / "log.jsonl", chat("twin", "First?"), chat("twin", "Second?")))
         assert outcome.ids == ["twin", "twin"]
@@ -151,6 +164,12 @@ class TestRepairs:
         assert outcome.conversations[1].extras == {"cost": None}
         assert set(outcome.report.repaired) == {"invalid_utf8", "not_a_number"}
 
+    def test_in_an_array_they_are_counted_by_element(self, tmp_path: Path) -> None:
+        bad = json.dumps(CHAT)[:-1] + ', "cost": NaN}'
+        outcome = read(write(tmp_path / "log.json", f"[{GOOD},{bad},{bad}]"))
+        tally = outcome.report.repaired["not_a_number"]
+        assert (tally.count, tally.examples) == (2, ["log.json:2", "log.json:3"])
+
     def test_in_a_document(self, tmp_path: Path) -> None:
         path = write(tmp_path / "log.json", b'{"messages": [{"role": "user", "content": "caf\xe9?"}]}')
         assert story(read(path).only) == ["user: caf\ufffd?"]
@@ -171,6 +190,30 @@ class TestArrays:
         assert outcome.ids == ["good"]
         message = 'not JSON at line 3, near \'oops},{"id": "also-g\''
         assert (outcome.problem.line, outcome.problem.message) == (2, message)
+
+    def test_a_cut_inside_a_text(self, tmp_path: Path) -> None:
+        whole = json.dumps([chat("good"), chat("also-good")])
+        outcome = read(write(tmp_path / "log.json", whole[: -len('o!"}]}]')]))
+        assert outcome.ids == ["good"]
+        assert outcome.problem.message == "the JSON array is cut off at the end"
+
+    def test_a_missing_comma_ends_the_array(self, tmp_path: Path) -> None:
+        outcome = read(write(tmp_path / "log.json", f"[{json.dumps(CHAT)}, {GOOD} {ALSO_GOOD}]"))
+        assert outcome.ids == ["log.json#1", "good"]
+        message = 'a comma is missing at line 2, near \'{"id": "also-good", \''
+        assert (outcome.problem.line, outcome.problem.message) == (3, message)
+
+    def test_what_stands_after_the_array_is_told(self, tmp_path: Path) -> None:
+        outcome = read(write(tmp_path / "log.json", f'[{json.dumps(chat("good"))}] {{"oops'))
+        assert outcome.ids == ["good"]
+        message = "there is more after the end of the array at line 1, near '{\"oops'"
+        assert (outcome.problem.line, outcome.problem.message) == (2, message)
+
+    def test_a_number_of_too_many_digits_ends_the_array(self, tmp_path: Path) -> None:
+        outcome = read(write(tmp_path / "log.json", f'[{GOOD}, {{"n": {"1" * 5000}}}]'))
+        assert outcome.ids == ["good"]
+        assert outcome.problem.line == 2
+        assert outcome.problem.message.startswith("cannot be read")
 
     def test_an_element_that_is_no_chat_does_not(self, tmp_path: Path) -> None:
         outcome = read(write_json(tmp_path / "log.json", [chat("good"), 7, chat("also-good")]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,28 @@ def test_a_log_by_name_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     assert outcome.ids == ["call"]
     assert outcome.problem.file == "config.json"
     assert outcome.problem.message == "is JSON of a kind that nobody here reads: its fields are voice, speed"
+
+
+@pytest.mark.parametrize(
+    "odd", [{"role": ["user"], "content": "x"}, {"type": ["object", "null"]}, {"role": {}, "messages": []}]
+)
+def test_json_of_an_odd_shape_is_a_problem_and_the_rest_is_read(tmp_path: Path, odd: dict[str, Any]) -> None:
+    write_json(tmp_path / "call.json", CHAT)
+    write_json(tmp_path / "schema.json", odd)
+    outcome = read(tmp_path)
+    assert outcome.ids == ["call"]
+    assert outcome.problem.file == "schema.json"
+    assert outcome.problem.message.startswith("is JSON of a kind that nobody here reads")
+
+
+def test_files_of_one_name_from_two_folders_are_told_apart(tmp_path: Path) -> None:
+    paths = [write_lines(tmp_path / folder / "log.jsonl", CHAT, CHAT) for folder in ("monday", "tuesday")]
+    outcome = read(*paths)
+    assert outcome.ids == [f"{path}:{line}" for path in paths for line in (1, 2)]
+    assert {name: file.conversations for name, file in outcome.report.files.items()} == {
+        str(paths[0]): 2,
+        str(paths[1]): 2,
+    }
 
 
 def test_the_same_file_is_a_problem_when_it_is_named(tmp_path: Path) -> None:
@@ -150,6 +173,11 @@ class TestAskedFor:
     def test_a_limit(self, tmp_path: Path) -> None:
         path = write(tmp_path / "log.jsonl", as_lines(chat("one"), chat("two"), chat("three")))
         assert [one.id for one in convoscope.read(path, limit=2)] == ["one", "two"]
+
+    def test_to_be_read_again(self, tmp_path: Path) -> None:
+        reading = convoscope.read(write_lines(tmp_path / "log.jsonl", chat("one"), chat("two")))
+        assert list(reading) == list(reading)
+        assert reading.report.conversations == 2  # what the second reading did, not the sum of both
 
     def test_a_format(self, tmp_path: Path) -> None:
         path = write_json(tmp_path / "log.json", CHAT)

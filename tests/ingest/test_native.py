@@ -11,6 +11,7 @@ import pytest
 import convoscope
 from convoscope.conversation import from_json, to_json
 from ingest.logs import EXAMPLES, Outcome, read, write_json, write_lines
+from ingest.losses import lost
 
 OURS = sorted((EXAMPLES / "convoscope").glob("*.json"))
 SMALL: dict[str, Any] = {
@@ -50,6 +51,11 @@ def test_an_unknown_key_is_kept_and_reported(tmp_path: Path) -> None:
     outcome = small(tmp_path, mood="calm")
     assert outcome.conversations[1].extras == {"mood": "calm"}
     assert outcome.report.unknown == {"$.mood": 1}
+
+
+def test_an_unknown_key_does_not_displace_an_extra_of_the_same_name(tmp_path: Path) -> None:
+    record = {**SMALL, "mood": "calm", "extras": {"mood": "angry"}}
+    assert lost(record, read(write_json(tmp_path / "a.json", record)).only) == []
 
 
 def test_an_unknown_key_goes_to_the_nearest_place_that_can_hold_it(tmp_path: Path) -> None:

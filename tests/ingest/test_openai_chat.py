@@ -1,4 +1,4 @@
-"""OpenAI chat messages: every shape they come in, and what becomes of each message."""
+"""OpenAI chat messages: what becomes of each message."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 
 import convoscope
-from convoscope.conversation import Conversation, Participant, ToolResult
-from ingest.logs import ASK, CHAT, EXAMPLES, REPLY, Outcome, chat, read, story, write, write_json, write_lines
+from convoscope.conversation import Conversation, Marker, Participant, ToolResult
+from ingest.logs import ASK, EXAMPLES, REPLY, Outcome, read, story, write_json
 from ingest.losses import lost
 
 STORY = ["user: Is the museum open on Monday?", "assistant: It is closed on Mondays."]
-FERRY_A = [{"conversation_id": "a", **ASK}, {"conversation_id": "a", **REPLY}]
-FERRY_B = [{"conversation_id": "b", **ASK}, {"conversation_id": "b", "role": "assistant", "content": "Which museum?"}]
 
 
-def messages(tmp_path: Path, *said: dict[str, Any], **beside: Any) -> Outcome:
+def messages(tmp_path: Path, *said: Any, **beside: Any) -> Outcome:
     """Read one record with these messages."""
     return read(write_json(tmp_path / "log.json", {"messages": list(said), **beside}))
 
@@ -36,86 +34,6 @@ def answered(tmp_path: Path, content: Any) -> ToolResult:
     (result,) = only(tmp_path, ASK, {"role": "tool", "tool_call_id": "call_1", "content": content}).timeline[1:]
     assert isinstance(result, ToolResult)
     return result
-
-
-class TestShapes:
-    def test_an_object_with_messages(self, tmp_path: Path) -> None:
-        outcome = read(write_json(tmp_path / "monday.json", CHAT))
-        assert story(outcome.only) == STORY
-        assert outcome.only.id == "monday"  # the file's name, where the record brings no id
-        assert outcome.report.files["monday.json"].format == "openai-chat"
-        assert (outcome.only.source.format, outcome.only.source.files) == ("openai-chat", ("monday.json",))
-        assert outcome.only.pipeline == "text"
-
-    def test_a_pretty_printed_object(self, tmp_path: Path) -> None:
-        assert story(read(write(tmp_path / "a.json", json.dumps(CHAT, indent=2))).only) == STORY
-
-    def test_an_array_of_messages_is_one_conversation(self, tmp_path: Path) -> None:
-        outcome = read(write_json(tmp_path / "monday.json", [ASK, REPLY]))
-        assert story(outcome.only) == STORY
-        assert outcome.only.id == "monday"
-        assert (outcome.report.records_seen, outcome.report.records_used) == (2, 2)
-
-    def test_an_array_of_objects(self, tmp_path: Path) -> None:
-        outcome = read(write_json(tmp_path / "all.json", [chat("one"), CHAT, chat("three")]))
-        assert outcome.ids == ["one", "all.json#2", "three"]
-        assert story(outcome.conversations[1]) == STORY
-
-    def test_lines_of_objects(self, tmp_path: Path) -> None:
-        outcome = read(write_lines(tmp_path / "all.jsonl", chat("one"), CHAT, {**CHAT, "id": 3}))
-        assert outcome.ids == ["one", "all.jsonl:2", "3"]
-        assert [one.source.record for one in outcome.conversations] == ["all.jsonl:1", "all.jsonl:2", "all.jsonl:3"]
-
-    def test_lines_of_arrays(self, tmp_path: Path) -> None:
-        outcome = read(write_lines(tmp_path / "all.jsonl", [ASK, REPLY], [ASK]))
-        assert outcome.ids == ["all.jsonl:1", "all.jsonl:2"]
-        assert [story(one) for one in outcome.conversations] == [STORY, STORY[:1]]
-
-    def test_lines_of_messages_without_an_id_are_one_conversation(self, tmp_path: Path) -> None:
-        outcome = read(write_lines(tmp_path / "monday.jsonl", ASK, REPLY))
-        assert story(outcome.only) == STORY
-        assert outcome.only.id == "monday"
-
-    def test_lines_of_messages_with_a_conversation_id_are_joined_over_files(self, tmp_path: Path) -> None:
-        write_lines(tmp_path / "1.jsonl", FERRY_A[0], FERRY_B[0])
-        write_lines(tmp_path / "2.jsonl", FERRY_B[1], FERRY_A[1])
-        outcome = read(tmp_path)
-        assert outcome.ids == ["a", "b"]
-        assert [story(one) for one in outcome.conversations] == [STORY, [STORY[0], "assistant: Which museum?"]]
-        assert (outcome.report.records_seen, outcome.report.records_used) == (4, 4)
-
-    def test_an_array_of_messages_with_conversation_ids(self, tmp_path: Path) -> None:
-        outcome = read(write_json(tmp_path / "all.json", [FERRY_A[0], FERRY_B[0], FERRY_A[1], FERRY_B[1]]))
-        assert sorted(outcome.ids) == ["a", "b"]
-
-    def test_a_message_without_an_id_among_those_with_one(self, tmp_path: Path) -> None:
-        outcome = read(write_lines(tmp_path / "all.jsonl", *FERRY_A, REPLY))
-        assert story(outcome.only) == STORY
-        assert outcome.problem.line == 3
-        assert outcome.problem.hint == "add a conversation_id"
-
-    def test_a_request_and_its_response(self, tmp_path: Path) -> None:
-        answer = {"id": "cmpl-1", "choices": [{"index": 0, "message": REPLY, "finish_reason": "stop"}]}
-        record = {"conversation_id": "pair", "request": {"model": "llm-1", "messages": [ASK]}, "response": answer}
-        outcome = read(write_lines(tmp_path / "proxy.jsonl", record, record))
-        conversation = outcome.conversations[0]
-        assert (conversation.id, story(conversation)) == ("pair", STORY)
-        assert conversation.dimensions["model"] == "llm-1"
-        assert lost(record, conversation) == []
-
-    def test_a_batch_result(self, tmp_path: Path) -> None:
-        body = {"choices": [{"message": REPLY}]}
-        record = {"custom_id": "request-7", "response": {"status_code": 200, "body": body}}
-        conversation = read(write_json(tmp_path / "batch.json", record)).only
-        assert (conversation.id, story(conversation)) == ("request-7", STORY[1:])
-
-    def test_the_first_choice_is_what_was_answered(self, tmp_path: Path) -> None:
-        other = {"role": "assistant", "content": "No idea."}
-        record = {"messages": [ASK], "choices": [{"message": REPLY}, {"message": other}]}
-        outcome = read(write_json(tmp_path / "a.json", record))
-        assert story(outcome.only) == STORY
-        assert outcome.report.ignored == {"choices_beyond_the_first": 1}
-        assert outcome.only.extras["choices"][1]["message"] == other
 
 
 class TestContent:
@@ -140,6 +58,20 @@ class TestContent:
         assert outcome.only.timeline[0].extras == {"parts": [told]}
         assert outcome.report.ignored == {"embedded_data": 1}
         assert lost(sound, outcome.only) == []
+
+    def test_embedded_data_is_found_inside_lists(self, tmp_path: Path) -> None:
+        film = {"type": "video", "frames": ["x" * 5000, "short"]}
+        outcome = messages(tmp_path, {"role": "user", "content": [film]})
+        told = {"type": "video", "frames": ["(5000 characters left out)", "short"]}
+        assert outcome.only.timeline[0].extras == {"parts": [told]}
+        assert outcome.report.ignored == {"embedded_data": 1}
+
+    def test_the_sound_of_a_reply_is_noted_and_not_copied(self, tmp_path: Path) -> None:
+        spoken = {"role": "assistant", "content": None, "audio": {"data": "x" * 5000, "transcript": "At five."}}
+        outcome = messages(tmp_path, spoken)
+        assert story(outcome.only) == ["assistant: At five."]
+        assert outcome.only.timeline[0].extras == {"audio": {"data": "(5000 characters left out)"}}
+        assert outcome.report.ignored == {"embedded_data": 1}
 
     def test_what_the_agent_played(self, tmp_path: Path) -> None:
         spoken = {"role": "assistant", "content": None, "audio": {"id": "audio_1", "transcript": "We close at five."}}
@@ -174,6 +106,11 @@ class TestTools:
 
     def test_a_call_without_words_is_no_utterance(self, tmp_path: Path) -> None:
         asks = {"role": "assistant", "content": None, "tool_calls": [calling("hours", "{}")]}
+        assert story(only(tmp_path, ASK, asks)) == [STORY[0], "hours({})"]
+
+    def test_fields_that_hold_nothing_do_not_make_a_call_an_utterance(self, tmp_path: Path) -> None:
+        empty = {"content": None, "refusal": None, "annotations": []}
+        asks = {"role": "assistant", **empty, "tool_calls": [calling("hours", "{}")]}
         assert story(only(tmp_path, ASK, asks)) == [STORY[0], "hours({})"]
 
     def test_results_find_their_calls_in_any_order(self, tmp_path: Path) -> None:
@@ -241,6 +178,16 @@ class TestTools:
         result = answered(tmp_path, content)
         assert (result.success, result.error) == (success, error)
 
+    def test_an_answer_that_is_an_object_is_its_own_result(self, tmp_path: Path) -> None:
+        answer = {"success": False, "error": "locked"}
+        result = answered(tmp_path, answer)
+        assert (result.result, result.success, result.error) == (answer, False, "locked")
+
+    def test_a_repair_inside_an_answer_is_named(self, tmp_path: Path) -> None:
+        outcome = messages(tmp_path, ASK, {"role": "tool", "content": '{"price": NaN}'})
+        assert story(outcome.only)[1:] == ['-> {"price": null}']
+        assert outcome.report.repaired["not_a_number"].examples == ["log.json in a tool's JSON"]
+
     def test_an_error_that_is_told_by_the_text_alone_is_an_inference(self, tmp_path: Path) -> None:
         outcome = messages(tmp_path, ASK, {"role": "tool", "content": "Error: no such day"})
         inferred = outcome.report.inferred["tool_error_from_text"]
@@ -270,10 +217,34 @@ class TestSpeakers:
         assert conversation.agent.instructions == ""
         assert story(conversation) == [STORY[0], "system: The caller is a member.", STORY[1]]
 
-    def test_what_is_no_message_is_counted(self, tmp_path: Path) -> None:
-        outcome = messages(tmp_path, ASK, {"note": "tape changed"}, REPLY)
+    @pytest.mark.parametrize("role", ["agent", "bot", "ai", "model"])
+    def test_other_words_for_the_agent_are_an_inference(self, tmp_path: Path, role: str) -> None:
+        outcome = messages(tmp_path, ASK, {**REPLY, "role": role})
+        assert story(outcome.only) == STORY
+        assert outcome.report.inferred[f"role_{role}_is_assistant"].count == 1
+
+    def test_a_message_may_say_that_it_is_one(self, tmp_path: Path) -> None:
+        assert story(only(tmp_path, ASK, {**REPLY, "type": "message"})) == STORY
+
+    @pytest.mark.parametrize(
+        "odd",
+        [
+            {"note": "tape changed"},
+            {"role": [], "content": "x"},
+            {"role": {"name": "user"}, "content": "x"},
+            {"role": "narrator", "content": "x"},
+            "tape changed",
+            7,
+            None,
+            [],
+        ],
+    )
+    def test_what_is_no_message_is_kept_as_a_marker_and_counted(self, tmp_path: Path, odd: Any) -> None:
+        outcome = messages(tmp_path, ASK, odd, REPLY)
         assert story(outcome.only) == [STORY[0], "[not_a_message]", *STORY[1:]]
-        assert outcome.only.timeline[1].value == {"note": "tape changed"}
+        marker = outcome.only.timeline[1]
+        assert isinstance(marker, Marker)
+        assert marker.value == odd
         assert outcome.report.ignored == {"not_a_message": 1}
 
     def test_ids_of_messages(self, tmp_path: Path) -> None:

@@ -122,6 +122,13 @@ class TestTruth:
             ExpectedToolCall("map"),
         )
 
+    def test_expected_arguments_may_be_json_in_a_string(self, tmp_path: Path) -> None:
+        wanted = [{"function": {"name": "hours", "arguments": '{"day": 1}'}}, {"name": "map", "arguments": "{north"}]
+        assert record(tmp_path, expected_tool_calls=wanted).only.expected.tool_calls == (
+            ExpectedToolCall("hours", {"day": 1}),
+            ExpectedToolCall("map", "{north"),  # what is not JSON stays a text
+        )
+
     def test_none_expected_is_not_nothing_said(self, tmp_path: Path) -> None:
         assert record(tmp_path, expected_tool_calls=[]).only.expected.tool_calls == ()
         assert record(tmp_path).only.expected.tool_calls is None

@@ -25,7 +25,7 @@ REPLY = {
 STORY = ["user: Is the museum open?", 'hours({"day": "monday"})', '-> {"open": false}', "assistant: It is closed."]
 
 
-def items(tmp_path: Path, *output: dict[str, Any], **beside: Any) -> Outcome:
+def items(tmp_path: Path, *output: Any, **beside: Any) -> Outcome:
     """Read one record that holds these items."""
     return read(write_json(tmp_path / "log.json", {"input": [ASK], "output": list(output), **beside}))
 
@@ -82,6 +82,10 @@ class TestShapes:
         outcome = read(write_lines(tmp_path / "monday.jsonl", ASK, CALL, OUTPUT, REPLY))
         assert (outcome.only.id, story(outcome.only)) == ("monday", STORY)
 
+    def test_items_by_line_may_start_with_a_call(self, tmp_path: Path) -> None:
+        outcome = read(write_lines(tmp_path / "monday.jsonl", CALL, OUTPUT, REPLY))
+        assert (outcome.only.id, story(outcome.only)) == ("monday", STORY[1:])
+
     def test_items_by_line_with_the_id_of_their_conversation(self, tmp_path: Path) -> None:
         lines = [{"conversation_id": id, **item} for item in (ASK, CALL, OUTPUT, REPLY) for id in ("a", "b")]
         outcome = read(write_lines(tmp_path / "all.jsonl", *lines))
@@ -93,6 +97,10 @@ class TestShapes:
         conversation = read(write_json(tmp_path / "a.json", record)).only
         assert (conversation.id, story(conversation)) == ("pair", [STORY[0], STORY[3]])
         assert conversation.agent.models == {"llm": "llm-1"}
+
+    def test_a_request_whose_input_is_a_string(self, tmp_path: Path) -> None:
+        record = {"request": {"input": "Is the museum open?"}, "response": {"output": [REPLY]}}
+        assert story(read(write_json(tmp_path / "a.json", record)).only) == [STORY[0], STORY[3]]
 
     def test_a_record_without_items_among_others(self, tmp_path: Path) -> None:
         outcome = read(write_lines(tmp_path / "all.jsonl", {"output": [ASK]}, {"object": "response", "output": []}))
@@ -135,6 +143,10 @@ class TestItems:
         result = answered(tmp_path, {**OUTPUT, "output": output})
         assert (result.success, result.error) == (success, error)
 
+    def test_an_output_that_is_a_list_of_values_is_its_own_result(self, tmp_path: Path) -> None:
+        days = [{"day": "monday", "open": False}]
+        assert answered(tmp_path, {**OUTPUT, "output": days}).result == days
+
     def test_a_call_on_another_server_brings_its_output_along(self, tmp_path: Path) -> None:
         call = {
             "type": "mcp_call",
@@ -172,11 +184,20 @@ class TestItems:
         assert outcome.report.unknown == {"item.type=web_search_call": 1}
         assert lost(search, outcome.only) == []
 
-    def test_what_is_no_item_is_counted(self, tmp_path: Path) -> None:
-        outcome = read(write_json(tmp_path / "a.json", {"output": [ASK, "tape changed", REPLY]}))
+    @pytest.mark.parametrize("odd", ["tape changed", 7, None, [], [ASK]])
+    def test_what_is_no_item_is_kept_as_a_marker_and_counted(self, tmp_path: Path, odd: Any) -> None:
+        outcome = items(tmp_path, odd, REPLY)
         assert story(outcome.only) == [STORY[0], "[not_an_item]", STORY[3]]
-        assert outcome.only.timeline[1].value == "tape changed"
+        marker = outcome.only.timeline[1]
+        assert isinstance(marker, Marker)
+        assert marker.value == odd
         assert outcome.report.ignored == {"not_an_item": 1}
+
+    @pytest.mark.parametrize("odd", [{"type": ["message"], "text": "x-1"}, {"role": [], "content": "x-1"}])
+    def test_an_item_of_an_odd_kind_is_kept_as_a_marker(self, tmp_path: Path, odd: dict[str, Any]) -> None:
+        outcome = items(tmp_path, odd, REPLY)
+        assert isinstance(outcome.only.timeline[1], Marker)
+        assert lost(odd, outcome.only) == []
 
     def test_unknown_keys_are_kept_and_counted(self, tmp_path: Path) -> None:
         outcome = items(tmp_path, {**REPLY, "phase": "final"}, {**CALL, "phase": "early"}, {**OUTPUT, "phase": "late"})
@@ -205,10 +226,18 @@ class TestItems:
         assert [event.time and event.time.at for event in conversation.timeline] == [None, 1772442000.0, 1772442001.0]
         assert [clock.source for clock in conversation.clocks] == ["item.timestamp"]
 
+    def test_an_unreadable_time_is_counted_once(self, tmp_path: Path) -> None:
+        outcome = items(tmp_path, {**REPLY, "timestamp": "soon"})
+        assert outcome.report.ignored == {"unreadable_time": 1}
+
 
 class TestBesideTheItems:
     def test_instructions(self, tmp_path: Path) -> None:
         assert items(tmp_path, REPLY, instructions="Be brief.").only.agent.instructions == "Be brief."
+
+    def test_instructions_of_the_request(self, tmp_path: Path) -> None:
+        record = {"request": {"instructions": "Be brief.", "input": [ASK]}, "response": {"output": [REPLY]}}
+        assert read(write_json(tmp_path / "a.json", record)).only.agent.instructions == "Be brief."
 
     def test_system_items_at_the_start_are_instructions_too(self, tmp_path: Path) -> None:
         prompt = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "No jokes."}]}

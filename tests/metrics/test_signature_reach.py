@@ -257,7 +257,8 @@ def test_it_is_the_same_in_every_process(tmp_path: Path) -> None:
     folder = write(tmp_path / "package", PROCESS)
 
     def sign(seed: str) -> list[str]:
-        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(folder)}
+        path = os.pathsep.join([str(folder), *sys.path])
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path}
         done = subprocess.run(
             [sys.executable, "-c", SIGN], env=environment, capture_output=True, text=True, check=True, cwd=tmp_path
         )

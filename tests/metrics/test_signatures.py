@@ -147,7 +147,7 @@ def test_how_it_is_written_does_not_count(signed: Sign, change: tuple[str, str])
         ("better=NEITHER", "better=LOWER"),
         ('Reduce("mean")', 'Reduce("sum")'),
         ('Reduce("mean")', 'Reduce("mean", "mean_of_subjects")'),
-        ('reduce=Reduce("mean"),', 'reduce=Reduce("mean"), also={"p95": Reduce("mean", "percentile:95")},'),
+        ('reduce=Reduce("mean"),', 'reduce=Reduce("mean"), also={"p95": "percentile:95"},'),
         ("needs=(UTTERANCES,)", "needs=(UTTERANCES, TIMES)"),
         ('reduce=Reduce("mean"),', 'reduce=Reduce("mean"), ten=TenPoints(0, 100),'),
         ('"mine.words"', '"mine.length"'),

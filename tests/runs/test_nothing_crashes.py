@@ -130,7 +130,7 @@ REFUSED = {
     ],
     "an unknown step within": [made(reduce=Reduce("mode"))],
     "an unknown step across": [made(reduce=Reduce("mean", "mode"))],
-    "an unknown step beside the headline": [made(also={"mode": Reduce("mean", "mode")})],
+    "an unknown step beside the headline": [made(also={"mode": "mode"})],
     "an unknown step of a derived figure": [figure(same, TURNS, over="conversation", reduce=Reduce("mode"))],
     "an input by its bare name": [figure(same, "turns")],
     "an input that nobody declares": [figure(same, "test.nothing", over="conversation")],

@@ -3,7 +3,7 @@
 import pytest
 
 from convoscope.errors import DeclarationError
-from convoscope.metrics import Reduce, not_applicable, unmeasured
+from convoscope.metrics import not_applicable, unmeasured
 from convoscope.metrics.reduction import percentile
 from scoring.tables import counts, headline, ratios, reduced_by, summary, turn, values, within
 
@@ -72,12 +72,12 @@ class TestMeans:
         assert figure.value == 4.0  # (5 + 3) ÷ 2
 
     def test_a_second_named_reduction_stands_beside_the_first(self) -> None:
-        declared = reduced_by("mean", "mean_of_conversations", also={"micro": Reduce("mean", "mean_of_subjects")})
+        declared = reduced_by("mean", "mean_of_conversations", also={"micro": "mean_of_subjects"})
         figures = summary(declared, self.SHORT, self.LONG)
         assert {name: figure.value for name, figure in figures.items()} == {"": 0.5, "micro": 0.25}
 
     def test_micro_counts_beside_macro_f1(self) -> None:
-        declared = reduced_by("counts", "mean_of_conversations", also={"micro": Reduce("counts", "pooled_counts")})
+        declared = reduced_by("counts", "mean_of_conversations", also={"micro": "pooled_counts"})
         figures = summary(declared, counts((1, 0, 0)), counts((0, 2, 4)))
         assert {name: figure.value for name, figure in figures.items()} == {
             "": 0.5,  # (1 + 0) ÷ 2
@@ -177,7 +177,7 @@ class TestPooledCounts:
 
 class TestPercentiles:
     def test_of_the_pooled_values(self) -> None:
-        declared = reduced_by("mean", "mean_of_subjects", also={"p50": Reduce("mean", percentile(50))})
+        declared = reduced_by("mean", "mean_of_subjects", also={"p50": percentile(50)})
         figures = summary(declared, values(1, 2, 3, 4), values(100))
         # Pooled: 1 2 3 4 100. The median of the conversations' medians would be (2.5 + 100) ÷ 2 = 51.25.
         assert figures["p50"].value == 3.0

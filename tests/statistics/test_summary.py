@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.metrics import Observation, Reduce, TenPoints, measured, not_applicable, unmeasured
+from convoscope.metrics import Observation, TenPoints, measured, not_applicable, unmeasured
 from convoscope.metrics.reduction import percentile
 from convoscope.metrics.score import WHOLE, failed
 from convoscope.statistics.summary import Figure
@@ -155,7 +155,7 @@ class TestPartlyMeasuredConversations:
 
 class TestTenPoints:
     def test_the_headline_has_them(self) -> None:
-        declared = reduced_by("mean", ten=TenPoints(0, 8), also={"p50": Reduce("mean", percentile(50))})
+        declared = reduced_by("mean", ten=TenPoints(0, 8), also={"p50": percentile(50)})
         figures = summary(declared, values(1), values(3))
         # The mean is 2 of 8: 2.5 points. What stands beside it has none.
         assert (figures[""].ten, figures["p50"].ten) == (2.5, None)

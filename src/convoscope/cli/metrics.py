@@ -40,7 +40,7 @@ def metrics(
         if isinstance(one, Metric):
             facts += [("observes", one.observes)]
             facts += [("needs", f"{need.field or need.resource} ({need.unlock})") for need in one.needs]
-            also = ", ".join(f"{also} ({reduce.across})" for also, reduce in one.also.items())
+            also = ", ".join(f"{name} ({across})" for name, across in one.also.items())
             facts += [("beside it", also)] if also else []
         else:
             facts += [("computed from", ", ".join(one.inputs))]

@@ -25,10 +25,16 @@ class Reading:
     def __init__(self, paths: Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> None:
         self._found = find_inputs(paths, format=format)
         self._limit = limit
+        self._current: Iterator[Conversation] | None = None
         self.report: ReadReport = self._found.report
 
     def __iter__(self) -> Iterator[Conversation]:
         return (read.conversation for read in self.with_notes())
+
+    def __next__(self) -> Conversation:
+        if self._current is None:
+            self._current = iter(self)
+        return next(self._current)
 
     def with_notes(self) -> Iterator[Read]:
         """The conversations with what was done to read each."""

@@ -22,7 +22,7 @@ MIN_SENTENCE_WORDS = 4
     better=NEITHER,
     needs=(ASSISTANT_SPEECH,),
     reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
-    also={"p95": Reduce(MEAN, percentile(95))},
+    also={"p95": percentile(95)},
 )
 def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
     """How many words does the agent say in a turn?

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -11,8 +11,7 @@ from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, metric
 from convoscope.metrics.needs import GROUND_TRUTH
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.metrics.score import WHOLE, Observation, Subject, measured, not_applicable, unmeasured
-
-_TOKEN = re.compile(r"\w+")
+from convoscope.metrics.words import tokens
 
 
 @metric(
@@ -27,7 +26,8 @@ _TOKEN = re.compile(r"\w+")
 def exact_match(conversation: Conversation) -> Iterator[Observation]:
     """Is the answer the expected one, to the letter?
 
-    1 if answer and ground truth are equal after trimming blanks at both ends, else 0; case counts.
+    1 if answer and ground truth are equal after trimming blanks at both ends, else 0; case counts,
+    how an accented letter is composed does not.
     The answer is the last thing that the agent says; for an item, the item's own answer. An agent
     that said nothing scores 0. An empty truth is not applicable.
     """
@@ -54,16 +54,16 @@ def f1(conversation: Conversation) -> Iterator[Observation]:
 
 
 def _token_f1(answer: str, truth: str) -> float | None:
-    given = Counter(_TOKEN.findall(answer.lower()))
-    wanted = Counter(_TOKEN.findall(truth.lower()))
+    given = Counter(tokens(answer))
+    wanted = Counter(tokens(truth))
     if not wanted:
         return None
     return 2 * (given & wanted).total() / (given.total() + wanted.total())
 
 
 def _same(answer: str, truth: str) -> float | None:
-    truth = truth.strip()
-    return float(answer.strip() == truth) if truth else None
+    answer, truth = (unicodedata.normalize("NFC", text).strip() for text in (answer, truth))
+    return float(answer == truth) if truth else None
 
 
 def _compare(conversation: Conversation, compare: Callable[[str, str], float | None]) -> Iterator[Observation]:

@@ -17,7 +17,7 @@ from convoscope.metrics.score import Observation, measured
     better=NEITHER,
     needs=(UTTERANCES,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-    also={"p50": Reduce(MEAN, percentile(50)), "p95": Reduce(MEAN, percentile(95))},
+    also={"p50": percentile(50), "p95": percentile(95)},
 )
 def turns(conversation: Conversation) -> Observation:
     """How many turns did the user take?

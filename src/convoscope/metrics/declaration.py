@@ -115,8 +115,8 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
 
     observes: Level
     needs: tuple[Need, ...] = ()
-    also: Mapping[str, Reduce] = {}
-    """Further reductions, each with the name that it prints under."""
+    also: Mapping[str, str] = {}
+    """Further second steps, from conversations to a group, each with the name that it prints under."""
 
     def __call__(self, conversation: Conversation) -> tuple[Observation, ...]:
         result = self.function(conversation)
@@ -166,7 +166,7 @@ def metric(
     better: Better,
     needs: tuple[Need, ...] = (),
     reduce: Reduce = Reduce(),
-    also: Mapping[str, Reduce] | None = None,
+    also: Mapping[str, str] | None = None,
     variant: str = "",
     aspect: str = "",
     component: str = "",

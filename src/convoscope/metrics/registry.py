@@ -53,8 +53,10 @@ class Registry(msgspec.Struct, frozen=True):
     def _find(self, name: str) -> Sequence[Declared]:
         if name in self.declared:
             return (self.declared[name],)
-        bare = (name, name.removesuffix("_scorer"))
-        matches = [one for one in self.declared.values() if _bare_name(one) in bare]
+        for bare in (name, name.removesuffix("_scorer")):
+            matches = [one for one in self.declared.values() if _bare_name(one) == bare]
+            if matches:
+                break
         if len(matches) > 1:
             keys = ", ".join(sorted(one.key for one in matches))
             raise UsageError(f"{name!r} could be {keys}", hint="write the whole name")
@@ -98,6 +100,11 @@ def installed() -> Registry:
             else:
                 declared[key] = one
                 owner[key] = _package(point)
+    for one in [one for one in declared.values() if isinstance(one, Derived)]:
+        missing = [key for key in one.inputs if key not in declared]
+        if missing:
+            problems.append(f"{one.key} of {owner[one.key]} is ignored: it needs {', '.join(missing)}")
+            del declared[one.key]
     return Registry(declared, tuple(problems))
 
 

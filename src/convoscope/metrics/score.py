@@ -86,6 +86,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     repeat: int = 0
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.judge, str) and isinstance(self.repeat, int) and isinstance(self.subject[2], int)):
+            raise ValueError("judge is a text, repeat and the subject's position are whole numbers")
         if self.status == MEASURED:
             if not _is_number(self.value):
                 raise ValueError(f"a measured score needs a finite value, not {self.value!r}")

@@ -7,13 +7,17 @@ constants that these read. Comments, docstrings, annotations and layout do not c
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import hashlib
 import inspect
 import re
+import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import Any
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -68,7 +72,8 @@ def sign() -> None:
 
 def signature(declared: Metric | Derived) -> str:
     """`sha256:` and 16 hexadecimal digits."""
-    source = _Source(declared.function.__module__.split(".", maxsplit=1)[0])
+    home = getattr(declared.function, "__module__", None) or type(declared.function).__module__
+    source = _Source(home.split(".", maxsplit=1)[0])
     for name in declared.__struct_fields__:
         if name not in ("function", "version", "needs"):
             source.constant(f"declared {name}", getattr(declared, name))
@@ -88,61 +93,121 @@ class _Source:
         self.package = package
         self.parts: dict[str, str] = {}
 
-    def function(self, function: Any) -> None:
-        """A function or class of the package, and what it uses in turn."""
-        function = inspect.unwrap(function) if callable(function) else function
-        if not isinstance(function, FunctionType | type):
-            function = vars(type(function)).get("__call__")
-        if function is None or not self._counts(function.__module__):
-            return
-        tree = _tree(function)
-        shown = ast.dump(tree) if tree is not None else _compiled(getattr(function, "__code__", None))
+    def function(self, thing: Any) -> str:
+        """A function, class or callable object of the package, and what it uses in turn; its name."""
+        if isinstance(thing, functools.partial):
+            self.constant(f"partial of {self.function(thing.func)}", (thing.args, thing.keywords))
+            return self.function(thing.func)
+        if isinstance(thing, MethodType):
+            self.constant(
+                f"self of {thing.__qualname__}", vars(thing.__self__) if hasattr(thing.__self__, "__dict__") else {}
+            )
+            return self.function(thing.__func__)
+        if not isinstance(thing, FunctionType | type):
+            wrapped = getattr(thing, "__wrapped__", None) or getattr(type(thing), "__call__", None)  # noqa: B004
+            if not isinstance(wrapped, FunctionType):
+                return type(thing).__qualname__
+            if hasattr(thing, "__dict__"):
+                self.constant(f"state of {type(thing).__qualname__}", dict(vars(thing), __wrapped__=None))
+            return self.function(wrapped)
+        name = f"{thing.__module__}.{thing.__qualname__}"
+        if not self._counts(thing.__module__):
+            return "" if str(thing.__module__).startswith(_FRAME) else name
+        tree = None if "<lambda>" in name else _tree(thing)
+        shown = ast.dump(tree) if tree is not None else _compiled(getattr(thing, "__code__", None))
         # Two lambdas of a module share a name: what they say tells them apart.
-        name = f"{function.__module__}.{function.__qualname__} {hashlib.sha256(shown.encode()).hexdigest()[:8]}"
-        if name in self.parts:
-            return
-        self.parts[name] = shown
-        scope = vars(inspect.getmodule(function) or object())
-        if isinstance(function, FunctionType):
-            scope = function.__globals__
-            for inner, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-                self.constant(f"{name} {inner}", cell.cell_contents)
-            for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-                self.constant(f"{name} default {len(self.parts)}", value)
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.Name) and node.id in scope:
-                self.constant(f"{function.__module__}.{node.id}", scope[node.id])
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                module = scope.get(node.value.id)
-                if isinstance(module, ModuleType) and self._counts(module.__name__):
-                    self.constant(f"{module.__name__}.{node.attr}", getattr(module, node.attr, None))
+        name = f"{name} {hashlib.sha256(shown.encode()).hexdigest()[:8]}"
+        if name not in self.parts:
+            self.parts[name] = shown
+            self._uses(thing, name, tree)
+        return name
 
-    def _counts(self, module: str) -> bool:
+    def _uses(self, thing: FunctionType | type, name: str, tree: ast.AST | None) -> None:
+        if isinstance(thing, type):
+            scope = vars(sys.modules.get(thing.__module__, ast))
+        else:
+            scope = thing.__globals__
+            if hasattr(thing, "__wrapped__"):
+                self.function(thing.__wrapped__)
+            for inner, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=True):
+                with contextlib.suppress(ValueError):  # a cell that was never filled
+                    self.constant(f"{name} {inner}", cell.cell_contents)
+            defaults = [*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values()]
+            self.constant(f"{name} defaults", defaults)
+        if tree is None:
+            names = thing.__code__.co_names if isinstance(thing, FunctionType) else ()
+            tree = ast.parse("\n".join(names) if all(one.isidentifier() for one in names) else "")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name | ast.Attribute):
+                found = _named(node, scope)
+                if found is not None and self._counts(found.home):
+                    self.constant(f"{found.home}.{found.name}", found.value)
+
+    def _counts(self, module: str | None) -> bool:
         """Modules of the package count; the frame that every metric stands in has versions of its own."""
-        return module.split(".", maxsplit=1)[0] == self.package and not module.startswith(_FRAME)
+        return (
+            bool(module)
+            and str(module).split(".", maxsplit=1)[0] == self.package
+            and not str(module).startswith(_FRAME)
+        )
 
     def constant(self, name: str, value: object) -> None:
         """A value that a function reads; a function among them counts with its source."""
-        if isinstance(value, Metric | Derived):
-            self.function(value.function)
-        elif isinstance(value, ModuleType):
+        if name in self.parts:
             return
-        elif callable(value) and not isinstance(value, msgspec.Struct):
-            self.function(value)
+        self.parts[name] = ""
+        if isinstance(value, Metric | Derived):
+            self.parts[name] = self.function(value.function)
+        elif isinstance(value, msgspec.Struct):
+            self.parts[name] = type(value).__qualname__
+            for field in value.__struct_fields__:
+                self.constant(f"{name}.{field}", getattr(value, field))
         elif isinstance(value, dict):
-            for key in sorted(value, key=repr):
-                self.constant(f"{name}[{key!r}]", value[key])
+            for key in sorted(value, key=_shown):
+                self.constant(f"{name}[{_shown(key)}]", value[key])
         elif isinstance(value, list | tuple):
+            self.parts[name] = str(len(value))
             for number, one in enumerate(value):
                 self.constant(f"{name}[{number}]", one)
         elif isinstance(value, set | frozenset):
-            self.parts[name] = repr(sorted(map(repr, value)))
+            for one in sorted(value, key=_shown):
+                self.constant(f"{name}{{{_shown(one)}}}", one)
         elif isinstance(value, re.Pattern):
             self.parts[name] = f"re.compile({value.pattern!r}, {value.flags})"
-        elif isinstance(value, str | bytes | int | float | msgspec.Struct) or value is None:
-            self.parts[name] = repr(value)
-        else:
-            self.parts[name] = f"<{type(value).__qualname__}>"
+        elif callable(value):
+            self.parts[name] = self.function(value)
+        elif not isinstance(value, ModuleType):
+            self.parts[name] = _shown(value)
+
+
+class _Named(NamedTuple):
+    """What a name in a function stands for, and the module where it lives."""
+
+    home: str
+    name: str
+    value: object
+
+
+def _named(node: ast.AST, scope: Mapping[str, Any]) -> _Named | None:
+    """What `x`, or `module.x`, stands for in a scope."""
+    if isinstance(node, ast.Name) and node.id in scope:
+        return _Named(str(scope.get("__name__", "")), node.id, scope[node.id])
+    if isinstance(node, ast.Attribute):
+        base = _named(node.value, scope)
+        if base is not None and isinstance(base.value, ModuleType) and hasattr(base.value, node.attr):
+            return _Named(base.value.__name__, node.attr, getattr(base.value, node.attr))
+    return None
+
+
+def _shown(value: object) -> str:
+    """A value in words that are the same in every process."""
+    if callable(value) and hasattr(value, "__qualname__"):
+        return str(value.__qualname__)
+    try:
+        shown = repr(value)
+    except Exception:  # its own __repr__ is broken
+        shown = " at 0x"
+    return type(value).__qualname__ if " at 0x" in shown else shown
 
 
 def _tree(function: Any) -> ast.AST | None:
@@ -159,6 +224,8 @@ def _tree(function: Any) -> ast.AST | None:
                 node.body = node.body[1:] or [ast.Pass()]
         elif isinstance(node, ast.arg):
             node.annotation = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
     return tree
 
 
@@ -166,7 +233,12 @@ def _compiled(code: Any) -> str:
     """What a function without source consists of, without the addresses that change from run to run."""
     if code is None:
         return ""
-    constants = [_compiled(one) if hasattr(one, "co_code") else repr(one) for one in code.co_consts]
+    constants = []
+    for one in code.co_consts:
+        if isinstance(one, frozenset):
+            constants.append(repr(sorted(map(repr, one))))
+        else:
+            constants.append(_compiled(one) if hasattr(one, "co_code") else repr(one))
     return f"{code.co_code.hex()} {code.co_names} {constants}"
 
 

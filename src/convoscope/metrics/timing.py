@@ -19,7 +19,7 @@ from convoscope.metrics.score import Observation, measured, not_applicable, unme
     better=LOWER,
     needs=(USER_SPEECH, TIMES),
     reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
-    also={"p50": Reduce(MEAN, percentile(50)), "p95": Reduce(MEAN, percentile(95))},
+    also={"p50": percentile(50), "p95": percentile(95)},
 )
 def response_latency(conversation: Conversation) -> Iterator[Observation]:
     """How long does the user wait for the agent's reply?

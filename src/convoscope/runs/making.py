@@ -67,6 +67,8 @@ def score(
         raise UsageError(f"a limit of {limit} leaves nothing to score", hint="give 1 or more, or no limit")
     if workers is not None and workers < 1:
         raise UsageError(f"{workers} workers cannot work", hint="give 1 or more")
+    if any(not names for names in by or ()):
+        raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
     registry = installed()
     chosen = registry.resolve(metrics)
     if not chosen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -194,8 +195,10 @@ def _encode_details(details: Mapping[str, Any]) -> str:
     """Evidence is kept whatever it is made of: what JSON cannot say is written as Python would show it."""
     try:
         return msgspec.json.encode(details, enc_hook=repr).decode()
-    except (TypeError, ValueError):
-        return _encode({"shown": repr(details)}).decode()
+    except Exception:  # circles, depths, numbers and reprs that cannot be written
+        with suppress(Exception):
+            return _encode({"shown": repr(details)}).decode()
+        return '{"unreadable": true}'
 
 
 def _column(values: Sequence[Any], kind: type) -> Any:
@@ -206,7 +209,11 @@ def _column(values: Sequence[Any], kind: type) -> Any:
     if kind is int:
         return np.array(values, dtype=np.int64)
     column = np.empty(len(values), dtype=object)
-    column[:] = values
+    try:
+        "".join(value for value in values if value is not None).encode()
+        column[:] = values
+    except UnicodeEncodeError:
+        column[:] = [None if value is None else value.encode("utf-8", "replace").decode() for value in values]
     return column
 
 

@@ -14,14 +14,19 @@ from convoscope.statistics.within import WITHIN
 def check(metrics: Sequence[Declared]) -> None:
     """Each reducer must exist; what is derived must not, in the end, be derived from itself."""
     for declared in metrics:
-        reductions = [declared.reduce, *(declared.also.values() if isinstance(declared, Metric) else ())]
-        for reduce in reductions:
-            if reduce.within not in WITHIN:
-                known = ", ".join(sorted(WITHIN))
-                raise DeclarationError(f"{declared.key} reduces by {reduce.within!r}", hint=f"there is {known}")
-            if reduce.across not in ACROSS and percentile_of(reduce.across) is None:
-                known = ", ".join([*sorted(ACROSS), "percentile:q"])
-                raise DeclarationError(f"{declared.key} reduces by {reduce.across!r}", hint=f"there is {known}")
+        if declared.reduce.within not in WITHIN:
+            known = ", ".join(sorted(WITHIN))
+            raise DeclarationError(f"{declared.key} reduces by {declared.reduce.within!r}", hint=f"there is {known}")
+        for across in (declared.reduce.across, *(declared.also.values() if isinstance(declared, Metric) else ())):
+            if across not in ACROSS and percentile_of(across) is None:
+                known = ", ".join([*sorted(ACROSS), "percentile:q with q between 0 and 100"])
+                raise DeclarationError(f"{declared.key} reduces by {across!r}", hint=f"there is {known}")
+    keys = {one.key for one in metrics}
+    for declared in metrics:
+        missing = set(declared.inputs) - keys if isinstance(declared, Derived) else None
+        if missing:
+            names = ", ".join(sorted(missing))
+            raise DeclarationError(f"{declared.key} needs {names}, which nobody declares", hint="write whole names")
     waiting = {one.key: one for one in metrics if isinstance(one, Derived)}
     while waiting:
         ready = [key for key, one in waiting.items() if not waiting.keys() & set(one.inputs)]

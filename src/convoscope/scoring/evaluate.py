@@ -9,6 +9,7 @@ from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import (
+    COMPUTED,
     MEASURED,
     NOT_APPLICABLE,
     WHOLE,
@@ -70,7 +71,7 @@ def observe(
                 return (explain(WHOLE, need.code),)
         observations = declared(conversation)
     except Exception as error:  # whatever a metric raises is its result
-        return (failed(WHOLE, "metric_raised", f"{type(error).__name__}: {error}"),)
+        return (failed(WHOLE, "metric_raised", _say(error)),)
     return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
 
 
@@ -78,9 +79,7 @@ def derive(declared: Derived, done: dict[str, Sequence[ConversationScore]]) -> O
     """A figure of one conversation from others of it: null when an input is."""
     values: list[float] = []
     for key in declared.inputs:
-        scores = done.get(key, ())
-        # A panel's verdict comes last and stands for its judges.
-        score = scores[-1] if scores else None
+        score = _voice(done.get(key, ()))
         if score is None:
             return unmeasured(WHOLE, "input_not_scored", key)
         if score.status != MEASURED or score.value is None:
@@ -91,7 +90,21 @@ def derive(declared: Derived, done: dict[str, Sequence[ConversationScore]]) -> O
         value = declared.function(*values)
         return unmeasured(WHOLE, declared.unscored) if value is None else measured(WHOLE, value)
     except Exception as error:  # whatever it raises is its result
-        return failed(WHOLE, "metric_raised", f"{type(error).__name__}: {error}")
+        return failed(WHOLE, "metric_raised", _say(error))
+
+
+def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
+    """Who speaks for a metric: the panel, else a judge, else nobody's row."""
+    order = sorted(scores, key=lambda score: (not score.judge.startswith("panel:"), score.judge == COMPUTED))
+    return order[0] if order else None
+
+
+def _say(error: Exception) -> str:
+    """An exception in words, even one that cannot speak."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # its own __str__ is broken
+        return type(error).__name__
 
 
 def _reduced(declared: Declared, observations: Sequence[Observation]) -> Evaluated:
@@ -100,5 +113,5 @@ def _reduced(declared: Declared, observations: Sequence[Observation]) -> Evaluat
     try:
         return Evaluated(declared, observations, reduce_conversation(declared, observations))
     except Exception as error:  # a reducer that does not fit the scores
-        broken = (failed(WHOLE, "reduction_failed", f"{type(error).__name__}: {error}"),)
+        broken = (failed(WHOLE, "reduction_failed", _say(error)),)
         return Evaluated(declared, broken, reduce_conversation(declared, broken))

@@ -70,7 +70,7 @@ class Planner:
 
     def see(self, conversation: Conversation) -> None:
         self._seen += 1
-        met: dict[str, bool] = {}
+        met: dict[int, bool] = {}
         can = {one.key for one in self._metrics if isinstance(one, Metric) and self._check(one, conversation, met)}
         waiting = [one for one in self._metrics if not isinstance(one, Metric)]
         while ready := [one for one in waiting if can.issuperset(one.inputs)]:
@@ -78,15 +78,21 @@ class Planner:
             waiting = [one for one in waiting if one not in ready]
         self._applies.update(can)
 
-    def _check(self, declared: Metric, conversation: Conversation, met: dict[str, bool]) -> bool:
+    def _check(self, declared: Metric, conversation: Conversation, met: dict[int, bool]) -> bool:
         for need in declared.needs:
-            if need.code not in met:
-                met[need.code] = need.met(conversation, self._resources)
-            if not met[need.code]:
+            if id(need) not in met:
+                met[id(need)] = self._is_met(need, conversation)
+            if not met[id(need)]:
                 _, count = self._missing[declared.key].get(need.code, (need, 0))
                 self._missing[declared.key][need.code] = (need, count + 1)
                 return False
         return True
+
+    def _is_met(self, need: Need, conversation: Conversation) -> bool:
+        try:
+            return need.met(conversation, self._resources)
+        except Exception:  # a condition that cannot be checked is not met
+            return False
 
     def plan(self) -> Plan:
         return Plan(

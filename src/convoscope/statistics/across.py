@@ -6,6 +6,7 @@ figure, its interval and any grouping.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import chain
 from math import fsum
@@ -15,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.metrics.reduction import MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, POOLED_COUNTS, RATIO_OF_SUMS
+
+_PERCENTILE = re.compile(r"percentile:(\d+(?:\.\d+)?)")
 
 Floats = NDArray[np.float64]
 
@@ -68,9 +71,10 @@ ACROSS: dict[str, Callable[[Columns], list[Ratio]]] = {
 
 
 def percentile_of(across: str) -> float | None:
-    """The q of `percentile:q`, or None for another reducer."""
-    kind, _, q = across.partition(":")
-    return float(q) if kind == "percentile" else None
+    """The q of `percentile:q`, or None for anything else."""
+    found = _PERCENTILE.fullmatch(across)
+    q = float(found[1]) if found else 0.0
+    return q if 0 < q < 100 else None
 
 
 def percentile(values: Floats, q: float) -> float:

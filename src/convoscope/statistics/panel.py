@@ -37,16 +37,19 @@ def panel(observations: Sequence[Observation]) -> list[Observation]:
     name = panel_name(judges)
     said: dict[Subject, dict[str, list[float]]] = {}
     passed: dict[Subject, str] = {}
+    refused: set[Subject] = set()
     for one in observations:
         voices = said.setdefault(one.subject, {})
-        if one.status == MEASURED and one.value is not None:
+        if one.status == MEASURED and one.value is not None and one.judge != COMPUTED:
             voices.setdefault(one.judge, []).append(one.value)
         elif one.status == NOT_APPLICABLE:
             passed.setdefault(one.subject, one.reason)
+        else:
+            refused.add(one.subject)
     scores: list[Observation] = []
     for subject, voices in said.items():
         silent = [judge for judge in judges if judge not in voices]
-        if not voices and subject in passed:
+        if not voices and subject in passed and subject not in refused:
             scores.append(not_applicable(subject, passed[subject], judge=name))
         elif silent:
             scores.append(unmeasured(subject, "judge_missing", ", ".join(silent), judge=name))

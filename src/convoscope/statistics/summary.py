@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import SHARE, Better, Derived, Metric, Sample
-from convoscope.metrics.reduction import Reduce
 from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.statistics.across import ACROSS, Columns, Floats, Ratio, percentile, percentile_of, total
 from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval, seed
@@ -91,10 +90,10 @@ def figures(
 
     `key` names configuration and group, to seed the intervals.
     """
-    reductions = {"": declared.reduce, **(declared.also if isinstance(declared, Metric) else {})}
+    steps = {"": declared.reduce.across, **(declared.also if isinstance(declared, Metric) else {})}
     frame = _Frame(declared, judge, table, rows, key)
-    for name, reduce in reductions.items():
-        yield from frame.reduced(name, reduce)
+    for name, across in steps.items():
+        yield from frame.reduced(name, across)
 
 
 class _Frame:
@@ -114,12 +113,12 @@ class _Frame:
         self.subjects_skipped = int(total(table.skipped[self.measured]))
         self.why = _why(table, rows)
 
-    def reduced(self, name: str, reduce: Reduce) -> Iterator[Figure]:
-        q = percentile_of(reduce.across)
+    def reduced(self, name: str, across: str) -> Iterator[Figure]:
+        q = percentile_of(across)
         if q is not None:
             yield self._percentile(name, q)
             return
-        for ratio in ACROSS[reduce.across](self.columns):
+        for ratio in ACROSS[across](self.columns):
             yield self._ratio(" ".join(part for part in (name, ratio.name) if part), ratio)
 
     def _ratio(self, name: str, ratio: Ratio) -> Figure:
@@ -211,6 +210,8 @@ def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, Given]], ke
     try:
         result = declared.function(*(given for _, given in inputs))
         values = dict(result) if isinstance(result, Mapping) else {"": result}
+        if not all(value is None or isinstance(value, int | float) for value in values.values()):
+            raise TypeError(f"{declared.key} gave something that is no number")
         if not values or all(value is None for value in values.values()):
             return _derived(declared, values or {"": None}, key, (UNMEASURED, declared.unscored))
         return _derived(declared, values, key)

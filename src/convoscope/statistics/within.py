@@ -90,9 +90,15 @@ def reduce_conversation(declared: Metric | Derived, observations: Sequence[Obser
     return [_reduce(declared, judge, mine) for judge, mine in by_judge.items()]
 
 
+_DEMANDING = {RATIO, RATIO_OF_SUMS, COUNTS, POOLED_COUNTS}
+
+
 def _check_fit(declared: Metric | Derived, observations: Sequence[Observation]) -> None:
     """Scores must carry what the declared reducers will ask for."""
-    steps = (declared.reduce.within, declared.reduce.across)
+    also = declared.also.values() if isinstance(declared, Metric) else ()
+    steps = {declared.reduce.within, declared.reduce.across, *also}
+    if not steps & _DEMANDING:
+        return
     for one in observations:
         if one.status != MEASURED:
             continue
