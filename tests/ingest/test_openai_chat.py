@@ -49,13 +49,13 @@ class TestContent:
     def test_a_picture_is_kept_beside_the_text(self, tmp_path: Path) -> None:
         picture = {"type": "image_url", "image_url": {"url": "uploads/vase.jpg", "detail": "low"}}
         (event,) = only(tmp_path, {"role": "user", "content": [{"type": "text", "text": "This?"}, picture]}).timeline
-        assert event.extras == {"parts": [picture]}
+        assert event.extras == {"content": [picture]}
 
     def test_embedded_sound_is_noted_and_not_copied(self, tmp_path: Path) -> None:
         sound = {"type": "input_audio", "input_audio": {"data": "UklGRg" * 1000, "format": "wav"}}
         outcome = messages(tmp_path, {"role": "user", "content": [sound]}, REPLY)
         told = {"type": "input_audio", "input_audio": {"data": "(6000 characters left out)", "format": "wav"}}
-        assert outcome.only.timeline[0].extras == {"parts": [told]}
+        assert outcome.only.timeline[0].extras == {"content": [told]}
         assert outcome.report.ignored == {"embedded_data": 1}
         assert lost(sound, outcome.only) == []
 
@@ -63,7 +63,7 @@ class TestContent:
         film = {"type": "video", "frames": ["x" * 5000, "short"]}
         outcome = messages(tmp_path, {"role": "user", "content": [film]})
         told = {"type": "video", "frames": ["(5000 characters left out)", "short"]}
-        assert outcome.only.timeline[0].extras == {"parts": [told]}
+        assert outcome.only.timeline[0].extras == {"content": [told]}
         assert outcome.report.ignored == {"embedded_data": 1}
 
     def test_the_sound_of_a_reply_is_noted_and_not_copied(self, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ class TestContent:
 
     def test_content_of_a_strange_type_is_kept(self, tmp_path: Path) -> None:
         (event,) = only(tmp_path, {"role": "user", "content": 42}).timeline
-        assert event.extras == {"parts": [42]}
+        assert event.extras == {"content": [42]}
 
 
 class TestTools:

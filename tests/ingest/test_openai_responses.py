@@ -217,7 +217,7 @@ class TestItems:
         shown = {"type": "message", "role": "user", "content": [picture]}
         outcome = items(tmp_path, shown)
         told = {"type": "input_image", "image_url": "(5022 characters left out)"}
-        assert outcome.only.timeline[1].extras == {"parts": [told]}
+        assert outcome.only.timeline[1].extras == {"content": [told]}
         assert outcome.report.ignored == {"embedded_data": 1}
 
     def test_times(self, tmp_path: Path) -> None:

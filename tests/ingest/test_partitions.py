@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
+from backports import zstd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from convoscope.ingest import files
 from convoscope.ingest.inputs import find_inputs
 from convoscope.ingest.partitions import MAX_PIECES, Partition, Read, cut, read_partition
-from convoscope.ingest.report import ReadReport
+from convoscope.ingest.report import ReadReport, Tally
 from ingest.logs import ASK, CHAT, as_lines, chat, write, write_json, write_lines
 
 WHOLE = 1 << 30
@@ -28,7 +29,9 @@ anew = settings(
 )
 
 SIZES = st.integers(1, 400)
-GOOD = st.sampled_from(["Hello?", "Un thé 🍵?", "x" * 300]).map(lambda text: json.dumps(chat("c", text)))
+GOOD = st.sampled_from(["Hello?", "Un thé 🍵?", "x" * 300]).map(
+    lambda text: json.dumps(chat("c", text), ensure_ascii=False)
+)
 ODD = st.sampled_from(
     [
         json.dumps({**CHAT, "shift": "night"}),  # an unknown name
@@ -38,6 +41,10 @@ ODD = st.sampled_from(
 )
 REPAIRED = st.just(json.dumps(CHAT)[:-1] + ', "cost": NaN}')
 BROKEN = st.sampled_from(["{oops}", '{"messages": [', '{"event": "started"}', "null"])
+BLANK = st.sampled_from(["", "  ", "\t"])
+NEWLINES = st.sampled_from(["\n", "\r\n"])
+ENDS = st.sampled_from(["", "\n", "\r\n", "\n\n", "\n \n", "\n  "])
+STARTS = st.sampled_from(["", "\ufeff", "\n", "\ufeff\n\n"])
 
 
 class Result(NamedTuple):
@@ -60,8 +67,8 @@ class Result(NamedTuple):
             "records": (report.conversations, report.records_seen, report.records_used),
             "ignored": report.ignored,
             "unknown": report.unknown,
-            "repaired": {code: tally.count for code, tally in report.repaired.items()},
-            "inferred": {code: tally.count for code, tally in report.inferred.items()},
+            "repaired": _count(report.repaired),
+            "inferred": _count(report.inferred),
             "problems": (report.problem_count, report.problems),
         }
 
@@ -93,33 +100,88 @@ def same_however_cut(path: Path, scratch: Path, size: int) -> Result:
 
 
 @anew
-@given(lines=st.lists(GOOD | ODD | REPAIRED | BROKEN, max_size=8), size=SIZES)
-def test_lines(tmp_path: Path, lines: list[str], size: int) -> None:
-    lines = [json.dumps(CHAT), *lines, json.dumps(CHAT)]
-    result = same_however_cut(write(tmp_path / "log.jsonl", "\n".join(lines)), tmp_path, size)
-    good = [number for number, line in enumerate(lines, 1) if '"role"' in line]
+@given(
+    lines=st.lists(GOOD | ODD | REPAIRED | BROKEN | BLANK, max_size=8),
+    start=STARTS,
+    newline=NEWLINES,
+    end=ENDS,
+    wrap=st.sampled_from([bytes, gzip.compress, zstd.compress]),
+    size=SIZES,
+)
+def test_lines(
+    tmp_path: Path,
+    lines: list[str],
+    start: str,
+    newline: str,
+    end: str,
+    wrap: Callable[[bytes], bytes],
+    size: int,
+) -> None:
+    text = start + newline.join([json.dumps(CHAT), *lines, json.dumps(CHAT)]) + end
+    result = same_however_cut(write(tmp_path / "log.jsonl", wrap(text.encode())), tmp_path, size)
+    numbered = list(enumerate(text.removeprefix("\ufeff").splitlines(), 1))
+    good = [number for number, line in numbered if '"role"' in line]
     assert [read.origin.record for read in result.reads] == good
-    bad = [number for number in range(1, len(lines) + 1) if number not in good]
+    blank = [number for number, line in numbered if not line.strip()]
+    bad = [number for number, _ in numbered if number not in (*good, *blank)]
     assert [problem.line for problem in result.report.problems] == bad  # the right numbers under any cut
+    assert result.report.ignored.get("blank_line", 0) == len(blank)
+    assert result.report.records_seen == len(good) + len(bad)
+    assert sum(_count(result.report.repaired).values()) == text.count("NaN")
 
 
 @anew
-@given(lines=st.lists(GOOD | BROKEN, max_size=6), size=SIZES)
-def test_packed_lines(tmp_path: Path, lines: list[str], size: int) -> None:
-    data = gzip.compress("\n".join([json.dumps(CHAT), *lines, json.dumps(CHAT)]).encode())
-    same_however_cut(write(tmp_path / "log.jsonl.gz", data), tmp_path, size)
+@given(
+    lengths=st.lists(st.integers(100, 700), max_size=6),
+    end=st.sampled_from(["", "\n"]),
+    wrap=st.sampled_from([bytes, gzip.compress]),
+    size=SIZES,
+)
+def test_lines_that_are_too_long(
+    tmp_path: Path, lengths: list[int], end: str, wrap: Callable[[bytes], bytes], size: int
+) -> None:
+    empty = len(json.dumps(chat("c", "")))
+    lines = [json.dumps(CHAT), *(json.dumps(chat("c", "x" * (length - empty))) for length in lengths)]
+    path = write(tmp_path / "log.jsonl", wrap(("\n".join([*lines, json.dumps(CHAT)]) + end).encode()))
+    with mock.patch.object(files, "MAX_RECORD_BYTES", 400):
+        result = same_however_cut(path, tmp_path, size)
+    long = [number for number, length in enumerate(lengths, 2) if length > 400]
+    assert [(problem.line, problem.message) for problem in result.report.problems] == [
+        (number, files.TOO_LONG) for number in long
+    ]
+    assert len(result.reads) == len(lines) + 1 - len(long)
 
 
 @anew
-@given(elements=st.lists(GOOD | ODD, min_size=1, max_size=8), size=SIZES, block=st.integers(1, 400))
-def test_arrays(tmp_path: Path, elements: list[str], size: int, block: int) -> None:
-    path = write(tmp_path / "log.json", f"[{','.join(elements)}]")
+@given(
+    elements=st.lists(GOOD | ODD | REPAIRED, min_size=1, max_size=8),
+    start=STARTS,
+    between=st.sampled_from([",", ",\n", "\r\n,\r\n", " , "]),
+    end=ENDS,
+    wrap=st.sampled_from([bytes, gzip.compress]),
+    size=SIZES,
+    block=st.integers(1, 400),
+)
+def test_arrays(
+    tmp_path: Path,
+    elements: list[str],
+    start: str,
+    between: str,
+    end: str,
+    wrap: Callable[[bytes], bytes],
+    size: int,
+    block: int,
+) -> None:
+    text = f"{start}[{between.join(elements)}]{end}"
+    path = write(tmp_path / "log.json", wrap(text.encode()))
     whole = read_cut(path, tmp_path, WHOLE)
     with mock.patch.object(files, "_READ_BYTES", block):
         small = read_cut(path, tmp_path, size)
     assert small.reads == whole.reads
     assert small.counts == whole.counts
     assert [read.origin.record for read in small.reads] == list(range(1, len(elements) + 1))
+    assert sum(_count(small.report.repaired).values()) == text.count("NaN")
+    assert "blank_line" not in small.report.ignored
 
 
 @anew
@@ -188,6 +250,10 @@ def test_a_large_file_is_cut_and_small_ones_are_put_together(tmp_path: Path) -> 
     assert len(large) > 3
     assert [piece.start for piece in large[1:]] == [piece.end for piece in large[:-1]]  # nothing between, no overlap
     assert any(len(one.pieces) > 5 for one in partitions)
+
+
+def _count(tallies: Mapping[str, Tally]) -> Mapping[str, int]:
+    return {code: tally.count for code, tally in tallies.items()}
 
 
 def _cut(folder: Path, size: int) -> list[Partition]:

@@ -81,6 +81,7 @@ class ExpectedToolCall(msgspec.Struct, frozen=True, omit_defaults=True, forbid_u
     name: str
     arguments: Json = None
     call_id: str = ""
+    extras: dict[str, Json] = {}
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

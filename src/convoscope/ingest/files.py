@@ -22,6 +22,7 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BOM = codecs.BOM_UTF8
 
 TOO_LONG = f"one record is larger than {MAX_RECORD_BYTES // 1024 // 1024} MB"
+CUT_ARRAY = "the JSON array is cut off at the end"
 TOO_LONG_HINT = "write one conversation per line, and keep audio in files beside the log"
 
 BETWEEN_ELEMENTS = b"\x1e"
@@ -225,7 +226,7 @@ def _elements(path: Path) -> Iterator[bytes | _Broken]:
             if character == ",":
                 text.at += 1
             elif character != "]":
-                yield _Broken(text.complaint("a comma is missing"))
+                yield _Broken(text.complaint("a comma is missing") if character else CUT_ARRAY)
                 return
         text.at += 1
         if text.next_character():
@@ -289,7 +290,7 @@ class _Text:
         if self._broken:
             return self._broken
         if error.pos >= len(self._text.rstrip()) or error.msg.startswith("Unterminated string"):
-            return "the JSON array is cut off at the end"
+            return CUT_ARRAY
         near = self._text[error.pos : error.pos + 20].split("\n")[0]
         return f"not JSON at line {self._line_of(error.pos)}, near {near!r}"
 

@@ -30,7 +30,7 @@ from convoscope.ingest.openai_responses import is_item
 from convoscope.ingest.reader import Detection, Group, Reader, Sample
 from convoscope.ingest.report import Notes
 
-_USUAL_IN_MESSAGE = frozenset({"refusal", "audio", "annotations", "parts", *TIMES, *CONVERSATION_IDS})
+_USUAL_IN_MESSAGE = frozenset({"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS})
 _USUAL_IN_CALL = frozenset({"type", "index"})
 
 
@@ -139,13 +139,13 @@ def _conversation(
             del rest["role"]
             content = take_content(rest, notes, 0)
             instructions.append(content.text)
-            beside.append(filled({**rest, "parts": content.parts}))
+            beside.append(filled({**rest, "content": content.parts}))
         else:
             _add(dict(message), timeline, notes)
     if not timeline.participants and not instructions:
         raise InputError("has no message that can be read", field="messages")
     if any(beside):
-        facts["instructions"] = beside
+        facts["system_messages"] = beside
     return put_together(
         facts,
         timeline=timeline,
@@ -172,7 +172,7 @@ def _add(facts: Facts, timeline: Timeline, notes: Notes) -> None:
     played = _take_transcript(facts, notes, timeline.seq)
     calls = _take_calls(facts)
     speaker = timeline.participant(role, take_text(facts, "name"))
-    extras = filled({**facts, "parts": content.parts})
+    extras = filled({**facts, "content": content.parts})
     timeline.unknown("message", extras, _USUAL_IN_MESSAGE)
     if said or played or content.parts or not calls:
         timeline.say(

@@ -43,7 +43,7 @@ _USUAL = frozenset(
     {*_RECORD_IDS, *_TRUTHS, *TIMES, *ENVELOPES, "object", "usage", "status", "choices", "metadata", "error"}
     | {"temperature", "top_p", "tool_choice", "parallel_tool_calls", "max_tokens", "max_output_tokens", "stream"}
     | {"system_fingerprint", "service_tier", "previous_response_id", "store", "user", "text", "reasoning"}
-    | {"truncation", "incomplete_details", "instructions", "data", "ignored"}
+    | {"truncation", "incomplete_details", "instructions", "data", "system_messages"}
 )
 MAX_EMBEDDED = 1024
 
@@ -96,6 +96,8 @@ def take_time(facts: Facts, timeline: Timeline) -> Time | None:
 def take_content(facts: Facts, notes: Notes, seq: int) -> Content:
     """Text of a string or of a list of parts; what a part holds beside its text is kept with it."""
     content = facts.pop("content", None)
+    if content is None and isinstance(facts.get("parts"), list):
+        content = facts.pop("parts")
     if isinstance(content, str):
         return Content(content, [])
     if content is None:
@@ -135,8 +137,8 @@ def without_payload(value: Any, notes: Notes, seq: int) -> Any:
 def answer_of(content: Any, notes: Notes, seq: int) -> Any:
     """What a tool answered: its text where it is text, else the value as it is."""
     if isinstance(content, list) and content:
-        told = take_content({"content": content}, notes, seq)
-        return content if told.parts else told.text
+        told = take_content({"content": content}, Notes(), seq)
+        return without_payload(content, notes, seq) if told.parts else told.text
     return content
 
 
@@ -177,6 +179,8 @@ def put_together(
     for dimension, value in dims.items():
         if str(facts.get(dimension, "")) == value:
             del facts[dimension]
+    if facts.get("agent_name") == dims.get("agent"):
+        facts.pop("agent_name", None)
     model = dims.get("model") or search(facts, "model")
     if model:
         dims["model"] = model
@@ -250,7 +254,7 @@ def _expected(facts: Facts, metadata: Any, notes: Notes) -> Expected:
             extras["ground_truth"] = other
             notes.ignored("ground_truth_not_text", type(other).__name__)
     if truth is None and isinstance(metadata, dict) and isinstance(metadata.get("ground_truth"), str):
-        truth = metadata["ground_truth"]
+        truth = metadata["ground_truth"] or None
     calls = take(facts, "expected_tool_calls", kind=list)
     if calls is None:
         return Expected(ground_truth=truth, extras=extras)
@@ -264,12 +268,15 @@ def _expected(facts: Facts, metadata: Any, notes: Notes) -> Expected:
 
 
 def _expected_call(call: Facts) -> ExpectedToolCall:
-    function = call.get("function")
-    facts = {**call, **function} if isinstance(function, dict) else call
-    arguments = facts.get("arguments")
+    facts = dict(call)
+    facts |= take(facts, "function", kind=dict) or {}
+    arguments = facts.pop("arguments", None)
     if isinstance(arguments, str):
         with suppress(BadJson):
             arguments = decode(arguments.encode("utf-8", "replace")).value
     return ExpectedToolCall(
-        name=str(facts.get("name") or ""), arguments=arguments, call_id=str(call.get("id") or call.get("call_id") or "")
+        name=take_text(facts, "name"),
+        arguments=arguments,
+        call_id=take_text(facts, "call_id", "id"),
+        extras={key: value for key, value in filled(facts).items() if key != "type"},
     )

@@ -33,7 +33,7 @@ _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "mcp_call":
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 ITEM_TYPES = frozenset({"message", "reasoning", *_CALLS, *_OUTPUTS})
 _HOLDERS = ("input", "output", "data")
-_USUAL_IN_ITEM = frozenset({"status", "parts", "type", *TIMES, *CONVERSATION_IDS})
+_USUAL_IN_ITEM = frozenset({"status", "content", "type", *TIMES, *CONVERSATION_IDS})
 
 
 class OpenAIResponsesReader(Reader):
@@ -130,13 +130,13 @@ def _conversation(
             rest = {key: value for key, value in item.items() if key not in ("role", "type")}
             content = take_content(rest, notes, 0)
             instructions.append(content.text)
-            beside.append(filled({**rest, "parts": content.parts}))
+            beside.append(filled({**rest, "content": content.parts}))
         else:
             _add(dict(item), timeline, notes)
     if not timeline.events and not instructions:
         raise InputError("has no item that can be read", field="output")
     if any(beside):
-        facts["instructions"] = beside
+        facts["system_messages"] = beside
     return put_together(
         facts,
         timeline=timeline,
@@ -173,7 +173,7 @@ def _say(facts: Facts, timeline: Timeline, notes: Notes) -> None:
     facts.pop("type", None)
     role, time, id = take_role(facts, timeline), take_time(facts, timeline), take_text(facts, "id")
     content = take_content(facts, notes, timeline.seq)
-    extras = filled({**facts, "parts": content.parts})
+    extras = filled({**facts, "content": content.parts})
     timeline.unknown("item", extras, _USUAL_IN_ITEM)
     speaker = timeline.participant(role)
     timeline.say(speaker, intended=Text(content.text, "item.content"), time=time, id=id, extras=extras)

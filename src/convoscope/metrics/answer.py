@@ -88,6 +88,6 @@ def _score(
 
 def _last_answer(conversation: Conversation) -> str:
     for utterance in reversed(conversation.utterances):
-        if conversation.roles[utterance.speaker] == "assistant" and (said := conversation.text(utterance)):
+        if conversation.roles[utterance.speaker] == "assistant" and (said := conversation.text(utterance).strip()):
             return said
     return ""

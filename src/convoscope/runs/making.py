@@ -242,7 +242,7 @@ class _Job:
         merged = perf_counter()
         if shared:
             some = ", ".join(shared[:MAX_SHARED_IDS]) + (", …" if len(shared) > MAX_SHARED_IDS else "")
-            report.warnings.append(f"{len(shared)} ids stand for several conversations (told apart by ~2, ~3): {some}")
+            report.warnings.append(f"several conversations share an id, and got a number at its end: {some}")
         progress(Progress("reducing", report.conversations))
         summary = summarise(
             folder,

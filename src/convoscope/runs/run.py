@@ -86,15 +86,15 @@ class Run:
 
     def conversations(self) -> Iterator[Conversation]:
         """The conversations as they were scored, in the order of their ids."""
-        for (body,) in _rows(f"SELECT body FROM {self._table(CONVERSATIONS)} ORDER BY number", []):
-            yield from_json(body)
+        for name, body in _rows(f"SELECT conversation, body FROM {self._table(CONVERSATIONS)} ORDER BY number", []):
+            yield _named(from_json(body), name)
 
     def conversation(self, id: str) -> Conversation:
         """One conversation, by its id in the run."""
         row = next(_rows(f"SELECT body FROM {self._table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
         if row is None:
             raise RunError(f"{self.folder} has no conversation {id!r}")
-        return from_json(row[0])
+        return _named(from_json(row[0]), id)
 
     def notes(self, id: str) -> list[Note]:
         """What reading did to one conversation."""
@@ -112,6 +112,11 @@ class Run:
 
     def _table(self, name: str) -> str:
         return f"read_parquet({quoted(self.folder / f'{name}.parquet')})"
+
+
+def _named(conversation: Conversation, id: str) -> Conversation:
+    """A conversation under the id that it has in the run: one that shares its own with others got another."""
+    return conversation if conversation.id == id else msgspec.structs.replace(conversation, id=id)
 
 
 def find_runs(folder: str | os.PathLike[str]) -> Iterator[Run]:

@@ -1,0 +1,123 @@
+"""Lines, one array, or one document: told by the content, whatever the file is called and however it is laid out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convoscope.ingest.inputs import HEAD_BYTES
+from ingest.logs import ASK, REPLY, as_lines, chat, read, story, write, write_json, write_lines
+
+STORY = ["user: Is the museum open on Monday?", "assistant: It is closed on Mondays."]
+LONG = "x" * HEAD_BYTES
+"""More than the part of a file by which it is told what the file is."""
+
+LAYOUTS: dict[str, Callable[[list[Any]], str]] = {
+    "lines": lambda records: as_lines(*records),
+    "lines without a final newline": lambda records: as_lines(*records).rstrip(),
+    "lines with carriage returns": lambda records: as_lines(*records).replace("\n", "\r\n"),
+    "lines between blank ones": lambda records: "\n" + as_lines(*records).replace("\n", "\n\n"),
+    "an array": json.dumps,
+    "a pretty-printed array": lambda records: json.dumps(records, indent=2),
+    "an array that is printed without indent": lambda records: json.dumps(records, indent=0),
+    "an array with blanks": lambda records: " \n[ " + " , ".join(map(json.dumps, records)) + " ] \n",
+    "an array with an element a line": lambda records: "[\n" + ",\n".join(map(json.dumps, records)) + "\n]\n",
+    "an array that starts in its first line": lambda records: "[" + "\n,".join(map(json.dumps, records)) + "]",
+}
+layouts = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+
+
+@layouts
+@pytest.mark.parametrize("name", ["log.json", "log.jsonl", "log.ndjson", "log.txt"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_small_files(tmp_path: Path, layout: Callable[[list[Any]], str], name: str, count: int) -> None:
+    records = [chat(f"c{number}") for number in range(count)]
+    outcome = read(write(tmp_path / name, layout(records)))
+    assert outcome.ids == [record["id"] for record in records]
+    assert outcome.report.problems == []
+
+
+@layouts
+@pytest.mark.parametrize("name", ["log.json", "log.jsonl"])
+def test_files_of_which_only_the_head_is_looked_at(
+    tmp_path: Path, layout: Callable[[list[Any]], str], name: str
+) -> None:
+    records = [chat(f"c{number}", "x" * 5000, "y") for number in range(2 * HEAD_BYTES // 5000)]
+    outcome = read(write(tmp_path / name, layout(records)))
+    assert outcome.ids == [record["id"] for record in records]
+    assert outcome.report.problems == []
+
+
+@pytest.mark.parametrize("content", ["Short.", "x" * 5000])
+def test_an_array_with_commas_on_lines_of_their_own(tmp_path: Path, content: str) -> None:
+    records = [chat(f"c{number}", content) for number in range(200)]
+    path = write(tmp_path / "log.json", "[\n" + "\n,\n".join(map(json.dumps, records)) + "\n]\n")
+    assert read(path).ids == [record["id"] for record in records]
+
+
+@pytest.mark.parametrize("name", ["log.json", "log.jsonl"])
+@pytest.mark.parametrize("content", ["Short.", LONG])
+@pytest.mark.parametrize("indent", [None, 0, 2])
+def test_one_document(tmp_path: Path, name: str, content: str, indent: int | None) -> None:
+    record = chat("one", content, "Thanks.")
+    outcome = read(write(tmp_path / name, json.dumps(record, indent=indent)))
+    assert outcome.ids == ["one"]
+    assert story(outcome.only) == [f"user: {content}", "assistant: Thanks."]
+
+
+@pytest.mark.parametrize("name", ["log.json", "log.jsonl"])
+@pytest.mark.parametrize("times", [1, 3000])
+def test_a_document_with_its_messages_on_lines_of_their_own(tmp_path: Path, name: str, times: int) -> None:
+    said = ",\n".join([json.dumps(ASK), json.dumps(REPLY)] * times)
+    outcome = read(write(tmp_path / name, f'{{"id": "one", "messages": [\n{said}\n]}}\n'))
+    assert (outcome.only.id, story(outcome.only)) == ("one", STORY * times)
+
+
+def test_a_first_line_that_is_longer_than_the_head(tmp_path: Path) -> None:
+    assert read(write_lines(tmp_path / "log.jsonl", chat("long", LONG), chat("short"))).ids == ["long", "short"]
+
+
+def test_a_first_line_that_is_an_array_longer_than_the_head(tmp_path: Path) -> None:
+    outcome = read(write_lines(tmp_path / "log.jsonl", [ASK, {**REPLY, "content": LONG}], [ASK]))
+    assert outcome.ids == ["log.jsonl:1", "log.jsonl:2"]
+
+
+@pytest.mark.parametrize("length", range(HEAD_BYTES - 2, HEAD_BYTES + 3))
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_document_about_as_long_as_the_head(tmp_path: Path, length: int, end: str) -> None:
+    padding = length - len(json.dumps(chat("one", "")))
+    path = write_json(tmp_path / "log.json", chat("one", "x" * padding))
+    assert path.stat().st_size == length
+    assert read(write(path, path.read_text() + end)).ids == ["one"]
+
+
+@pytest.mark.parametrize("length", range(HEAD_BYTES - 2, HEAD_BYTES + 3))
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_lines_that_end_about_where_the_head_does(tmp_path: Path, length: int, end: str) -> None:
+    padding = length - len(as_lines(chat("one", ""), chat("two")).rstrip())
+    text = as_lines(chat("one", "x" * padding), chat("two")).rstrip()
+    assert len(text) == length
+    assert read(write(tmp_path / "log.jsonl", text + end)).ids == ["one", "two"]
+
+
+def test_a_first_line_that_was_cut_when_the_log_was_rotated(tmp_path: Path) -> None:
+    cut = as_lines(chat("lost"))[30:]
+    outcome = read(write(tmp_path / "log.jsonl", cut + as_lines(chat("one"), chat("two"))))
+    assert outcome.ids == ["one", "two"]
+    assert outcome.problem.line == 1
+
+
+def test_a_broken_first_line_of_two(tmp_path: Path) -> None:
+    outcome = read(write(tmp_path / "log.jsonl", '{"id": "lost\n' + as_lines(chat("one")).rstrip()))
+    assert outcome.ids == ["one"]
+    assert outcome.problem.line == 1
+
+
+def test_an_array_without_its_commas_is_read_line_by_line(tmp_path: Path) -> None:
+    outcome = read(write(tmp_path / "log.json", "[\n" + as_lines(chat("one"), chat("two"), chat("three")) + "]\n"))
+    assert outcome.ids == ["one", "two", "three"]
+    assert [problem.line for problem in outcome.report.problems] == [1, 5]
