@@ -28,6 +28,7 @@ MESSAGES: dict[str, Any] = {
     "id of the prompt": prompt(id="prompt-id-1"),
     "time of the prompt": prompt(timestamp="2026-03-02T09:00:00Z"),
     "unknown field of the prompt": prompt(tone="warm"),
+    "instructions beside a prompt": {**prompt(name="prompt-1"), "instructions": "No jokes."},
     "picture in the prompt": prompt(content=[{"type": "text", "text": "Be brief."}, PICTURE]),
     "audio": {
         "messages": [
@@ -53,12 +54,19 @@ BESIDE_THE_MESSAGES: dict[str, Any] = {
     "tools of both generations": {"tools": [], "functions": [{"name": "hours"}]},
     "agent that is no name": {"agent": {"name": "ivy"}, "metadata": {"agent": "fern"}},
     "id of an expected call": {"expected_tool_calls": [{"id": "call-1", "name": "hours"}]},
+    "field of an expected call": {"expected_tool_calls": [{"name": "hours", "note": "once"}]},
+    "field of an expected function": {"expected_tool_calls": [{"function": {"name": "hours", "note": "once"}}]},
     "model that is no name": {"model": {"name": "llm-1"}},
 }
 ITEMS: dict[str, Any] = {
     "output that is a text": {"input": [{**ITEM, "role": "user", "content": "Open?"}], "output": "Closed today."},
     "data that is no list": {"output": [ITEM], "data": {"customer": "ada"}},
     "instructions as items": {"instructions": [{**ITEM, "role": "system", "content": "Be brief."}], "output": [ITEM]},
+    "instructions as items beside a prompt": {
+        "instructions": [{**ITEM, "role": "system", "content": "Be brief."}],
+        "input": [{**ITEM, "role": "system", "content": "No jokes.", "id": "prompt-1"}],
+        "output": [ITEM],
+    },
     "status of a message": {"output": [{**ITEM, "status": "incomplete"}]},
     "name and status of an output": {
         "output": [

@@ -151,6 +151,8 @@ def test_an_array_of_nothing(tmp_path: Path, text: bytes) -> None:
         (b',{"a', "the JSON array is cut off at the end"),
         (b',{"a": "b', "the JSON array is cut off at the end"),
         (b",", "the JSON array is cut off at the end"),
+        (b"", "the JSON array is cut off at the end"),
+        (b" \n", "the JSON array is cut off at the end"),
         (b",{oops}]", "not JSON at line 1, near 'oops}]'"),
         (b"] ]", "there is more after the end of the array at line 1, near ']'"),
     ],

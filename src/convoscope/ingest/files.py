@@ -114,8 +114,9 @@ def head_of(path: Path, size: int) -> bytes:
     """The first bytes of the text, without a byte-order mark; at least one whole line if it is not too long."""
     with open_bytes(path) as stream:
         block, broken = read_block(stream, size)
-        while not broken and len(block) >= size and b"\n" not in block and len(block) <= MAX_RECORD_BYTES:
-            more, broken = read_block(stream, size)
+        # The first line may be long, and is had in steps that double.
+        while not broken and size <= len(block) <= MAX_RECORD_BYTES and b"\n" not in block:
+            more, broken = read_block(stream, len(block))
             if not more:
                 break
             block += more
@@ -155,6 +156,9 @@ def line_stretches(path: Path, size: int) -> Iterator[Stretch]:
                 yield Stretch(line, start, start, b"", TOO_LONG)
                 line, start, rest = line + 1, start + skipped.length, skipped.rest
                 broken, ended = skipped.broken, skipped.ended
+                if ended and rest:
+                    yield Stretch(line, start, start + len(rest), None if plain else rest)
+                    line, start = line + rest.count(b"\n"), start + len(rest)
             if broken:
                 yield Stretch(line, start, start, b"", broken)
             if ended:

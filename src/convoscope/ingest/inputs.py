@@ -55,13 +55,16 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
         path = Path(given)
         if not path.exists():
             raise InputError("there is no such file or folder", file=str(given))
-        for name, place in _walk(path, readers):
+        for called, place in _walk(path, readers):
+            name = called.encode("utf-8", "replace").decode()
             found = _folder_input(name, place, readers) if place.is_dir() else None
             if found is None:
                 explicit = place == path or _is_log_name(place.name)
                 found = _file_input(name, place, readers, report, explicit=explicit)
             if found is not None:
-                inputs.setdefault(str(place.resolve()), found)
+                # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
+                real = str(place.resolve())
+                inputs[real] = min(found, inputs.get(real, found), key=lambda one: (len(one.name), one.name))
     names = Counter(one.name for one in inputs.values())
     # Two files of one name, from two folders, are told apart by their whole paths.
     told = [msgspec.structs.replace(one, name=one.path) if names[one.name] > 1 else one for one in inputs.values()]
@@ -98,9 +101,13 @@ def _walk(path: Path, readers: Mapping[str, Reader]) -> Iterator[tuple[str, Path
     if not path.is_dir():
         yield path.name, path
         return
-    pending = [path]
+    pending, seen = [path], set[Path]()
     while pending:
         folder = pending.pop()
+        # A link may lead back to where we were.
+        if folder.resolve() in seen:
+            continue
+        seen.add(folder.resolve())
         if _detect_folder(folder, readers) is not None:
             yield (path.name if folder == path else folder.relative_to(path).as_posix()), folder
             continue
@@ -210,8 +217,10 @@ def _container(name: str, head: bytes) -> Container:
     ended = lines[:-1] if len(head) >= HEAD_BYTES else lines
     whole = [line for line in ended if line.strip()][:MANY_LINES]
     alone = [line for line in whole if _stands_alone(line)]
+    if alone and (alone[0] == whole[0] or (len(alone) > 1 and 2 * len(alone) > len(whole))):
+        return "lines"
     named_lines = any(f"{ending}." in f"{name.lower()}." for ending in _LINE_ENDINGS)
-    if alone and (alone[0] == whole[0] or named_lines or (len(alone) > 1 and 2 * len(alone) > len(whole))):
+    if named_lines and any(_stands_alone(line.strip()) for line in whole):
         return "lines"
     return one_value
 
@@ -234,7 +243,7 @@ def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
         return [decode(head if len(head) < HEAD_BYTES else files.whole(path)).value]
     values: list[Any] = []
     if container == "lines":
-        for line in head.split(b"\n")[:MANY_LINES]:
+        for line in [line for line in head.split(b"\n") if line.strip()][:MANY_LINES]:
             try:
                 values.append(decode(line).value)
             except BadJson:

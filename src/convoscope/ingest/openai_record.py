@@ -6,13 +6,25 @@ be lost by being overlooked.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from convoscope.conversation import Agent, Conversation, Expected, ExpectedToolCall, Outcome, Source, Time, Tool
+from convoscope.conversation import (
+    Agent,
+    Conversation,
+    Expected,
+    ExpectedToolCall,
+    Marker,
+    Outcome,
+    Source,
+    Time,
+    Tool,
+)
+from convoscope.errors import InputError
 from convoscope.ingest.building import Timeline, dimensions
 from convoscope.ingest.decode import BadJson, decode
-from convoscope.ingest.reader import Group
+from convoscope.ingest.reader import Detection, Group, Reader, Sample
 from convoscope.ingest.report import Notes
 
 Facts = dict[str, Any]
@@ -151,6 +163,13 @@ def conversation_id(record: Facts) -> str | None:
     return None
 
 
+def one_by_one(sample: Sample, entry: str) -> Detection:
+    """Records that are single entries: brought together by id where any has one, else by file."""
+    if any(isinstance(value, dict) and conversation_id(value) is not None for value in sample.values):
+        return Detection(0.8, f"each record is one {entry}, with the id of its conversation", "key")
+    return Detection(0.7, f"each record is one {entry}", "file")
+
+
 def search(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
     """Take a field from the record, or from the request or response that it wraps."""
     found = take(facts, *names, kind=kind)
@@ -170,8 +189,87 @@ def copied(record: Any) -> Facts:
     return facts
 
 
-def put_together(
-    facts: Facts, *, timeline: Timeline, instructions: str, name: str, format: str, group: Group, notes: Notes
+class OpenAIReader(Reader):
+    """What both shapes do alike: records are single entries, lists of them, or objects that hold a list."""
+
+    entry = ""
+    """What a list holds: message, item."""
+    field = ""
+    """Where a user would look for them."""
+    expects = ""
+    """What such a record looks like."""
+    stranger = ""
+    """The name of a marker for what is in a list and is none."""
+
+    def stands_alone(self, value: Any) -> bool:
+        """Is this record a single entry?"""
+        raise NotImplementedError
+
+    def is_entry(self, value: Any) -> bool:
+        """Can this part of a list be read?"""
+        raise NotImplementedError
+
+    def holds_entries(self, record: Facts) -> bool:
+        """Does this record hold a list of entries?"""
+        raise NotImplementedError
+
+    def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
+        """The entries of a record, in their order."""
+        raise NotImplementedError
+
+    def add(self, facts: Facts, timeline: Timeline, notes: Notes) -> None:
+        """Put one entry into the timeline."""
+        raise NotImplementedError
+
+    def key(self, value: Any) -> str | None:
+        return conversation_id(value) if isinstance(value, dict) else None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        single = [record for record in group.records if self.stands_alone(record.value)]
+        if single:
+            entries = [(record.number, record.value) for record in group.records]
+            yield self._conversation({}, entries, group, notes, conversation_id(single[0].value) or group.name)
+            return
+        for record in group.records:
+            value = record.value
+            if isinstance(value, list):
+                facts, listed = Facts(), value
+            elif isinstance(value, dict) and self.holds_entries(value):
+                facts = copied(value)
+                listed = self.take_entries(facts, notes)
+            else:
+                raise InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
+            yield self._conversation(facts, [(record.number, one) for one in listed], group, notes, group.name)
+
+    def _conversation(
+        self, facts: Facts, entries: Sequence[tuple[int, Any]], group: Group, notes: Notes, name: str
+    ) -> Conversation:
+        timeline = Timeline(notes, f"{self.entry}.timestamp")
+        told = search(facts, "instructions")
+        instructions = [told] if told else []
+        beside: list[Facts] = []
+        by_line = not facts and len(group.records) > 1
+        for number, entry in entries:
+            notes.line = number if by_line else notes.line
+            if not self.is_entry(entry):
+                notes.ignored(self.stranger, repr(entry)[:80], timeline.seq)
+                timeline.mark(self.stranger, entry)
+            elif entry.get("role") in ("system", "developer") and not timeline.events:
+                rest = {key: value for key, value in entry.items() if key not in ("role", "type")}
+                content = take_content(rest, notes, 0)
+                instructions.append(content.text)
+                beside.append(filled({**rest, "content": content.parts}))
+            else:
+                self.add(dict(entry), timeline, notes)
+        if all(isinstance(event, Marker) for event in timeline.events) and not instructions:
+            raise InputError(f"has no {self.entry} that can be read", field=self.field)
+        if any(beside):
+            facts["system_messages"] = beside
+        return _put_together(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
+
+
+def _put_together(
+    facts: Facts, timeline: Timeline, instructions: str, name: str, format: str, group: Group, notes: Notes
 ) -> Conversation:
     """The conversation of a record: its timeline, and what stands beside the messages."""
     metadata = facts.get("metadata")

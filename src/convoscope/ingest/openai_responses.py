@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-from convoscope.conversation import Conversation, Text
-from convoscope.errors import InputError
+from convoscope.conversation import Text
 from convoscope.ingest.building import Timeline
 from convoscope.ingest.openai_record import (
     CONVERSATION_IDS,
     ENVELOPES,
     TIMES,
     Facts,
+    OpenAIReader,
     answer_of,
-    conversation_id,
-    copied,
     filled,
     is_role,
-    put_together,
-    search,
+    one_by_one,
     take,
     take_content,
     take_role,
     take_text,
     take_time,
 )
-from convoscope.ingest.reader import Detection, Group, Reader, Sample
+from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import Notes
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "mcp_call": "arguments"}
@@ -36,11 +32,15 @@ _HOLDERS = ("input", "output", "data")
 _USUAL_IN_ITEM = frozenset({"status", "content", "type", *TIMES, *CONVERSATION_IDS})
 
 
-class OpenAIResponsesReader(Reader):
+class OpenAIResponsesReader(OpenAIReader):
     """Lists of typed items."""
 
     name = "openai-responses"
     title = "OpenAI Responses items"
+    entry = "item"
+    field = "output"
+    expects = '"input" and "output" with items such as {"type": "message", …}'
+    stranger = "not_an_item"
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -49,34 +49,40 @@ class OpenAIResponsesReader(Reader):
             if isinstance(value, dict):
                 if value.get("object") == "response":
                     return Detection(0.95, '"object" is "response"')
-                if _holds_items(value):
+                if self.holds_entries(value):
                     return Detection(0.85, '"input" or "output" holds Responses items')
                 if is_item(value):
-                    if conversation_id(value) is not None:
-                        return Detection(0.8, "each record is an item with the id of its conversation", "key")
-                    return Detection(0.7, "each record is a Responses item", "file")
+                    return one_by_one(sample, "item")
         return None
 
-    def key(self, value: Any) -> str | None:
-        return conversation_id(value) if isinstance(value, dict) else None
+    def stands_alone(self, value: Any) -> bool:
+        return is_item(value)
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
-        records = [record for record in group.records if is_item(record.value)]
-        if records:
-            items = [(record.number, record.value) for record in group.records]
-            yield _conversation({}, items, group, notes, conversation_id(records[0].value) or group.name)
-            return
-        for record in group.records:
-            value = record.value
-            if isinstance(value, list):
-                yield _conversation({}, [(record.number, one) for one in value], group, notes, group.name)
-            elif isinstance(value, dict) and _holds_items(value):
-                facts = copied(value)
-                items = [(record.number, one) for one in _take_items(facts)]
-                yield _conversation(facts, items, group, notes, group.name)
-            else:
-                hint = 'expected "input" and "output" with items such as {"type": "message", …}'
-                raise InputError("no items here", field="output", hint=hint)
+    def is_entry(self, value: Any) -> bool:
+        return isinstance(value, dict)
+
+    def holds_entries(self, record: Facts) -> bool:
+        for name in _HOLDERS:
+            held = record.get(name)
+            if isinstance(held, list) and any(is_item(one) or (name == "input" and _is_untyped(one)) for one in held):
+                return True
+        return any(isinstance(record.get(name), dict) and self.holds_entries(record[name]) for name in ENVELOPES)
+
+    def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
+        """What was sent and what came back, in that order."""
+        found: list[Any] = []
+        if isinstance(facts.get("input"), str):
+            found.append({"type": "message", "role": "user", "content": facts.pop("input")})
+        for name in _HOLDERS:
+            if isinstance(facts.get(name), list):
+                found.extend(facts.pop(name))
+        for name in ENVELOPES:
+            if isinstance(facts.get(name), dict):
+                found.extend(self.take_entries(facts[name], notes))
+        return found
+
+    def add(self, facts: Facts, timeline: Timeline, notes: Notes) -> None:
+        _add(facts, timeline, notes)
 
 
 def is_item(value: Any) -> bool:
@@ -86,66 +92,9 @@ def is_item(value: Any) -> bool:
     return value["type"] in ITEM_TYPES and (value["type"] != "message" or is_role(value.get("role")))
 
 
-def _holds_items(record: Facts) -> bool:
-    for name in _HOLDERS:
-        held = record.get(name)
-        if isinstance(held, list) and any(is_item(one) or (name == "input" and _is_untyped(one)) for one in held):
-            return True
-    return any(isinstance(record.get(name), dict) and _holds_items(record[name]) for name in ENVELOPES)
-
-
 def _is_untyped(value: Any) -> bool:
     """The Responses API takes messages without a type as input."""
     return isinstance(value, dict) and is_role(value.get("role")) and "content" in value
-
-
-def _take_items(facts: Facts) -> list[Any]:
-    """What was sent and what came back, in that order."""
-    found: list[Any] = []
-    if isinstance(facts.get("input"), str):
-        found.append({"type": "message", "role": "user", "content": facts.pop("input")})
-    for name in _HOLDERS:
-        if isinstance(facts.get(name), list):
-            found.extend(facts.pop(name))
-    for name in ENVELOPES:
-        if isinstance(facts.get(name), dict):
-            found.extend(_take_items(facts[name]))
-    return found
-
-
-def _conversation(
-    facts: Facts, items: Sequence[tuple[int, Any]], group: Group, notes: Notes, name: str
-) -> Conversation:
-    timeline = Timeline(notes, "item.timestamp")
-    told = search(facts, "instructions")
-    instructions = [told] if told else []
-    beside: list[Facts] = []
-    by_line = not facts and len(group.records) > 1
-    for number, item in items:
-        notes.line = number if by_line else notes.line
-        if not isinstance(item, dict):
-            notes.ignored("not_an_item", repr(item)[:80], timeline.seq)
-            timeline.mark("not_an_item", item)
-        elif item.get("role") in ("system", "developer") and not timeline.events:
-            rest = {key: value for key, value in item.items() if key not in ("role", "type")}
-            content = take_content(rest, notes, 0)
-            instructions.append(content.text)
-            beside.append(filled({**rest, "content": content.parts}))
-        else:
-            _add(dict(item), timeline, notes)
-    if not timeline.events and not instructions:
-        raise InputError("has no item that can be read", field="output")
-    if any(beside):
-        facts["system_messages"] = beside
-    return put_together(
-        facts,
-        timeline=timeline,
-        instructions="\n\n".join(instructions),
-        name=name,
-        format=OpenAIResponsesReader.name,
-        group=group,
-        notes=notes,
-    )
 
 
 def _add(facts: Facts, timeline: Timeline, notes: Notes) -> None:
@@ -184,14 +133,15 @@ def _call(facts: Facts, kind: str, timeline: Timeline) -> None:
     time, id = take_time(facts, timeline), take_text(facts, "id")
     call_id, name = take_text(facts, "call_id") or id, take_text(facts, "name")
     arguments = facts.pop(_CALLS[kind], None)
-    output, error = None, None
+    output = error = None
     if kind == "mcp_call":
         output, error = facts.pop("output", None), take(facts, "error", kind=(str, dict))
     extras = filled(facts)
     timeline.unknown("item", extras, _USUAL_IN_ITEM)
     timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=extras)
     if output is not None or error:
-        timeline.result({"error": error} if error else output, call_id=call_id, name=name, time=time)
+        answer = filled({"error": error, "output": output}) if error else output
+        timeline.result(answer, call_id=call_id, name=name, time=time)
 
 
 READER = OpenAIResponsesReader()

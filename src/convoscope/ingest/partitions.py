@@ -100,8 +100,11 @@ def _cut_up(piece: Piece, size: int) -> Iterator[Piece]:
         yield piece
         return
     cutter = files.line_stretches if one.container == "lines" else files.element_stretches
-    for stretch in cutter(Path(one.path), size):
-        yield Piece(one, piece.place, *stretch)
+    try:
+        for stretch in cutter(Path(one.path), size):
+            yield Piece(one, piece.place, *stretch)
+    except OSError as error:
+        yield Piece(one, piece.place, problem=f"cannot be read: {error.strerror}")
 
 
 def _size(one: Input) -> int:

@@ -65,7 +65,7 @@ class Group(NamedTuple):
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        return self.files or (self.path.name,)
+        return self.files or (self.path.name.encode("utf-8", "replace").decode(),)
 
 
 class Reader:
