@@ -66,7 +66,7 @@ def score(logs: Path, out: Path, workers: int) -> Measured:
     peak = 0.0
     while process.poll() is None:
         peak = max(peak, _memory_mb(process.pid))
-        sleep(0.05)
+        sleep(0.2)
     seconds = perf_counter() - began
     if process.returncode:
         raise SystemExit(f"scoring failed with {process.returncode}")

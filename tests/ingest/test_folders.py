@@ -105,9 +105,20 @@ def test_runs_of_ours_are_no_logs(tmp_path: Path) -> None:
     write_json(tmp_path / "monday" / "receipt.json", {"run_id": "x"})
     write_json(tmp_path / "monday" / "summary.json", CHAT)
     write_json(tmp_path / "tuesday.partial" / "part.json", CHAT)
+    write_json(tmp_path / "tuesday.partial" / "journal.jsonl", CHAT)
+    # Somebody else's folder of such a name is none of ours.
+    write_json(tmp_path / "wednesday.partial" / "chat.json", CHAT)
+    outcome = read(tmp_path)
+    assert outcome.ids == ["call", "wednesday.partial/chat"]
+    assert list(outcome.report.files) == ["call.json", "wednesday.partial/chat.json"]
+
+
+def test_a_link_that_leads_nowhere_is_a_problem(tmp_path: Path) -> None:
+    write_json(tmp_path / "call.json", CHAT)
+    (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere.json")
     outcome = read(tmp_path)
     assert outcome.ids == ["call"]
-    assert list(outcome.report.files) == ["call.json"]
+    assert outcome.problem.file == "gone.json"
 
 
 def test_hidden_files_and_folders_are_not_looked_at(tmp_path: Path) -> None:

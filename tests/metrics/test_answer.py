@@ -76,9 +76,15 @@ class TestWhichAnswer:
         conversation = chat(agent("London"), user("Paris"), expected=Expected(ground_truth="Paris"))
         assert value(metric, conversation) == 0.0
 
-    def test_an_agent_that_said_nothing_scores_0(self, metric: Metric) -> None:
-        assert value(metric, chat(user("?"), expected=Expected(ground_truth="Paris"))) == 0.0
-        assert value(metric, chat(expected=Expected(ground_truth="Paris"))) == 0.0
+    def test_an_answer_without_words_scores_0(self, metric: Metric) -> None:
+        assert value(metric, chat(user("?"), agent(" "), expected=Expected(ground_truth="Paris"))) == 0.0
+
+    def test_a_log_that_holds_no_answer_is_unmeasured(self, metric: Metric) -> None:
+        for nobody in (
+            chat(user("?"), expected=Expected(ground_truth="Paris")),
+            chat(expected=Expected(ground_truth="Paris")),
+        ):
+            assert told(observe(metric, nobody)) == [("conversation", "unmeasured: no_answer")]
 
 
 @BOTH
@@ -136,9 +142,9 @@ class TestItems:
             ("item c", 1.0),
         ]
 
-    def test_an_item_that_the_agent_did_not_answer_scores_0(self, metric: Metric) -> None:
+    def test_an_item_whose_answer_the_log_does_not_hold_is_unmeasured(self, metric: Metric) -> None:
         item = Item(id="a", asked=0, expected=Expected(ground_truth="Paris"))
-        assert told(observe(metric, chat(user("?"), items=(item,)))) == [("item a", 0.0)]
+        assert told(observe(metric, chat(user("?"), items=(item,)))) == [("item a", "unmeasured: no_answer")]
 
     def test_two_items_with_one_id_are_two_subjects(self, metric: Metric) -> None:
         item = Item(id="a", answered=1, expected=Expected(ground_truth="Paris"))

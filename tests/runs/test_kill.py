@@ -52,7 +52,8 @@ def test_kill_and_resume(round_number: int, scored: tuple[Path, convoscope.Run, 
     try:
         process.wait(timeout=moment)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        # The process alone: its workers must notice by themselves.
+        os.kill(process.pid, signal.SIGKILL)
         process.wait()
     if process.stderr:
         process.stderr.close()
@@ -70,7 +71,7 @@ def test_finished_parts_are_not_computed_again(tmp_path: Path) -> None:
     journal = tmp_path / "run.partial" / "journal.jsonl"
     while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
         time.sleep(0.002)
-    os.killpg(process.pid, signal.SIGKILL)
+    os.kill(process.pid, signal.SIGKILL)
     process.wait()
     if process.stderr:
         process.stderr.close()

@@ -264,6 +264,44 @@ class TestWhatIsScored:
         assert not list(tmp_path.glob("run*"))
 
 
+class TestLargeAndOdd:
+    def test_large_conversations(self, tmp_path: Path) -> None:
+        record = {"messages": [{"role": "user", "content": "word " * 200_000}]}
+        # 1 MB each, and one of 20 MB: more than the merge may hold at once.
+        lines = [json.dumps({**record, "id": f"c{number:03d}"}) for number in range(150)]
+        lines.append(json.dumps({"id": "huge", "messages": record["messages"] * 20}))
+        (tmp_path / "big.jsonl").write_text("\n".join(lines))
+        run = convoscope.score(tmp_path / "big.jsonl", metrics=["turns"], out=tmp_path / "run", workers=2)
+        assert run.summary["conversations"] == 151
+        assert [one.id for one in run.conversations()] == [*(f"c{number:03d}" for number in range(150)), "huge"]
+
+    @pytest.mark.parametrize("name", ["a[1]", "a*b", "a?b", "it's", "~x", "with blank"])
+    def test_a_run_may_have_any_name(self, name: str, tmp_path: Path) -> None:
+        (tmp_path / "aXb").mkdir()
+        logs = write_lines(tmp_path / "chats.jsonl", range(3))
+        run = convoscope.score(logs, metrics=["turns"], out=tmp_path / name, workers=1)
+        assert [score.conversation for score in run.scores("turns")] == [f"chat-{number:05d}" for number in range(3)]
+
+    def test_workers_that_share_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from convoscope.scoring.engines import local
+
+        monkeypatch.setattr(local, "can_share", lambda: False)
+        logs = write_lines(tmp_path / "chats.jsonl", range(40))
+        spawned = convoscope.score(logs, out=tmp_path / "spawned", workers=2, part_bytes=8000)
+        monkeypatch.undo()
+        assert summary_bytes(spawned) == summary_bytes(convoscope.score(logs, out=tmp_path / "here", workers=1))
+
+    def test_one_task_of_two_domains_is_two_clusters(self, tmp_path: Path) -> None:
+        records = [
+            {**chat(0), "id": f"{domain}{trial}", "domain": domain, "scenario_id": "7"}
+            for domain in "ab"
+            for trial in (1, 2)
+        ]
+        (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
+        run = convoscope.score(tmp_path / "a.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
+        assert figure(run, "conversation.turns")["interval"]["clusters"] == 2
+
+
 class TestResuming:
     def test_another_process_at_work_is_noticed(self, logs: Path, tmp_path: Path) -> None:
         from convoscope.runs.partial import Partial

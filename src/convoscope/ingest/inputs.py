@@ -55,7 +55,7 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
         path = Path(given)
         if not path.exists():
             raise InputError("there is no such file or folder", file=str(given))
-        for called, place in _walk(path, readers):
+        for called, place in _walk(path, readers, report):
             name = called.encode("utf-8", "replace").decode()
             found = _folder_input(name, place, readers) if place.is_dir() else None
             if found is None:
@@ -96,7 +96,7 @@ def _readers(format: str | None) -> Mapping[str, Reader]:
     return {format: known[format]}
 
 
-def _walk(path: Path, readers: Mapping[str, Reader]) -> Iterator[tuple[str, Path]]:
+def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iterator[tuple[str, Path]]:
     """The files below a path, and the folders that a reader claims as one conversation, with their names."""
     if not path.is_dir():
         yield path.name, path
@@ -113,8 +113,10 @@ def _walk(path: Path, readers: Mapping[str, Reader]) -> Iterator[tuple[str, Path
             continue
         try:
             entries = sorted(folder.iterdir())
-        except OSError:
-            entries = []
+        except OSError as error:
+            name = folder.relative_to(path).as_posix()
+            report.problem(Problem(name, 0, f"cannot be opened: {error.strerror}", hint="check its permissions"))
+            continue
         for entry in entries:
             if entry.name.startswith("."):
                 continue
@@ -123,13 +125,18 @@ def _walk(path: Path, readers: Mapping[str, Reader]) -> Iterator[tuple[str, Path
                     pending.append(entry)
             elif entry.is_file():
                 yield entry.relative_to(path).as_posix(), entry
+            elif entry.is_symlink():
+                report.problem(Problem(entry.relative_to(path).as_posix(), 0, "is a link that leads nowhere"))
 
 
 def _is_run(folder: Path) -> bool:
     """A run of ours, finished or not, is an answer and not a log."""
-    return folder.name.endswith(".partial") or (
-        (folder / "receipt.json").is_file() and (folder / "summary.json").is_file()
-    )
+    try:
+        names = {entry.name for entry in folder.iterdir()}
+    except OSError:
+        return False
+    unfinished = folder.name.endswith(".partial") and {"journal.jsonl", "lock"} & names
+    return bool(unfinished) or {"receipt.json", "summary.json"} <= names
 
 
 def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> tuple[Detection, Reader] | None:

@@ -28,8 +28,9 @@ def exact_match(conversation: Conversation) -> Iterator[Observation]:
 
     1 if answer and ground truth are equal after trimming blanks at both ends, else 0; case counts,
     how an accented letter is composed does not.
-    The answer is the last thing that the agent says; for an item, the item's own answer. An agent
-    that said nothing scores 0. An empty truth is not applicable.
+    The answer is the last thing that the agent says; for an item, the item's own answer. An answer
+    without words scores 0; where the log holds none, it is unmeasured. An empty truth is not
+    applicable.
     """
     yield from _compare(conversation, _same)
 
@@ -73,21 +74,23 @@ def _compare(conversation: Conversation, compare: Callable[[str, str], float | N
     if conversation.items:
         answers = {utterance.seq: conversation.text(utterance) for utterance in conversation.utterances}
         for position, item in enumerate(conversation.items):
-            answer = "" if item.answered is None else answers.get(item.answered, "")
+            answer = None if item.answered is None else answers.get(item.answered)
             yield _score(Subject("item", item.id, position), answer, item.expected.ground_truth, compare)
 
 
 def _score(
-    subject: Subject, answer: str, truth: str | None, compare: Callable[[str, str], float | None]
+    subject: Subject, answer: str | None, truth: str | None, compare: Callable[[str, str], float | None]
 ) -> Observation:
     if truth is None:
         return unmeasured(subject, "no_ground_truth")
+    if answer is None:
+        return unmeasured(subject, "no_answer")
     value = compare(answer, truth)
     return not_applicable(subject, "empty_ground_truth") if value is None else measured(subject, value)
 
 
-def _last_answer(conversation: Conversation) -> str:
-    for utterance in reversed(conversation.utterances):
-        if conversation.roles[utterance.speaker] == "assistant" and (said := conversation.text(utterance).strip()):
-            return said
-    return ""
+def _last_answer(conversation: Conversation) -> str | None:
+    """The last words of the agent; "" where it spoke without words, None where the log has nothing of it."""
+    spoken = [one for one in conversation.utterances if conversation.roles[one.speaker] == "assistant"]
+    said = (conversation.text(utterance) for utterance in reversed(spoken))
+    return next((text for text in said if text.strip()), "") if spoken else None

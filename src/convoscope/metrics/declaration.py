@@ -91,6 +91,11 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if not self.description:
             raise DeclarationError(f"{self.key} has no docstring", hint="the docstring is the definition")
 
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        # Its function hides behind the declaration of its name, so that a process that does not share
+        # our memory looks it up instead.
+        return (_look_up, (self.key,))
+
     @property
     def key(self) -> str:
         """The name as it prints: `jga@tomiinek`, or without a suffix for the default variant."""
@@ -233,3 +238,9 @@ def derived(
         )
 
     return declare
+
+
+def _look_up(key: str) -> Any:
+    from convoscope.metrics.registry import installed
+
+    return installed().declared[key]

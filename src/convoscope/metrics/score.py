@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 import msgspec
@@ -86,8 +87,11 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     repeat: int = 0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.judge, str) and isinstance(self.repeat, int) and isinstance(self.subject[2], int)):
-            raise ValueError("judge is a text, repeat and the subject's position are whole numbers")
+        kind, id, position = self.subject
+        if not (isinstance(kind, str) and isinstance(id, str) and isinstance(self.judge, str)):
+            raise ValueError("the subject's kind and id, and the judge, are texts")
+        if not (isinstance(self.repeat, int) and isinstance(position, int) and abs(position) < 2**31):
+            raise ValueError("repeat and the subject's position are whole numbers")
         if self.status == MEASURED:
             if not _is_number(self.value):
                 raise ValueError(f"a measured score needs a finite value, not {self.value!r}")
@@ -235,6 +239,6 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, float) and math.isfinite(value)
 
 
-def _number(value: float) -> float:
-    """Whole numbers and truth values become floats; anything else is left for the check to refuse."""
-    return float(value) if isinstance(value, int) else value
+def _number(value: Any) -> float:
+    """Whole numbers, truth values and NumPy's numbers become floats; anything else is left for the check to refuse."""
+    return float(value) if isinstance(value, Real) else value

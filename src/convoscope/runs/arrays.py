@@ -15,7 +15,7 @@ from convoscope.metrics.declaration import Sample
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import COMPUTED, MEASURED, UNMEASURED
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
-from convoscope.runs.tables import quoted
+from convoscope.runs.tables import parquet, quoted
 from convoscope.statistics.across import Columns
 from convoscope.statistics.summary import STATUSES, Subjects, Table
 
@@ -51,11 +51,13 @@ class Arrays:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         self._connection = connection
-        self._conversations = f"read_parquet({quoted(folder / f'{CONVERSATIONS}.parquet')})"
-        self._reduced = f"read_parquet({quoted(folder / f'{CONVERSATION_SCORES}.parquet')})"
-        self._scores = f"read_parquet({quoted(folder / f'{SCORES}.parquet')})"
+        self._conversations = parquet(folder / f"{CONVERSATIONS}.parquet")
+        self._reduced = parquet(folder / f"{CONVERSATION_SCORES}.parquet")
+        self._scores = parquet(folder / f"{SCORES}.parquet")
         query = (
-            "SELECT dense_rank() OVER (ORDER BY coalesce(scenario_id, conversation)) AS cluster "
+            "SELECT dense_rank() OVER (ORDER BY scenario_id IS NULL, coalesce(scenario_id, conversation), "
+            "CASE WHEN scenario_id IS NOT NULL THEN dataset END, CASE WHEN scenario_id IS NOT NULL THEN domain END) "
+            "AS cluster "
             f"FROM {self._conversations} ORDER BY number"
         )
         self.clusters = np.asarray(connection.execute(query).fetchnumpy()["cluster"], dtype=np.int64)

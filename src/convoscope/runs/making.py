@@ -69,6 +69,7 @@ def score(
         raise UsageError(f"{workers} workers cannot work", hint="give 1 or more")
     if any(not names for names in by or ()):
         raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
+    by = None if by is None else [list(dict.fromkeys(names)) for names in by]
     registry = installed()
     chosen = registry.resolve(metrics)
     if not chosen:

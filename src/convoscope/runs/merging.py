@@ -11,7 +11,7 @@ import numpy as np
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.registry import Declared
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES, part_file
-from convoscope.runs.tables import connect, quoted, write_parquet
+from convoscope.runs.tables import MEMORY_MB, connect, parquet, write_parquet
 from convoscope.statistics.summary import STATUSES
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _DIMENSIONS = ", ".join(f'c."{name}"' for name in DIMENSIONS)
 
 
+_BODIES_MB = 2048
 CHUNK_BYTES = 32 * 1024 * 1024
 """Bodies are sorted this much at a time: a sort of all of them at once would not fit into little memory."""
 
@@ -27,17 +28,26 @@ CHUNK_BYTES = 32 * 1024 * 1024
 def merge(parts: Path, out: Path, metrics: Sequence[Declared], *, limit: int | None, scratch: Path) -> list[str]:
     """Write the run's Parquet files. Gives back the ids that more than one conversation had."""
     with connect(scratch=scratch) as connection:
-        _number_conversations(connection, parts, limit)
+        numbers = _numbers(parts)
+        _number_conversations(connection, _files(parts, CONVERSATIONS, numbers), limit)
         shared = _shared_ids(connection)
         _name_metrics(connection, metrics)
         _merge_conversations(connection, parts, out, scratch)
         for table, query in _QUERIES.items():
-            source = f"read_parquet({quoted(parts / f'{table}-*.parquet')})"
+            source = _files(parts, table, numbers)
             write_parquet(connection, query.format(source=source), out / f"{table}.parquet", "COMPRESSION zstd")
     return shared
 
 
-def _number_conversations(connection: duckdb.DuckDBPyConnection, parts: Path, limit: int | None) -> None:
+def _numbers(parts: Path) -> list[int]:
+    return sorted(int(path.stem.rpartition("-")[2]) for path in parts.glob(f"{CONVERSATIONS}-*.parquet"))
+
+
+def _files(parts: Path, table: str, numbers: Sequence[int]) -> str:
+    return parquet(*(part_file(parts, table, number) for number in numbers))
+
+
+def _number_conversations(connection: duckdb.DuckDBPyConnection, source: str, limit: int | None) -> None:
     """Number conversations in the order of their ids; a second one of an id gets `~2` at its end."""
     connection.execute(f"""
         CREATE TABLE every AS
@@ -45,7 +55,7 @@ def _number_conversations(connection: duckdb.DuckDBPyConnection, parts: Path, li
                row_number() OVER (PARTITION BY id ORDER BY place, record, piece) AS nth
         FROM (
             SELECT * EXCLUDE (body, notes)
-            FROM read_parquet({quoted(parts / f"{CONVERSATIONS}-*.parquet")})
+            FROM {source}
             ORDER BY place, record, piece
             {"" if limit is None else f"LIMIT {limit}"}
         )
@@ -70,18 +80,22 @@ def _number_conversations(connection: duckdb.DuckDBPyConnection, parts: Path, li
 
 def _merge_conversations(connection: duckdb.DuckDBPyConnection, parts: Path, out: Path, scratch: Path) -> None:
     rows = connection.execute("SELECT DISTINCT chunk, part FROM numbered ORDER BY ALL").fetchall()
-    parts_of: dict[int, list[str]] = {}
+    parts_of: dict[int, list[int]] = {}
     for chunk, part in rows:
-        parts_of.setdefault(chunk, []).append(quoted(part_file(parts, CONVERSATIONS, part)))
-    chunks: list[str] = []
-    for chunk, names in parts_of.items():
-        path = scratch / f"{CONVERSATIONS}-{chunk:06d}.parquet"
-        query = _CONVERSATIONS.format(source=f"read_parquet([{', '.join(names)}])", chunk=chunk)
-        write_parquet(connection, query, path, "COMPRESSION lz4")
-        chunks.append(quoted(path))
-    query = f"SELECT * FROM read_parquet([{', '.join(chunks)}])"
-    options = "COMPRESSION zstd, ROW_GROUP_SIZE 4096"
-    write_parquet(connection, query, out / f"{CONVERSATIONS}.parquet", options)
+        parts_of.setdefault(chunk, []).append(part)
+    # A chunk is small, but a single conversation may be large: the limit gives way to it.
+    connection.execute(f"SET memory_limit = '{_BODIES_MB}MB'")
+    connection.execute("SET preserve_insertion_order = false")
+    options = "COMPRESSION {}, ROW_GROUP_SIZE 2048, ROW_GROUP_SIZE_BYTES 16000000"
+    chunks: list[Path] = []
+    for chunk, numbers in parts_of.items():
+        chunks.append(scratch / f"{CONVERSATIONS}-{chunk:06d}.parquet")
+        query = _CONVERSATIONS.format(source=_files(parts, CONVERSATIONS, numbers), chunk=chunk)
+        write_parquet(connection, query, chunks[-1], options.format("lz4"))
+    query = f"SELECT * FROM {parquet(*chunks)}"
+    write_parquet(connection, query, out / f"{CONVERSATIONS}.parquet", options.format("zstd"))
+    connection.execute("SET preserve_insertion_order = true")
+    connection.execute(f"SET memory_limit = '{MEMORY_MB}MB'")
 
 
 def _shared_ids(connection: duckdb.DuckDBPyConnection) -> list[str]:

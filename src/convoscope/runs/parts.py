@@ -175,7 +175,7 @@ class _Rows:
             (SCORES, self._scores, _SCORE_COLUMNS),
             (CONVERSATION_SCORES, self._reduced, _REDUCED_COLUMNS),
         )
-        with connect() as connection:
+        with connect(memory_mb=2048) as connection:
             for table, rows, types in tables:
                 columns: dict[str, Any] = {
                     "part": np.full(len(rows), self.part, dtype=np.int32),

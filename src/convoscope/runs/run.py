@@ -16,7 +16,7 @@ from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.score import MEASURED, Observation, Score, Subject
 from convoscope.runs.parts import CONVERSATIONS, SCORES
 from convoscope.runs.receipt import Receipt, now
-from convoscope.runs.tables import connect, quoted
+from convoscope.runs.tables import connect, parquet
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
@@ -71,8 +71,8 @@ class Run:
         values: list[str] = []
         if metric is not None:
             name, _, variant = metric.partition("@")
-            conditions.append("metric = ? AND variant = ?")
-            values += [name, variant]
+            conditions.append("(metric = ? OR metric LIKE ?) AND variant = ?")
+            values += [name, f"%.{name}", variant]
         if conversation is not None:
             conditions.append("conversation = ?")
             values.append(conversation)
@@ -111,7 +111,7 @@ class Run:
         write_json(self.folder / RECEIPT, self.receipt)
 
     def _table(self, name: str) -> str:
-        return f"read_parquet({quoted(self.folder / f'{name}.parquet')})"
+        return parquet(self.folder / f"{name}.parquet")
 
 
 def _named(conversation: Conversation, id: str) -> Conversation:

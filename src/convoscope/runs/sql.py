@@ -10,7 +10,7 @@ import numpy as np
 from convoscope.errors import UsageError
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
 from convoscope.runs.run import Run
-from convoscope.runs.tables import connect, quoted
+from convoscope.runs.tables import connect, parquet, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,6 +38,8 @@ def query(runs: Sequence[Run], sql: str) -> Answer:
     """Ask the runs. Views: scores, conversation_scores, conversations, aspect_scores, state_scores, metrics, runs."""
     import duckdb
 
+    if not sql.strip():
+        raise UsageError("there is no query", hint=f"views: {', '.join(VIEWS)}")
     with connect(memory_mb=1024, threads=2) as connection:
         create_views(connection, runs)
         try:
@@ -45,6 +47,9 @@ def query(runs: Sequence[Run], sql: str) -> Answer:
             return Answer([column[0] for column in result.description or ()], result.fetchall())
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}", hint=f"views: {', '.join(VIEWS)}") from None
+        except ImportError:
+            hint = "cast them to text, for example now()::VARCHAR"
+            raise UsageError("the query gives times with a time zone, which cannot be shown", hint=hint) from None
 
 
 VIEWS = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, "aspect_scores", "state_scores", "metrics", "runs")
@@ -56,8 +61,7 @@ def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> 
         raise UsageError("there is no run to ask", hint="score something first, or name a run with --run")
     for table in (SCORES, CONVERSATION_SCORES, CONVERSATIONS):
         union = " UNION ALL BY NAME ".join(
-            f"SELECT {quoted(run.name)} AS run, * FROM read_parquet({quoted(run.folder / f'{table}.parquet')})"
-            for run in runs
+            f"SELECT {quoted(run.name)} AS run, * FROM {parquet(run.folder / f'{table}.parquet')}" for run in runs
         )
         connection.execute(f"CREATE VIEW {table} AS {union}")
     _create_table(connection, "metrics", _METRIC_COLUMNS, _declared(runs))

@@ -70,7 +70,7 @@ def observe(
                 explain = not_applicable if need.otherwise == NOT_APPLICABLE else unmeasured
                 return (explain(WHOLE, need.code),)
         observations = declared(conversation)
-    except Exception as error:  # whatever a metric raises is its result
+    except (Exception, SystemExit) as error:  # whatever a metric raises is its result
         return (failed(WHOLE, "metric_raised", _say(error)),)
     return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
 
@@ -89,7 +89,7 @@ def derive(declared: Derived, done: dict[str, Sequence[ConversationScore]]) -> O
     try:
         value = declared.function(*values)
         return unmeasured(WHOLE, declared.unscored) if value is None else measured(WHOLE, value)
-    except Exception as error:  # whatever it raises is its result
+    except (Exception, SystemExit) as error:  # whatever it raises is its result
         return failed(WHOLE, "metric_raised", _say(error))
 
 
@@ -99,7 +99,7 @@ def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
     return order[0] if order else None
 
 
-def _say(error: Exception) -> str:
+def _say(error: BaseException) -> str:
     """An exception in words, even one that cannot speak."""
     try:
         return f"{type(error).__name__}: {error}"

@@ -38,6 +38,14 @@ class Trials(NamedTuple):
     passed: int
 
 
+def _scenario(sample: Sample) -> str:
+    """Scenario 7 of one domain is not scenario 7 of another."""
+    if not sample.dimensions.get("scenario_id"):
+        return sample.conversation
+    names = (sample.dimensions.get(name) for name in ("dataset", "domain", "scenario_id"))
+    return "/".join(name for name in names if name)
+
+
 def by_scenario(samples: Iterable[Sample], passes_at: float) -> Mapping[str, Trials]:
     """Trials and passes of each scenario; a conversation without a scenario is one of its own.
 
@@ -48,7 +56,7 @@ def by_scenario(samples: Iterable[Sample], passes_at: float) -> Mapping[str, Tri
     for sample in samples:
         if sample.status == NOT_APPLICABLE:
             continue
-        scenario = sample.dimensions.get("scenario_id") or sample.conversation
+        scenario = _scenario(sample)
         counts = tally.setdefault(scenario, [0, 0])
         if sample.value is not None:
             counts[0] += 1

@@ -33,6 +33,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None
     ten: float | None = None
     reason: str = ""
+    detail: str = ""
     coverage: float | None
     """measured ÷ (total − not applicable); None where nothing was applicable."""
     samples_total: int
@@ -93,7 +94,10 @@ def figures(
     steps = {"": declared.reduce.across, **(declared.also if isinstance(declared, Metric) else {})}
     frame = _Frame(declared, judge, table, rows, key)
     for name, across in steps.items():
-        yield from frame.reduced(name, across)
+        try:
+            yield from list(frame.reduced(name, across))
+        except (ArithmeticError, ValueError) as error:
+            yield frame.failed(name, f"{type(error).__name__}: {error}")
 
 
 class _Frame:
@@ -120,6 +124,10 @@ class _Frame:
             return
         for ratio in ACROSS[across](self.columns):
             yield self._ratio(" ".join(part for part in (name, ratio.name) if part), ratio)
+
+    def failed(self, name: str, detail: str) -> Figure:
+        """Values that cannot be reduced, such as a sum that no double can hold."""
+        return self._make(name, status=ERROR, value=None, reason="reduction_failed", detail=detail)
 
     def _ratio(self, name: str, ratio: Ratio) -> Figure:
         if not self.count:
@@ -165,6 +173,7 @@ class _Frame:
         value: float | None,
         ten: float | None = None,
         reason: str = "",
+        detail: str = "",
         interval: Interval | None = None,
         interval_reason: str = "",
     ) -> Figure:
@@ -180,6 +189,7 @@ class _Frame:
             value=value,
             ten=ten,
             reason=reason,
+            detail=detail,
             coverage=self.count / applicable if applicable else None,
             samples_total=self.total,
             samples_measured=self.count,
@@ -215,12 +225,16 @@ def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, Given]], ke
         if not values or all(value is None for value in values.values()):
             return _derived(declared, values or {"": None}, key, (UNMEASURED, declared.unscored))
         return _derived(declared, values, key)
-    except Exception:  # whatever it raises, or gives that is no number, is its result
-        return _derived(declared, {"": None}, key, (ERROR, "metric_raised"))
+    except (Exception, SystemExit) as error:  # whatever it raises, or gives that is no number, is its result
+        return _derived(declared, {"": None}, key, (ERROR, "metric_raised"), f"{type(error).__name__}: {error}")
 
 
 def _derived(
-    declared: Derived, values: Mapping[str, float | None], key: str, why: tuple[Status, str] | None = None
+    declared: Derived,
+    values: Mapping[str, float | None],
+    key: str,
+    why: tuple[Status, str] | None = None,
+    detail: str = "",
 ) -> Figure:
     status, reason = why or (MEASURED, "")
     scored = np.array([values[name] for name in sorted(values) if values[name] is not None], dtype=np.float64)
@@ -243,6 +257,7 @@ def _derived(
         value=value,
         ten=declared.ten.score(value) if declared.ten and value is not None else None,
         reason=reason,
+        detail=detail,
         coverage=len(scored) / (len(values) - inapplicable) if len(values) > inapplicable else None,
         samples_total=len(values),
         samples_measured=len(scored),

@@ -10,7 +10,7 @@ from statistics import median
 import msgspec
 
 from convoscope.errors import DeclarationError
-from convoscope.metrics.declaration import Derived, Metric, TenPoints
+from convoscope.metrics.declaration import SHARE, Derived, Metric, TenPoints
 from convoscope.metrics.reduction import (
     COUNTS,
     LAST,
@@ -97,11 +97,14 @@ def _check_fit(declared: Metric | Derived, observations: Sequence[Observation]) 
     """Scores must carry what the declared reducers will ask for."""
     also = declared.also.values() if isinstance(declared, Metric) else ()
     steps = {declared.reduce.within, declared.reduce.across, *also}
-    if not steps & _DEMANDING:
+    share = declared.unit == SHARE
+    if not share and not steps & _DEMANDING:
         return
     for one in observations:
         if one.status != MEASURED:
             continue
+        if share and one.value is not None and not 0 <= one.value <= 1:
+            raise DeclarationError(f"a share lies between 0 and 1, not at {one.value}")
         if one.denominator is None and (RATIO in steps or RATIO_OF_SUMS in steps):
             raise DeclarationError("a ratio needs scores made with ratio()")
         if one.counts is None and (COUNTS in steps or POOLED_COUNTS in steps):

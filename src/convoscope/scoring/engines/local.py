@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -41,7 +43,7 @@ def run(function: Callable[[Work], Result], work: Iterable[Work], *, workers: in
         return
     context = multiprocessing.get_context("fork" if can_share() else "spawn")
     pending = iter(work)
-    with ProcessPoolExecutor(workers, context, initializer=_receive, initargs=(function,)) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=_receive, initargs=(function, os.getpid())) as pool:
         running: set[Future[Result]] = {pool.submit(_apply, one) for one in islice(pending, 2 * workers)}
         try:
             while running:
@@ -60,8 +62,16 @@ def run(function: Callable[[Work], Result], work: Iterable[Work], *, workers: in
 _inherited: dict[str, Callable[[Any], Any]] = {}
 
 
-def _receive(function: Callable[[Any], Any]) -> None:
+def _receive(function: Callable[[Any], Any], parent: int) -> None:
     _inherited["function"] = function
+    if sys.platform == "linux":
+        # A worker must not outlive the process it works for: it would keep its files locked.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+_PR_SET_PDEATHSIG = 1
 
 
 def _apply(one: Any) -> Any:
