@@ -1,6 +1,6 @@
 """How scores become fewer: the names of the two steps, declared by each metric.
 
-The names are data; `convoscope.statistics.reducers` holds what they compute.
+The names are data; `within` and `across` of `convoscope.statistics` hold what they compute.
 """
 
 from __future__ import annotations
