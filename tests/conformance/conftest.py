@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 SHARED = Path(os.environ.get("CONVOSCOPE_SHARED") or Path(__file__).parents[3] / "shared")
-_PROPERTY = "conformance"
+_PROPERTY = "conformance"  # tests/conftest.py prints it at the end
 
 
 @pytest.fixture(scope="session")
@@ -39,16 +39,3 @@ def ran(record_property: Callable[[str, object], None]) -> Callable[[str, int], 
         record_property(_PROPERTY, f"{what}: {count}")
 
     return say
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    lines = sorted(
-        str(value)
-        for report in terminalreporter.stats.get("passed", [])
-        for name, value in getattr(report, "user_properties", [])
-        if name == _PROPERTY
-    )
-    if lines:
-        terminalreporter.section("conformance cases run")
-        for line in lines:
-            terminalreporter.write_line(line)
