@@ -6,6 +6,7 @@ be lost by being overlooked.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -189,7 +190,7 @@ def copied(record: Any) -> Facts:
     return facts
 
 
-class OpenAIReader(Reader):
+class OpenAIReader(Reader, ABC):
     """What both shapes do alike: records are single entries, lists of them, or objects that hold a list."""
 
     entry = ""
@@ -201,25 +202,25 @@ class OpenAIReader(Reader):
     stranger = ""
     """The name of a marker for what is in a list and is none."""
 
+    @abstractmethod
     def stands_alone(self, value: Any) -> bool:
         """Is this record a single entry?"""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_entry(self, value: Any) -> bool:
         """Can this part of a list be read?"""
-        raise NotImplementedError
 
+    @abstractmethod
     def holds_entries(self, record: Facts) -> bool:
         """Does this record hold a list of entries?"""
-        raise NotImplementedError
 
+    @abstractmethod
     def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
         """The entries of a record, in their order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add(self, facts: Facts, timeline: Timeline, notes: Notes) -> None:
         """Put one entry into the timeline."""
-        raise NotImplementedError
 
     def key(self, value: Any) -> str | None:
         return conversation_id(value) if isinstance(value, dict) else None
