@@ -23,6 +23,7 @@ FILES = {
     "conversations.parquet",
     "read-report.json",
     "receipt.json",
+    "report.html",
     "scores.parquet",
     "summary.json",
 }

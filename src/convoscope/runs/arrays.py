@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 MAX_GROUPS = 50
 """A dimension with more values than this is not grouped by unless asked for."""
 
-_NOT_GROUPED = ("scenario_id", "trial")
+_GROUPED = ("flow", "agent", "scenario_id", "model", "domain", "dataset", "split")
+"""In the order in which people look at them. Trials of a scenario are repeats, no kinds."""
 _COLUMNS = ", ".join(Columns._fields)
 
 
@@ -81,17 +82,15 @@ class Arrays:
                 yield Subset(dict(zip(names, values, strict=True)), tuple(codes))
 
     def _usual(self) -> list[tuple[str, ...]]:
-        few: list[tuple[str, ...]] = [
-            (name,)
-            for name in DIMENSIONS
-            if name not in _NOT_GROUPED and 2 <= len(self._dimension(name).values) <= MAX_GROUPS
-        ]
-        if {("flow",), ("agent",)} <= set(few):
-            few.append(("flow", "agent"))
-        return few
+        few = [name for name in _GROUPED if 2 <= len(self._dimension(name).values) <= MAX_GROUPS]
+        usual: list[tuple[str, ...]] = [(name,) for name in few]
+        if few[:2] == ["flow", "agent"]:
+            usual.insert(2, ("flow", "agent"))
+        return usual
 
     def _read_dimension(self, name: str) -> _Dimension:
-        path = quoted('$."' + name.replace('"', "") + '"')
+        # A JSON pointer, which can name anything.
+        path = quoted("/" + name.replace("~", "~0").replace("/", "~1"))
         column = f'"{name}"' if name in DIMENSIONS else f"json_extract_string(dimensions, {path})"
         distinct = f"SELECT DISTINCT {column} AS v FROM {self._conversations} WHERE v IS NOT NULL"
         values = self._connection.execute(f"{distinct} ORDER BY v").fetchall()

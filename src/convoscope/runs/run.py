@@ -21,6 +21,11 @@ from convoscope.runs.tables import connect, parquet
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
 READ_REPORT = "read-report.json"
+PAGE = "report.html"
+SCORE_COLUMNS = (
+    "conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
+    "numerator, denominator, reason, detail, details"
+)
 _ROWS = 10_000
 
 
@@ -77,28 +82,39 @@ class Run:
             conditions.append("conversation = ?")
             values.append(conversation)
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        query = (
-            "SELECT conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
-            f"numerator, denominator, reason, detail, details FROM {self._table(SCORES)} {where}"
-        )
-        for row in _rows(query, values):
-            yield _score(row)
+        for row in _rows(f"SELECT {SCORE_COLUMNS} FROM {self.table(SCORES)} {where}", values):
+            yield score_of(row)
 
     def conversations(self) -> Iterator[Conversation]:
         """The conversations as they were scored, in the order of their ids."""
-        for name, body in _rows(f"SELECT conversation, body FROM {self._table(CONVERSATIONS)} ORDER BY number", []):
-            yield _named(from_json(body), name)
+        for name, body in _rows(f"SELECT conversation, body FROM {self.table(CONVERSATIONS)} ORDER BY number", []):
+            yield named(from_json(body), name)
 
     def conversation(self, id: str) -> Conversation:
         """One conversation, by its id in the run."""
-        row = next(_rows(f"SELECT body FROM {self._table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
+        row = next(_rows(f"SELECT body FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
         if row is None:
-            raise RunError(f"{self.folder} has no conversation {id!r}")
-        return _named(from_json(row[0]), id)
+            raise self._unknown(id)
+        return named(from_json(row[0]), id)
+
+    def number(self, id: str) -> int:
+        """The place of a conversation in the order of ids, which its rows carry in every table."""
+        row = next(_rows(f"SELECT number FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
+        if row is None:
+            raise self._unknown(id)
+        return int(row[0])
+
+    def _unknown(self, id: str) -> RunError:
+        close = (
+            f"SELECT conversation FROM {self.table(CONVERSATIONS)} "
+            "ORDER BY jaro_winkler_similarity(conversation, ?) DESC, number LIMIT 3"
+        )
+        names = ", ".join(row[0] for row in _rows(close, [id]))
+        return RunError(f"{self.folder} has no conversation {id!r}", hint=f"close to it: {names}" if names else "")
 
     def notes(self, id: str) -> list[Note]:
         """What reading did to one conversation."""
-        row = next(_rows(f"SELECT notes FROM {self._table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
+        row = next(_rows(f"SELECT notes FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
         return msgspec.json.decode(row[0], type=list[Note]) if row and row[0] else []
 
     def invalidate(self, reason: str, superseded_by: str | None = None) -> None:
@@ -110,11 +126,12 @@ class Run:
         )
         write_json(self.folder / RECEIPT, self.receipt)
 
-    def _table(self, name: str) -> str:
+    def table(self, name: str) -> str:
+        """One of the run's Parquet files, as SQL names it."""
         return parquet(self.folder / f"{name}.parquet")
 
 
-def _named(conversation: Conversation, id: str) -> Conversation:
+def named(conversation: Conversation, id: str) -> Conversation:
     """A conversation under the id that it has in the run: one that shares its own with others got another."""
     return conversation if conversation.id == id else msgspec.structs.replace(conversation, id=id)
 
@@ -148,7 +165,8 @@ def _rows(query: str, values: list[str]) -> Iterator[tuple[Any, ...]]:
             yield from rows
 
 
-def _score(row: tuple[Any, ...]) -> Score:
+def score_of(row: tuple[Any, ...]) -> Score:
+    """A score from the `SCORE_COLUMNS` of its row."""
     conversation, metric, variant, kind, subject, position, judge, repeat, status, *rest = row
     value, numerator, denominator, reason, detail, details = rest
     return Score(

@@ -1,0 +1,161 @@
+"""How the values of a metric spread: over conversations, over subjects, over the course of a conversation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from convoscope.metrics.declaration import COUNT, RATIO, SHARE, WORDS
+from convoscope.runs.parts import CONVERSATION_SCORES, SCORES
+from convoscope.runs.run import Run
+from convoscope.runs.tables import connect
+from convoscope.runs.worst import Headline, headlines
+
+if TYPE_CHECKING:
+    import duckdb
+
+BINS = 20
+MAX_POSITIONS = 40
+"""Turn positions that are drawn; later ones are counted and said."""
+FENCE = 6.0
+"""Values further than this many interquartile ranges beyond the quartiles share the outermost bin."""
+_WHOLE = (COUNT, WORDS)
+_TINY = 1e-9
+_HUGE = 1e100
+"""Values beyond this are no amounts that a chart could show."""
+
+
+class Bin(NamedTuple):
+    """The values from `low` up to `high`; the last bin of a chart holds `high` too."""
+
+    low: float
+    high: float
+    n: int
+
+
+class Histogram(NamedTuple):
+    """Counted values. The first and last bin reach to the smallest and greatest value, however far off."""
+
+    bins: Sequence[Bin]
+    n: int
+    mean: float
+    p50: float
+    p95: float
+    least: float
+    most: float
+
+
+class TurnPoint(NamedTuple):
+    """The values at one position: their number, mean and middle half."""
+
+    position: int
+    n: int
+    mean: float
+    p25: float
+    p75: float
+
+
+class OverTurns(NamedTuple):
+    """A metric over the course of the conversations."""
+
+    points: Sequence[TurnPoint]
+    later: int
+    """Values at positions after the last that is kept."""
+
+
+class Distribution(NamedTuple):
+    """Everything there is to draw of one metric. None where the charts would say nothing."""
+
+    headline: Headline
+    observes: str
+    by_conversation: Histogram | None
+    by_subject: Histogram | None
+    """Of the pooled turns, events, items; only where they are amounts: a share per call is 0 or 1."""
+    over_turns: OverTurns | None
+
+
+def distributions(run: Run) -> Iterator[Distribution]:
+    """One for each metric of which at least one conversation has a value."""
+    observes = {declared["metric"]: declared["observes"] for declared in run.summary["declared"]}
+    with connect(memory_mb=512) as connection:
+        for headline in headlines(run.summary):
+            level = observes.get(headline.key, "conversation")
+            source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE {headline.condition} AND status = 'measured'"
+            conversations = _histogram(connection, source, headline.unit)
+            if conversations is None:
+                continue
+            source = f"FROM {run.table(SCORES)} WHERE {headline.condition} AND status = 'measured'"
+            amounts = level != "conversation" and headline.unit not in (SHARE, RATIO)
+            subjects = _histogram(connection, source, headline.unit) if amounts else None
+            turns = _over_turns(connection, source) if level == "turn" else None
+            yield Distribution(headline, level, conversations, subjects, turns)
+
+
+def _histogram(connection: duckdb.DuckDBPyConnection, source: str, unit: str) -> Histogram | None:
+    row = _one(
+        connection,
+        f"SELECT count(*), avg(value), min(value), max(value), quantile_cont(value, [0.25, 0.5, 0.75, 0.95]) {source}",
+    )
+    n, mean, least, most, quantiles = row
+    if not n or max(abs(least), abs(most)) > _HUGE:
+        return None
+    quantiles = "quantile_cont(value, [0.25, 0.5, 0.75, 0.95])"
+    mean, (q1, p50, q3, p95) = _one(connection, f"SELECT avg(value), {quantiles} {source}")
+    edges = bin_edges(least, most, (q1, q3), unit)
+    low, width, bins = edges[0], edges[1] - edges[0], len(edges) - 1
+    # A tiny push, so that a value on an edge falls into the bin that begins there.
+    place = f"floor((value - {low!r}) / {width!r} + 1e-9)"
+    rows = connection.execute(
+        f"SELECT greatest(0, least({bins - 1}, {place}))::INTEGER AS bin, count(*) {source} GROUP BY bin"
+    ).fetchall()
+    counts = dict(rows)
+    found = [Bin(edges[place], edges[place + 1], counts.get(place, 0)) for place in range(bins)]
+    return Histogram(found, n, mean, p50, p95, least, most)
+
+
+def bin_edges(least: float, most: float, quartiles: tuple[float, float], unit: str) -> list[float]:
+    """Round edges around the bulk of the values; shares and ratios always go from 0 to 1."""
+    if unit in (SHARE, RATIO) and least >= 0 and most <= 1:
+        return [place / 10 for place in range(11)]
+    q1, q3 = quartiles
+    reach = FENCE * (q3 - q1)
+    # Quartiles that all but agree tell nothing of how far is far.
+    far = reach > _TINY * (most - least)
+    low, high = (max(least, q1 - reach), min(most, q3 + reach)) if far else (least, most)
+    size = max(abs(low), abs(high))
+    if high - low <= _TINY * size:
+        # All but equal: one bin, a wide one where a narrow one could not be told from its neighbour.
+        width = 1.0 if size < 1e9 else round_width(size / 2, whole=False)
+    else:
+        low = 0.0 if 0 < low < high - low else low
+        width = round_width((high - low) / BINS, whole=unit in _WHOLE)
+    first = math.floor(low / width)
+    # The last bin must hold the greatest value; of whole numbers each stands at the start of a bin of its own.
+    last = max(first + 1, math.ceil(high / width + (1e-3 if unit in _WHOLE else 1e-9)))
+    return [float(f"{place * width:.12g}") for place in range(first, last + 1)]
+
+
+def round_width(width: float, *, whole: bool) -> float:
+    """The next of 1, 2, 5 times a power of ten; whole numbers are not split."""
+    power = 10.0 ** math.floor(math.log10(width))
+    rounded: float = next(step * power for step in (1, 2, 5, 10, 20) if step * power >= width * (1 - 1e-9))
+    return max(1.0, rounded) if whole else rounded
+
+
+def _over_turns(connection: duckdb.DuckDBPyConnection, source: str) -> OverTurns | None:
+    rows = connection.execute(
+        f"SELECT position, count(*), avg(value), quantile_cont(value, 0.25), quantile_cont(value, 0.75) {source} "
+        "AND subject_kind = 'turn' GROUP BY position ORDER BY position"
+    ).fetchall()
+    if len(rows) < 2 or any(abs(value) > _HUGE for row in rows for value in row[2:]):
+        return None
+    points = [TurnPoint(*row) for row in rows[:MAX_POSITIONS]]
+    return OverTurns(points, sum(row[1] for row in rows[MAX_POSITIONS:]))
+
+
+def _one(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
+    row = connection.execute(query).fetchone()
+    if row is None:
+        raise AssertionError("an aggregate gives a row")
+    return row

@@ -1,0 +1,341 @@
+"""Worst first: how far each conversation is behind the others, in what, and who comes last."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from convoscope.conversation import Conversation
+from convoscope.metrics import (
+    CONVERSATION,
+    HIGHER,
+    LOWER,
+    NEITHER,
+    Observation,
+    Sample,
+    derived,
+    measured,
+    metric,
+    not_applicable,
+)
+from convoscope.runs.making import score
+from convoscope.runs.run import Run
+from convoscope.runs.worst import REASONS, headlines, names, rank, worst
+from convoscope.statistics.panel import panel_name
+from generated import write_lines
+from metrics.chats import chat, user
+from runs.graded import grade, graded, listed
+
+QUALITY, WAIT, MOOD = grade("quality"), grade("wait", LOWER, "s"), grade("mood", NEITHER)
+
+
+def reasons(run: Run) -> dict[str, list[tuple[str, float, float]]]:
+    """By conversation: in which metrics it is behind, its value there, and the share that did better."""
+    return {
+        one.conversation: [(each.headline.metric, each.value, each.share) for each in one.because]
+        for one in worst(run, 1000)
+    }
+
+
+def behind(run: Run) -> dict[str, float | None]:
+    return {one.conversation: one.behind for one in worst(run, 1000)}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Four conversations and two metrics that count; of the mood nobody says which is better."""
+    grades = {
+        "a": {"quality": 1.0, "wait": 0.0, "mood": 9.0},
+        "b": {"quality": 2.0, "wait": 3.0, "mood": 1.0},
+        "c": {"quality": 2.0, "wait": 1.0, "mood": 5.0},
+        "d": {"quality": 4.0, "wait": 9.0, "mood": 2.0},
+    }
+    return graded(tmp_path_factory.mktemp("worst"), grades, [QUALITY, WAIT, MOOD])
+
+
+class TestTheShareThatDidBetter:
+    def test_is_of_the_others(self, run: Run) -> None:
+        # All three others have more quality than a's 1, and all three waited less than d's 9.
+        assert reasons(run)["a"] == [("test.quality", 1.0, 1.0)]
+        assert reasons(run)["d"] == [("test.wait", 9.0, 1.0)]
+
+    def test_lower_may_be_better(self, run: Run) -> None:
+        # b waited 3: a (0) and c (1) of the three others waited less. Only d is better than its quality of 2.
+        assert reasons(run)["b"] == [("test.wait", 3.0, 2 / 3), ("test.quality", 2.0, 1 / 3)]
+
+    def test_equals_do_no_better(self, run: Run) -> None:
+        # b and c share a quality of 2: only d's 4 is better, for both of them.
+        shares = {id: {metric: share for metric, _, share in found} for id, found in reasons(run).items()}
+        assert shares["b"]["test.quality"] == shares["c"]["test.quality"] == 1 / 3
+
+    def test_without_a_direction_nothing_counts(self, run: Run) -> None:
+        assert not any(metric == "test.mood" for found in reasons(run).values() for metric, _, _ in found)
+
+    def test_is_of_those_with_a_value(self, tmp_path: Path) -> None:
+        grades = {"a": {"quality": 1.0}, "b": {"quality": 2.0}, "c": {"quality": 3.0}, "x": {}, "y": {}}
+        # b: one of two others with a value, not one of four
+        assert reasons(graded(tmp_path, grades, [QUALITY]))["b"] == [("test.quality", 2.0, 0.5)]
+
+
+class TestBehind:
+    def test_is_the_quadratic_mean_of_the_shares(self, run: Run) -> None:
+        found = behind(run)
+        assert found["a"] == pytest.approx(math.sqrt((1 + 0) / 2))  # 0.707
+        assert found["b"] == pytest.approx(math.sqrt((1 / 9 + 4 / 9) / 2))  # 0.527
+        assert found["c"] == pytest.approx(math.sqrt((1 / 9 + 1 / 9) / 2))  # 1/3
+        assert found["d"] == pytest.approx(math.sqrt((0 + 1) / 2))  # 0.707
+
+    def test_worst_first_and_equals_by_id(self, run: Run) -> None:
+        assert [one.conversation for one in worst(run, 10)] == ["a", "d", "b", "c"]
+
+    def test_one_thing_very_wrong_weighs_more_than_two_a_little(self, run: Run) -> None:
+        # d: 0 and 1; b: 1/3 and 2/3. The plain mean is 0.5 for both.
+        found = behind(run)
+        assert found["d"] is not None
+        assert found["b"] is not None
+        assert found["d"] > found["b"]
+
+    def test_is_over_the_metrics_that_were_measured(self, tmp_path: Path) -> None:
+        grades = {"a": {"quality": 1.0}, "b": {"quality": 2.0, "wait": 1.0}, "c": {"quality": 3.0, "wait": 2.0}}
+        # a: √(1² ÷ 1), though wait was not measured; b: √((0.5² + 0²) ÷ 2); c: √((0² + 1²) ÷ 2)
+        assert behind(graded(tmp_path, grades, [QUALITY, WAIT])) == pytest.approx(
+            {"a": 1.0, "b": math.sqrt(1 / 8), "c": math.sqrt(1 / 2)}
+        )
+
+    def test_the_limit_takes_the_first(self, run: Run) -> None:
+        assert [one.conversation for one in worst(run, 2)] == ["a", "d"]
+
+    def test_the_number_is_the_place_by_id(self, run: Run) -> None:
+        assert {one.conversation: one.number for one in worst(run, 10)} == {"a": 0, "b": 1, "c": 2, "d": 3}
+        assert names(run, [3, 1]) == {1: "b", 3: "d"}
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Five conversations; in the metrics one to four, as many did better than the first."""
+    values = {
+        "one": [9.0, 9.0, 9.0, 9.0, 10.0],
+        "two": [8.0, 9.0, 7.0, 9.0, 8.0],
+        "three": [7.0, 8.0, 8.0, 8.0, 7.0],
+        "four": [6.0, 9.0, 9.0, 9.0, 9.0],
+    }
+    return listed(tmp_path_factory.mktemp("reasons"), values, [grade(name) for name in values])
+
+
+class TestReasons:
+    def test_are_the_three_greatest_most_first(self, four: Run) -> None:
+        # c0 in one: 1 of 4 better; in two: the two 9s, 2/4; in three: the three 8s, 3/4; in four: all 4
+        assert reasons(four)["c00000"] == [("test.four", 6.0, 1.0), ("test.three", 7.0, 0.75), ("test.two", 8.0, 0.5)]
+        assert REASONS == 3
+
+    def test_but_all_count(self, four: Run) -> None:
+        # √((1/16 + 4/16 + 9/16 + 16/16) ÷ 4) = √(30/64)
+        assert behind(four)["c00000"] == pytest.approx(math.sqrt(30 / 64))
+
+    def test_only_where_somebody_did_better(self, four: Run) -> None:
+        # c1 is behind the last one's 10 in one, and nobody has more in the others.
+        assert reasons(four)["c00001"] == [("test.one", 9.0, 0.25)]
+
+    def test_of_equal_ones_the_metric_that_comes_first(self, tmp_path: Path) -> None:
+        metrics = [grade(name) for name in ("d", "b", "e", "a", "c")]
+        run = listed(tmp_path, {name: [0.0, 1.0] for name in "abcde"}, metrics)
+        order = [one.metric for one in headlines(run.summary)]
+        assert [name for name, _, _ in reasons(run)["c00000"]] == order[:3]
+
+
+class TestEdges:
+    def test_where_nothing_was_measured_there_is_no_place_but_the_last(self, tmp_path: Path) -> None:
+        grades = {"a": {}, "b": {"quality": 1.0}, "c": {"quality": 2.0}}
+        found = worst(graded(tmp_path, grades, [QUALITY, MOOD]), 10)
+        assert [(one.conversation, one.behind) for one in found] == [("b", 1.0), ("c", 0.0), ("a", None)]
+        assert found[-1].because == ()
+
+    def test_a_metric_without_a_direction_makes_no_place(self, tmp_path: Path) -> None:
+        grades = {"a": {"mood": 1.0}, "b": {"mood": 2.0}}
+        assert behind(graded(tmp_path, grades, [MOOD])) == {"a": None, "b": None}
+
+    def test_where_all_are_equal_nobody_is_behind(self, tmp_path: Path) -> None:
+        grades = {id: {"quality": 0.5, "wait": 2.0} for id in ("c", "a", "b")}
+        found = worst(graded(tmp_path, grades, [QUALITY, WAIT]), 10)
+        assert [(one.conversation, one.behind, one.because) for one in found] == [
+            ("a", 0.0, ()),
+            ("b", 0.0, ()),
+            ("c", 0.0, ()),
+        ]
+
+    def test_nobody_is_behind_alone(self, tmp_path: Path) -> None:
+        (only,) = worst(graded(tmp_path, {"a": {"quality": 0.0}}, [QUALITY]), 10)
+        assert (only.behind, only.because) == (0.0, ())
+
+    def test_a_metric_that_only_one_has_puts_nobody_behind(self, tmp_path: Path) -> None:
+        grades = {"a": {"quality": 0.0, "wait": 99.0}, "b": {"quality": 1.0}}
+        assert reasons(graded(tmp_path, grades, [QUALITY, WAIT]))["a"] == [("test.quality", 0.0, 1.0)]
+
+    def test_values_below_zero(self, tmp_path: Path) -> None:
+        found = reasons(listed(tmp_path, {"quality": [-1.0, -3.0, 0.0]}, [QUALITY]))
+        assert found["c00001"] == [("test.quality", -3.0, 1.0)]
+        assert found["c00000"] == [("test.quality", -1.0, 0.5)]
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    said = {"a": (1.0, 9.0), "b": (4.0, 4.0), "c": (9.0, 3.0)}
+
+    @metric("test.judged", version=1, observes=CONVERSATION, unit="points", better=HIGHER)
+    def verdict(conversation: Conversation) -> Iterator[Observation]:
+        """What do two judges say?"""
+        if conversation.id == "d":
+            yield not_applicable(conversation, "too_short")
+            return
+        for judge, value in zip(("p/a", "z/b"), said[conversation.id], strict=True):
+            yield measured(conversation, value, judge=judge)
+
+    conversations = [chat(user("hi"), id=id) for id in "abcd"]
+    out = tmp_path_factory.mktemp("judged") / "run"
+    return score(conversations, metrics=[verdict], out=out, workers=1)
+
+
+class TestJudges:
+    def test_a_panel_speaks_for_its_judges(self, judged: Run) -> None:
+        # By name the panel would come between p/a and z/b; it comes last and is the one that counts.
+        assert [one.judge for one in headlines(judged.summary)] == [panel_name(["p/a", "z/b"])]
+
+    def test_with_its_own_verdict(self, judged: Run) -> None:
+        # medians 5, 4 and 6: b is behind both others, a behind c
+        assert reasons(judged) == {
+            "b": [("test.judged", 4.0, 1.0)],
+            "a": [("test.judged", 5.0, 0.5)],
+            "c": [],
+            "d": [],
+        }
+
+    def test_whom_the_judges_never_saw_has_no_place(self, judged: Run) -> None:
+        assert behind(judged)["d"] is None
+
+
+class TestHeadlines:
+    def test_a_figure_over_groups_says_nothing_of_a_conversation(self, tmp_path: Path) -> None:
+        def best(samples: list[Sample]) -> float:
+            """The best?"""
+            return max(one.value or 0.0 for one in samples)
+
+        group = derived("test.best", version=1, over="group", unit="points", better=HIGHER, inputs=("test.quality",))
+        conversations = [chat(user("hi"), id=id, extras={"quality": float(ord(id))}) for id in "ab"]
+        run = score(conversations, metrics=[QUALITY, group(best)], out=tmp_path / "run", workers=1)
+        assert [one.key for one in headlines(run.summary)] == ["test.quality"]
+
+    def test_a_figure_within_a_conversation_counts_as_any_other(self, tmp_path: Path) -> None:
+        def half(quality: float) -> float:
+            """Half of it?"""
+            return quality / 2
+
+        within = derived(
+            "test.half", version=1, over="conversation", unit="points", better=HIGHER, inputs=("test.quality",)
+        )
+        conversations = [chat(user("hi"), id=id, extras={"quality": float(ord(id))}) for id in "ab"]
+        run = score(conversations, metrics=[QUALITY, within(half)], out=tmp_path / "run", workers=1)
+        assert {name for name, _, _ in reasons(run)["a"]} == {"test.quality", "test.half"}
+
+    def test_variants_are_told_apart(self, tmp_path: Path) -> None:
+        @metric("test.quality", version=1, observes=CONVERSATION, unit="points", better=LOWER, variant="turned")
+        def turned(conversation: Conversation) -> Observation:
+            """The other way round?"""
+            return measured(conversation, conversation.extras["quality"])
+
+        run = listed(tmp_path, {"quality": [1.0, 2.0]}, [QUALITY, turned])
+        found = {one.conversation: [each.headline.key for each in one.because] for one in worst(run, 2)}
+        assert found == {"c00000": ["test.quality"], "c00001": ["test.quality@turned"]}
+
+    def test_further_reductions_are_not_counted_twice(self, tmp_path: Path) -> None:
+        run = score(write_lines(tmp_path / "chats.jsonl", range(4)), out=tmp_path / "run", workers=1)
+        keys = [one.key for one in headlines(run.summary)]
+        assert len(keys) == len(set(keys))
+        assert set(keys) <= {one["metric"] for one in run.summary["declared"]}
+
+
+def by_the_book(run: Run) -> list[tuple[str, float | None]]:
+    """The ranking from its definition, one pair of conversations at a time."""
+    better = {one["metric"]: one["better"] for one in run.summary["declared"]}
+    with_value: dict[str, dict[str, float]] = {}
+    for id, key, value in _measured(run):
+        with_value.setdefault(key, {})[id] = value
+    standing: list[tuple[str, float | None]] = []
+    for conversation in run.conversations():
+        shares = []
+        for key, values in with_value.items():
+            if better[key] == NEITHER or conversation.id not in values:
+                continue
+            mine = values.pop(conversation.id)
+            sign = 1 if better[key] == HIGHER else -1
+            shares.append(sum(sign * other > sign * mine for other in values.values()) / (len(values) or 1))
+            values[conversation.id] = mine
+        standing.append(
+            (conversation.id, math.sqrt(math.fsum(one**2 for one in shares) / len(shares)) if shares else None)
+        )
+    return sorted(standing, key=lambda one: -1 if one[1] is None else one[1], reverse=True)
+
+
+def _measured(run: Run) -> list[tuple[str, str, float]]:
+    from convoscope.runs.tables import connect
+
+    with connect() as connection:
+        query = (
+            f"SELECT c.conversation, if(variant = '', metric, metric || '@' || variant), value "
+            f"FROM {run.table('conversation_scores')} JOIN {run.table('conversations')} c USING (number) "
+            "WHERE status = 'measured' ORDER BY number"
+        )
+        return connection.execute(query).fetchall()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("whole")
+    return score(write_lines(folder / "chats.jsonl", range(90)), out=folder / "run", workers=1)
+
+
+class TestAWholeRun:
+    def test_is_ranked_as_the_definition_says(self, whole: Run) -> None:
+        found = worst(whole, 1000)
+        expected = by_the_book(whole)
+        assert [one.behind for one in found] == pytest.approx([one for _, one in expected], nan_ok=True)
+        assert {one.conversation: one.behind for one in found} == pytest.approx(dict(expected), nan_ok=True)
+
+    def test_every_conversation_has_one_place(self, whole: Run) -> None:
+        assert sorted(rank(whole).order.tolist()) == list(range(90))
+
+    def test_reasons_descend_and_are_no_further_than_all_others(self, whole: Run) -> None:
+        for one in worst(whole, 1000):
+            shares = [each.share for each in one.because]
+            assert shares == sorted(shares, reverse=True)
+            assert all(0 < share <= 1 for share in shares)
+
+    def test_who_worked_on_it_does_not_matter(self, whole: Run, tmp_path: Path) -> None:
+        logs = write_lines(tmp_path / "chats.jsonl", range(90))
+        other = score(logs, out=tmp_path / "run", workers=2, part_bytes=4000)
+        assert worst(other, 1000) == worst(whole, 1000)
+
+
+values = st.sampled_from([-1e300, -1.5, -0.0, 0.0, 5e-324, 0.1 + 0.2, 0.3, 1.0, 2.0, 1e300])
+rows = st.fixed_dictionaries({}, optional={"quality": values, "wait": values, "mood": values})
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(rows, min_size=1, max_size=8))
+def test_whatever_the_values_all_are_ranked_by_what_they_are_behind(grades: list[dict[str, float]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        named = {f"c{place}": one for place, one in enumerate(grades)}
+        run = graded(Path(folder), named, [QUALITY, WAIT, MOOD])
+        found = worst(run, 100)
+    assert sorted(one.conversation for one in found) == sorted(named)
+    places = [-1.0 if one.behind is None else one.behind for one in found]
+    assert places == sorted(places, reverse=True)
+    for one in found:
+        counting = named[one.conversation].keys() & {"quality", "wait"}
+        assert (one.behind is None) == (not counting)
+        assert len(one.because) <= len(counting)
