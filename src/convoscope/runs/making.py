@@ -26,6 +26,7 @@ from convoscope.runs.parts import PartDone, Timings, score_partition
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
 from convoscope.runs.run import READ_REPORT, RECEIPT, SUMMARY, Run, write_json
 from convoscope.runs.summarising import summarise
+from convoscope.runs.targets import kept_texts
 from convoscope.scoring.check import check
 from convoscope.scoring.engines import local
 from convoscope.statistics import intervals
@@ -54,6 +55,7 @@ def score(
     strict: bool = False,
     by: Sequence[Sequence[str]] | None = None,
     format: str | None = None,
+    targets: Sequence[str] = (),
     progress: Callable[[Progress], None] | None = None,
     part_bytes: int = PART_BYTES,
 ) -> Run:
@@ -62,6 +64,8 @@ def score(
     `metrics` are names or declarations; all that are installed for None. `out` is the folder of the
     run; without it, one under `runs/` that depends on input and settings. An attempt that was cut
     short is continued, and a run that is there already and would come out the same is opened.
+    `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
+    against them.
     """
     if limit is not None and limit < 1:
         raise UsageError(f"a limit of {limit} leaves nothing to score", hint="give 1 or more, or no limit")
@@ -75,9 +79,10 @@ def score(
     if not chosen:
         raise UsageError("there is no metric to score with")
     check(chosen)
+    wanted = kept_texts([targets] if isinstance(targets, str) else targets, chosen)
     paths, temporary = _paths(source)
     with temporary:
-        job = _Job(paths, chosen, limit=limit, by=by, format=format, part_bytes=part_bytes)
+        job = _Job(paths, chosen, limit=limit, by=by, format=format, targets=wanted, part_bytes=part_bytes)
         job.report.warnings.extend(registry.problems)
         return job.run(_out(out, job), workers or local.cores(), strict, progress or (lambda _: None))
 
@@ -121,6 +126,7 @@ class _Job:
         limit: int | None,
         by: Sequence[Sequence[str]] | None,
         format: str | None,
+        targets: Sequence[str],
         part_bytes: int,
     ) -> None:
         self.started, self._began = now(), perf_counter()
@@ -140,6 +146,10 @@ class _Job:
                 "bootstrap_up_to": intervals.MAX_BOOTSTRAP_CLUSTERS,
             },
         }
+        # What one wishes for must not change what is measured, not even by the draw of an interval.
+        self.seed = canonical_hash(self.config)
+        if targets:
+            self.config["targets"] = list(targets)
         self.config_hash = canonical_hash(self.config)
         try:
             self.hashes, self.input_hash = hash_inputs([(one, fingerprint(one)) for one in self.inputs])
@@ -179,7 +189,10 @@ class _Job:
             raise RunError(f"{out} is there already and is not a run", hint="choose another --out") from None
         same = (run.receipt.config_hash, run.receipt.input_hash, run.receipt.metrics)
         if same != (self.config_hash, self.input_hash, self.signatures):
-            raise RunError(f"{out} holds another run", hint="choose another --out, or move that run away")
+            hint = "choose another --out, or move that run away"
+            if {**run.receipt.config, "targets": None} == {**self.config, "targets": None}:
+                hint += "; if only its targets should be others, `convoscope report --target` needs no new run"
+            raise RunError(f"{out} holds another run", hint=hint)
         _refuse_problems(run.read_report, strict)
         tidy(out)
         return run
@@ -250,6 +263,7 @@ class _Job:
             self.metrics,
             config_hash=self.config_hash,
             input_hash=self.input_hash,
+            seed=self.seed,
             by=self.by,
             scratch=scratch,
         )

@@ -43,16 +43,20 @@ def summarise(
     *,
     config_hash: str,
     input_hash: str,
+    seed: str,
     by: Sequence[Sequence[str]] | None,
     scratch: Path,
 ) -> Summary:
-    """Read the run's scores and reduce them, over all conversations and over each group."""
+    """Read the run's scores and reduce them, over all conversations and over each group.
+
+    `seed` is what the draws of the intervals depend on.
+    """
     with connect(scratch=scratch) as connection:
         arrays = Arrays(connection, folder)
         subsets = [EVERYTHING, *arrays.subsets(by)]
         results: list[list[Figure]] = [[] for _ in subsets]
         for declared in metrics:
-            for number, figure in _figures(arrays, declared, metrics, subsets, config_hash):
+            for number, figure in _figures(arrays, declared, metrics, subsets, seed):
                 results[number].append(figure)
         return Summary(
             config_hash=config_hash,
@@ -93,10 +97,10 @@ def describe(declared: Declared) -> dict[str, Any]:
 
 
 def _figures(
-    arrays: Arrays, declared: Declared, metrics: Sequence[Declared], subsets: Sequence[Subset], config_hash: str
+    arrays: Arrays, declared: Declared, metrics: Sequence[Declared], subsets: Sequence[Subset], seed: str
 ) -> Iterator[tuple[int, Figure]]:
     """The figures of one metric, each with the number of its subset."""
-    keys = [config_hash + msgspec.json.encode(subset.by, order="sorted").decode() for subset in subsets]
+    keys = [seed + msgspec.json.encode(subset.by, order="sorted").decode() for subset in subsets]
     if isinstance(declared, Derived) and declared.over == "group":
         by_key = {one.key: one for one in metrics}
         for number, subset in enumerate(subsets):

@@ -1,0 +1,179 @@
+"""A run as JUnit XML, for whatever runs tests: a missed target is a failed test.
+
+One suite per family of metrics, and in it one test per headline figure and per other figure with a
+target:
+
+| the figure | the test |
+|---|---|
+| meets its targets | passes |
+| misses one | fails |
+| has no value to hold against one | is an error: nobody may take it for passed |
+| could not be computed | is an error, with a target or without |
+| has no target | is skipped: nothing was checked |
+
+The suite `run` says whether the run is still valid, and the suite `reading` fails where something
+in the input could not be read: what is not in the numbers cannot have been good.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from convoscope.metrics.score import ERROR
+from convoscope.report.screen import clean
+from convoscope.report.targets import MISSED, UNDETERMINED, Check, meets, observed, run_checks, target_text
+from convoscope.report.words import (
+    behind_text,
+    counted,
+    coverage_text,
+    interval_text,
+    name_text,
+    reason_text,
+    reasons_text,
+    value_text,
+)
+from convoscope.report.writing import one_line, write_text
+from convoscope.runs.furthest import highest, lowest
+from convoscope.runs.run import Run
+from convoscope.runs.worst import worst
+
+MAX_CONVERSATIONS = 5
+MAX_PROBLEMS = 20
+
+Ending = Literal["passed", "failure", "error", "skipped"]
+
+
+class Case(NamedTuple):
+    """One test: how it ended, and what there is to say."""
+
+    suite: str
+    name: str
+    ending: Ending
+    message: str = ""
+    type: str = ""
+    text: str = ""
+
+
+def write_junit(run: Run, path: str | os.PathLike[str], targets: Sequence[str] = ()) -> None:
+    """Write the JUnit XML of a run, whole or not at all."""
+    write_text(Path(path), junit(run, targets))
+
+
+def junit(run: Run, targets: Sequence[str] = ()) -> str:
+    """The JUnit XML of a run. `targets` come beside those that the run was scored with."""
+    root = Element("testsuites", {"name": clean(f"convoscope {run.name}"), "time": f"{run.receipt.seconds:.3f}"})
+    suites: dict[str, list[Case]] = {}
+    for case in [_validity(run), _reading(run), *_figures(run, run_checks(run, targets))]:
+        suites.setdefault(case.suite, []).append(case)
+    for name, cases in suites.items():
+        suite = SubElement(root, "testsuite", {"name": clean(name), **_counts(cases)})
+        for case in cases:
+            _add(suite, case)
+    root.attrib.update(_counts(case for cases in suites.values() for case in cases))
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _counts(cases: Iterable[Case]) -> dict[str, str]:
+    endings = [case.ending for case in cases]
+    counts: dict[str, Ending] = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    return {"tests": str(len(endings))} | {name: str(endings.count(ending)) for name, ending in counts.items()}
+
+
+def _add(suite: Element, case: Case) -> None:
+    """`clean` also takes out every character that XML 1.0 forbids."""
+    test = SubElement(suite, "testcase", {"classname": clean(case.suite), "name": clean(case.name)})
+    if case.ending == "passed":
+        if case.text:
+            SubElement(test, "system-out").text = clean(case.text)
+        return
+    facts = {"message": clean(case.message)} | ({"type": clean(case.type)} if case.type else {})
+    SubElement(test, case.ending, facts).text = clean(case.text) or None
+
+
+def _validity(run: Run) -> Case:
+    receipt = run.receipt
+    if receipt.valid:
+        return Case("run", "run is valid", "passed")
+    by = f", superseded by {receipt.superseded_by}" if receipt.superseded_by else ""
+    message = f"marked invalid at {receipt.invalidated_at}: {receipt.invalid_reason}{by}"
+    return Case("run", "run is valid", "error", message, "invalid run")
+
+
+def _reading(run: Run) -> Case:
+    report, name = run.read_report, "every record was read"
+    if not report.problem_count:
+        return Case("reading", name, "passed")
+    lines = [one_line(str(problem)) for problem in report.problems[:MAX_PROBLEMS]]
+    if report.problem_count > len(lines):
+        lines.append(f"and {report.problem_count - len(lines):,} more; see read-report.json")
+    message = f"{counted(report.problem_count, 'problem')} in reading; what could not be read is not in the figures"
+    return Case("reading", name, "failure", message, "not read", "\n".join(lines))
+
+
+def _figures(run: Run, checks: Sequence[Check]) -> list[Case]:
+    """One test per figure that is a headline or has a target."""
+    by_name: dict[str, list[Check]] = {}
+    figures = {name_text(figure): figure for figure in run.summary["metrics"] if not figure["reduction"]}
+    for check in checks:
+        by_name.setdefault(name_text(check.figure), []).append(check)
+        figures.setdefault(name_text(check.figure), check.figure)
+    families = sorted({figure["metric"].split(".", 1)[0] for figure in figures.values()})
+    return [
+        _figure(run, family, figure, by_name.get(name, []))
+        for family in families
+        for name, figure in sorted(figures.items())
+        if figure["metric"].split(".", 1)[0] == family
+    ]
+
+
+def _figure(run: Run, family: str, figure: Mapping[str, Any], checks: Sequence[Check]) -> Case:
+    name, value = name_text(figure), value_text(figure["value"], figure["unit"])
+    facts = _facts(figure, run.summary)
+    text = "\n".join([*(f"target: {check.text}" for check in checks), *facts])
+    missed = [check for check in checks if check.verdict.outcome == MISSED]
+    if figure["status"] == ERROR:
+        return Case(family, name, "error", f"failed: {reason_text(figure['reason'])}", "metric failed", text)
+    if missed:
+        targets = "; ".join(f"target {check.text}" for check in missed)
+        text += "\n" + "\n".join(_worst(run, missed[0]))
+        return Case(family, name, "failure", f"{value}, {targets}", "target missed", text)
+    if any(check.verdict.outcome == UNDETERMINED for check in checks):
+        targets = "; ".join(f"target {check.text}" for check in checks)
+        return Case(family, name, "error", targets, "target undetermined", text)
+    if not checks:
+        return Case(family, name, "skipped", f"no target; {'; '.join(facts)}")
+    return Case(family, name, "passed", text=text)
+
+
+def _facts(figure: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
+    if figure["value"] is None:
+        detail = f" ({one_line(figure['detail'])})" if figure["detail"] else ""
+        facts = [f"no value: {reason_text(figure['reason'])}{detail}"]
+    else:
+        # Beside a target, the rounded value may look like what it is not.
+        shown = value_text(figure["value"], figure["unit"])
+        facts = [f"value {shown} ({figure['value']!r})", f"95 % interval {interval_text(figure)}"]
+    facts += [f"n {figure['n']:,}", f"coverage {coverage_text(figure)}"]
+    left_out = reasons_text(figure, observed(figure, summary))
+    return [*facts, f"not measured: {left_out}"] if left_out else facts
+
+
+def _worst(run: Run, check: Check) -> list[str]:
+    """The conversations on the wrong end of the metric; of a figure over groups, the worst of the run."""
+    figure, below = check.figure, check.target.comparison in {">", ">="}
+    far = (lowest if below else highest)(run, figure, MAX_CONVERSATIONS)
+    far = [one for one in far if not meets(one.value, check.target)] or far
+    if far:
+        title = f"{'lowest' if below else 'highest'} (target {target_text(check.target, figure['unit'])}):"
+        return [title, *(f"  {one_line(one.conversation)}: {value_text(one.value, figure['unit'])}" for one in far)]
+    standings = worst(run, MAX_CONVERSATIONS)
+    return ["worst conversations:", *(f"  {one_line(one.conversation)}: {_because(one.because)}" for one in standings)]
+
+
+def _because(behind: Iterable[Any]) -> str:
+    return "; ".join(behind_text(one) for one in behind) or "behind in nothing"

@@ -1,0 +1,178 @@
+"""Targets over the figures of a run: which are met, which are missed, which nobody can tell.
+
+A target comes from three sides: a metric declares one for its headline, a run keeps those it was
+scored with, and a user gives more. For one figure, the latter replaces the former.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isclose
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from convoscope.errors import RunError
+from convoscope.metrics.declaration import SHARE, Target
+from convoscope.report.words import key_text, name_text, reason_text, value_text
+from convoscope.runs.run import Run
+from convoscope.runs.targets import FigureTarget, given_target, kept_target
+
+Outcome = Literal["met", "missed", "undetermined"]
+MET: Outcome = "met"
+MISSED: Outcome = "missed"
+UNDETERMINED: Outcome = "undetermined"
+
+Source = Literal["declared", "recorded", "given"]
+DECLARED: Source = "declared"
+RECORDED: Source = "recorded"
+GIVEN: Source = "given"
+
+_HOLDS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_SIGNS = {">": ">", ">=": "≥", "<": "<", "<=": "≤"}
+
+
+class Verdict(NamedTuple):
+    """What came of a target. `sure` where the whole 95 % interval is on the same side of it."""
+
+    outcome: Outcome
+    sure: bool
+    words: str
+
+
+class Check(NamedTuple):
+    """One target over one figure of a summary."""
+
+    figure: Mapping[str, Any]
+    target: Target
+    verdict: Verdict
+    source: Source = DECLARED
+
+    @property
+    def text(self) -> str:
+        """`≥ 90.0 %: missed`."""
+        return f"{target_text(self.target, self.figure['unit'])}: {self.verdict.words}"
+
+
+class Tally(NamedTuple):
+    """How many targets had each outcome."""
+
+    met: int
+    missed: int
+    undetermined: int
+
+
+def check(figure: Mapping[str, Any], target: Target) -> Verdict:
+    """Hold one figure against one target. Without a value nothing is met, and nothing is missed."""
+    value, interval = figure["value"], figure["interval"]
+    if value is None:
+        return Verdict(UNDETERMINED, False, f"undetermined: {reason_text(figure['reason'] or 'no_value')}")
+    met = meets(value, target)
+    outcome = MET if met else MISSED
+    if interval is None:
+        return Verdict(outcome, False, f"{outcome}, but there is no interval")
+    # Both ends on one side: so is all between them.
+    if meets(interval["low"], target) == meets(interval["high"], target) == met:
+        return Verdict(outcome, True, outcome)
+    return Verdict(outcome, False, f"{outcome}, but the interval reaches across it")
+
+
+def meets(value: float, target: Target) -> bool:
+    """Whether a value is on the right side of a target."""
+    return bool(_HOLDS[target.comparison](value, target.value))
+
+
+def checks(summary: Mapping[str, Any], given: Sequence[str] = ()) -> list[Check]:
+    """Every target over the figures of a summary: the declared ones, and those given as text.
+
+    Where judges sat on a panel, the panel's figure is held against the target; without a panel, each judge's is.
+    """
+    return _checks(summary, [(one, GIVEN) for one in _given(summary, given)])
+
+
+def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
+    """The same over a run, with the targets that it was scored with."""
+    fresh = _given(run.summary, given)
+    replaced = {one.figure for one in fresh}
+    kept = [kept_target(text) for text in run.receipt.config.get("targets", ())]
+    asked = [(one, RECORDED) for one in kept if one.figure not in replaced]
+    return _checks(run.summary, [*asked, *((one, GIVEN) for one in fresh)])
+
+
+def tally(found: Iterable[Check]) -> Tally:
+    """Count the outcomes."""
+    outcomes = [one.verdict.outcome for one in found]
+    return Tally(outcomes.count(MET), outcomes.count(MISSED), outcomes.count(UNDETERMINED))
+
+
+def tally_text(found: Sequence[Check]) -> str:
+    """`3 targets: 1 met, 2 missed`; with no target, that nothing was checked."""
+    if not found:
+        return "no target: nothing was checked"
+    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in tally(found)._asdict().items() if count)
+    return f"{len(found):,} target{'' if len(found) == 1 else 's'}: {counts}"
+
+
+def target_text(target: Target, unit: str) -> str:
+    """`≥ 90.0 %`, `< 2.00 s`; with more digits where rounding would make another target of it."""
+    shown = value_text(target.value, unit)
+    number, _, after = shown.partition(" ")
+    exact = 100 * target.value if unit == SHARE else target.value
+    if not isclose(float(number.replace(",", "")), exact, rel_tol=1e-9):
+        shown = f"{exact:.12g} {after}".strip()
+    return f"{_SIGNS[target.comparison]} {shown}"
+
+
+def figure_name(figure: Mapping[str, Any]) -> str:
+    """The name that a target calls a figure by: that of all its judges."""
+    key = key_text(figure["metric"], figure["variant"])
+    return f"{key} {figure['reduction']}" if figure["reduction"] else key
+
+
+def observed(figure: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+    """What the metric of a figure looks at: turn, event, item."""
+    key = key_text(figure["metric"], figure["variant"])
+    return next((str(one["observes"]) for one in summary["declared"] if one["metric"] == key), "subject")
+
+
+def _given(summary: Mapping[str, Any], texts: Sequence[str]) -> list[FigureTarget]:
+    units = {figure_name(figure): str(figure["unit"]) for figure in summary["metrics"]}
+    return list(dict.fromkeys(given_target(text, units) for text in texts))
+
+
+def _checks(summary: Mapping[str, Any], asked: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
+    named = {one.figure for one, _ in asked}
+    everything = [*((one, DECLARED) for one in _declared(summary) if one.figure not in named), *asked]
+    places = {name_text(figure): place for place, figure in enumerate(summary["metrics"])}
+    found = [
+        Check(figure, one.target, check(figure, one.target), source)
+        for one, source in everything
+        for figure in _meant(summary, one.figure)
+    ]
+    return sorted(found, key=lambda one: places.get(name_text(one.figure), len(places)))
+
+
+def _declared(summary: Mapping[str, Any]) -> Iterator[FigureTarget]:
+    for declared in summary["declared"]:
+        if declared["target"] is not None:
+            yield FigureTarget(declared["metric"], msgspec.convert(declared["target"], Target))
+
+
+def _meant(summary: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The figures of one name: the panel's where there is one, else every judge's."""
+    found = [figure for figure in summary["metrics"] if figure_name(figure) == name]
+    panels = [figure for figure in found if figure["judge"].startswith("panel:")]
+    return panels or found or _missing(summary, name)
+
+
+def _missing(summary: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """A figure that was promised and did not come, because its reduction failed: its target must not vanish with it."""
+    key, _, reduction = name.partition(" ")
+    without = {"reduction": reduction, "status": "error", "value": None, "interval": None, "reason": "reduction_failed"}
+    found: list[Mapping[str, Any]] = [
+        {**figure, **without} for figure in summary["metrics"] if figure_name(figure) == key
+    ]
+    if not found:
+        raise RunError(f"there is a target for {name}, but the run has no such figure", hint="score again")
+    return found

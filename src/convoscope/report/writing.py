@@ -1,0 +1,61 @@
+"""Reports become files, whole or not at all; what logs say becomes one line in them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+from convoscope.errors import UsageError
+from convoscope.report.screen import clean
+
+MAX_LINE = 200
+_BREAKS = re.compile("[\n\u2028\u2029]")
+
+
+def check_places(*paths: Path | None) -> None:
+    """Refuse what could not be written, before hours are spent on what would be written there."""
+    given = [path for path in paths if path is not None]
+    for path in given:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder", hint="give the name of a file")
+        if not path.parent.is_dir():
+            raise UsageError(f"cannot write {path}: there is no folder {path.parent}", hint="make it first")
+    for place, count in Counter(path.resolve() for path in given if not _is_stream(path)).items():
+        if count > 1:
+            raise UsageError(f"two reports would be written to {place}", hint="give each a file of its own")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that nobody ever sees half written."""
+    check_places(path)
+    # A link is followed, so that it stays one; a stream has no other name than the one it was given.
+    place = path if _is_stream(path) else path.resolve()
+    fresh = place.with_name(f".{place.name}.{os.getpid()}.new")
+    try:
+        if _is_stream(place):
+            with place.open("a", encoding="utf-8") as stream:
+                stream.write(text)
+            return
+        try:
+            fresh.write_text(text, encoding="utf-8")
+            os.replace(fresh, place)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}", hint="choose another place") from None
+
+
+def one_line(text: str, limit: int = MAX_LINE) -> str:
+    """A text out of a log as part of one line: no line breaks, no control characters, not endless."""
+    line = _BREAKS.sub(" ", clean(text[: limit + 1]))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _is_stream(place: Path) -> bool:
+    """A terminal, a pipe, /dev/null: to replace it by a file would be to break it.
+
+    /dev/stdout may lead to a file that somebody else is writing to; ours comes after theirs.
+    """
+    return place.parts[:2] == ("/", "dev") or (place.exists() and not place.is_file())

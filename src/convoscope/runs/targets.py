@@ -1,0 +1,135 @@
+"""Targets as people write them, such as `tools.success >= 90%`, and the figure that each of them means."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Literal, NamedTuple, cast
+
+import numpy as np
+
+from convoscope.errors import UsageError
+from convoscope.metrics.declaration import RATIO, SHARE, Derived, Metric, Target
+from convoscope.metrics.registry import Declared
+from convoscope.statistics.across import ACROSS, Columns, percentile_of
+
+MAX_NAMED = 12
+"""How many figures an error names, the likeliest first."""
+
+_TARGET = re.compile(
+    r"\s*(?P<name>[^<>=≤≥]*[^<>=≤≥\s])\s*(?P<comparison>>=|<=|>|<|≥|≤)"
+    r"\s*(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*(?P<unit>[^\s\d.,<>=](?:.*\S)?)?\s*"
+)
+_SIGNS = {"≥": ">=", "≤": "<="}
+
+
+class FigureTarget(NamedTuple):
+    """A target, and the figure that it is for: `timing.response_latency p95`."""
+
+    figure: str
+    target: Target
+
+    @property
+    def text(self) -> str:
+        """As it is kept: two ways to write the same target give the same text."""
+        return f"{self.figure} {self.target.comparison} {repr(self.target.value).removesuffix('.0')}"
+
+
+class _Said(NamedTuple):
+    """What a text says, before anybody knows whether there is such a figure."""
+
+    name: str
+    comparison: str
+    number: Decimal
+    unit: str
+
+
+def given_target(text: str, units: Mapping[str, str]) -> FigureTarget:
+    """The target that a user wrote. `units` are the figures there are, each with its unit."""
+    said = _said(text)
+    figure = _resolve(said.name, units)
+    return FigureTarget(figure, Target(_comparison(said), _value(said, figure, units[figure])))
+
+
+def kept_target(text: str) -> FigureTarget:
+    """A target as a run keeps it: the name is whole, and was looked up before it was kept."""
+    said = _said(text)
+    return FigureTarget(said.name, Target(_comparison(said), float(said.number)))
+
+
+def kept_texts(texts: Sequence[str], metrics: Iterable[Declared]) -> list[str]:
+    """The targets that a user wrote as a run keeps them; refuses what no metric of the run will say."""
+    units = {name: one.unit for one in metrics for name in figure_names(one)} if texts else {}
+    return sorted({given_target(text, units).text for text in texts})
+
+
+def figure_names(declared: Declared) -> list[str]:
+    """The figures that a metric will have: `answer.f1`, `answer.f1 precision`."""
+    if isinstance(declared, Derived) and declared.over == "group":
+        return [declared.key]
+    steps = {"": declared.reduce.across, **(declared.also if isinstance(declared, Metric) else {})}
+    return [
+        " ".join(part for part in (declared.key, name, ratio) if part)
+        for name, across in steps.items()
+        for ratio in _ratios(across)
+    ]
+
+
+def _ratios(across: str) -> list[str]:
+    if percentile_of(across) is not None:
+        return [""]
+    # A reducer names its ratios only while it computes them; one conversation of ones will do.
+    return [ratio.name for ratio in ACROSS[across](Columns(*np.ones((len(Columns._fields), 1))))]
+
+
+def _said(text: str) -> _Said:
+    found = _TARGET.fullmatch(text)
+    if found is None:
+        # Without quotes, a shell takes what follows > as the name of a file, and we get the rest.
+        hint = "write a figure, one of > >= < <=, and a number, all in quotes: 'tools.success >= 90%'"
+        raise UsageError(f"{text!r} is not a target", hint=hint)
+    number = Decimal(found["number"])
+    if not math.isfinite(float(number)):
+        raise UsageError(f"{text!r} is not a target: {found['number']} is too great a number")
+    sign = found["comparison"]
+    return _Said(" ".join(found["name"].split()), _SIGNS.get(sign, sign), number, found["unit"] or "")
+
+
+def _comparison(said: _Said) -> Literal[">", ">=", "<", "<="]:
+    return cast(Literal[">", ">=", "<", "<="], said.comparison)
+
+
+def _value(said: _Said, figure: str, unit: str) -> float:
+    """The number in the figure's own unit."""
+    if said.unit == "%" and unit in (SHARE, RATIO):
+        return float(said.number / 100)
+    if said.unit not in ("", unit):
+        raise UsageError(f"{figure} is not in {said.unit!r}", hint=f"its unit is {unit}; write the number alone")
+    if unit == SHARE and not said.unit and abs(said.number) > 1:
+        # Who writes 90 for a share means 90 %; as a number it would be missed, or met, whatever happens.
+        raise UsageError(f"{figure} is a share, and {said.number} is more than all", hint=f"write {said.number}%")
+    return float(said.number)
+
+
+def _resolve(name: str, units: Mapping[str, str]) -> str:
+    """The figure that is meant: its whole name, or without the family where that is unique."""
+    if name in units:
+        return name
+    metric, blank, reduction = name.partition(" ")
+    for bare in (metric, metric.removesuffix("_scorer")):
+        matches = sorted(one for one in units if one.split(".", 1)[-1] == bare + blank + reduction)
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise UsageError(f"{name!r} could be {', '.join(matches)}", hint="write the whole name")
+    raise UsageError(f"no figure is called {name!r}", hint=f"there is {_likeliest_first(name, units)}")
+
+
+def _likeliest_first(name: str, units: Mapping[str, str]) -> str:
+    whole = {one.split(".", 1)[-1]: one for one in units} | {one: one for one in units}
+    near = difflib.get_close_matches(name, sorted(whole), n=3, cutoff=0.5)
+    ordered = list(dict.fromkeys([*(whole[one] for one in near), *sorted(units)]))
+    return ", ".join(ordered[:MAX_NAMED]) + (", …" if len(ordered) > MAX_NAMED else "")

@@ -1,0 +1,262 @@
+"""Markdown for a pull request: what it says, that it fits, and that no log can write more into it than names."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+import convoscope
+from convoscope.conversation import Conversation
+from convoscope.errors import UsageError
+from convoscope.metrics import CONVERSATION, HIGHER, Observation, measured, metric
+from convoscope.report.markdown import MAX_CHARACTERS, Block, code, fit, markdown, row, write_markdown
+from convoscope.runs.run import Run
+from generated import chat as record
+from metrics.chats import call, chat, result, user
+from report.hostile import NAMES, hostile_names, hostile_run
+
+TITLES = ["metric", "value", "95 % interval", "n", "coverage", "better", "not measured"]
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """All tokens, in order, those inside of lines too."""
+    for token in MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text):
+        yield token
+        yield from token.children or ()
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """The tables as a reader of Markdown sees them: rows of cells, code and text together."""
+    found: list[list[list[str]]] = []
+    inside = False
+    for token in tokens(text):
+        if token.type == "table_open":
+            found.append([])
+        elif token.type == "tr_open":
+            found[-1].append([])
+        elif token.type in {"th_open", "td_open"}:
+            found[-1][-1].append("")
+            inside = True
+        elif token.type in {"th_close", "td_close"}:
+            inside = False
+        elif inside and token.type in {"text", "code_inline", "html_inline"}:
+            found[-1][-1][-1] += token.content
+    return found
+
+
+def pipes(text: str) -> list[int]:
+    """The pipes of each line that is a row of a table."""
+    return [line.count("|") for line in text.splitlines() if line.startswith("|")]
+
+
+def assert_harmless(text: str) -> None:
+    """Nothing but our own tables, lists, folds and code spans; whatever else there is stands in code."""
+    ours = ("<details><summary>", "</details>")
+    for token in tokens(text):
+        assert token.type not in {"link_open", "image", "fence", "code_block", "em_open", "s_open", "hr"}
+        if token.type == "html_block":
+            assert all(line.startswith(ours) for line in token.content.strip().splitlines()), token.content
+            assert token.content.count("<") in {1, 3, 5, 7}
+        if token.type == "html_inline":
+            assert token.content == "<br>"
+        if token.type == "heading_open":
+            assert token.tag == "h2"
+        if token.type == "text":
+            assert not set("@|`\\[]#<>") & set(token.content.replace("> ", "").replace("< ", "")), token.content
+            assert "://" not in token.content
+            assert "www." not in token.content
+    assert text.count("\n## ") == 0
+    assert len(text) < MAX_CHARACTERS
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Four conversations with one call each: the first fails, the others come back. No times, no truths."""
+    conversations = [
+        chat(
+            user("hi"),
+            call("find", "1"),
+            result("find", "1", success=number > 0),
+            id=f"c{number}",
+            dimensions={"flow": f"f{number % 2}", "agent": "only"},
+        )
+        for number in range(4)
+    ]
+    return convoscope.score(conversations, out=tmp_path_factory.mktemp("markdown") / "mine", workers=1)
+
+
+class TestWhatItSays:
+    def test_title_and_verdict_come_first(self, run: Run) -> None:
+        lines = markdown(run, ["success > 10%", "success > 90%", "f1 > 0.5"]).splitlines()
+        assert lines[0] == "## Convoscope: `mine`"
+        assert lines[2] == "**3 targets: 1 met, 1 missed, 1 undetermined**, over 4 conversations"
+
+    def test_no_target_is_not_taken_for_success(self, run: Run) -> None:
+        text = markdown(run)
+        assert text.splitlines()[2] == "**no target: nothing was checked**, over 4 conversations"
+        assert tables(text)[0][0] == TITLES
+
+    def test_every_figure_is_in_one_table_under_its_family(self, run: Run) -> None:
+        rows = tables(markdown(run))[0][1:]
+        names = [cells[0] for cells in rows]
+        assert names[:4] == ["agent", "agent.repetition", "agent.words_per_turn", "agent.words_per_turn p95"]
+        assert len(names) == len(run.summary["metrics"]) + 5  # agent, answer, conversation, timing, tools
+        found = {cells[0]: cells for cells in rows}
+        assert found["tools.success"][1] == "75.0 %"  # 3 of 4
+        assert found["tools.success"][3:6] == ["4", "100 %", "higher"]
+        assert found["answer.f1"][1:] == ["·", "·", "0", "0 %", "higher", "4 no ground truth"]
+        assert found["tools"] == ["tools", *[""] * 6]
+
+    def test_targets_have_a_column_where_there_are_any(self, run: Run) -> None:
+        text = markdown(run, ["success > 10%", "success < 90%", "f1 > 0.5", "turns <= 3"])
+        table = tables(text)[0]
+        assert table[0] == [*TITLES[:6], "target", TITLES[6]]
+        found = {cells[0]: cells[6] for cells in table[1:]}
+        first, second = found["tools.success"].split("<br>")
+        assert first.startswith("> 10.0 %: met")
+        assert second.startswith("< 90.0 %: met")
+        assert found["answer.f1"] == "> 0.500: undetermined: no ground truth"
+        assert found["conversation.turns"] == "≤ 3: met"
+        assert found["tools.calls"] == ""
+
+    def test_groups_are_folded(self, run: Run) -> None:
+        text = markdown(run)
+        assert "<details><summary>By <code>flow</code></summary>" in text
+        flows = tables(text)[1]
+        assert flows[0][:2] == ["flow", "conversations"]
+        # f0 has c0, which fails, and c2; f1 has c1 and c3
+        success = flows[0].index("tools.success")
+        assert [(cells[0], cells[1], cells[success]) for cells in flows[1:]] == [
+            ("f0", "2", "50.0 %"),
+            ("f1", "2", "100.0 %"),
+        ]
+
+    def test_the_worst_say_in_what(self, run: Run) -> None:
+        # three of three others did better
+        assert "- `c0`: `tools.success` 0.0 %, behind 100 % of the others" in markdown(run)
+
+    def test_where_all_are_the_same_nobody_is_the_worst(self, tmp_path: Path) -> None:
+        run = convoscope.score([chat(user("hi"), id=id) for id in "ab"], out=tmp_path / "run", workers=1)
+        assert "behind" not in markdown(run)
+
+    def test_an_invalid_run_says_so_before_anything_else(self, tmp_path: Path) -> None:
+        run = convoscope.score([chat(user("hi"))], out=tmp_path / "run", workers=1)
+        run.invalidate("wrong *logs*", "runs/better")
+        lines = markdown(run).splitlines()
+        assert lines[2].startswith("**INVALID** since ")
+        assert "`wrong *logs*`, superseded by `runs/better`" in lines[2]
+
+    def test_what_reading_did(self, tmp_path: Path) -> None:
+        (tmp_path / "x.jsonl").write_text(json.dumps(record(1)) + "\n" + "{broken\n" * 30)
+        run = convoscope.score(tmp_path / "x.jsonl", out=tmp_path / "run", workers=1)
+        text = markdown(run)
+        assert "<details><summary>Reading: 30 problems</summary>" in text
+        assert "- problem: `x.jsonl:2: " in text
+        assert "- and 20 more problems, in read-report.json" in text
+
+    def test_where_the_run_is_comes_last(self, run: Run) -> None:
+        assert markdown(run).splitlines()[-1].startswith(f"Run {code(str(run.folder))}, `run-")
+
+    def test_targets_that_the_run_was_scored_with_need_not_be_given_again(self, tmp_path: Path) -> None:
+        run = convoscope.score([chat(user("hi"))], out=tmp_path / "run", workers=1, targets=["turns > 1"])
+        assert "**1 target: 1 missed**" in markdown(run)
+
+    def test_is_the_same_every_time(self, run: Run) -> None:
+        assert markdown(Run.open(run.folder), ["f1 > 0"]) == markdown(run, ["f1 > 0"])
+
+
+class TestItFits:
+    def test_whatever_the_number_of_metrics(self, tmp_path: Path) -> None:
+        def measure(conversation: Conversation) -> Observation:
+            """The same."""
+            return measured(conversation, 1, judge="j" * 150)
+
+        metrics = [
+            metric(f"test.m{number:04d}", version=1, observes=CONVERSATION, unit="count", better=HIGHER)(measure)
+            for number in range(500)
+        ]
+        run = convoscope.score([chat(user("hi"), id="a")], metrics=metrics, out=tmp_path / "run", workers=1)
+        text = markdown(run, ["m0000 > 2"])
+        assert 50_000 < len(text) < MAX_CHARACTERS
+        assert "more left out: a comment has no more room." in text
+        assert text.splitlines()[-1].startswith("Run ")
+        assert len(set(pipes(text))) == 1
+
+    def test_a_block_is_cut_in_the_middle_and_keeps_its_end(self) -> None:
+        block = Block(["<details>", ""], ["x" * 99] * 10, ["", "</details>"])
+        lines = fit([block], 500)
+        assert lines[:2] == ["<details>", ""]
+        assert lines[-2:] == ["", "</details>"]
+        # 4 lines of 100 leave 100 for the frame, which takes 80
+        assert lines.count("x" * 99) == 4
+        assert lines[6] == "\n6 more left out: a comment has no more room."
+        assert sum(len(line) + 1 for line in lines) <= 500
+
+    def test_a_block_without_room_is_left_out_and_said(self) -> None:
+        assert fit([Block(["a"], []), Block(["b" * 500], ["c"]), Block(["d"], [])], 200) == [
+            "a",
+            "d",
+            "1 part left out: a comment has no more room.",
+            "",
+        ]
+
+    def test_with_room_nothing_is_cut(self) -> None:
+        assert fit([Block(["a"], ["b", "c"], ["d"])], 200) == ["a", "b", "c", "d"]
+
+
+class TestHostileNames:
+    @given(st.text())
+    def test_a_code_span_is_one_code_span(self, text: str) -> None:
+        (inline,) = [token for token in MarkdownIt().parse(f"x {code(text)} y") if token.type == "inline"]
+        kinds = [child.type for child in inline.children or ()]
+        assert kinds == (["text"] if code(text) == "(blank)" else ["text", "code_inline", "text"])
+
+    @given(st.lists(st.text(), min_size=1, max_size=5))
+    def test_a_row_has_as_many_cells_as_were_given(self, texts: Sequence[str]) -> None:
+        line = row([code(text) for text in texts])
+        assert "\n" not in line
+        assert line.count("|") == len(texts) + 1
+
+    def test_stay_names(self, tmp_path: Path) -> None:
+        run = hostile_run(tmp_path / "`run` @me <b>", NAMES, ["judged > 1e9", "turns > 9"])
+        run.invalidate("\n".join(NAMES), NAMES[5])
+        text = markdown(run)
+        assert_harmless(text)
+        assert code(NAMES[15]) in text
+
+    @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(hostile_names)
+    def test_whatever_they_are_tables_stay_tables(self, names: Sequence[str]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            text = markdown(hostile_run(Path(folder) / "run", names, ["turns > 9"]))
+        assert_harmless(text)
+        for table in tables(text):
+            assert len({len(cells) for cells in table}) == 1
+        assert len(tables(text)) >= 1
+        blocks = [block for block in text.split("\n\n") if block.lstrip("\n").startswith("|")]
+        assert blocks
+        for block in blocks:
+            assert len(set(pipes(block))) == 1
+
+
+class TestWriting:
+    def test_writes_the_whole(self, run: Run, tmp_path: Path) -> None:
+        write_markdown(run, tmp_path / "comment.md", ["success > 0"])
+        assert (tmp_path / "comment.md").read_text(encoding="utf-8") == markdown(run, ["success > 0"])
+        assert [path.name for path in tmp_path.iterdir()] == ["comment.md"]
+
+    def test_a_missing_folder_is_said(self, run: Run, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="there is no folder"):
+            write_markdown(run, tmp_path / "nowhere" / "comment.md")
+
+    def test_a_stream_is_written_to_and_not_replaced(self, run: Run) -> None:
+        write_markdown(run, "/dev/null")
+        assert not Path("/dev/null").is_file()
