@@ -4,12 +4,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
-.PHONY: demo test lint bench signatures schema clean
+.PHONY: demo test lint docs screenshots bench signatures schema clean
 
 demo: $(VENV)/ready
 	@$(BIN)/convoscope demo
 
-test: lint
+test: lint $(VENV)/browser
 	$(BIN)/pytest -n 2
 
 lint: $(VENV)/ready
@@ -18,8 +18,16 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Runs every command in the documentation and writes what it prints below it.
+docs: $(VENV)/ready
+	$(BIN)/python tests/docs/blocks.py
+
+# After the page was changed.
+screenshots: $(VENV)/browser
+	$(BIN)/python tests/docs/screenshots.py
+
 # Small by default; FULL=1 for the figures in benchmarks/README.md.
-bench: $(VENV)/ready
+bench: $(VENV)/ready $(VENV)/browser
 	$(BIN)/python -m benchmarks $(if $(FULL),--full)
 
 # After a metric was changed and its version raised.
@@ -34,6 +42,12 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || (apt-get update -q && apt-get install -qy python3-venv)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+# The page is tested in the real browser, Debian's; CONVOSCOPE_CHROMIUM names another.
+$(VENV)/browser: $(VENV)/ready
+	@command -v "$${CONVOSCOPE_CHROMIUM:-chromium}" >/dev/null || \
+	  (apt-get update -q && apt-get install -qy --no-install-recommends chromium fonts-dejavu-core)
 	@touch $@
 
 clean:

@@ -8,7 +8,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import scoring, startup
+from benchmarks import page, scoring, startup
 
 
 def main() -> None:
@@ -18,6 +18,7 @@ def main() -> None:
     print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n")
     startup.run()
     with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:
+        page.run(Path(folder))
         scoring.run(Path(folder), sizes=(20_000, 200_000) if full else (500, 5_000))
 
 

@@ -16,12 +16,30 @@ if TYPE_CHECKING:
     from convoscope.ingest.reading import read
     from convoscope.metrics.declaration import derived, metric
     from convoscope.metrics.score import Score
-    from convoscope.runs.making import score
+    from convoscope.report.junit import write_junit
+    from convoscope.report.making import score
+    from convoscope.report.markdown import write_markdown
+    from convoscope.report.page import write_page
     from convoscope.runs.run import Run
+    from convoscope.runs.worst import worst
 
 __version__ = "0.1.0"
 
-__all__ = ["Conversation", "ConvoscopeError", "Run", "Score", "__version__", "derived", "metric", "read", "score"]
+__all__ = [
+    "Conversation",
+    "ConvoscopeError",
+    "Run",
+    "Score",
+    "__version__",
+    "derived",
+    "metric",
+    "read",
+    "score",
+    "worst",
+    "write_junit",
+    "write_markdown",
+    "write_page",
+]
 
 _HOME = {
     "Conversation": "convoscope.conversation.model",
@@ -31,7 +49,11 @@ _HOME = {
     "derived": "convoscope.metrics.declaration",
     "metric": "convoscope.metrics.declaration",
     "read": "convoscope.ingest.reading",
-    "score": "convoscope.runs.making",
+    "score": "convoscope.report.making",
+    "worst": "convoscope.runs.worst",
+    "write_junit": "convoscope.report.junit",
+    "write_markdown": "convoscope.report.markdown",
+    "write_page": "convoscope.report.page",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,18 @@ Metrics = Annotated[
     typer.Option("--metrics", "-m", help="Names or families, with commas between: f1,tools. All by default."),
 ]
 Format = Annotated[str | None, typer.Option("--format", help="Read as this format instead of telling it by content.")]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        help="A value to reach, e.g. 'success >= 90%' or 'response_latency p95 < 2'. May be repeated. "
+        "Exit code 1 if one is missed, 3 if one cannot be told.",
+    ),
+]
+Junit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML to this file, for a CI server.")]
+Markdown = Annotated[
+    Path | None, typer.Option("--markdown", help="Also write Markdown to this file, for a pull request.")
+]
 
 
 def split(names: str | None) -> list[str] | None:

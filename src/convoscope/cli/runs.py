@@ -84,11 +84,14 @@ def invalidate(
     json: Json = False,
 ) -> None:
     """Mark a run as not to be relied on. Its numbers stay as they were."""
+    from convoscope.report.page import write_page
     from convoscope.report.screen import Screen
     from convoscope.runs.run import Run
 
     opened = Run.open(run)
     opened.invalidate(reason, superseded_by)
+    # Whoever opens the page must see it, too.
+    write_page(opened)
     if json:
         Screen().json({"run": str(opened.folder), "receipt": opened.receipt})
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,10 @@ from typing import IO, Any, Literal, NamedTuple
 import msgspec
 
 Align = Literal["left", "right"]
+
+
+_MIN_WORDS = 14
+_HIGH_CONTROLS = re.compile("[\x7f-\x9f]")
 
 
 class Column(NamedTuple):
@@ -36,32 +41,59 @@ class Screen:
             self._stream.write(clean(text) + "\n")
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]], title: str = "") -> None:
-        """A table: ruled on a terminal, aligned and uncut in a pipe."""
+        """A table: ruled on a terminal, aligned and uncut in a pipe, one below the other where it is too wide."""
         if title:
             self.line(title, "bold")
-        if self.is_terminal:
-            from rich import box
-            from rich.table import Table
-            from rich.text import Text
-
-            table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-            for column in columns:
-                table.add_column(column.title, justify=column.align, overflow="fold")
-            for row in rows:
-                table.add_row(*(Text(clean(cell)) for cell in row))
-            self._console().print(table)
-            return
         cells = [[column.title for column in columns], *([clean(cell) for cell in row] for row in rows)]
         widths = [max(_width(row[number]) for row in cells) for number in range(len(columns))]
+        if self.is_terminal:
+            # Words may wrap; the names in the first column and numbers must not be broken.
+            least = [min(width, _MIN_WORDS) if _wraps(columns, at) else width for at, width in enumerate(widths)]
+            if sum(least) + 3 * len(least) <= self._console().width:
+                self._ruled(columns, cells[1:])
+            else:
+                self._stacked(columns, cells[1:])
+            return
         for row in cells:
             line = "  ".join(
                 _padded(cell, width, column.align) for cell, width, column in zip(row, widths, columns, strict=True)
             )
             self._stream.write(line.rstrip() + "\n")
 
+    def _ruled(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for at, column in enumerate(columns):
+            wraps = _wraps(columns, at)
+            table.add_column(
+                column.title, justify=column.align, no_wrap=not wraps, overflow="fold" if wraps else "crop"
+            )
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        self._console().print(table)
+
+    def _stacked(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        width = self._console().width
+        for row in rows:
+            self.line(row[0], "bold")
+            line = ""
+            for column, cell in zip(columns[1:], row[1:], strict=True):
+                part = f"{column.title} {cell}" if cell else ""
+                if line and part and _width(line) + _width(part) + 4 > width:
+                    self.line(f"  {line}")
+                    line = ""
+                line = f"{line}; {part}" if line and part else line or part
+            if line:
+                self.line(f"  {line}")
+
     def json(self, value: Any) -> None:
         """A value for a program."""
-        self._stream.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        # JSON escapes the controls below the blank; those above the letters could steer a terminal, too.
+        self._stream.write(_HIGH_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
     def _console(self) -> Any:
         from rich.console import Console
@@ -108,6 +140,10 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one == "\n" or unicodedata.category(one)[0] != "C" else "\ufffd" for one in text)
+
+
+def _wraps(columns: Sequence[Column], at: int) -> bool:
+    return columns[at].align == "left" and (at > 0 or len(columns) == 1)
 
 
 def _width(text: str) -> int:

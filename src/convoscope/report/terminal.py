@@ -7,8 +7,19 @@ from typing import Any
 
 from convoscope.ingest.report import ReadReport
 from convoscope.report.screen import Column, Screen
-from convoscope.report.words import counted, coverage_text, interval_text, name_text, reasons_text, value_text
+from convoscope.report.targets import observed, run_checks
+from convoscope.report.words import (
+    behind_text,
+    counted,
+    coverage_text,
+    interval_text,
+    name_text,
+    reasons_text,
+    value_text,
+)
+from convoscope.report.writing import one_line
 from convoscope.runs.run import Run
+from convoscope.runs.worst import worst
 
 _COLUMNS = (
     Column("metric"),
@@ -17,10 +28,12 @@ _COLUMNS = (
     Column("n", "right"),
     Column("coverage", "right"),
     Column("better"),
-    Column("not measured"),
 )
+_TARGET = Column("target")
+_SKIPPED = Column("not measured")
 MAX_PROBLEMS = 5
 _MANY_GROUPS = 12
+_WORST = 3
 
 
 def print_run(screen: Screen, run: Run) -> None:
@@ -32,15 +45,22 @@ def print_run(screen: Screen, run: Run) -> None:
         when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
         screen.line(f"INVALID {when}", "bold red")
     screen.line()
-    observes = {declared["metric"]: declared["observes"] for declared in summary["declared"]}
-    screen.table(_COLUMNS, [_row(figure, observes) for figure in summary["metrics"]])
+    checks: dict[str, str] = {}
+    for one in run_checks(run):
+        name = name_text(one.figure)
+        checks[name] = f"{checks[name]}; {one.text}" if name in checks else one.text
+    columns = [*_COLUMNS, *([_TARGET] if checks else []), _SKIPPED]
+    screen.table(columns, [_row(figure, summary, checks) for figure in summary["metrics"]])
     print_groups(screen, summary)
     screen.line()
+    for standing in worst(run, _WORST):
+        if standing.because:
+            why = behind_text(standing.because[0])
+            screen.line(f"furthest behind: {one_line(standing.conversation)} ({why})")
     print_reading(screen, run.read_report)
 
 
-def _row(figure: Mapping[str, Any], observes: Mapping[str, str]) -> tuple[str, ...]:
-    key = figure["metric"] + (f"@{figure['variant']}" if figure["variant"] else "")
+def _row(figure: Mapping[str, Any], summary: Mapping[str, Any], checks: Mapping[str, str]) -> tuple[str, ...]:
     return (
         name_text(figure),
         value_text(figure["value"], figure["unit"]),
@@ -48,14 +68,15 @@ def _row(figure: Mapping[str, Any], observes: Mapping[str, str]) -> tuple[str, .
         f"{figure['n']:,}",
         coverage_text(figure),
         "" if figure["better"] == "neither" else figure["better"],
-        reasons_text(figure, observes.get(key, "subject")),
+        *([checks.get(name_text(figure), "")] if checks else []),
+        reasons_text(figure, observed(figure, summary)),
     )
 
 
 def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
     """One table per grouping: groups as rows, headline metrics as columns. Groups of one are not worth a table."""
-    for names, groups in _by_dimensions(summary["groups"]).items():
-        if max(group["conversations"] for group in groups) < 2:
+    for names, groups in groupings(summary["groups"]).items():
+        if are_alone(groups):
             continue
         screen.line()
         headlines = [figure for figure in summary["metrics"] if not figure["reduction"] and figure["value"] is not None]
@@ -78,28 +99,36 @@ def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
             screen.line(f"and {more} more; `convoscope runs show --json` has them all")
 
 
-def _by_dimensions(groups: Iterable[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+def groupings(groups: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], list[Mapping[str, Any]]]:
+    """The groups of each set of dimensions, in the order of the summary."""
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for group in groups:
         found.setdefault(tuple(group["by"]), []).append(group)
     return found
 
 
-def print_reading(screen: Screen, report: ReadReport) -> None:
-    """What reading did, in a few lines."""
+def are_alone(groups: Iterable[Mapping[str, Any]]) -> bool:
+    """Groups of one conversation each tell nothing that the conversations do not."""
+    return all(group["conversations"] < 2 for group in groups)
+
+
+def reading_text(report: ReadReport) -> str:
+    """What was read, in a sentence."""
     formats = sorted({file.format for file in report.files.values() if file.format})
     read = sum(1 for file in report.files.values() if file.conversations)
     unread = len(report.files) - read
-    screen.line(
-        f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
-        f"({', '.join(formats) or 'no known format'})"
-        + (f"; {counted(unread, 'file')} gave none" if unread else "")
-        + (
-            f"; {report.records_seen - report.records_used:,} of {report.records_seen:,} records were not used"
-            if report.records_seen > report.records_used
-            else ""
-        )
-    )
+    text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
+    text += f"({', '.join(formats) or 'no known format'})"
+    if unread:
+        text += f"; {counted(unread, 'file')} gave none"
+    if report.records_seen > report.records_used:
+        text += f"; {report.records_seen - report.records_used:,} of {report.records_seen:,} records were not used"
+    return text
+
+
+def print_reading(screen: Screen, report: ReadReport) -> None:
+    """What reading did, in a few lines."""
+    screen.line(reading_text(report))
     for title, tallies in (("repaired", report.repaired), ("inferred", report.inferred)):
         if tallies:
             counts = ", ".join(f"{code.replace('_', ' ')} {tally.count:,}" for code, tally in tallies.items())

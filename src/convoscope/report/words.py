@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from convoscope.runs.run import Run
+from convoscope.runs.worst import Behind
+
 
 def value_text(value: float | None, unit: str) -> str:
     """A value as people write it; a dot where there is none."""
@@ -53,7 +56,7 @@ def reason_text(code: str) -> str:
 
 def name_text(figure: Mapping[str, Any]) -> str:
     """The metric as it prints: variant, reduction and judge where they are not the usual."""
-    name: str = figure["metric"] + (f"@{figure['variant']}" if figure["variant"] else "")
+    name = key_text(figure["metric"], figure["variant"])
     if figure["reduction"]:
         name += f" {figure['reduction']}"
     if not figure["judge"].startswith("("):
@@ -64,3 +67,19 @@ def name_text(figure: Mapping[str, Any]) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def key_text(metric: str, variant: str) -> str:
+    """`jga@tomiinek`; the default variant has no suffix."""
+    return f"{metric}@{variant}" if variant else metric
+
+
+def place_text(run: Run) -> str:
+    """Where the run is, as a command would name it; whoever gets a page need not learn the folders of its maker."""
+    return run.name if run.folder.is_absolute() else str(run.folder)
+
+
+def behind_text(one: Behind) -> str:
+    """In what a conversation is behind the others, and how far."""
+    value = value_text(one.value, one.headline.unit)
+    return f"{one.headline.key} {value}: {100 * one.share:.0f} % of the others did better"

@@ -1,0 +1,85 @@
+"""`convoscope show`: one conversation of a run, turn by turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from convoscope.cli.options import Json
+
+if TYPE_CHECKING:
+    from convoscope.report.screen import Screen
+    from convoscope.runs.run import Run
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    conversation: Annotated[
+        str | None, typer.Argument(help="The id of a conversation; without it, the worst are listed.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", help="How many of the worst to list.")] = 10,
+    json: Json = False,
+) -> None:
+    """Show one conversation turn by turn, or list those that are furthest behind."""
+    from convoscope.errors import UsageError
+    from convoscope.report.screen import Screen
+    from convoscope.runs.run import Run
+
+    if limit < 1:
+        raise UsageError(f"a limit of {limit} leaves nothing to list", hint="give 1 or more")
+    screen = Screen()
+    opened = Run.open(run)
+    if conversation is None:
+        _list(screen, opened, limit, json)
+    else:
+        _show(screen, opened, conversation, json)
+
+
+def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
+    from convoscope.report.telling import print_worst
+    from convoscope.runs.worst import worst
+
+    standing = worst(run, limit)
+    if json:
+        screen.json(
+            [
+                {
+                    "conversation": one.conversation,
+                    "behind": one.behind,
+                    "because": [
+                        {"metric": each.headline.key, "value": each.value, "share_better": each.share}
+                        for each in one.because
+                    ],
+                }
+                for one in standing
+            ]
+        )
+    else:
+        print_worst(screen, run, standing)
+
+
+def _show(screen: Screen, run: Run, conversation: str, json: bool) -> None:
+    from convoscope.report.story import story
+    from convoscope.report.telling import print_story
+    from convoscope.runs.records import records
+    from convoscope.runs.worst import rank
+
+    number = run.number(conversation)
+    (record,) = records(run, [number])
+    if json:
+        screen.json(
+            {
+                "run": str(run.folder),
+                "conversation": record.conversation,
+                "scores": record.scores,
+                "reduced": [one._asdict() for one in record.reduced],
+                "notes": record.notes,
+            }
+        )
+        return
+    ranking = rank(run)
+    place = ranking.order.tolist().index(number) + 1
+    told = story(record, run.summary, ranking.because(number))
+    print_story(screen, told, place, len(ranking.order))

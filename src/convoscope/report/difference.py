@@ -1,0 +1,143 @@
+"""What was meant, said and heard: texts side by side, with the words marked in which they differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+from unicodedata import category
+
+import msgspec
+from rapidfuzz.distance import Levenshtein
+
+from convoscope.conversation import Text, Utterance
+from convoscope.metrics.words import normal
+
+MAX_WORDS = 5_000
+"""Longer texts are shown without marks: nobody would look for them there."""
+
+Op = Literal["=", "+", "-"]
+
+# Scripts that write no blanks between words are compared letter by letter.
+_DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_DENSE}]\s*|[^\s{_DENSE}]+\s*|\s+")
+
+
+class Piece(msgspec.Struct, frozen=True, array_like=True):
+    """A stretch of text: as in the text before (=), only here (+), or only in the text before (-)."""
+
+    op: Op
+    text: str
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One of an utterance's texts. Texts with the same words are one reading with several kinds."""
+
+    kinds: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    sources: tuple[str, ...] = ()
+    confidence: float | None = None
+    language: str = ""
+
+    @property
+    def is_all(self) -> bool:
+        """It is what was said and nothing else is known of it, as in a text chat: it needs no label."""
+        return len(self.kinds) == 1 and self.kinds != ("heard",) and self.confidence is None
+
+
+def readings(utterance: Utterance) -> tuple[Reading, ...]:
+    """What was intended, spoken, heard: each compared with the one before it, equal ones told once."""
+    given = [("intended", utterance.intended), ("spoken", utterance.spoken), ("heard", utterance.heard)]
+    found: list[Reading] = []
+    before: Text | None = None
+    for kind, text in given:
+        if text is None:
+            continue
+        pieces = None if before is None else difference(before.text, text.text)
+        same = pieces is not None and all(piece.op == "=" for piece in pieces)
+        if same and found[-1].confidence is None and text.confidence is None:
+            last = found[-1]
+            sources = tuple(dict.fromkeys([*last.sources, *_source(text)]))
+            found[-1] = msgspec.structs.replace(last, kinds=(*last.kinds, kind), sources=sources)
+        else:
+            found.append(
+                Reading(
+                    kinds=(kind,),
+                    pieces=pieces or (Piece("=", text.text),),
+                    sources=_source(text),
+                    confidence=text.confidence,
+                    language=text.language,
+                )
+            )
+        before = text
+    return tuple(found)
+
+
+def _source(text: Text) -> tuple[str, ...]:
+    return (text.source,) if text.source else ()
+
+
+def difference(before: str, after: str) -> tuple[Piece, ...] | None:
+    """`after`, marked with what it has beyond `before` and what it lacks; None where they are too long to compare.
+
+    Case and punctuation do not count.
+    """
+    if before == after:
+        return (Piece("=", after),) if after else ()
+    old, new = _words(before), _words(after)
+    if len(old) > MAX_WORDS or len(new) > MAX_WORDS:
+        return None
+    pieces: list[Piece] = []
+    gone: list[str] = []
+    came: list[str] = []
+    for change in Levenshtein.opcodes(_plain(old), _plain(new)):
+        left, there = old[change.src_start : change.src_end], new[change.dest_start : change.dest_end]
+        if change.tag == "equal":
+            _change(pieces, gone, came)
+            _add(pieces, "=", there)
+            gone, came = [], []
+        else:
+            gone, came = gone + left, came + there
+    _change(pieces, gone, came)
+    return tuple(pieces)
+
+
+def _change(pieces: list[Piece], gone: Sequence[str], came: Sequence[str]) -> None:
+    """What is gone, then what came for it. Text without a word, such as a dash alone, is neither missed nor added."""
+    if any(_plain(gone)):
+        _add(pieces, "-", gone)
+    _add(pieces, "+" if any(_plain(came)) else "=", came)
+
+
+def _words(text: str) -> list[str]:
+    """The text cut into words, each with what follows it up to the next."""
+    words: list[str] = []
+    for found in _WORD.findall(text):
+        if words and (category(found[0])[0] == "M" or not normal(found)):
+            words[-1] += found
+        else:
+            words.append(found)
+    if len(words) > 1 and not normal(words[0]):
+        words[:2] = [words[0] + words[1]]
+    return words
+
+
+def _plain(words: Sequence[str]) -> list[str]:
+    return [normal(word) for word in words]
+
+
+def _add(pieces: list[Piece], op: Op, words: Sequence[str]) -> None:
+    text = "".join(words)
+    if not text:
+        return
+    last = pieces[-1] if pieces else None
+    if last is not None and last.op == op:
+        pieces[-1] = Piece(op, last.text + text)
+        return
+    # What is gone had blanks around it; what is there keeps its own, so that = and + are the text to the letter.
+    if last is not None and not last.text[-1].isspace() and not text[0].isspace():
+        if op == "-":
+            text = f" {text}"
+        elif last.op == "-":
+            pieces[-1] = Piece("-", f"{last.text} ")
+    pieces.append(Piece(op, text))

@@ -1,0 +1,86 @@
+"""Where it breaks, as far as the figures can tell: groups that stand apart from the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from convoscope.metrics.declaration import HIGHER, NEITHER
+from convoscope.report.words import name_text
+
+MIN_CLUSTERS = 5
+"""An interval from fewer independent clusters says too little to set a group apart."""
+
+Side = Literal["worse", "better"]
+
+
+class Apart(NamedTuple):
+    """A group whose whole 95 % interval lies on one side of the run's figure."""
+
+    by: Mapping[str, str]
+    conversations: int
+    figure: Mapping[str, Any]
+    whole: Mapping[str, Any]
+    side: Side
+
+    @property
+    def distance(self) -> float:
+        """From the run's figure to the nearest end of the group's interval, in widths of that interval."""
+        interval = self.figure["interval"]
+        value = self.whole["value"]
+        gap = max(interval["low"] - value, value - interval["high"])
+        return float(gap / ((interval["high"] - interval["low"]) or 1.0))
+
+
+class Findings(NamedTuple):
+    """Those that stand apart, furthest first, and how many figures of groups could be compared."""
+
+    apart: list[Apart]
+    compared: int
+
+    @property
+    def worse(self) -> list[Apart]:
+        return [one for one in self.apart if one.side == "worse"]
+
+
+def findings(summary: Mapping[str, Any]) -> Findings:
+    """Compare each group with the whole, in every headline that has a direction and an interval worth the name."""
+    whole = {name_text(figure): figure for figure in summary["metrics"]}
+    found: list[Apart] = []
+    compared = 0
+    for group in summary["groups"]:
+        for figure in _comparable(group, summary["conversations"]):
+            reference = whole.get(name_text(figure))
+            if reference is None or reference["value"] is None:
+                continue
+            compared += 1
+            where = side(figure, reference)
+            if where is not None:
+                found.append(Apart(group["by"], group["conversations"], figure, reference, where))
+    found.sort(key=lambda one: (-one.distance, sorted(one.by.items()), name_text(one.figure)))
+    return Findings(found, compared)
+
+
+def side(figure: Mapping[str, Any], whole: Mapping[str, Any]) -> Side | None:
+    """On which side of the run's figure a group's interval lies; None where it reaches across, or tells nothing."""
+    interval = figure["interval"]
+    if whole["value"] is None or not _tells(figure):
+        return None
+    # All values equal give an interval without width, which says how few there are, not how sure.
+    if interval["low"] == interval["high"] or interval["low"] <= whole["value"] <= interval["high"]:
+        return None
+    above = interval["low"] > whole["value"]
+    return "better" if above == (figure["better"] == HIGHER) else "worse"
+
+
+def _comparable(group: Mapping[str, Any], conversations: int) -> Iterator[Mapping[str, Any]]:
+    if group["conversations"] == conversations:
+        return
+    for figure in group["metrics"]:
+        if not figure["reduction"] and _tells(figure):
+            yield figure
+
+
+def _tells(figure: Mapping[str, Any]) -> bool:
+    interval = figure["interval"]
+    return figure["better"] != NEITHER and interval is not None and interval["clusters"] >= MIN_CLUSTERS

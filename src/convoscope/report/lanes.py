@@ -1,0 +1,186 @@
+"""A conversation along its clock: who spoke when, where they spoke at once, where nobody did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from convoscope.conversation import Conversation, StateEntered, StateExited, Time, ToolCall, Utterance
+
+Kind = Literal["speaker", "tools", "states"]
+
+
+class Span(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A stretch of a lane in seconds from the start; a moment where the log tells no end."""
+
+    start: float
+    end: float | None = None
+    seq: int = -1
+    label: str = ""
+
+
+class Lane(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The spans of one speaker, of the tools, of the states."""
+
+    name: str
+    kind: Kind
+    spans: tuple[Span, ...] = ()
+    role: str = ""
+
+
+class Timeline(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All lanes, as long as the conversation. Sound has no lane yet: `tracks` keeps its place."""
+
+    length: float
+    lanes: tuple[Lane, ...]
+    overlaps: tuple[Span, ...] = ()
+    gaps: tuple[Span, ...] = ()
+    """Silence between the first word and the last; none is told where no utterance has an end."""
+    unplaced: int = 0
+    """Moments of clocks that do not relate to the one that most moments have."""
+    tracks: tuple[str, ...] = ()
+
+
+class Ruler:
+    """Seconds from the first moment, for all clocks that relate to the one that most moments have."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._offsets = {clock.id: clock.offset for clock in conversation.clocks}
+        moments = list(_moments(conversation))
+        groups = Counter(self._group(moment) for moment in moments)
+        self._main = max(groups, key=lambda name: (groups[name], name)) if groups else None
+        placed = [self._common(moment) for moment in moments if self._group(moment) == self._main]
+        self._zero = min(placed, default=0.0)
+        self.unplaced = len(moments) - len(placed)
+
+    def at(self, moment: Time | None) -> float | None:
+        """Where a moment lies; None where it has no time, or one that does not relate."""
+        if moment is None or self._main is None or self._group(moment) != self._main:
+            return None
+        return round(self._common(moment) - self._zero, 3)
+
+    def _group(self, moment: Time) -> str:
+        return "" if self._offsets.get(moment.clock) is not None else moment.clock
+
+    def _common(self, moment: Time) -> float:
+        return moment.at + (self._offsets.get(moment.clock) or 0.0)
+
+
+def timeline(conversation: Conversation, ruler: Ruler) -> Timeline | None:
+    """The lanes of a conversation; None where nothing has a time."""
+    speakers = [
+        Lane(who.name or who.id, "speaker", tuple(_speech(conversation, who.id, ruler)), who.role)
+        for who in conversation.participants
+    ]
+    lanes = [lane for lane in speakers if lane.spans]
+    tools = Lane("tools", "tools", tuple(_tools(conversation, ruler)))
+    states = Lane("states", "states", tuple(_states(conversation, ruler)))
+    lanes += [lane for lane in (tools, states) if lane.spans]
+    if not lanes:
+        return None
+    ends = [span.start if span.end is None else span.end for lane in lanes for span in lane.spans]
+    overlaps, gaps = _together([lane.spans for lane in speakers])
+    recording = conversation.recording
+    return Timeline(
+        length=max(ends),
+        lanes=tuple(lanes),
+        overlaps=overlaps,
+        gaps=gaps,
+        unplaced=ruler.unplaced,
+        tracks=tuple(track.path or track.url or track.id for track in recording.tracks) if recording else (),
+    )
+
+
+def _moments(conversation: Conversation) -> Iterable[Time]:
+    for event in conversation.timeline:
+        if event.time is not None:
+            yield event.time
+        if type(event) is Utterance:
+            yield from (Time(segment.start, segment.clock) for segment in event.segments)
+
+
+def _speech(conversation: Conversation, speaker: str, ruler: Ruler) -> Iterable[Span]:
+    for said in conversation.utterances:
+        if said.speaker != speaker:
+            continue
+        if said.segments:
+            for segment in said.segments:
+                start, end = ruler.at(Time(segment.start, segment.clock)), ruler.at(Time(segment.end, segment.clock))
+                if start is not None:
+                    yield Span(start, end if end is not None and end >= start else None, said.seq)
+        elif (start := ruler.at(said.time)) is not None:
+            yield Span(start, _until(said.time, ruler), said.seq)
+
+
+def _tools(conversation: Conversation, ruler: Ruler) -> Iterable[Span]:
+    for event in conversation.timeline:
+        if type(event) is ToolCall and (start := ruler.at(event.time)) is not None:
+            result = conversation.tool_results.get(event.seq)
+            end = ruler.at(result.time) if result else _until(event.time, ruler)
+            yield Span(start, end if end is not None and end >= start else None, event.seq, event.name)
+
+
+def _states(conversation: Conversation, ruler: Ruler) -> Iterable[Span]:
+    """A state lasts until it is left, or the next is entered."""
+    inside: Span | None = None
+    for event in conversation.timeline:
+        if not isinstance(event, StateEntered | StateExited) or (at := ruler.at(event.time)) is None:
+            continue
+        if inside is not None and (type(event) is StateEntered or event.state == inside.label):
+            yield Span(inside.start, at if at >= inside.start else None, inside.seq, inside.label)
+            inside = None
+        if type(event) is StateEntered:
+            inside = Span(at, None, event.seq, event.state)
+    if inside is not None:
+        yield inside
+
+
+def _until(time: Time | None, ruler: Ruler) -> float | None:
+    if time is None or time.until is None or time.until < time.at:
+        return None
+    return ruler.at(Time(time.until, time.clock))
+
+
+def _together(speakers: Iterable[tuple[Span, ...]]) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """Where two or more speak at once, and where nobody does. Moments without an end tell neither."""
+    edges: list[tuple[float, int]] = []
+    for spans in speakers:
+        for start, end in _merged(spans):
+            edges += [(start, 1), (end, -1)]
+    overlaps: list[Span] = []
+    gaps: list[Span] = []
+    speaking, since, begun = 0, 0.0, False
+    # At one moment, whoever begins comes before whoever ends: touching is no gap.
+    for at, step in sorted(edges, key=lambda edge: (edge[0], -edge[1])):
+        if at > since and speaking >= 2:
+            overlaps.append(Span(since, at))
+        elif at > since and speaking == 0 and begun:
+            gaps.append(Span(since, at))
+        speaking, since, begun = speaking + step, at, True
+    return tuple(_joined(overlaps)), tuple(gaps)
+
+
+def _merged(spans: Iterable[Span]) -> list[tuple[float, float]]:
+    """One speaker's stretches, with those that touch or overlap as one."""
+    merged: list[tuple[float, float]] = []
+    for start, end in sorted((span.start, span.end) for span in spans if span.end is not None):
+        if end <= start:
+            continue
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for span in spans:
+        if joined and joined[-1].end == span.start:
+            joined[-1] = Span(joined[-1].start, span.end)
+        else:
+            joined.append(span)
+    return joined

@@ -1,0 +1,529 @@
+"use strict";
+(() => {
+  const PAGE_ROWS = 100;
+  const LONG_SILENCE = 2;
+  const SVG = "http://www.w3.org/2000/svg";
+  const STATUS = { u: "unmeasured", n: "not applicable", e: "error" };
+  const $ = (id) => document.getElementById(id);
+
+  // Everything from a log goes through here: as text, never as markup.
+  function node(tag, attributes, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : value);
+    }
+    made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+    return made;
+  }
+
+  function drawn(tag, attributes) {
+    const made = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
+  }
+
+  async function unpack(id) {
+    const text = $(id).textContent;
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  const reasonText = (code) => code.replaceAll("_", " ");
+  const grouped = (value, digits) => value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+  // The same words as in the terminal: see words.py.
+  function valueText(value, unit) {
+    if (unit === "share") return `${(100 * value).toFixed(1)} %`;
+    if (unit === "count") return value.toLocaleString("en-US", { maximumFractionDigits: 2 });
+    if (unit === "ratio") return value.toFixed(3);
+    return `${grouped(value, 2)} ${unit}`;
+  }
+
+  function cellText(cell, column) {
+    if (typeof cell === "number") return valueText(cell, column.unit);
+    return `${STATUS[cell[0]]}: ${reasonText(index.reasons[Number(cell.slice(1))])}`;
+  }
+
+  const statusOf = (cell) => (typeof cell === "number" ? "v" : cell[0]);
+  const counted = (count, noun) => `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+
+  let index;
+  let run;
+  let full;
+  let broke;
+  const texts = new Map();
+  const stories = new Map();
+  const filter = { text: "", metric: "", status: "", low: null, high: null, last: false, dimensions: {} };
+  let shown = [];
+  let visible = PAGE_ROWS;
+  let opened = -1;
+  let asked = 0;
+
+  // ------------------------------------------------------------------ the list
+
+  function prepare() {
+    $("filters").hidden = false;
+    index.columns.forEach((column, place) => $("metric").append(node("option", { value: place }, column.metric)));
+    for (const [place, dimension] of index.dimensions.entries()) {
+      if (dimension.values.length < 2) continue;
+      const label = dimension.name;
+      let input;
+      if (dimension.values.length <= 200) {
+        input = node("select", { "data-dimension": place }, node("option", { value: "" }, "any"));
+        dimension.values.forEach((value) => input.append(node("option", { value }, value)));
+      } else {
+        input = node("input", { "data-dimension": place, type: "search", placeholder: counted(dimension.values.length, "value"), autocomplete: "off" });
+      }
+      $("dimensions").append(node("label", {}, label, input));
+    }
+    $("filters").addEventListener("submit", (event) => event.preventDefault());
+    $("filters").addEventListener("input", (event) => {
+      if (event.target.id === "search") later(readForm);
+      else readForm();
+    });
+    $("clear").addEventListener("click", () => { location.hash = "#conversations"; setFilter(new URLSearchParams()); });
+    $("more").addEventListener("click", () => { visible += PAGE_ROWS; drawRows(); });
+  }
+
+  let timer = 0;
+  function later(work) {
+    clearTimeout(timer);
+    timer = setTimeout(work, 150);
+  }
+
+  function readForm() {
+    filter.text = $("search").value.trim();
+    if ($("metric").value !== filter.metric) filter.low = filter.high = null;
+    filter.metric = $("metric").value;
+    filter.status = $("status").value;
+    filter.dimensions = {};
+    for (const input of document.querySelectorAll("[data-dimension]")) {
+      if (input.value) filter.dimensions[input.dataset.dimension] = input.value;
+    }
+    // A filter can be sent to somebody: it stands in the address.
+    history.replaceState(null, "", filterHash());
+    refresh();
+  }
+
+  function filterHash() {
+    const query = new URLSearchParams();
+    if (filter.text) query.set("text", filter.text);
+    if (filter.metric !== "") query.set("metric", index.columns[filter.metric].metric);
+    if (filter.status) query.set("status", filter.status);
+    if (filter.low !== null) {
+      query.set("low", filter.low);
+      query.set("high", filter.high);
+      if (filter.last) query.set("last", "1");
+    }
+    for (const [place, value] of Object.entries(filter.dimensions)) query.set(`by.${index.dimensions[place].name}`, value);
+    const text = query.toString();
+    return text ? `#find?${text}` : "#conversations";
+  }
+
+  function setFilter(query) {
+    filter.text = query.get("text") || "";
+    const metric = index.columns.findIndex((column) => column.metric === query.get("metric"));
+    filter.metric = metric < 0 ? "" : String(metric);
+    filter.status = query.get("status") || "";
+    filter.low = query.has("low") ? Number(query.get("low")) : null;
+    filter.high = query.has("high") ? Number(query.get("high")) : null;
+    filter.last = query.get("last") === "1";
+    filter.dimensions = {};
+    $("search").value = filter.text;
+    $("metric").value = filter.metric;
+    $("status").value = filter.status;
+    for (const input of document.querySelectorAll("[data-dimension]")) {
+      const value = query.get(`by.${index.dimensions[input.dataset.dimension].name}`) || "";
+      input.value = value;
+      if (value) filter.dimensions[input.dataset.dimension] = value;
+    }
+    return refresh();
+  }
+
+  function holds(place) {
+    for (const [dimension, value] of Object.entries(filter.dimensions)) {
+      const { values, codes } = index.dimensions[dimension];
+      const mine = values[codes[place]];
+      // A long dimension is typed, so a part of the value is enough.
+      if (mine === undefined || (values.length <= 200 ? mine !== value : !mine.toLowerCase().includes(value.toLowerCase()))) return false;
+    }
+    const { metric, status, low, high, last } = filter;
+    if (status === "broke") { if (!broke.has(place)) return false; }
+    else if (status && metric !== "") { if (statusOf(index.columns[metric].cells[place]) !== status) return false; }
+    else if (status) { if (!index.columns.some((column) => statusOf(column.cells[place]) === status)) return false; }
+    if (low !== null && metric !== "") {
+      const cell = index.columns[metric].cells[place];
+      // Cells are rounded to six digits, bins are not.
+      const slack = 1e-6 * Math.max(1, Math.abs(low), Math.abs(high));
+      if (typeof cell !== "number" || cell < low - slack || (last ? cell > high + slack : cell >= high - slack)) return false;
+    }
+    return true;
+  }
+
+  function collect(value, found) {
+    if (typeof value === "string") found.push(value);
+    else if (Array.isArray(value)) value.forEach((one) => collect(one, found));
+    else if (value && typeof value === "object") Object.values(value).forEach((one) => collect(one, found));
+    return found;
+  }
+
+  async function textOf(place) {
+    if (!texts.has(place)) {
+      const story = await storyOf(place);
+      const said = [];
+      for (const stretch of story.stretches || []) for (const one of stretch.happenings || []) {
+        // As it was said: pieces of one reading are joined, what is only missing there is left out.
+        for (const reading of one.readings || []) said.push(reading.pieces.filter((piece) => piece[0] !== "-").map((piece) => piece[1]).join(""));
+        collect([one.title || "", one.facts || [], one.notes || [], one.marks || []], said);
+      }
+      collect([story.about || [], story.notes || []], said);
+      texts.set(place, said.join("\n"));
+    }
+    return texts.get(place);
+  }
+
+  async function storyOf(place) {
+    if (!stories.has(place)) stories.set(place, await unpack(`story-${place}`));
+    return stories.get(place);
+  }
+
+  async function refresh() {
+    const mine = (asked += 1);
+    const wanted = filter.text.toLowerCase();
+    const found = [];
+    if (wanted) $("count").textContent = "Searching…";
+    for (let place = 0; place < index.ids.length; place += 1) {
+      if (!holds(place)) continue;
+      if (!wanted) { found.push([place, null]); continue; }
+      const named = [index.ids[place], ...index.dimensions.map((one) => one.values[one.codes[place]] || "")];
+      if (named.some((name) => name.toLowerCase().includes(wanted))) { found.push([place, null]); continue; }
+      if (!full.has(place)) continue;
+      const text = await textOf(place);
+      if (mine !== asked) return;
+      const at = text.toLowerCase().indexOf(wanted);
+      if (at >= 0) found.push([place, [text.slice(Math.max(0, at - 40), at), text.slice(at, at + wanted.length), text.slice(at + wanted.length, at + wanted.length + 60)]]);
+    }
+    if (filter.metric !== "") found.sort(byMetric(index.columns[filter.metric]));
+    shown = found;
+    visible = PAGE_ROWS;
+    drawRows();
+  }
+
+  function byMetric(column) {
+    const sign = column.better === "higher" ? 1 : -1;
+    return ([a], [b]) => {
+      const x = column.cells[a];
+      const y = column.cells[b];
+      if (typeof x === "number" && typeof y === "number") return sign * (x - y) || a - b;
+      return (typeof x === "number" ? 0 : 1) - (typeof y === "number" ? 0 : 1) || a - b;
+    };
+  }
+
+  function drawRows() {
+    $("list").replaceChildren(...shown.slice(0, visible).map(row));
+    $("more").hidden = shown.length <= visible;
+    $("more").textContent = `Show more: ${Math.min(PAGE_ROWS, shown.length - visible)} of ${(shown.length - visible).toLocaleString("en-US")} left`;
+    let words = `${counted(shown.length, "conversation")} of ${index.ids.length.toLocaleString("en-US")} listed here`;
+    if (filter.text && full.size < index.ids.length) words += `; what was said was searched in the ${full.size.toLocaleString("en-US")} that are here in full`;
+    if (filter.low !== null && filter.metric !== "") {
+      const column = index.columns[filter.metric];
+      words += `; ${column.metric} from ${valueText(filter.low, column.unit)} to ${valueText(filter.high, column.unit)}`;
+    }
+    $("count").textContent = `${words}.`;
+  }
+
+  function because(place) {
+    return index.because[place].map(([column, share]) => {
+      const { metric, unit, cells } = index.columns[column];
+      return `${metric} ${valueText(cells[place], unit)}: ${Math.round(100 * share)} % of the others did better`;
+    });
+  }
+
+  function row([place, match]) {
+    const why = node("ul", { class: "plain why" });
+    if (filter.metric !== "") {
+      const column = index.columns[filter.metric];
+      why.append(node("li", {}, `${column.metric}: ${cellText(column.cells[place], column)}`));
+    } else {
+      for (const line of because(place).slice(0, 2)) why.append(node("li", {}, line));
+      if (index.behind[place] === null) why.append(node("li", { class: "soft" }, "no metric with a direction was measured"));
+      else if (!index.because[place].length) why.append(node("li", { class: "soft" }, "behind no other in any metric"));
+    }
+    if (match) why.append(node("li", { class: "soft" }, "…", match[0], node("mark", {}, match[1]), match[2], "…"));
+    const chips = index.dimensions.flatMap(({ name, values, codes }) =>
+      codes[place] < 0 ? [] : [node("span", { class: "chip", title: name }, name === "trial" ? `trial ${values[codes[place]]}` : values[codes[place]])]);
+    if (broke.has(place)) chips.unshift(node("span", { class: "chip bad" }, "integration broke"));
+    if (!full.has(place)) chips.push(node("span", { class: "chip" }, "scores only"));
+    return node("li", {}, node("a", { class: "row", href: link(place) },
+      node("span", { class: "place" }, String(place + 1)),
+      node("span", {}, node("span", { class: "id" }, index.ids[place]), node("span", { class: "chips" }, chips)), why));
+  }
+
+  const link = (place, turn) => `#conversation=${encodeURIComponent(index.ids[place])}${turn === undefined ? "" : `&turn=${turn}`}`;
+
+  // ------------------------------------------------------------------ one conversation
+
+  async function open(place, turn) {
+    opened = place;
+    const story = full.has(place) ? await storyOf(place) : null;
+    if (opened !== place) return;
+    const article = $("conversation");
+    article.replaceChildren(...head(place, story), ...(story ? body(place, story) : brief(place)));
+    $("overview").hidden = true;
+    article.hidden = false;
+    document.title = `${index.ids[place]} · ${run.name}`;
+    const aim = turn === null ? null : document.getElementById(`turn-${turn}`);
+    if (aim) aim.scrollIntoView();
+    else window.scrollTo(0, 0);
+    article.focus({ preventScroll: true });
+  }
+
+  function head(place, story) {
+    const at = shown.findIndex(([one]) => one === place);
+    const step = (by, label, key) => {
+      const next = at < 0 ? undefined : shown[at + by];
+      return node("a", { class: "step", href: next ? link(next[0]) : null, "aria-disabled": next ? null : "true", "aria-keyshortcuts": key, id: key === "j" ? "next" : "previous" }, label);
+    };
+    const dimensions = index.dimensions.flatMap(({ name, values, codes }) =>
+      codes[place] < 0 ? [] : [node("span", { class: "chip" }, `${name}: ${values[codes[place]]}`)]);
+    return [
+      node("div", { class: "top" },
+        node("a", { id: "back", href: filterHash(), "aria-keyshortcuts": "Escape" }, "← All conversations"),
+        step(-1, "↑ Worse (k)", "k"), step(1, "↓ Better (j)", "j"),
+        node("span", { class: "soft" }, `${place + 1} of ${run.conversations.toLocaleString("en-US")}, worst first`)),
+      node("h1", {}, index.ids[place]),
+      node("div", { class: "chips" }, broke.has(place) ? node("span", { class: "chip bad" }, "integration broke") : null, dimensions),
+      node("ul", { class: "plain because" }, (story && story.because ? story.because : because(place)).map((line) => node("li", {}, line))),
+    ];
+  }
+
+  function brief(place) {
+    const rows = index.columns.map((column) => node("tr", {}, node("th", { scope: "row" }, column.metric), node("td", {}, cellText(column.cells[place], column))));
+    return [
+      node("p", { class: "banner warn" }, "Of this conversation the page holds the scores only. Where the run is, this shows it whole: ",
+        node("code", {}, `convoscope show ${run.place} '${index.ids[place].replaceAll("'", "'\\''")}'`)),
+      node("table", { class: "stack facts" }, node("tbody", {}, rows)),
+    ];
+  }
+
+  function body(place, story) {
+    const turns = (story.stretches || []).map((stretch) => turnOf(place, stretch));
+    if (!turns.length) turns.push(node("p", {}, "The log holds no event of this conversation."));
+    return [
+      (story.notes || []).length ? node("div", { class: "whole-notes" }, story.notes.map(repair)) : null,
+      story.timeline ? lanes(story.timeline) : node("p", { class: "soft" }, "No event of this conversation has a time, so there is no timeline."),
+      node("div", { class: "conversation-grid" },
+        node("div", { id: "turns" }, turns),
+        node("aside", {},
+          node("div", { class: "card" }, node("h2", {}, "Scores"), scoreTable(story.scores || []),
+            (story.elsewhere || []).length ? [node("h3", {}, "Of other subjects"), scoreTable(story.elsewhere)] : null),
+          node("div", { class: "card" }, node("h2", {}, "About"), pairs(story.about || []),
+            (story.context || []).map(([name, text]) => node("details", {}, node("summary", {}, name), node("pre", {}, text)))))),
+    ].filter(Boolean);
+  }
+
+  function scoreTable(marks) {
+    return node("table", { class: "scores" }, node("tbody", {}, marks.map((mark) => node("tr", {},
+      node("th", { scope: "row" }, mark.subject ? `${mark.subject}: ` : "", mark.metric, mark.judge ? node("span", { class: "soft" }, ` ${mark.judge}`) : null),
+      node("td", {}, node("span", { class: mark.status === "measured" ? (mark.bad ? "verdict missed" : "") : "soft" }, said(mark)),
+        (mark.evidence || []).length ? node("details", { class: "data" }, node("summary", {}, "evidence"), pairs(mark.evidence)) : null)))));
+  }
+
+  const said = (mark) => (mark.status === "measured" ? mark.text : `${mark.status === "not_applicable" ? "not applicable" : mark.status}: ${mark.text}`);
+  const pairs = (facts) => node("dl", { class: "pairs" }, facts.map(([name, text]) => [node("dt", {}, name), node("dd", {}, text)]));
+  const repair = (note) => node("p", { class: "repair" }, note);
+
+  function turnOf(place, stretch) {
+    const name = stretch.turn === undefined || stretch.turn === null ? "Without turns" : `Turn ${stretch.turn}`;
+    return node("section", { class: "turn", id: stretch.turn === undefined ? null : `turn-${stretch.turn}`, "aria-label": name },
+      node("header", {}, node("h3", {}, node("a", { href: link(place, stretch.turn) }, name)), marksOf(stretch.marks)),
+      (stretch.happenings || []).map(eventOf));
+  }
+
+  function marksOf(marks) {
+    if (!marks || !marks.length) return null;
+    return node("div", { class: "marks" }, marks.map((mark) => {
+      const words = `${mark.metric}${mark.judge ? ` [${mark.judge}]` : ""} ${said(mark)}`;
+      const style = `chip${mark.bad ? " bad" : ""}`;
+      if (!(mark.evidence || []).length) return node("span", { class: style }, words);
+      return node("details", {}, node("summary", { class: style }, words), pairs(mark.evidence));
+    }));
+  }
+
+  const KINDS = {
+    tool_call: "calls tool", tool_result: "tool result", state_entered: "enters state", state_exited: "leaves state",
+    guard_evaluated: "guard", slot_filled: "slot", component_metric: "reported by", retrieval: "retrieves", marker: "marker",
+  };
+
+  function eventOf(one) {
+    const when = one.at === undefined || one.at === null ? null : node("span", { class: "when" }, `${one.at.toFixed(1)} s`);
+    const style = `event ${one.kind} ${["user", "assistant"].includes(one.role) ? one.role : ""} ${one.bad ? "bad" : ""}`;
+    const facts = one.facts || [];
+    const inside = one.kind === "utterance"
+      ? [...(one.readings || []).map((reading) => readingOf(reading, one.readings.length)), (one.readings || []).length ? null : node("p", { class: "soft" }, "no words in the log"), facts.length ? pairs(facts) : null]
+      : [facts.length ? node("div", { class: "box" }, pairs(facts)) : null];
+    const head = one.kind === "utterance"
+      ? [node("span", { class: "who" }, one.title), one.role && one.role !== one.title ? node("span", {}, one.role) : null]
+      : [node("span", {}, KINDS[one.kind] || one.kind), node("span", { class: "who" }, one.title || "")];
+    if (one.bad) head.push(node("span", { class: "chip bad" }, one.kind === "utterance" ? "cut off" : "failed"));
+    return node("div", { class: style, id: `event-${one.seq}` }, node("div", { class: "head" }, head, when), inside, marksOf(one.marks), (one.notes || []).map(repair));
+  }
+
+  function readingOf(reading, count) {
+    const tags = { "=": "span", "+": "ins", "-": "del" };
+    const words = node("p", { class: "said" }, reading.pieces.map(([op, text]) => node(tags[op], op === "=" ? {} : { title: op === "+" ? "not in the text above" : "only in the text above" }, text)));
+    if (count === 1 && reading.kinds.length === 1 && reading.kinds[0] !== "heard" && (reading.confidence === undefined || reading.confidence === null)) return words;
+    const sure = reading.confidence === undefined || reading.confidence === null ? "" : `, ${Math.round(100 * reading.confidence)} % sure`;
+    return node("div", { class: "reading" }, node("span", { class: "kind", title: (reading.sources || []).join(", ") }, `${reading.kinds.join(" and ")}${sure}`), words);
+  }
+
+  // ------------------------------------------------------------------ along the clock
+
+  function lanes(timeline) {
+    const length = timeline.length || 1;
+    const scale = (seconds) => (1000 * seconds) / length;
+    const rows = timeline.lanes.map((lane) => laneOf(lane, lane.role || lane.kind, (svg) => {
+      for (const span of lane.spans || []) {
+        const end = span.end === undefined || span.end === null ? span.start : span.end;
+        const bar = drawn("rect", { class: "span", x: scale(span.start), y: 3, width: Math.max(3, scale(end - span.start)), height: 14,
+          "data-tip": `${lane.name}${span.label ? ` ${span.label}` : ""}: ${span.start.toFixed(1)}${end > span.start ? ` to ${end.toFixed(1)}` : ""} s` });
+        bar.addEventListener("click", () => aim(span.seq));
+        svg.append(bar);
+      }
+    }));
+    const silences = timeline.gaps || [];
+    const overlaps = timeline.overlaps || [];
+    if (silences.length || overlaps.length) {
+      rows.push(laneOf({ name: "overlaps, silence" }, "between", (svg) => {
+        for (const gap of silences) {
+          svg.append(drawn("rect", { class: `gap${gap.end - gap.start >= LONG_SILENCE ? " long" : ""}`, x: scale(gap.start), y: 5, width: scale(gap.end - gap.start), height: 10, "data-tip": `silence of ${(gap.end - gap.start).toFixed(2)} s at ${gap.start.toFixed(1)} s` }));
+        }
+        for (const over of overlaps) {
+          svg.append(drawn("rect", { class: "overlap", x: scale(over.start), y: 2, width: Math.max(3, scale(over.end - over.start)), height: 16, "data-tip": `both speak for ${(over.end - over.start).toFixed(2)} s at ${over.start.toFixed(1)} s` }));
+        }
+      }));
+    }
+    const tracks = timeline.tracks || [];
+    if (tracks.length) {
+      rows.push(node("div", { class: "lane audio", id: "audio-lane" }, node("span", {}, "sound"), node("span", {}, `${tracks.join(", ")} (recorded; not in this page)`)));
+    }
+    const total = (spans) => spans.reduce((sum, span) => sum + span.end - span.start, 0);
+    const longest = silences.reduce((most, gap) => (!most || gap.end - gap.start > most.end - most.start ? gap : most), null);
+    const words = [`${length.toFixed(1)} s`];
+    if (overlaps.length) words.push(`${counted(overlaps.length, "overlap")} of ${total(overlaps).toFixed(1)} s in all`);
+    if (longest) words.push(`longest silence ${(longest.end - longest.start).toFixed(1)} s at ${longest.start.toFixed(1)} s`);
+    if (timeline.unplaced) words.push(`${counted(timeline.unplaced, "moment")} of other clocks cannot be placed`);
+    const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => node("span", {}, `${(part * length).toFixed(length < 20 ? 1 : 0)} s`));
+    return node("figure", { class: "lanes card", "aria-label": `Timeline: ${words.join(", ")}` },
+      node("figcaption", { class: "soft" }, `Timeline: ${words.join(", ")}.`), rows,
+      node("div", { class: "lane" }, node("span", {}), node("span", { class: "scale" }, ticks)));
+  }
+
+  function laneOf(lane, style, fill) {
+    const svg = drawn("svg", { viewBox: "0 0 1000 20", preserveAspectRatio: "none", "aria-hidden": "true" });
+    fill(svg);
+    return node("div", { class: `lane ${["user", "assistant", "tools", "states"].includes(style) ? style : ""}` }, node("span", {}, lane.name), svg);
+  }
+
+  function aim(seq) {
+    const target = $(`event-${seq}`);
+    if (!target) return;
+    for (const one of document.querySelectorAll(".event.aim")) one.classList.remove("aim");
+    target.classList.add("aim");
+    target.scrollIntoView({ block: "center" });
+  }
+
+  // ------------------------------------------------------------------ where we are
+
+  async function route() {
+    const hash = location.hash.slice(1);
+    if (hash.startsWith("conversation=")) {
+      const query = new URLSearchParams(hash);
+      const place = index.ids.indexOf(query.get("conversation"));
+      if (place >= 0) return open(place, query.get("turn"));
+      showOverview("conversations");
+      $("count").textContent = `The conversation ${query.get("conversation")} is not listed in this page.`;
+      return undefined;
+    }
+    if (hash.startsWith("find?")) {
+      await setFilter(new URLSearchParams(hash.slice(5)));
+      return showOverview("conversations");
+    }
+    return showOverview(hash);
+  }
+
+  function showOverview(section) {
+    opened = -1;
+    const was = $("overview").hidden;
+    $("overview").hidden = false;
+    $("conversation").hidden = true;
+    $("conversation").replaceChildren();
+    document.title = run.title;
+    const target = section && document.getElementById(section);
+    if (target && (was || section === "conversations")) target.scrollIntoView();
+  }
+
+  function keys(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    const press = (id) => { const aimed = $(id); if (aimed && aimed.getAttribute("href")) { event.preventDefault(); location.hash = aimed.getAttribute("href"); } };
+    if (event.key === "/") { event.preventDefault(); showOverview("conversations"); $("search").focus(); }
+    else if (opened >= 0 && event.key === "j") press("next");
+    else if (opened >= 0 && event.key === "k") press("previous");
+    else if (opened >= 0 && event.key === "Escape") press("back");
+  }
+
+  function tips() {
+    const tip = $("tip");
+    const place = (event) => {
+      const box = tip.getBoundingClientRect();
+      tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - box.width - 4))}px`;
+      tip.style.top = `${event.clientY + 16 + box.height > innerHeight ? event.clientY - box.height - 8 : event.clientY + 16}px`;
+    };
+    document.addEventListener("pointerover", (event) => {
+      const text = event.target instanceof Element && event.target.closest("[data-tip]");
+      tip.hidden = !text || !text.dataset.tip;
+      if (!tip.hidden) { tip.textContent = text.dataset.tip; place(event); }
+    });
+    document.addEventListener("pointermove", (event) => { if (!tip.hidden) place(event); });
+    document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+  }
+
+  function theme() {
+    const button = $("theme");
+    const themes = ["auto", "light", "dark"];
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const next = themes[(themes.indexOf(document.documentElement.dataset.theme || "auto") + 1) % 3];
+      if (next === "auto") delete document.documentElement.dataset.theme;
+      else document.documentElement.dataset.theme = next;
+      button.textContent = `Theme: ${next}`;
+    });
+  }
+
+  async function start() {
+    theme();
+    tips();
+    ({ run, index } = await unpack("index"));
+    run.title = document.title;
+    full = new Set(run.full);
+    broke = new Set(index.broke);
+    prepare();
+    await setFilter(new URLSearchParams());
+    document.addEventListener("click", (event) => {
+      const bar = event.target instanceof Element && event.target.closest(".filters");
+      if (bar) location.hash = bar.dataset.link;
+    });
+    document.addEventListener("keydown", keys);
+    addEventListener("hashchange", route);
+    addEventListener("beforeprint", () => { for (const one of document.querySelectorAll("details:not(.data)")) one.open = true; });
+    await route();
+    document.documentElement.dataset.ready = "yes";
+  }
+
+  start().catch((error) => {
+    $("count").textContent = typeof DecompressionStream === "undefined"
+      ? "This browser is too old to unfold the conversations. Its figures are above; `convoscope show` prints the rest."
+      : `The conversations cannot be shown: ${error.message}`;
+  });
+})();

@@ -1,0 +1,134 @@
+"""From a run to one HTML file: figures drawn here, conversations packed for the page to unfold.
+
+Logs are hostile input. What this module writes as markup is escaped by the template; what a log
+says of a single conversation is packed, and only ever becomes text in the page. The page may run
+its own script and style, known by their hashes, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from convoscope.errors import UsageError
+from convoscope.report.page.packing import Packed, pack
+from convoscope.report.page.sections import sections
+from convoscope.report.targets import run_checks
+from convoscope.report.writing import write_text
+from convoscope.runs.run import PAGE, Run
+from convoscope.runs.worst import rank
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from markupsafe import Markup
+
+MAX_CONVERSATIONS = 300
+MAX_MB = 20.0
+_MB = 1_000_000
+_HERE = Path(__file__).parent
+_NOTHING = Packed("", {}, 0, "")
+
+
+class Written(NamedTuple):
+    """The page that was written: where, how large, and how much of the run is in it."""
+
+    path: Path
+    bytes: int
+    conversations: int
+    in_full: int
+    listed: int
+
+
+def write_page(
+    run: Run,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    conversations: int = MAX_CONVERSATIONS,
+    max_mb: float = MAX_MB,
+    targets: Sequence[str] = (),
+) -> Written:
+    """Write the page of a run, into the run if `out` is not given.
+
+    At most the worst `conversations` are in it in full, and fewer where the file would grow beyond
+    `max_mb`; the page says which.
+    """
+    if conversations < 0:
+        raise UsageError(f"{conversations} conversations cannot be shown", hint="give 0 or more")
+    if not 0 < max_mb < float("inf"):
+        raise UsageError(f"a page of {max_mb:g} MB cannot be written", hint="give a number above 0")
+    path = Path(out) if out is not None else run.folder / PAGE
+    ranking = rank(run)
+    facts = sections(run, ranking, run_checks(run, targets))
+    frame = len(_render(facts, _NOTHING).encode())
+    packed = pack(run, ranking, conversations, int(max_mb * _MB) - frame)
+    markup = _render(facts, packed)
+    write_text(path, markup)
+    return Written(path, len(markup.encode()), len(ranking.order), len(packed.stories), packed.listed)
+
+
+@cache
+def _template() -> Template:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")
+
+
+def _render(facts: Mapping[str, Any], packed: Packed) -> str:
+    from markupsafe import Markup
+
+    css, js = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    text = _template().render(
+        **facts,
+        policy=_policy(css, js),
+        # Our own files, which the policy names by their hashes.
+        css=Markup(css),
+        js=Markup(js),
+        coded=_coded,
+        bounds=packed.bounds,
+        index=packed.listing,
+        stories=list(packed.stories.items()),
+    )
+    # A file name may hold bytes that are no text.
+    return text.encode("utf-8", errors="replace").decode()
+
+
+def _coded(text: str) -> Markup:
+    """What stands between backticks, as code; everything is escaped."""
+    from markupsafe import Markup, escape
+
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
+    )
+
+
+def _policy(css: str, js: str) -> str:
+    """What the page may do: run its own script and style. No network, no frame, no form, no markup from text."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src '{_source_hash(js)}'",
+            f"style-src '{_source_hash(css)}'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        ]
+    )
+
+
+def _source_hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,371 @@
+"""What the page says before any conversation is opened: figures, groups, charts, reading, receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER
+from convoscope.report.findings import findings, side
+from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
+from convoscope.report.targets import Check, observed, tally, target_text
+from convoscope.report.terminal import are_alone, groupings, reading_text
+from convoscope.report.words import (
+    behind_text,
+    counted,
+    coverage_text,
+    interval_text,
+    key_text,
+    name_text,
+    place_text,
+    reason_text,
+    reasons_text,
+    value_text,
+)
+from convoscope.runs.arrays import MAX_GROUPS
+from convoscope.runs.distributions import Distribution, Histogram, distributions
+from convoscope.runs.run import Run
+from convoscope.runs.worst import Ranking, Standing, names
+
+MAX_TILES = 8
+MAX_ROWS = 200
+"""Rows of a table of files, inputs or names; what is left out is counted."""
+_ARROWS: Mapping[str, str] = {HIGHER: "higher is better", LOWER: "lower is better", NEITHER: ""}
+_OPENED = {"flow", "agent", "scenario_id"}
+_SIGNS = {"met": "✓", "missed": "✗", "undetermined": "?"}
+
+
+class Range(NamedTuple):
+    """Value, interval and target on a scale of 0 to 100."""
+
+    low: float
+    high: float
+    value: float
+    targets: Sequence[float]
+
+
+class Told(NamedTuple):
+    """A target and what came of it, in words."""
+
+    name: str
+    value: str
+    target: str
+    outcome: str
+    sign: str
+    but: str
+    """What is to be said against it, such as an interval that reaches across."""
+
+
+class Row(NamedTuple):
+    """A figure in the table of metrics."""
+
+    name: str
+    question: str
+    beside: bool
+    value: str
+    reason: str
+    ten: str
+    interval: str
+    range: Range | None
+    n: str
+    coverage: str
+    better: str
+    checks: Sequence[Told]
+    reasons: str
+
+
+class Family(NamedTuple):
+    name: str
+    rows: Sequence[Row]
+
+
+class Tile(NamedTuple):
+    name: str
+    arrow: str
+    value: str
+    interval: str
+
+
+class Cell(NamedTuple):
+    value: str
+    tip: str
+    side: str
+    sign: str
+
+
+class GroupRow(NamedTuple):
+    name: str
+    link: str
+    conversations: str
+    cells: Sequence[Cell]
+
+
+class Grouping(NamedTuple):
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[GroupRow]
+    total: int
+    more: int
+    open: bool
+
+
+class DrawnChart(NamedTuple):
+    chart: Chart
+    filter: str | None
+
+
+class DrawnMetric(NamedTuple):
+    name: str
+    arrow: str
+    question: str
+    alike: str
+    charts: Sequence[DrawnChart]
+
+
+def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, Any]:
+    """Everything that the template needs but the conversations and the page's own code."""
+    summary, report, receipt = run.summary, run.read_report, run.receipt
+    counts = tally(checked)
+    told = [_told(one) for one in checked]
+    return {
+        "name": run.name,
+        "place": place_text(run),
+        "conversations": summary["conversations"],
+        "receipt": receipt,
+        "report": report,
+        "reading_line": reading_text(report),
+        "checks": told,
+        "met": counts.met,
+        "missed": counts.missed,
+        "undetermined": counts.undetermined,
+        "any_target": bool(told),
+        "tiles": _tiles(summary),
+        "sure": list(_sure(summary)),
+        "found": findings(summary),
+        "standing": _standing(run, ranking),
+        "families": _families(summary, checked),
+        "groupings": list(_groupings(summary)),
+        "ungrouped": run.receipt.config.get("by") is None,
+        "max_groups": MAX_GROUPS,
+        "metrics_drawn": _drawn(run),
+        "tallied": [("Repaired", report.repaired), ("Inferred", report.inferred)],
+        "named": [
+            (title, list(kept.items())[:MAX_ROWS], max(0, len(kept) - MAX_ROWS))
+            for title, kept in (("Ignored", report.ignored), ("Unknown names, kept in extras", report.unknown))
+            if kept
+        ],
+        "files": list(report.files.items())[:MAX_ROWS],
+        "more_files": max(0, len(report.files) - MAX_ROWS),
+        "inputs": receipt.inputs[:MAX_ROWS],
+        "more_inputs": max(0, len(receipt.inputs) - MAX_ROWS),
+        "receipt_facts": list(_receipt_facts(run)),
+        "settings": msgspec.json.format(msgspec.json.encode(receipt.config), indent=2).decode(),
+        "declared": summary["declared"],
+        "bar_link": bar_link,
+        "group_link": group_link,
+        "conversation_link": conversation_link,
+        "behind_text": behind_text,
+        "counted": counted,
+        "interval_text": interval_text,
+        "name_text": name_text,
+        "reason_text": reason_text,
+        "value_text": value_text,
+    }
+
+
+def group_link(by: Mapping[str, str]) -> str:
+    """Where the page lists the conversations of a group."""
+    return "#find?" + urlencode({f"by.{name}": value for name, value in by.items()})
+
+
+def bar_link(metric: str, bar: Bar, last: bool) -> str:
+    """Where the page lists the conversations of a bar."""
+    return "#find?" + urlencode({"metric": metric, "low": bar.low, "high": bar.high, "last": int(last)})
+
+
+def conversation_link(id: str) -> str:
+    """Where the page shows one conversation."""
+    return "#conversation=" + quote(id, safe="")
+
+
+def _told(one: Check) -> Told:
+    unit = one.figure["unit"]
+    outcome = one.verdict.outcome
+    but = one.verdict.words.removeprefix(outcome).lstrip(",: ")
+    value = value_text(one.figure["value"], unit)
+    return Told(name_text(one.figure), value, target_text(one.target, unit), outcome, _SIGNS[outcome], but)
+
+
+def _tiles(summary: Mapping[str, Any]) -> list[Tile]:
+    figures = [one for one in summary["metrics"] if one["better"] != NEITHER and one["value"] is not None]
+    headlines = [one for one in figures if not one["reduction"]]
+    return [
+        Tile(
+            name_text(one),
+            "↑" if one["better"] == HIGHER else "↓",
+            value_text(one["value"], one["unit"]),
+            interval_text(one) if one["interval"] else "",
+        )
+        for one in headlines[:MAX_TILES]
+    ]
+
+
+def _sure(summary: Mapping[str, Any]) -> Iterator[str]:
+    """How far the figures can be trusted, in a few sentences."""
+    headlines = [one for one in summary["metrics"] if not one["reduction"]]
+    have = [one for one in headlines if one["value"] is not None]
+    yield f"{len(have)} of {counted(len(headlines), 'metric')} {'has' if len(have) == 1 else 'have'} a value"
+    methods = {one["interval"]["clusters"] for one in have if one["interval"]}
+    total = summary["conversations"]
+    if methods:
+        most = max(methods)
+        words = f"95 % intervals, from {counted(most, 'independent cluster')}"
+        yield words + (f": the {total:,} conversations share scenarios" if most < total else "")
+    bare = [one for one in have if not one["interval"]]
+    if bare:
+        yield f"{counted(len(bare), 'value')} without an interval: {reason_text(bare[0]['interval_reason'])}"
+    covered = sorted((one for one in headlines if one["coverage"] is not None), key=lambda one: one["coverage"])
+    if covered and covered[0]["coverage"] < 1:
+        least = covered[0]
+        reasons = reasons_text(least, observed(least, summary))
+        yield f"least covered: {name_text(least)}, {coverage_text(least)} ({reasons})"
+    elif covered:
+        yield "everything that could be measured was"
+    for one in headlines:
+        if one["value"] is None:
+            yield f"{name_text(one)} has no value: {reason_text(one['reason'])}"
+
+
+def _standing(run: Run, ranking: Ranking) -> list[Standing]:
+    numbers = [number for number in ranking.order[:5].tolist() if ranking.because(number)]
+    ids = names(run, numbers)
+    return [Standing(number, ids[number], ranking.of(number), ranking.because(number)) for number in numbers]
+
+
+def _families(summary: Mapping[str, Any], checked: Sequence[Check]) -> list[Family]:
+    families: dict[str, list[Row]] = {}
+    declared = {one["metric"]: one for one in summary["declared"]}
+    for figure in summary["metrics"]:
+        facts = declared.get(key_text(figure["metric"], figure["variant"]), {})
+        checks = [one for one in checked if name_text(one.figure) == name_text(figure)]
+        rows = families.setdefault(figure["metric"].split(".", 1)[0], [])
+        rows.append(_row(figure, facts, checks, reasons_text(figure, observed(figure, summary))))
+    return [Family(name, rows) for name, rows in families.items()]
+
+
+def _row(figure: Mapping[str, Any], facts: Mapping[str, Any], checks: Sequence[Check], reasons: str) -> Row:
+    beside = bool(figure["reduction"])
+    return Row(
+        name=name_text(figure),
+        question="" if beside else str(facts.get("question", "")),
+        beside=beside,
+        value=value_text(figure["value"], figure["unit"]),
+        reason="" if figure["value"] is not None else reason_text(figure["reason"]),
+        ten="" if figure["ten"] is None else f"{figure['ten']:.1f} of 10",
+        interval=interval_text(figure),
+        range=_range(figure, checks),
+        n=f"{figure['n']:,}",
+        coverage=coverage_text(figure),
+        better=_ARROWS[figure["better"]].removesuffix(" is better"),
+        checks=[_told(one) for one in checks],
+        reasons=reasons,
+    )
+
+
+def _range(figure: Mapping[str, Any], checks: Sequence[Check]) -> Range | None:
+    """On a scale from 0 to 1 for shares and ratios, else from 0 to a little more than what is drawn."""
+    value, interval = figure["value"], figure["interval"]
+    if value is None or interval is None:
+        return None
+    drawn = [value, interval["low"], interval["high"], *(one.target.value for one in checks)]
+    top = 1.0 if figure["unit"] in ("share", "ratio") else 1.08 * max(drawn)
+    if min(drawn) < 0 or top <= 0:
+        return None
+    low, high, at = (round(min(100.0, 100 * one / top), 2) for one in (interval["low"], interval["high"], value))
+    targets = [round(min(100.0, 100 * one.target.value / top), 2) for one in checks]
+    return Range(low, max(high, low + 0.5), at, targets)
+
+
+def _groupings(summary: Mapping[str, Any]) -> Iterator[Grouping]:
+    """The groups of each dimension, with the headline figures that have a value anywhere."""
+    columns = [one for one in summary["metrics"] if not one["reduction"] and one["value"] is not None]
+    shown = [name_text(one) for one in columns]
+    for by, groups in groupings(summary["groups"]).items():
+        rows = []
+        for group in groups[:MAX_GROUPS]:
+            figures = {name_text(one): one for one in group["metrics"]}
+            cells = [_cell(figures.get(name), whole) for name, whole in zip(shown, columns, strict=True)]
+            label = ", ".join(group["by"].values())
+            rows.append(GroupRow(label, group_link(group["by"]), f"{group['conversations']:,}", cells))
+        title = " and ".join(by)
+        short = [name.split(".", 1)[1] for name in shown]
+        opened = set(by) <= _OPENED and not are_alone(groups)
+        yield Grouping(title, short, rows, len(groups), max(0, len(groups) - MAX_GROUPS), opened)
+
+
+def _cell(figure: Mapping[str, Any] | None, whole: Mapping[str, Any]) -> Cell:
+    if figure is None:
+        return Cell("·", "not scored", "", "")
+    if figure["value"] is None:
+        return Cell("·", reason_text(figure["reason"]), "", "")
+    where = side(figure, whole)
+    tip = f"{name_text(figure)}: {value_text(figure['value'], figure['unit'])}\n"
+    if figure["interval"]:
+        tip += f"95 % interval {interval_text(figure)}"
+    else:
+        tip += f"no interval: {reason_text(figure['interval_reason'])}"
+    tip += f"\nn {figure['n']:,}, coverage {coverage_text(figure)}"
+    sign = {"worse": "▼ ", "better": "▲ "}.get(where or "", "")
+    return Cell(value_text(figure["value"], figure["unit"]), tip, where or "", sign)
+
+
+def _drawn(run: Run) -> list[DrawnMetric]:
+    questions = {one["metric"]: one["question"] for one in run.summary["declared"]}
+    return [
+        DrawnMetric(
+            one.headline.key,
+            _ARROWS[one.headline.better],
+            questions.get(one.headline.key, ""),
+            _alike(one),
+            list(_charts(one)),
+        )
+        for one in distributions(run)
+    ]
+
+
+def _charts(one: Distribution) -> Iterator[DrawnChart]:
+    unit = one.headline.unit
+    if one.by_subject is not None and not _same(one.by_subject):
+        yield DrawnChart(histogram_chart(one.by_subject, unit, one.observes), None)
+    if one.by_conversation is not None and not _same(one.by_conversation):
+        yield DrawnChart(histogram_chart(one.by_conversation, unit, "conversation"), one.headline.key)
+    if one.over_turns is not None:
+        yield DrawnChart(turns_chart(one.over_turns, unit), None)
+
+
+def _same(histogram: Histogram) -> bool:
+    return histogram.least == histogram.most
+
+
+def _alike(one: Distribution) -> str:
+    """What to say instead of drawing a single bar."""
+    histogram = one.by_conversation
+    if histogram is None or not _same(histogram):
+        return ""
+    value = value_text(histogram.mean, one.headline.unit)
+    return f"{counted(histogram.n, 'conversation')}, and the value of each is {value}."
+
+
+def _receipt_facts(run: Run) -> Iterator[tuple[str, str]]:
+    receipt = run.receipt
+    yield "run", receipt.run_id
+    yield "valid", "yes" if receipt.valid else f"no, since {receipt.invalidated_at}: {receipt.invalid_reason}"
+    yield "started", receipt.started_at
+    yield "finished", f"{receipt.finished_at}, after {receipt.seconds:,.1f} s with {counted(receipt.workers, 'worker')}"
+    yield "input", receipt.input_hash
+    yield "settings", receipt.config_hash
+    yield "turns", str(receipt.config.get("turn_rule", ""))
+    yield "made with", ", ".join(f"{name} {version}" for name, version in receipt.versions.items())

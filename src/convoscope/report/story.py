@@ -1,0 +1,426 @@
+"""One conversation turn by turn, as the page and the terminal tell it.
+
+Everything is text by now, but not yet markup: whoever shows it, escapes it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation import (
+    AnyEvent,
+    ComponentMetric,
+    Conversation,
+    GuardEvaluated,
+    Marker,
+    Retrieval,
+    SlotFilled,
+    StateEntered,
+    StateExited,
+    Time,
+    ToolCall,
+    ToolResult,
+    Turn,
+    Utterance,
+)
+from convoscope.ingest.report import Note
+from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
+from convoscope.metrics.score import COMPUTED, ERROR, MEASURED, Observation
+from convoscope.report.difference import Reading, readings
+from convoscope.report.lanes import Ruler, Timeline, timeline
+from convoscope.report.words import behind_text, key_text, reason_text, value_text
+from convoscope.runs.records import Record, Reduced
+from convoscope.runs.worst import Behind
+
+MAX_TEXT = 20_000
+"""Longer values of tools and annotations are cut, and it is said how much is missing."""
+
+
+class Fact(msgspec.Struct, frozen=True, array_like=True):
+    """A name and what it is, as text."""
+
+    name: str
+    text: str
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A score as it is shown at its subject: the value in words, or the reason why there is none."""
+
+    metric: str
+    status: str
+    text: str
+    subject: str = ""
+    """Named where the mark does not stand at its subject."""
+    judge: str = ""
+    evidence: tuple[Fact, ...] = ()
+    bad: bool = False
+    """A share that is at its worst, or a metric that broke."""
+
+
+class Happening(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One event: who, what, when, what was measured of it, and what reading did to it."""
+
+    seq: int
+    kind: str
+    title: str = ""
+    role: str = ""
+    at: float | None = None
+    readings: tuple[Reading, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    notes: tuple[str, ...] = ()
+    bad: bool = False
+    """A tool or a guard failed, or the speaker was cut off."""
+
+
+class Stretch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A turn: what was measured of it, and what happened in it."""
+
+    turn: int | None = None
+    marks: tuple[Mark, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A conversation with everything that is known of it."""
+
+    id: str
+    dimensions: dict[str, str] = {}
+    because: tuple[str, ...] = ()
+    """Why it stands where it stands among the others, in words."""
+    about: tuple[Fact, ...] = ()
+    context: tuple[Fact, ...] = ()
+    """What is long and seldom looked at: instructions, scenario, annotations."""
+    scores: tuple[Mark, ...] = ()
+    """What each metric says of the whole."""
+    elsewhere: tuple[Mark, ...] = ()
+    """Scores of subjects that have no place in the timeline, such as an item without an answer."""
+    notes: tuple[str, ...] = ()
+    timeline: Timeline | None = None
+    stretches: tuple[Stretch, ...] = ()
+
+
+def story(record: Record, summary: Mapping[str, Any], because: Sequence[Behind] = ()) -> Story:
+    """Tell one conversation of a run."""
+    conversation = record.conversation
+    teller = _Teller(record, {declared["metric"]: declared for declared in summary["declared"]})
+    stretches = tuple(teller.stretches())
+    return Story(
+        id=conversation.id,
+        dimensions=conversation.dimensions,
+        because=tuple(behind_text(one) for one in because),
+        about=tuple(_about(conversation)),
+        context=tuple(_context(conversation)),
+        scores=tuple(teller.whole(one) for one in record.reduced),
+        elsewhere=tuple(teller.left_over()),
+        notes=tuple(note_text(note) for note in record.notes if note.seq not in teller.seqs),
+        timeline=timeline(conversation, teller.ruler),
+        stretches=stretches,
+    )
+
+
+class _Teller:
+    """Puts scores and notes where they belong."""
+
+    def __init__(self, record: Record, declared: Mapping[str, Mapping[str, Any]]) -> None:
+        self.conversation = record.conversation
+        self.ruler = Ruler(record.conversation)
+        self.seqs = {event.seq for event in record.conversation.timeline}
+        self._declared = declared
+        self._names = {who.id: who.name or who.id for who in record.conversation.participants}
+        self._notes: dict[int, list[str]] = defaultdict(list)
+        for note in record.notes:
+            self._notes[note.seq].append(note_text(note))
+        self._whole: dict[tuple[str, str], Observation] = {}
+        self._turns: dict[str, list[Mark]] = defaultdict(list)
+        self._events: dict[int, list[Mark]] = defaultdict(list)
+        self._elsewhere: list[Mark] = []
+        items = {
+            item.id: item.answered if item.answered is not None else item.asked for item in self.conversation.items
+        }
+        states: dict[str, int] = {}
+        kinds = {event.seq: str(type(event).__struct_config__.tag) for event in self.conversation.timeline}
+        for event in self.conversation.timeline:
+            if type(event) is StateEntered:
+                states.setdefault(event.state, event.seq)
+        for score in record.scores:
+            one = score.observation
+            kind, subject, position = one.subject
+            key = key_text(score.metric, score.variant)
+            if kind == "conversation":
+                self._whole[key, one.judge] = one
+            elif kind == "turn":
+                self._turns[subject].append(self._mark(key, one))
+            else:
+                seq = items.get(subject) if kind == "item" else states.get(subject) if kind == "state" else position
+                known = kind in ("item", "state") or kinds.get(position) == kind
+                if known and seq is not None and seq in self.seqs:
+                    self._events[seq].append(self._mark(key, one))
+                else:
+                    self._elsewhere.append(self._mark(key, one, f"{reason_text(kind)} {subject}"))
+
+    def stretches(self) -> Iterator[Stretch]:
+        for turn in self._cut():
+            yield Stretch(
+                turn=turn.id if turn.id >= 0 else None,
+                marks=tuple(self._turns.pop(str(turn.id), ())),
+                happenings=tuple(self._happenings(turn.events)),
+            )
+
+    def _cut(self) -> Sequence[Turn]:
+        try:
+            return self.conversation.turns
+        except ValueError:
+            # A rule that this version does not know: told without turns.
+            everything = self.conversation.timeline
+            return (Turn(id=-1, events=everything, user=(), assistant=(), user_text="", assistant_text=""),)
+
+    def left_over(self) -> Iterator[Mark]:
+        """Marks of turns that are not there come last."""
+        yield from self._elsewhere
+        for turn, marks in self._turns.items():
+            yield from (msgspec.structs.replace(mark, subject=f"turn {turn}") for mark in marks)
+
+    def _happenings(self, events: Sequence[AnyEvent]) -> Iterator[Happening]:
+        answers = {result.seq: call for call, result in self.conversation.tool_results.items()}
+        for event in events:
+            if type(event) is ToolResult and event.seq in answers:
+                continue  # told with its call
+            seqs = [event.seq]
+            if type(event) is ToolCall and (result := self.conversation.tool_results.get(event.seq)):
+                seqs.append(result.seq)
+            title, facts, bad = self._tell(event)
+            speaks = event.speaker if type(event) is Utterance else ""
+            yield Happening(
+                seq=event.seq,
+                kind=str(type(event).__struct_config__.tag),
+                title=title,
+                role=self.conversation.roles.get(speaks, ""),
+                at=self.ruler.at(_begins(event)),
+                readings=readings(event) if type(event) is Utterance else (),
+                facts=tuple(facts),
+                marks=tuple(mark for seq in seqs for mark in self._events.get(seq, ())),
+                notes=tuple(note for seq in seqs for note in self._notes.get(seq, ())),
+                bad=bad,
+            )
+
+    def _tell(self, event: AnyEvent) -> tuple[str, list[Fact], bool]:
+        """What to call an event, what else it says, and whether something went wrong."""
+        facts: list[Fact] = []
+        title, bad = "", False
+        match event:
+            case Utterance():
+                title = self._names.get(event.speaker, event.speaker)
+                bad = bool(event.cut_off_by)
+                if event.cut_off_by:
+                    facts.append(Fact("cut off by", self._names.get(event.cut_off_by, event.cut_off_by)))
+                if event.manner:
+                    facts.append(Fact("manner", reason_text(event.manner)))
+            case ToolCall():
+                title = event.name
+                facts, bad = self._call(event)
+            case ToolResult():
+                title = event.name
+                facts, bad = _result(event)
+            case Marker():
+                title = event.name
+                facts = _given(by=self._names.get(event.participant, event.participant))
+                if event.value is not None:
+                    facts.append(Fact("value", json_text(event.value)))
+            case _:
+                title, facts, bad = _flow(event)
+        if event.extras:
+            facts.append(Fact("also in the log", json_text(event.extras)))
+        return title, facts, bad
+
+    def _call(self, call: ToolCall) -> tuple[list[Fact], bool]:
+        if call.raw_arguments is not None:
+            facts = [Fact("arguments, not valid JSON", cut(call.raw_arguments))]
+        else:
+            facts = [Fact("arguments", json_text(call.arguments))]
+        facts += _given(by=self._names.get(call.caller, call.caller))
+        result = self.conversation.tool_results.get(call.seq)
+        if result is None:
+            return [*facts, Fact("result", "none in the log")], False
+        told, bad = _result(result)
+        if call.time is not None and result.time is not None:
+            took = self.conversation.elapsed(call.time, result.time)
+            if took is not None and took >= 0:
+                told.append(Fact("took", self._took(took, call.time, result.time)))
+        if result.extras:
+            told.append(Fact("also in the log of the result", json_text(result.extras)))
+        return facts + told, bad
+
+    def _took(self, seconds: float, *times: Time) -> str:
+        """How long, as fine as the clocks can tell."""
+        steps = [clock.resolution or 0.0 for clock in self.conversation.clocks if clock.id in {t.clock for t in times}]
+        coarse = max(steps, default=0.0)
+        return f"{seconds:g} s, by a clock with steps of {coarse:g} s" if coarse >= 0.1 else value_text(seconds, "s")
+
+    def whole(self, reduced: Reduced) -> Mark:
+        """What a metric says of the conversation, with the evidence of its own observation where it has one."""
+        observation = self._whole.get((reduced.key, reduced.judge))
+        evidence = list(_evidence(observation)) if observation is not None else []
+        if reduced.n > 1 or (reduced.n and reduced.skipped):
+            level = self._declared.get(reduced.key, {}).get("observes", "subject")
+            evidence.append(Fact(f"{level}s measured", str(reduced.n)))
+        if reduced.skipped and reduced.status == MEASURED:
+            evidence.append(Fact("without a value", str(reduced.skipped)))
+        if reduced.ten is not None:
+            evidence.append(Fact("of 10 points", f"{reduced.ten:.1f}"))
+        return self._made(reduced.key, reduced.judge, reduced.status, reduced.value, _why(reduced), evidence)
+
+    def _mark(self, key: str, one: Observation, subject: str = "") -> Mark:
+        mark = self._made(key, one.judge, one.status, one.value, _why(one), list(_evidence(one)))
+        return msgspec.structs.replace(mark, subject=subject) if subject else mark
+
+    def _made(self, key: str, judge: str, status: str, value: float | None, why: str, evidence: Sequence[Fact]) -> Mark:
+        declared = self._declared.get(key, {})
+        unit, better = str(declared.get("unit", "")), declared.get("better")
+        bad = status == ERROR
+        if value is not None and unit == SHARE:
+            bad = (better == HIGHER and value == 0) or (better == LOWER and value > 0)
+        return Mark(
+            metric=key,
+            status=status,
+            text=value_text(value, unit) if status == MEASURED else why,
+            judge="" if judge == COMPUTED else judge,
+            evidence=tuple(evidence),
+            bad=bad,
+        )
+
+
+def _begins(event: AnyEvent) -> Time | None:
+    """When an event began: its first sound, where there is any."""
+    if type(event) is Utterance and event.segments:
+        first = min(event.segments, key=lambda segment: segment.start)
+        return Time(first.start, first.clock)
+    return event.time
+
+
+def _flow(
+    event: StateEntered | StateExited | GuardEvaluated | SlotFilled | ComponentMetric | Retrieval,
+) -> tuple[str, list[Fact], bool]:
+    """What to call an event of the machinery, what else it says, and whether it failed."""
+    match event:
+        case StateEntered():
+            return event.state, [], False
+        case StateExited():
+            title = f"{event.state} → {event.to_state}" if event.to_state else event.state
+            return title, _given(because=event.reason), False
+        case GuardEvaluated():
+            facts = _given(state=event.state, error=event.error)
+            if event.result is not None:
+                facts.append(Fact("result", json_text(event.result)))
+            return event.guard, facts, bool(event.error)
+        case SlotFilled():
+            return event.slot, [Fact("value", json_text(event.value)), *_given(state=event.state)], False
+        case ComponentMetric():
+            facts = [Fact(name, json_text(value)) for name, value in event.values.items()]
+            return event.component, facts + _given(label=event.label, speech=event.speech_id, state=event.state), False
+        case Retrieval():
+            chunks = [Fact(f"chunk {place}", cut(chunk)) for place, chunk in enumerate(event.chunks, 1)]
+            return event.query or "", chunks, False
+
+
+def _why(scored: Observation | Reduced) -> str:
+    words = reason_text(scored.reason)
+    return f"{words}: {scored.detail}" if scored.detail else words
+
+
+def _evidence(one: Observation) -> Iterator[Fact]:
+    if one.denominator is not None and one.numerator is not None and one.denominator != 1:
+        yield Fact("counted", f"{one.numerator:g} of {one.denominator:g}")
+    for name, value in (one.details or {}).items():
+        yield Fact(reason_text(name), value if isinstance(value, str) else json_text(value))
+
+
+def _result(result: ToolResult) -> tuple[list[Fact], bool]:
+    facts: list[Fact] = []
+    if result.result is not None or not result.error:
+        facts.append(Fact("result", json_text(result.result)))
+    if result.error:
+        facts.append(Fact("error", cut(result.error)))
+    if result.success is not None:
+        facts.append(Fact("success", "yes" if result.success else "no"))
+    return facts, result.success is False or (result.success is None and bool(result.error))
+
+
+def _about(conversation: Conversation) -> Iterator[Fact]:
+    source, outcome, agent = conversation.source, conversation.outcome, conversation.agent
+    place = f", record {source.record}" if source.record else ""
+    if source.files:
+        yield Fact("read from", ", ".join(source.files) + place)
+    if conversation.pipeline:
+        yield Fact("pipeline", conversation.pipeline)
+    if agent.name:
+        yield Fact("agent", f"{agent.name}, {agent.role}" if agent.role else agent.name)
+    if agent.models:
+        yield Fact("models", ", ".join(f"{part}: {model}" for part, model in agent.models.items()))
+    if outcome.error:
+        yield Fact("the integration broke", outcome.error)
+    for name, value in (("completed", outcome.completed), ("finished", outcome.finished)):
+        if value is not None:
+            yield Fact(name, "yes" if value else "no")
+    yield from _given(ended=outcome.ended_reason, status=outcome.final_status)
+    if outcome.duration is not None:
+        yield Fact("duration", value_text(outcome.duration, "s"))
+    if conversation.expected.ground_truth is not None:
+        yield Fact("expected answer", cut(conversation.expected.ground_truth))
+
+
+def _context(conversation: Conversation) -> Iterator[Fact]:
+    """Long things, each only where it is there."""
+    agent, scenario, expected = conversation.agent, conversation.scenario, conversation.expected
+    if agent.instructions:
+        yield Fact("instructions", cut(agent.instructions))
+    parts: list[tuple[str, Any]] = [
+        ("tools", agent.tools),
+        ("scenario", scenario),
+        ("expected format", expected.format),
+        ("expected tool calls", expected.tool_calls),
+        ("items", conversation.items),
+        ("dialogue states", conversation.frames),
+        ("annotations", conversation.annotations),
+        ("labels", conversation.labels),
+        ("recording", conversation.recording),
+        ("clocks", conversation.clocks),
+        ("also in the log of the agent", agent.extras),
+        ("also in the log of what is expected", expected.extras),
+        ("also in the log of the outcome", conversation.outcome.extras),
+        ("also in the log", conversation.extras),
+    ]
+    for name, value in parts:
+        if value:
+            yield Fact(name, json_text(msgspec.to_builtins(value)))
+
+
+def _given(**facts: str) -> list[Fact]:
+    return [Fact(name, text) for name, text in facts.items() if text]
+
+
+def json_text(value: Any) -> str:
+    """A JSON value for a person: on one line where it is short."""
+    encoded = msgspec.json.encode(value)
+    return cut((encoded if len(encoded) <= 100 else msgspec.json.format(encoded, indent=2)).decode())
+
+
+def cut(text: str) -> str:
+    """At most MAX_TEXT letters, and what is missing in words."""
+    more = len(text) - MAX_TEXT
+    return text if more <= 0 else f"{text[:MAX_TEXT]}\n… {more:,} more characters; `convoscope show --json` has them"
+
+
+def note_text(note: Note) -> str:
+    """What reading did, in words, and in which place of the log."""
+    kind = "unknown name" if note.kind == "unknown" else note.kind
+    text = f"{kind}: {reason_text(note.code) if note.kind != 'unknown' else note.code}"
+    if note.detail:
+        text += f", {note.detail}"
+    if note.file:
+        text += f" ({note.file}:{note.line})" if note.line else f" ({note.file})"
+    return text

@@ -1,0 +1,144 @@
+"""Which groups stand apart from the whole run, and which only seem to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from convoscope.metrics import HIGHER, LOWER, NEITHER
+from convoscope.report.findings import MIN_CLUSTERS, findings, side
+
+
+def figure(
+    value: float | None, low: float | None = None, high: float | None = None, clusters: int = 10, **facts: Any
+) -> dict[str, Any]:
+    """A figure as a summary has it; without `low` it has no interval."""
+    interval = None if low is None else {"low": low, "high": high, "clusters": clusters}
+    usual = {"metric": "tools.success", "variant": "", "reduction": "", "judge": "(computed)", "better": HIGHER}
+    return {**usual, "value": value, "interval": interval, **facts}
+
+
+def group(by: dict[str, str], *figures: dict[str, Any], conversations: int = 20) -> dict[str, Any]:
+    return {"by": by, "conversations": conversations, "metrics": list(figures)}
+
+
+def summary(whole: dict[str, Any], *groups: dict[str, Any]) -> dict[str, Any]:
+    return {"conversations": 100, "metrics": [whole], "groups": list(groups)}
+
+
+def apart(whole: dict[str, Any], *groups: dict[str, Any]) -> list[tuple[dict[str, str], str]]:
+    return [(dict(one.by), one.side) for one in findings(summary(whole, *groups)).apart]
+
+
+ORDERS, REFUNDS = {"flow": "orders"}, {"flow": "refunds"}
+
+
+class TestStandingApart:
+    def test_a_group_whose_whole_interval_is_below_is_worse_where_higher_is_better(self) -> None:
+        assert apart(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7))) == [(ORDERS, "worse")]
+
+    def test_and_better_where_lower_is(self) -> None:
+        assert apart(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7, better=LOWER))) == [(ORDERS, "better")]
+
+    def test_a_group_whose_whole_interval_is_above_is_better_where_higher_is_better(self) -> None:
+        assert apart(figure(0.8), group(ORDERS, figure(0.9, 0.85, 0.95))) == [(ORDERS, "better")]
+
+    def test_and_worse_where_lower_is(self) -> None:
+        assert apart(figure(0.8), group(ORDERS, figure(0.9, 0.85, 0.95, better=LOWER))) == [(ORDERS, "worse")]
+
+    @pytest.mark.parametrize(("low", "high"), [(0.7, 0.9), (0.8, 0.9), (0.7, 0.8)])
+    def test_an_interval_that_reaches_the_figure_of_the_run_says_nothing(self, low: float, high: float) -> None:
+        assert apart(figure(0.8), group(ORDERS, figure(0.85, low, high))) == []
+
+    def test_worse_are_those_to_look_at(self) -> None:
+        found = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7)), group(REFUNDS, figure(1, 0.9, 1))))
+        assert [dict(one.by) for one in found.worse] == [ORDERS]
+        assert len(found.apart) == 2
+
+
+class TestWhatTellsNothing:
+    def test_a_metric_without_a_direction(self) -> None:
+        found = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7, better=NEITHER))))
+        assert (found.apart, found.compared) == ([], 0)
+
+    def test_a_figure_without_an_interval(self) -> None:
+        found = findings(summary(figure(0.8), group(ORDERS, figure(0.6))))
+        assert (found.apart, found.compared) == ([], 0)
+
+    @pytest.mark.parametrize(("clusters", "compared"), [(MIN_CLUSTERS - 1, 0), (MIN_CLUSTERS, 1)])
+    def test_an_interval_of_too_few_clusters(self, clusters: int, compared: int) -> None:
+        found = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7, clusters))))
+        assert (len(found.apart), found.compared) == (compared, compared)
+
+    def test_an_interval_without_width_is_compared_but_says_how_few_there_are(self) -> None:
+        found = findings(summary(figure(0.8), group(ORDERS, figure(1, 1, 1))))
+        assert (found.apart, found.compared) == ([], 1)
+
+    def test_a_group_that_is_the_whole_run(self) -> None:
+        found = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7), conversations=100)))
+        assert (found.apart, found.compared) == ([], 0)
+
+    def test_another_reduction_of_the_same_metric(self) -> None:
+        # A p95 of a group is further from the run's p95 by nature: few values have no tail.
+        whole = figure(5, reduction="p95")
+        assert apart(whole, group(ORDERS, figure(2, 1, 3, reduction="p95"))) == []
+
+    def test_a_run_without_a_figure(self) -> None:
+        found = findings(summary(figure(None), group(ORDERS, figure(0.6, 0.5, 0.7))))
+        assert (found.apart, found.compared) == ([], 0)
+
+    def test_a_metric_that_the_run_does_not_have(self) -> None:
+        found = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7, metric="answer.f1"))))
+        assert (found.apart, found.compared) == ([], 0)
+
+    def test_no_groups(self) -> None:
+        assert findings(summary(figure(0.8))) == ([], 0)
+
+    def test_a_single_figure_is_told_in_the_same_way(self) -> None:
+        assert side(figure(0.6, 0.5, 0.7), figure(0.8)) == "worse"
+        assert side(figure(0.6, 0.5, 0.7), figure(None)) is None
+        assert side(figure(0.6), figure(0.8)) is None
+        assert side(figure(0.6, 0.5, 0.7, better=NEITHER), figure(0.8)) is None
+
+
+class TestJudgesAndVariants:
+    def test_each_judge_is_compared_with_itself(self) -> None:
+        whole = [figure(0.9, judge="p/a"), figure(0.6, judge="p/b")]
+        facts = {"conversations": 100, "metrics": whole, "groups": [group(ORDERS, figure(0.6, 0.5, 0.7, judge="p/b"))]}
+        assert findings(facts) == ([], 1)  # 0.6 lies inside 0.5 to 0.7; p/a's 0.9 would not
+
+    def test_each_variant_is_compared_with_itself(self) -> None:
+        whole = [figure(0.9), figure(0.6, variant="strict")]
+        facts = {"conversations": 100, "metrics": whole, "groups": [group(ORDERS, figure(0.6, 0.5, 0.7))]}
+        assert [one.whole["value"] for one in findings(facts).apart] == [0.9]
+
+
+class TestTheOrder:
+    def test_furthest_first_in_widths_of_the_interval(self) -> None:
+        found = findings(
+            summary(
+                figure(0.8),
+                group(ORDERS, figure(0.4, 0.2, 0.6)),
+                group(REFUNDS, figure(0.65, 0.6, 0.7)),
+            )
+        ).apart
+        # refunds: (0.8 − 0.7) ÷ 0.1 = 1.0 widths; orders: (0.8 − 0.6) ÷ 0.4 = 0.5 widths
+        assert [(dict(one.by), round(one.distance, 9)) for one in found] == [(REFUNDS, 1.0), (ORDERS, 0.5)]
+
+    def test_above_counts_as_much_as_below(self) -> None:
+        (one,) = findings(summary(figure(0.5), group(ORDERS, figure(0.9, 0.75, 1.0)))).apart
+        assert one.distance == 1.0  # (0.75 − 0.5) ÷ 0.25
+
+    def test_ties_go_by_name(self) -> None:
+        twins = [group({"flow": name}, figure(0.4, 0.25, 0.5)) for name in ("b", "c", "a")]
+        assert [one["flow"] for one, _ in apart(figure(0.8), *twins)] == ["a", "b", "c"]
+
+    def test_all_that_was_compared_is_counted(self) -> None:
+        groups = [group(ORDERS, figure(0.6, 0.5, 0.7)), group(REFUNDS, figure(0.8, 0.7, 0.9))]
+        found = findings(summary(figure(0.8), *groups))
+        assert (len(found.apart), found.compared) == (1, 2)
+
+    def test_the_group_comes_with_its_size(self) -> None:
+        (one,) = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7), conversations=33))).apart
+        assert (one.conversations, one.figure["value"], one.whole["value"]) == (33, 0.6, 0.8)

@@ -1,0 +1,286 @@
+"""Every score and every note stands at its subject, and none is lost, whatever the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from convoscope.conversation import (
+    Conversation,
+    Item,
+    StateEntered,
+    Utterance,
+)
+from convoscope.ingest.report import Note
+from convoscope.metrics import (
+    EVENT,
+    HIGHER,
+    LOWER,
+    SECONDS,
+    SHARE,
+    Observation,
+    State,
+    Subject,
+    TenPoints,
+    measured,
+    metric,
+    not_applicable,
+    ratio,
+    unmeasured,
+)
+from convoscope.metrics.registry import installed
+from convoscope.metrics.score import WHOLE, failed
+from convoscope.metrics.words import normal
+from convoscope.report.story import Fact, Happening, Story, note_text, story
+from convoscope.runs.making import score
+from convoscope.runs.records import records
+from convoscope.runs.summarising import describe
+from convoscope.runs.worst import Behind, Headline
+from metrics.chats import UNPLACED, agent, call, chat, result, user
+from report.stories import finding, happenings, placed, record_of, tell
+from strategies import complete_conversations, conversations, texts
+
+FLOW = chat(
+    user("hi"),
+    StateEntered(seq=UNPLACED, state="order"),
+    call("find", "1"),
+    result("find", "1"),
+    agent("so?"),
+    StateEntered(seq=UNPLACED, state="order"),
+    user("ah"),
+    items=(
+        Item(id="asked", asked=0),
+        Item(id="both", asked=0, answered=4),
+        Item(id="neither"),
+    ),
+)
+
+
+class TestScores:
+    def test_of_a_turn_stand_at_the_turn(self) -> None:
+        assert placed(tell(FLOW, finding(*(measured(turn, turn.id) for turn in FLOW.turns)))) == {
+            "turn 1": ["1.00 points"],
+            "turn 2": ["2.00 points"],
+        }
+
+    def test_of_an_event_stand_at_the_event(self) -> None:
+        assert placed(tell(FLOW, finding(measured(FLOW.timeline[4], 3)))) == {"event 4": ["3.00 points"]}
+
+    def test_of_a_result_stand_at_its_call(self) -> None:
+        found = finding(measured(FLOW.timeline[2], 2), measured(FLOW.timeline[3], 3))
+        assert placed(tell(FLOW, found)) == {"event 2": ["2.00 points", "3.00 points"]}
+
+    def test_of_an_item_stand_at_its_answer_or_else_at_its_question(self) -> None:
+        found = finding(*(measured(item, place) for place, item in enumerate(FLOW.items, 1)))
+        assert placed(tell(FLOW, found)) == {
+            "event 0": ["1.00 points"],
+            "event 4": ["2.00 points"],
+            "item neither": ["3.00 points"],
+        }
+
+    def test_of_a_state_stand_where_it_was_first_entered(self) -> None:
+        found = finding(measured(State("order", 0), 1), measured(State("farewell", 1), 2))
+        assert placed(tell(FLOW, found)) == {"event 1": ["1.00 points"], "state farewell": ["2.00 points"]}
+
+    def test_of_what_is_not_there_stand_elsewhere_with_their_subject(self) -> None:
+        found = finding(measured(Subject("tool_call", "99", 99), 1), measured(Subject("turn", "7", 7), 2))
+        told = tell(FLOW, found)
+        assert [(mark.subject, mark.text) for mark in told.elsewhere] == [
+            ("tool call 99", "1.00 points"),
+            ("turn 7", "2.00 points"),
+        ]
+
+    def test_of_a_subject_of_ones_own_stand_elsewhere_too(self) -> None:
+        # A topic without a position stands at event 0, without its name.
+        told = tell(FLOW, finding(measured(Subject("topic", "billing"), 1)))
+        assert placed(told) == {"topic billing": ["1.00 points"]}
+
+    def test_of_the_whole_come_first(self) -> None:
+        told = tell(FLOW, finding(measured(WHOLE, 4), observes="conversation"))
+        assert [(mark.metric, mark.status, mark.text, mark.judge) for mark in told.scores] == [
+            ("test.found", "measured", "4.00 points", "")
+        ]
+        assert placed(told) == {}
+
+    def test_what_subjects_come_to_is_told_of_the_whole(self) -> None:
+        turns = [
+            measured(FLOW.timeline[0], 1),
+            measured(FLOW.timeline[4], 2),
+            not_applicable(FLOW.timeline[6], "short"),
+        ]
+        (mark,) = tell(FLOW, finding(*turns)).scores
+        assert mark.text == "1.50 points"
+        assert list(mark.evidence) == [Fact("events measured", "2"), Fact("without a value", "1")]
+
+    def test_points_of_ten_are_evidence(self) -> None:
+        (mark,) = tell(FLOW, finding(measured(WHOLE, 1), observes="conversation", ten=TenPoints(0, 4))).scores
+        assert list(mark.evidence) == [Fact("of 10 points", "2.5")]  # 10 × 1 ÷ 4
+
+    def test_variants_have_their_own_name(self) -> None:
+        told = tell(FLOW, finding(measured(WHOLE, 1), variant="strict"))
+        assert [mark.metric for mark in told.scores] == ["test.found@strict"]
+
+    def test_judges_are_named_and_so_is_their_panel(self) -> None:
+        found = finding(measured(FLOW.timeline[0], 1, judge="p/a"), measured(FLOW.timeline[0], 4, judge="p/b"))
+        told = tell(FLOW, found)
+        first, second, panel = happenings(told)[0].marks
+        assert [(mark.judge, mark.text) for mark in (first, second)] == [("p/a", "1.00 points"), ("p/b", "4.00 points")]
+        assert panel.judge.startswith("panel:")
+        assert [mark.judge for mark in told.scores] == ["p/a", "p/b", panel.judge]
+
+    def test_why_it_stands_where_it_stands(self) -> None:
+        headline = Headline("tools.success", "", "(computed)", SHARE, HIGHER)
+        told = story(record_of(FLOW, []), {"declared": []}, [Behind(headline, 0.5, 0.75)])
+        assert told.because == ("tools.success 50.0 %: 75 % of the others did better",)
+
+
+class TestMarks:
+    @pytest.mark.parametrize(
+        ("observation", "status", "text"),
+        [
+            (not_applicable(WHOLE, "no_tools"), "not_applicable", "no tools"),
+            (unmeasured(WHOLE, "no_clock", "wall only"), "unmeasured", "no clock: wall only"),
+            (failed(WHOLE, "metric_raised", "KeyError: 'x'"), "error", "metric raised: KeyError: 'x'"),
+        ],
+    )
+    def test_without_a_value_say_status_and_reason(self, observation: Observation, status: str, text: str) -> None:
+        (whole,) = tell(FLOW, finding(observation, observes="conversation")).scores
+        assert (whole.status, whole.text, whole.bad) == (status, text, status == "error")
+        at_event = msgspec.structs.replace(observation, subject=Subject("utterance", "0", 0))
+        (mark,) = happenings(tell(FLOW, finding(at_event)))[0].marks
+        assert (mark.status, mark.text, mark.bad) == (status, text, status == "error")
+
+    @pytest.mark.parametrize(
+        ("value", "better", "bad"),
+        [(0, HIGHER, True), (0.5, HIGHER, False), (1, HIGHER, False), (0, LOWER, False), (0.5, LOWER, True)],
+    )
+    def test_a_share_that_is_at_its_worst_is_bad(self, value: float, better: str, bad: bool) -> None:
+        (mark,) = tell(FLOW, finding(measured(WHOLE, value), unit=SHARE, better=better)).scores
+        assert mark.bad is bad
+
+    def test_an_amount_is_never_bad(self) -> None:
+        (mark,) = tell(FLOW, finding(measured(WHOLE, 0), unit=SECONDS)).scores
+        assert (mark.text, mark.bad) == ("0.00 s", False)
+
+    def test_evidence_is_counted_and_named(self) -> None:
+        one = ratio(FLOW.timeline[0], 1, 3, empty="none", details={"missing_words": ["a"], "said": "b_c"})
+        (mark,) = happenings(tell(FLOW, finding(one, unit=SHARE)))[0].marks
+        assert mark.text == "33.3 %"
+        assert list(mark.evidence) == [Fact("counted", "1 of 3"), Fact("missing words", '["a"]'), Fact("said", "b_c")]
+
+    def test_one_of_one_need_not_be_counted(self) -> None:
+        (mark,) = happenings(tell(FLOW, finding(ratio(FLOW.timeline[0], 1, 1, empty="none"), unit=SHARE)))[0].marks
+        assert mark.evidence == ()
+
+    def test_evidence_of_the_whole_is_told_with_it(self) -> None:
+        found = finding(measured(WHOLE, 1, details={"why": "all well"}), observes="conversation")
+        (mark,) = tell(FLOW, found).scores
+        assert list(mark.evidence) == [Fact("why", "all well")]
+
+
+class TestNotes:
+    def test_stand_at_the_event_that_they_touch(self) -> None:
+        notes = [
+            Note(kind="repaired", code="json_repaired", file="a.jsonl", line=3, seq=4, detail="a bracket"),
+            Note(kind="inferred", code="speaker_by_order", seq=3),
+            Note(kind="ignored", code="empty_message", file="a.jsonl"),
+            Note(kind="unknown", code="messages[].mood_x", seq=77),
+        ]
+        told = tell(FLOW, notes=notes)
+        assert {one.seq: one.notes for one in happenings(told) if one.notes} == {
+            4: ("repaired: json repaired, a bracket (a.jsonl:3)",),
+            2: ("inferred: speaker by order",),  # of the result, which is told with its call
+        }
+        assert told.notes == ("ignored: empty message (a.jsonl)", "unknown name: messages[].mood_x")
+
+    def test_names_of_the_log_keep_their_spelling(self) -> None:
+        assert note_text(Note(kind="unknown", code="call_id")) == "unknown name: call_id"
+        assert note_text(Note(kind="inferred", code="call_id")) == "inferred: call id"
+
+
+def test_a_run_tells_the_same(tmp_path: Path) -> None:
+    """Scores and all come back from the files of a run as they went in."""
+    found = finding(*(measured(turn, turn.id, details={"why": "so"}) for turn in FLOW.turns))
+    metrics = [found, *installed().resolve()]
+    run = score([FLOW], metrics=metrics, out=tmp_path / "run", workers=1)
+    (record,) = records(run, [0])
+    chosen = {one["metric"]: one for one in run.summary["declared"]}
+    ordered = sorted(metrics, key=lambda one: list(chosen).index(one.key))
+    again = msgspec.structs.replace(FLOW, source=record.conversation.source)
+    assert story(record, run.summary) == tell(again, *ordered)
+
+
+INSTALLED = installed().resolve()
+
+
+@metric("test.everything", version=1, observes=EVENT, unit="points", better=HIGHER)
+def everything(conversation: Conversation) -> Iterator[Observation]:
+    """What can be said of each thing that there is?"""
+    yield from (measured(one, 1) for one in conversation.timeline if one.seq < 2**31)
+    yield from (unmeasured(turn, "no_clock") for turn in conversation.turns)
+    yield from (measured(item, 2, judge="p/a") for item in conversation.items)
+    yield measured(State("order", 3), 3)
+    yield measured(WHOLE, 4)
+
+
+def marks(told: Story) -> int:
+    """How many stand anywhere but at the whole."""
+    at_turns = sum(len(stretch.marks) for stretch in told.stretches)
+    return at_turns + sum(len(one.marks) for one in happenings(told)) + len(told.elsewhere)
+
+
+def letters(text: str) -> str:
+    return normal(text).replace(" ", "")
+
+
+unhurried = settings(
+    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+any_rule = st.sampled_from(["exchange/1", "exchange/1", "of-the-future/9"])
+
+
+class TestAnyConversation:
+    @unhurried
+    @given(conversations(turn_rules=any_rule) | complete_conversations())
+    def test_can_be_told_and_no_score_is_lost(self, conversation: Conversation) -> None:
+        metrics = [everything, *INSTALLED]
+        record = record_of(conversation, metrics)
+        told = story(record, {"declared": [describe(one) for one in metrics]})
+        assert msgspec.json.decode(msgspec.json.encode(told))["id"] == conversation.id
+        assert marks(told) == sum(one.subject.kind != "conversation" for one in record.scores)
+        assert len(told.scores) == len(record.reduced)
+
+    @unhurried
+    @given(
+        conversations(turn_rules=any_rule) | complete_conversations(),
+        st.lists(st.tuples(st.integers(-1, 5), texts()), max_size=5),
+    )
+    def test_every_event_word_and_note_is_told_once(
+        self, conversation: Conversation, drawn: list[tuple[int, str]]
+    ) -> None:
+        notes = [Note(kind="repaired", code="x", seq=seq, detail=detail) for seq, detail in drawn]
+        told = tell(conversation, notes=notes)
+        by_seq = {one.seq: one for one in happenings(told)}
+        with_call = {one.seq for one in conversation.tool_results.values()}
+        assert list(by_seq) == [event.seq for event in conversation.timeline if event.seq not in with_call]
+        assert len(by_seq) == len(happenings(told))
+        assert all(by_seq[one.seq].title == one.name for one in conversation.tool_calls)
+        for utterance in conversation.utterances:
+            assert_words_told(utterance, by_seq[utterance.seq])
+        found = [*told.notes, *(note for one in happenings(told) for note in one.notes)]
+        assert sorted(found) == sorted(map(note_text, notes))
+
+
+def assert_words_told(utterance: Utterance, told: Happening) -> None:
+    """Each text to the letter; those with the same words once, by the first."""
+    given_texts = {kind: text.text for kind in ("intended", "spoken", "heard") if (text := getattr(utterance, kind))}
+    assert [kind for reading in told.readings for kind in reading.kinds] == list(given_texts)
+    for reading in told.readings:
+        text = "".join(piece.text for piece in reading.pieces if piece.op != "-")
+        assert text == given_texts[reading.kinds[0]]
+        assert {letters(given_texts[kind]) for kind in reading.kinds} == {letters(text)}
