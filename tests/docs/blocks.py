@@ -1,0 +1,193 @@
+"""The documentation as something that can be run: commands, Python and files, with the output that is shown.
+
+| in a document | what it means |
+|---|---|
+| a block of `console`, or one that begins with `$ ` | commands for bash, each with its output |
+| a block of `python` | a program; a block that follows at once, `text` or of no language, is its output |
+| another block after a paragraph that begins with `` `NAME.json` `` | the content of that file |
+| a line `…` in an output | any number of lines, also none |
+| `<!-- not run: REASON -->` | the block that follows is left alone |
+
+All of one document happens in its order and in one folder, beside a copy of `examples/`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ANY_LINES = "…"
+SECONDS = 120
+
+VARIES = [
+    (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"), "‹time›"),
+    (re.compile(r"\brun-\d{8}T\d{6}Z-[0-9a-f]{6}\b"), "‹run id›"),
+    (re.compile(r"\bsha256:[0-9a-f]{64}\b"), "‹hash›"),
+    (re.compile(r"(?<=/)([\w.-]+)-[0-9a-f]{8}\b"), r"\1-‹hash›"),
+    (re.compile(r'(?<="seconds": )[\d.]+|(?<= time=")[\d.]+(?=")'), "‹seconds›"),
+    (re.compile(r'(?<="bytes": )\d+|\b[\d,]+\.\d MB\b'), "‹size›"),
+]
+"""What is another at each time or on each machine, and what it is compared as."""
+
+_FILE = re.compile(r"`([\w.-]+\.jsonl?)`")
+_NOT_RUN = re.compile(r"<!-- not run: .+ -->")
+
+
+class Step(NamedTuple):
+    """Something to do, and the lines of the document that show what comes of it."""
+
+    command: str
+    line: int
+    """Where the output begins, counted from 0."""
+    shown: Sequence[str]
+
+
+class Done(NamedTuple):
+    """What came of a step."""
+
+    step: Step
+    printed: Sequence[str]
+    code: int
+
+    @property
+    def broke(self) -> bool:
+        return any(line.startswith("Traceback") for line in self.printed)
+
+    @property
+    def as_shown(self) -> bool:
+        lines = ["(?:.*\n)*?" if line == ANY_LINES else re.escape(line + "\n") for line in _alike(self.step.shown)]
+        printed = "".join(line + "\n" for line in _alike(self.printed))
+        return not self.broke and re.fullmatch("".join(lines), printed) is not None
+
+    @property
+    def for_the_author(self) -> bool:
+        """Whether what was printed must not simply take the place of what is shown."""
+        return self.broke or ANY_LINES in self.step.shown
+
+    def told(self, document: Path) -> str:
+        """Where the document is not what happened, for a person."""
+        where = f"{os.path.relpath(document, ROOT)}:{self.step.line + 1}: $ {self.step.command}"
+        shown, printed = _alike(self.step.shown), _alike(self.printed)
+        difference = difflib.unified_diff(shown, printed, "shown", f"printed, exit code {self.code}", n=2, lineterm="")
+        return "\n".join([where, *difference])
+
+
+def replay(document: Path) -> Iterator[Done]:
+    """Do everything that a document shows, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(ROOT / "examples", folder / "examples")
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        environment = {"PATH": path, "HOME": name, "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
+        code = 0
+        for step in steps(document.read_text(), folder):
+            done = subprocess.run(
+                # The command may ask how the one before it ended.
+                ["bash", "-c", f"(exit {code})\n{step.command}"],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=SECONDS,
+                check=False,
+            )
+            code = done.returncode
+            yield Done(step, done.stdout.decode().splitlines(), code)
+
+
+def steps(text: str, folder: Path) -> Iterator[Step]:
+    """What a document does. Its files are written when their turn comes."""
+    skipped = False
+    tokens = MarkdownIt().parse(text)
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1] if place else None
+        if token.type == "html_block":
+            skipped = _NOT_RUN.fullmatch(token.content.strip()) is not None
+        if token.type != "fence" or _is_output(tokens, place):
+            continue
+        if skipped:
+            skipped = False
+        elif token.info == "console" or (not token.info and token.content.startswith("$ ")):
+            yield from _commands(token)
+        elif token.info == "python":
+            program = folder / f"line{token.map[0] + 1}.py"
+            program.write_text(token.content)
+            after = tokens[place + 1] if _is_output(tokens, place + 1) else None
+            shown = after.content.splitlines() if after else [ANY_LINES]
+            yield Step(f"python {program.name}", after.map[0] + 1 if after else token.map[1], shown)
+        elif before and before.type == "paragraph_close" and (file := _FILE.match(tokens[place - 2].content)):
+            (folder / file[1]).write_text(token.content)
+
+
+def _is_output(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a token is the block with the output of a program."""
+    if not 0 < place < len(tokens) or tokens[place].type != "fence" or tokens[place].info not in ("", "text"):
+        return False
+    return tokens[place - 1].type == "fence" and tokens[place - 1].info == "python"
+
+
+def _commands(fence: Token) -> Iterator[Step]:
+    command: list[str] = []
+    shown: list[str] = []
+    first = start = fence.map[0] + 1
+    for number, line in enumerate(fence.content.splitlines(), first):
+        if line.startswith("$ "):
+            if command:
+                yield Step("\n".join(command), start, shown)
+            command, shown, start = [line.removeprefix("$ ")], [], number + 1
+        elif not shown and _goes_on("\n".join(command)):
+            command.append(line)
+            start = number + 1
+        else:
+            shown.append(line)
+    yield Step("\n".join(command), start, shown)
+
+
+def _goes_on(command: str) -> bool:
+    try:
+        shlex.split(command)
+    except ValueError:
+        return True
+    return False
+
+
+def _alike(lines: Sequence[str]) -> list[str]:
+    """The lines without what varies."""
+    text = "\n".join(line.rstrip() for line in lines)
+    for pattern, name in VARIES:
+        text = pattern.sub(name, text)
+    return text.split("\n") if lines else []
+
+
+def rewrite(document: Path) -> list[str]:
+    """Put right the outputs that are not what happens; returns what only the author can put right."""
+    lines = document.read_text().split("\n")
+    wrong = [done for done in replay(document) if not done.as_shown]
+    # From the end, so that the places of earlier outputs stay.
+    for done in reversed(wrong):
+        if not done.for_the_author:
+            lines[done.step.line : done.step.line + len(done.step.shown)] = done.printed
+    document.write_text("\n".join(lines))
+    return [done.told(document) for done in wrong if done.for_the_author]
+
+
+if __name__ == "__main__":
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        remaining = [told for left in pool.map(rewrite, DOCUMENTS) for told in left]
+    sys.exit("\n\n".join(remaining) or None)

@@ -1,0 +1,40 @@
+"""`make screenshots`: the pictures of the page in docs/images, taken of the demo in a real browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+import convoscope
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "docs" / "images"
+TARGETS = ["tools.success >= 90%", "timing.response_latency p95 < 8", "agent.repetition < 5%"]
+PLACES = {"page": "", "conversation": "#conversation=bike-desk-031%2Ftrial-2"}
+
+
+def main() -> None:
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    chromium = os.environ.get("CONVOSCOPE_CHROMIUM") or shutil.which("chromium")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        run = convoscope.score(ROOT / "examples", out=Path(folder) / "demo", targets=TARGETS)
+        page = (run.folder / "report.html").as_uri()
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for scheme in ("light", "dark"):
+            context = browser.new_context(viewport={"width": 1280, "height": 1160}, color_scheme=scheme)
+            for name, place in PLACES.items():
+                tab = context.new_page()
+                tab.goto(page + place)
+                tab.wait_for_selector("html[data-ready]")
+                tab.screenshot(path=IMAGES / f"{name}-{scheme}.png")
+                tab.close()
+            context.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
