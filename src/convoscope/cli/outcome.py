@@ -41,13 +41,14 @@ class Files(NamedTuple):
 
 def print_targets(screen: Screen, checks: Iterable[Check]) -> None:
     """One line for each target: an exit code alone explains nothing."""
-    from convoscope.report.targets import MISSED
+    from convoscope.report.targets import DECLARED, MISSED
     from convoscope.report.words import name_text, value_text
 
     for one in checks:
         value = value_text(one.figure["value"], one.figure["unit"])
         style = "red" if one.verdict.outcome == MISSED else ""
-        screen.line(f"target: {name_text(one.figure)} {one.text} ({value})", style)
+        whose = ", declared by the metric" if one.source == DECLARED else ""
+        screen.line(f"target: {name_text(one.figure)} {one.text} ({value}{whose})", style)
 
 
 def targets_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
@@ -69,12 +70,16 @@ def targets_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
     ]
 
 
-def exit_by(checks: Iterable[Check]) -> None:
-    """End the command with what the targets came to: one that was missed weighs more than one nobody can tell."""
-    from convoscope.report.targets import tally
+def exit_by(run: Run, checks: Iterable[Check]) -> None:
+    """End the command with what the user's targets came to: a missed one weighs more than one nobody can tell.
 
-    counts = tally(checks)
+    What a metric declares of itself is shown, and is nobody's demand.
+    """
+    from convoscope.report.targets import DECLARED, tally
+
+    asked = [one for one in checks if one.source != DECLARED]
+    counts = tally(asked)
     if counts.missed:
         raise typer.Exit(FAILED)
-    if counts.undetermined:
+    if counts.undetermined or (asked and not run.receipt.valid):
         raise typer.Exit(UNDETERMINED)

@@ -32,7 +32,7 @@ def report(
     """
     from convoscope.report.page import write_page
     from convoscope.report.screen import Screen
-    from convoscope.report.targets import GIVEN, run_checks
+    from convoscope.report.targets import run_checks
     from convoscope.runs.run import PAGE, Run
 
     given = target or []
@@ -50,4 +50,4 @@ def report(
         print_targets(screen, checks)
         size = f"{page.bytes / 1e6:,.1f} MB"
         screen.line(f"{page.path}: {size}, {page.in_full:,} of {page.conversations:,} conversations in full")
-    exit_by(one for one in checks if one.source == GIVEN)
+    exit_by(opened, checks)

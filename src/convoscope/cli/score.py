@@ -36,7 +36,7 @@ def score(
     """
     from convoscope.report.making import score as make
     from convoscope.report.screen import Screen, progress_bar
-    from convoscope.report.targets import RECORDED, run_checks
+    from convoscope.report.targets import run_checks
     from convoscope.report.terminal import print_run, print_warnings
     from convoscope.runs.run import PAGE
 
@@ -75,4 +75,4 @@ def score(
         print_targets(screen, checks)
         screen.line(f"page: {run.folder / PAGE}")
     print_warnings(Screen(sys.stderr), run.read_report)
-    exit_by(one for one in checks if one.source == RECORDED)
+    exit_by(run, checks)

@@ -48,8 +48,14 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
                 {
                     "conversation": one.conversation,
                     "behind": one.behind,
+                    "error": one.error,
                     "because": [
-                        {"metric": each.headline.key, "value": each.value, "share_better": each.share}
+                        {
+                            "metric": each.headline.key,
+                            "value": each.value,
+                            "share_better": each.share,
+                            "measured": each.measured,
+                        }
                         for each in one.because
                     ],
                 }

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Literal
-from unicodedata import category
+from unicodedata import category, normalize
 
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from convoscope.conversation import Text, Utterance
-from convoscope.metrics.words import normal
 
 MAX_WORDS = 5_000
 """Longer texts are shown without marks: nobody would look for them there."""
@@ -31,7 +30,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One of an utterance's texts. Texts with the same words are one reading with several kinds."""
+    """One of an utterance's texts. Texts equal to the letter are one reading with several kinds."""
 
     kinds: tuple[str, ...]
     pieces: tuple[Piece, ...]
@@ -46,20 +45,19 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def readings(utterance: Utterance) -> tuple[Reading, ...]:
-    """What was intended, spoken, heard: each compared with the one before it, equal ones told once."""
+    """What was intended, spoken, heard: each compared with the one before it, texts equal to the letter told once."""
     given = [("intended", utterance.intended), ("spoken", utterance.spoken), ("heard", utterance.heard)]
     found: list[Reading] = []
     before: Text | None = None
     for kind, text in given:
         if text is None:
             continue
-        pieces = None if before is None else difference(before.text, text.text)
-        same = pieces is not None and all(piece.op == "=" for piece in pieces)
-        if same and found[-1].confidence is None and text.confidence is None:
+        if before is not None and before.text == text.text and before.confidence is None and text.confidence is None:
             last = found[-1]
             sources = tuple(dict.fromkeys([*last.sources, *_source(text)]))
             found[-1] = msgspec.structs.replace(last, kinds=(*last.kinds, kind), sources=sources)
         else:
+            pieces = None if before is None else difference(before.text, text.text)
             found.append(
                 Reading(
                     kinds=(kind,),
@@ -113,17 +111,29 @@ def _words(text: str) -> list[str]:
     """The text cut into words, each with what follows it up to the next."""
     words: list[str] = []
     for found in _WORD.findall(text):
-        if words and (category(found[0])[0] == "M" or not normal(found)):
+        if words and (category(found[0])[0] == "M" or not _key(found)):
             words[-1] += found
         else:
             words.append(found)
-    if len(words) > 1 and not normal(words[0]):
+    if len(words) > 1 and not _key(words[0]):
         words[:2] = [words[0] + words[1]]
     return words
 
 
 def _plain(words: Sequence[str]) -> list[str]:
-    return [normal(word) for word in words]
+    return [_key(word) for word in words]
+
+
+def _key(word: str) -> str:
+    """What of a word counts: letters, digits and signs such as +, in small letters; a minus only before a digit."""
+    composed = normalize("NFC", word).casefold()
+    if composed.isalnum():
+        return composed
+    return "".join(
+        one
+        for place, one in enumerate(composed)
+        if category(one)[0] in "LNMS" or (one in "-−" and composed[place + 1 : place + 2].isdigit())
+    )
 
 
 def _add(pieces: list[Piece], op: Op, words: Sequence[str]) -> None:

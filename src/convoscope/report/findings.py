@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -68,6 +69,8 @@ def side(figure: Mapping[str, Any], whole: Mapping[str, Any]) -> Side | None:
         return None
     # All values equal give an interval without width, which says how few there are, not how sure.
     if interval["low"] == interval["high"] or interval["low"] <= whole["value"] <= interval["high"]:
+        return None
+    if math.isclose(figure["value"], whole["value"], rel_tol=1e-9, abs_tol=1e-12):
         return None
     above = interval["low"] > whole["value"]
     return "better" if above == (figure["better"] == HIGHER) else "worse"

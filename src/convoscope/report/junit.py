@@ -27,13 +27,13 @@ from convoscope.metrics.score import ERROR
 from convoscope.report.screen import clean
 from convoscope.report.targets import MISSED, UNDETERMINED, Check, meets, observed, run_checks, target_text
 from convoscope.report.words import (
-    behind_text,
     counted,
     coverage_text,
     interval_text,
     name_text,
     reason_text,
     reasons_text,
+    standing_text,
     value_text,
 )
 from convoscope.report.writing import one_line, write_text
@@ -172,8 +172,4 @@ def _worst(run: Run, check: Check) -> list[str]:
         title = f"{'lowest' if below else 'highest'} (target {target_text(check.target, figure['unit'])}):"
         return [title, *(f"  {one_line(one.conversation)}: {value_text(one.value, figure['unit'])}" for one in far)]
     standings = worst(run, MAX_CONVERSATIONS)
-    return ["worst conversations:", *(f"  {one_line(one.conversation)}: {_because(one.because)}" for one in standings)]
-
-
-def _because(behind: Iterable[Any]) -> str:
-    return "; ".join(behind_text(one) for one in behind) or "behind in nothing"
+    return ["worst conversations:", *(f"  {one_line(one.conversation)}: {standing_text(one)}" for one in standings)]

@@ -39,6 +39,8 @@ class Timeline(msgspec.Struct, frozen=True, omit_defaults=True):
     overlaps: tuple[Span, ...] = ()
     gaps: tuple[Span, ...] = ()
     """Silence between the first word and the last; none is told where no utterance has an end."""
+    endless: int = 0
+    """Utterances of which the log tells no end, so that silence around them cannot be told."""
     unplaced: int = 0
     """Moments of clocks that do not relate to the one that most moments have."""
     tracks: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ def timeline(conversation: Conversation, ruler: Ruler) -> Timeline | None:
         lanes=tuple(lanes),
         overlaps=overlaps,
         gaps=gaps,
+        endless=sum(span.end is None for lane in speakers for span in lane.spans),
         unplaced=ruler.unplaced,
         tracks=tuple(track.path or track.url or track.id for track in recording.tracks) if recording else (),
     )
@@ -145,8 +148,14 @@ def _until(time: Time | None, ruler: Ruler) -> float | None:
 
 
 def _together(speakers: Iterable[tuple[Span, ...]]) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """Where two or more speak at once, and where nobody does. Moments without an end tell neither."""
+    """Where two or more speak at once, and where nobody does.
+
+    Who began without a known end may still be speaking: there is no telling silence after that until
+    somebody is heard again.
+    """
     edges: list[tuple[float, int]] = []
+    speakers = list(speakers)
+    begun_at = sorted(span.start for spans in speakers for span in spans if span.end is None)
     for spans in speakers:
         for start, end in _merged(spans):
             edges += [(start, 1), (end, -1)]
@@ -160,7 +169,8 @@ def _together(speakers: Iterable[tuple[Span, ...]]) -> tuple[tuple[Span, ...], t
         elif at > since and speaking == 0 and begun:
             gaps.append(Span(since, at))
         speaking, since, begun = speaking + step, at, True
-    return tuple(_joined(overlaps)), tuple(gaps)
+    sure = [gap for gap in gaps if not any(gap.start <= at <= (gap.end or at) for at in begun_at)]
+    return tuple(_joined(overlaps)), tuple(sure)
 
 
 def _merged(spans: Iterable[Span]) -> list[tuple[float, float]]:

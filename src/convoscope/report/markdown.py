@@ -19,6 +19,7 @@ from convoscope.report.screen import Screen
 from convoscope.report.targets import Check, observed, run_checks, tally_text, target_text
 from convoscope.report.terminal import are_alone, groupings, print_reading
 from convoscope.report.words import (
+    behind_text,
     counted,
     coverage_text,
     interval_text,
@@ -29,7 +30,7 @@ from convoscope.report.words import (
 )
 from convoscope.report.writing import one_line, write_text
 from convoscope.runs.run import Run
-from convoscope.runs.worst import Behind, Standing, worst
+from convoscope.runs.worst import Standing, worst
 
 MAX_CHARACTERS = 65_536
 """What GitHub takes as a comment."""
@@ -172,19 +173,18 @@ def _target(check: Check) -> str:
 
 
 def _worst(standings: Sequence[Standing]) -> Block:
-    lines = [
-        f"- {code(one.conversation)}: {'; '.join(_behind(behind) for behind in one.because)}"
-        for one in standings
-        if one.because
-    ]
+    lines = [f"- {code(one.conversation)}: {'; '.join(_reasons(one))}" for one in standings if one.because or one.error]
     if not lines:
         return Block([], [])
     return Block(["Furthest behind the others:", ""], lines, [""])
 
 
-def _behind(one: Behind) -> str:
-    value = plain(value_text(one.value, one.headline.unit))
-    return f"{code(one.headline.key)} {value}, behind {100 * one.share:.0f} % of the others"
+def _reasons(one: Standing) -> Iterator[str]:
+    if one.error:
+        yield f"the integration broke: {code(one.error)}"
+    for behind in one.because:
+        key, _, rest = behind_text(behind).partition(" ")
+        yield f"{code(key)} {plain(rest)}"
 
 
 def _groups(summary: Mapping[str, Any]) -> Iterator[Block]:

@@ -32,12 +32,25 @@ from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.score import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.report.difference import Reading, readings
 from convoscope.report.lanes import Ruler, Timeline, timeline
-from convoscope.report.words import behind_text, key_text, reason_text, value_text
+from convoscope.report.words import because_texts, key_text, reason_text, value_text
 from convoscope.runs.records import Record, Reduced
 from convoscope.runs.worst import Behind
 
 MAX_TEXT = 20_000
 """Longer values of tools and annotations are cut, and it is said how much is missing."""
+
+
+_DOES = {
+    "tool_call": "calls tool",
+    "tool_result": "result of tool",
+    "state_entered": "enters state",
+    "state_exited": "leaves state",
+    "guard_evaluated": "guard",
+    "slot_filled": "fills slot",
+    "component_metric": "reported by",
+    "retrieval": "retrieves",
+    "marker": "marker",
+}
 
 
 class Fact(msgspec.Struct, frozen=True, array_like=True):
@@ -66,6 +79,8 @@ class Happening(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     seq: int
     kind: str
+    does: str = ""
+    """What the event is, in words; nothing for an utterance."""
     title: str = ""
     role: str = ""
     at: float | None = None
@@ -112,7 +127,7 @@ def story(record: Record, summary: Mapping[str, Any], because: Sequence[Behind] 
     return Story(
         id=conversation.id,
         dimensions=conversation.dimensions,
-        because=tuple(behind_text(one) for one in because),
+        because=tuple(because_texts(conversation.outcome.error, because)),
         about=tuple(_about(conversation)),
         context=tuple(_context(conversation)),
         scores=tuple(teller.whole(one) for one in record.reduced),
@@ -143,7 +158,7 @@ class _Teller:
             item.id: item.answered if item.answered is not None else item.asked for item in self.conversation.items
         }
         states: dict[str, int] = {}
-        kinds = {event.seq: str(type(event).__struct_config__.tag) for event in self.conversation.timeline}
+        kinds = {event.seq: kind_of(event) for event in self.conversation.timeline}
         for event in self.conversation.timeline:
             if type(event) is StateEntered:
                 states.setdefault(event.state, event.seq)
@@ -197,7 +212,8 @@ class _Teller:
             speaks = event.speaker if type(event) is Utterance else ""
             yield Happening(
                 seq=event.seq,
-                kind=str(type(event).__struct_config__.tag),
+                kind=kind_of(event),
+                does=_DOES.get(kind_of(event), ""),
                 title=title,
                 role=self.conversation.roles.get(speaks, ""),
                 at=self.ruler.at(_begins(event)),
@@ -271,7 +287,9 @@ class _Teller:
         if reduced.skipped and reduced.status == MEASURED:
             evidence.append(Fact("without a value", str(reduced.skipped)))
         if reduced.ten is not None:
-            evidence.append(Fact("of 10 points", f"{reduced.ten:.1f}"))
+            mark = (self._declared.get(reduced.key, {}).get("ten_points") or {}).get("passes_at")
+            passes = f", passes at {mark:g}" if mark is not None else ""
+            evidence.append(Fact("of 10 points", f"{reduced.ten:.1f}{passes}"))
         return self._made(reduced.key, reduced.judge, reduced.status, reduced.value, _why(reduced), evidence)
 
     def _mark(self, key: str, one: Observation, subject: str = "") -> Mark:
@@ -283,7 +301,7 @@ class _Teller:
         unit, better = str(declared.get("unit", "")), declared.get("better")
         bad = status == ERROR
         if value is not None and unit == SHARE:
-            bad = (better == HIGHER and value == 0) or (better == LOWER and value > 0)
+            bad = (better == HIGHER and value == 0) or (better == LOWER and value == 1)
         return Mark(
             metric=key,
             status=status,
@@ -292,6 +310,11 @@ class _Teller:
             evidence=tuple(evidence),
             bad=bad,
         )
+
+
+def kind_of(event: AnyEvent) -> str:
+    """The kind of an event as its JSON and the subject of a score name it."""
+    return str(type(event).__struct_config__.tag)
 
 
 def _begins(event: AnyEvent) -> Time | None:
@@ -361,8 +384,6 @@ def _about(conversation: Conversation) -> Iterator[Fact]:
         yield Fact("agent", f"{agent.name}, {agent.role}" if agent.role else agent.name)
     if agent.models:
         yield Fact("models", ", ".join(f"{part}: {model}" for part, model in agent.models.items()))
-    if outcome.error:
-        yield Fact("the integration broke", outcome.error)
     for name, value in (("completed", outcome.completed), ("finished", outcome.finished)):
         if value is not None:
             yield Fact(name, "yes" if value else "no")

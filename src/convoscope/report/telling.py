@@ -11,7 +11,7 @@ from convoscope.metrics.score import MEASURED
 from convoscope.report.difference import Reading
 from convoscope.report.screen import Column, Screen
 from convoscope.report.story import Fact, Happening, Mark, Story
-from convoscope.report.words import behind_text, counted, reason_text
+from convoscope.report.words import counted, reason_text, standing_text
 from convoscope.report.writing import one_line
 from convoscope.runs.run import Run
 from convoscope.runs.worst import Standing
@@ -20,40 +20,19 @@ _INDENT = " " * 10
 _LONG = 400
 """Letters of a tool's value that are printed; `--json` has all."""
 
-_DOES = {
-    "tool_call": "calls",
-    "tool_result": "result of",
-    "state_entered": "enters",
-    "state_exited": "leaves",
-    "guard_evaluated": "guard",
-    "slot_filled": "slot",
-    "component_metric": "reported by",
-    "retrieval": "retrieves",
-    "marker": "marker",
-}
-
 
 def print_worst(screen: Screen, run: Run, standing: Sequence[Standing]) -> None:
     """The conversations that are furthest behind, and in what."""
     total = run.summary["conversations"]
     screen.line(f"{run.folder}: the worst {len(standing):,} of {counted(total, 'conversation')}", "bold")
     rows = [
-        (
-            str(place),
-            one_line(one.conversation),
-            "; ".join(behind_text(behind) for behind in one.because[:2]) or _unplaced(one),
-        )
-        for place, one in enumerate(standing, 1)
+        (str(at), one_line(one.conversation), one_line(standing_text(one), _LONG)) for at, one in enumerate(standing, 1)
     ]
     screen.table([Column("", "right"), Column("conversation"), Column("because")], rows)
     if standing:
         id = standing[0].conversation
         command = shlex.join(["convoscope", "show", str(run.folder), *(["--"] if id.startswith("-") else []), id])
         screen.line(f"one of them: {one_line(command)}")
-
-
-def _unplaced(one: Standing) -> str:
-    return "no metric with a direction was measured" if one.behind is None else "behind no other in any metric"
 
 
 def print_story(screen: Screen, story: Story, place: int, total: int) -> None:
@@ -87,13 +66,15 @@ def _silences(screen: Screen, story: Story) -> None:
     timeline = story.timeline
     if timeline is None:
         return
-    words = [f"{timeline.length:.1f} s"]
+    words = [f"{timeline.length:.1f} s" if timeline.length else "one moment in time"]
     if timeline.overlaps:
         both = sum(span.end - span.start for span in timeline.overlaps if span.end is not None)
         words.append(f"{counted(len(timeline.overlaps), 'overlap')} of {both:.1f} s in all")
     if timeline.gaps:
         longest = max(timeline.gaps, key=lambda gap: (gap.end or gap.start) - gap.start)
         words.append(f"longest silence {(longest.end or longest.start) - longest.start:.1f} s at {longest.start:.1f} s")
+    if timeline.endless and (timeline.gaps or timeline.overlaps):
+        words.append(f"{counted(timeline.endless, 'utterance')} without an end, around which silence cannot be told")
     if timeline.unplaced:
         words.append(f"{counted(timeline.unplaced, 'moment')} of other clocks cannot be placed")
     screen.line()
@@ -112,7 +93,7 @@ def _happening(screen: Screen, one: Happening) -> None:
         if not one.readings:
             _wrapped(screen, "(no words in the log)")
     else:
-        screen.line(f"{when:>8}  {_DOES.get(one.kind, one.kind)} {title}".rstrip(), style or "magenta")
+        screen.line(f"{when:>8}  {one.does} {title}".rstrip(), style or "magenta")
     _facts(screen, one.facts, _INDENT)
     if one.marks:
         _wrapped(screen, _marks(one.marks), "red" if any(mark.bad for mark in one.marks) else "")

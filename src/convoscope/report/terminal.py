@@ -9,12 +9,12 @@ from convoscope.ingest.report import ReadReport
 from convoscope.report.screen import Column, Screen
 from convoscope.report.targets import observed, run_checks
 from convoscope.report.words import (
-    behind_text,
     counted,
     coverage_text,
     interval_text,
     name_text,
     reasons_text,
+    standing_text,
     value_text,
 )
 from convoscope.report.writing import one_line
@@ -54,8 +54,8 @@ def print_run(screen: Screen, run: Run) -> None:
     print_groups(screen, summary)
     screen.line()
     for standing in worst(run, _WORST):
-        if standing.because:
-            why = behind_text(standing.because[0])
+        if standing.because or standing.error:
+            why = one_line(standing_text(standing, 1))
             screen.line(f"furthest behind: {one_line(standing.conversation)} ({why})")
     print_reading(screen, run.read_report)
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.runs.run import Run
-from convoscope.runs.worst import Behind
+from convoscope.runs.worst import Behind, Standing
 
 
 def value_text(value: float | None, unit: str) -> str:
     """A value as people write it; a dot where there is none."""
     if value is None:
         return "·"
-    if unit == "share":
-        return f"{100 * value:.1f} %"
-    if unit == "count":
-        return f"{value:,.2f}".rstrip("0").rstrip(".")
-    if unit == "ratio":
-        return f"{value:.3f}"
-    return f"{value:,.2f} {unit}"
+    number = number_text(value, unit)
+    return f"{number} %" if unit == SHARE else number if unit in (COUNT, RATIO) else f"{number} {unit}"
+
+
+def number_text(value: float, unit: str) -> str:
+    """A value without its unit. What is not zero never prints as zero. See page.js, which does the same."""
+    if unit == SHARE:
+        value *= 100
+    digits = {SHARE: 1, RATIO: 3}.get(unit, 2)
+    if value and abs(value) < 0.5 * 10**-digits:
+        return f"{value:.2g}"
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if unit == COUNT else text
 
 
 def interval_text(figure: Mapping[str, Any]) -> str:
@@ -27,11 +36,9 @@ def interval_text(figure: Mapping[str, Any]) -> str:
     interval = figure["interval"]
     if interval is None:
         return "·"
-    low, high, unit = interval["low"], interval["high"], figure["unit"]
-    if unit == "share":
-        return f"{100 * low:.1f} to {100 * high:.1f}"
-    digits = 3 if unit == "ratio" else 2
-    return f"{low:,.{digits}f} to {high:,.{digits}f}"
+    # Both ends of a count have their digits, so that columns of them can be read.
+    unit = "" if figure["unit"] == COUNT else figure["unit"]
+    return f"{number_text(interval['low'], unit)} to {number_text(interval['high'], unit)}"
 
 
 def coverage_text(figure: Mapping[str, Any]) -> str:
@@ -76,10 +83,23 @@ def key_text(metric: str, variant: str) -> str:
 
 def place_text(run: Run) -> str:
     """Where the run is, as a command would name it; whoever gets a page need not learn the folders of its maker."""
-    return run.name if run.folder.is_absolute() else str(run.folder)
+    return shlex.quote(run.name if run.folder.is_absolute() else str(run.folder))
 
 
 def behind_text(one: Behind) -> str:
-    """In what a conversation is behind the others, and how far."""
+    """In what a conversation is behind the others, and how far. 99.7 % is not yet all."""
     value = value_text(one.value, one.headline.unit)
-    return f"{one.headline.key} {value}: {100 * one.share:.0f} % of the others did better"
+    return f"{one.headline.key} {value}: {math.floor(100 * one.share + 1e-9)} % of {one.measured:,} did better"
+
+
+def because_texts(error: str, because: Sequence[Behind]) -> list[str]:
+    """Why a conversation stands where it stands."""
+    broke = [f"the integration broke: {error}"] if error else []
+    return [*broke, *(behind_text(one) for one in because)]
+
+
+def standing_text(one: Standing, most: int = 2) -> str:
+    """The same in one line."""
+    if reasons := because_texts(one.error, one.because):
+        return "; ".join(reasons[:most])
+    return "no metric with a direction was measured" if one.behind is None else "behind no other in any metric"

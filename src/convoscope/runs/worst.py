@@ -1,9 +1,11 @@
 """Worst first: how far a conversation is behind the others, and in what.
 
-The scale is the same for every metric that has a direction: the share of the other conversations
-that did better. A conversation is as far behind as the quadratic mean of its shares says, so that
-one thing very wrong weighs more than several a little wrong. It is a rank, not a measurement: in a
-run where all is well, somebody is still last.
+The scale is the same for every metric that has a direction: of the conversations that were measured,
+the share that did better. A conversation is as far behind as the quadratic mean of its shares says,
+so that one thing very wrong weighs more than several a little wrong; what was not measured in it
+cannot put it behind. Where the integration broke, the conversation says nothing about the agent and
+comes before all others. It is an order, not a measurement: in a run where all is well, somebody is
+still last.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from convoscope.runs.tables import connect, quoted
 
 REASONS = 3
 """How many metrics are named as the reason for a place."""
+_DIGITS = 3
+"""Values that agree in so many digits are as good as each other."""
 
 
 class Headline(NamedTuple):
@@ -54,11 +58,12 @@ class Headline(NamedTuple):
 
 
 class Behind(NamedTuple):
-    """In one metric: the value, and the share of the other conversations that did better."""
+    """In one metric: the value, and the share of the measured conversations that did better."""
 
     headline: Headline
     value: float
     share: float
+    measured: int
 
 
 class Standing(NamedTuple):
@@ -68,6 +73,8 @@ class Standing(NamedTuple):
     conversation: str
     behind: float | None
     because: tuple[Behind, ...]
+    error: str = ""
+    """What broke, where the integration did."""
 
 
 class Ranking(NamedTuple):
@@ -81,11 +88,17 @@ class Ranking(NamedTuple):
     """The headlines in which a conversation is furthest behind, most first; -1 for none."""
     share: NDArray[np.float64]
     value: NDArray[np.float64]
+    measured: Sequence[int]
+    """Conversations that each headline was measured in."""
+    errors: Mapping[int, str]
+    """What broke, by the number of the conversation."""
 
     def because(self, number: int) -> tuple[Behind, ...]:
         rows = zip(self.column[:, number], self.value[:, number], self.share[:, number], strict=True)
         return tuple(
-            Behind(self.headlines[column], float(value), float(share)) for column, value, share in rows if column >= 0
+            Behind(self.headlines[column], float(value), float(share), self.measured[column])
+            for column, value, share in rows
+            if column >= 0
         )
 
     def of(self, number: int) -> float | None:
@@ -109,9 +122,10 @@ def rank(run: Run) -> Ranking:
     """Put the conversations of a run in order, worst first."""
     count = int(run.summary["conversations"])
     columns = headlines(run.summary)
-    squares, seen = np.zeros(count), np.zeros(count, dtype=np.int64)
+    squares, seen = np.zeros(count), np.zeros(count, dtype=np.bool_)
     column = np.full((REASONS, count), -1, dtype=np.int16)
     share, value = np.zeros((REASONS, count)), np.zeros((REASONS, count))
+    measured = [0] * len(columns)
     with connect() as connection:
         for code, headline in enumerate(columns):
             if headline.better == NEITHER:
@@ -123,20 +137,32 @@ def rank(run: Run) -> Ranking:
             number, values = np.asarray(rows["number"], dtype=np.int64), np.asarray(rows["value"], dtype=np.float64)
             shares = _better(values if headline.better == HIGHER else -values)
             squares[number] += shares**2
-            seen[number] += 1
+            seen[number] = True
+            measured[code] = len(number)
             _remember(code, number, values, shares, column, value, share)
+        broken = f"SELECT number, error FROM {run.table(CONVERSATIONS)} WHERE error <> '' ORDER BY number"
+        errors = dict(connection.execute(broken).fetchall())
     behind = np.full(count, np.nan)
-    behind[seen > 0] = np.sqrt(squares[seen > 0] / seen[seen > 0])
-    order = np.lexsort((np.arange(count), -np.nan_to_num(behind, nan=-1.0)))
-    return Ranking(columns, order, behind, column, share, value)
+    behind[seen] = np.sqrt(squares[seen] / max(1, sum(1 for one in measured if one)))
+    whole = np.ones(count, dtype=np.bool_)
+    whole[list(errors)] = False
+    order = np.lexsort((np.arange(count), -np.nan_to_num(behind, nan=-1.0), whole))
+    return Ranking(columns, order, behind, column, share, value, measured, errors)
 
 
 def worst(run: Run, limit: int) -> list[Standing]:
     """The first conversations of the ranking, with what puts them there."""
     ranking = rank(run)
-    numbers = ranking.order[:limit].tolist()
+    return standings(run, ranking, ranking.order[:limit].tolist())
+
+
+def standings(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[Standing]:
+    """The places of some conversations, in the order given."""
     ids = names(run, numbers)
-    return [Standing(number, ids[number], ranking.of(number), ranking.because(number)) for number in numbers]
+    return [
+        Standing(number, ids[number], ranking.of(number), ranking.because(number), ranking.errors.get(number, ""))
+        for number in numbers
+    ]
 
 
 def names(run: Run, numbers: Sequence[int]) -> dict[int, str]:
@@ -148,12 +174,21 @@ def names(run: Run, numbers: Sequence[int]) -> dict[int, str]:
 
 
 def _better(goodness: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each value, the share of the others that are greater. Nobody is behind alone."""
-    if len(goodness) < 2:
-        return np.zeros(len(goodness))
-    greater = len(goodness) - np.searchsorted(np.sort(goodness), goodness, side="right")
-    shares: NDArray[np.float64] = greater / (len(goodness) - 1)
+    """For each value, the share of all values that are greater by more than the last digits."""
+    if not len(goodness):
+        return goodness
+    told = _rounded(goodness)
+    greater = len(told) - np.searchsorted(np.sort(told), told, side="right")
+    shares: NDArray[np.float64] = greater / len(told)
     return shares
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """To a few significant digits."""
+    size = np.floor(np.log10(np.abs(values), out=np.zeros_like(values), where=values != 0))
+    scale = 10.0 ** np.clip(_DIGITS - 1 - size, -300, 300)
+    rounded: NDArray[np.float64] = np.round(values * scale) / scale
+    return rounded
 
 
 def _remember(

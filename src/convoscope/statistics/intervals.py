@@ -87,7 +87,8 @@ def wilson(successes: float, trials: float) -> tuple[float, float]:
     p = successes / trials
     centre = (p + Z * Z / (2 * trials)) / (1 + Z * Z / trials)
     spread = Z / (1 + Z * Z / trials) * math.sqrt(p * (1 - p) / trials + Z * Z / (4 * trials * trials))
-    return max(0.0, centre - spread), min(1.0, centre + spread)
+    # By arithmetic, the interval always holds p; by rounding, it may miss an end that it only touches.
+    return max(0.0, min(p, centre - spread)), min(1.0, max(p, centre + spread))
 
 
 def _is_trials(ratio: Ratio) -> bool:

@@ -18,6 +18,8 @@ FEW = 5
 """A mean of fewer values than this is drawn hollow."""
 
 _NOTHING = 1e-100
+_LETTER = 5.7
+"""About the width of a letter of a label."""
 _AXES = {SHARE: "share of opportunities, %", RATIO: "score, 0 to 1", COUNT: "count", "s": "seconds"}
 
 
@@ -80,8 +82,11 @@ class Chart(NamedTuple):
     bottom: int = HEIGHT - BOTTOM
 
 
-def histogram_chart(histogram: Histogram, unit: str, subject: str) -> Chart:
-    """Bars for counted values, with mean, median and 95th percentile where they tell something."""
+def histogram_chart(histogram: Histogram, unit: str, subject: str, headline: float | None = None) -> Chart:
+    """Bars for counted values, with mean, median and 95th percentile where they tell something.
+
+    Where the headline of the table is not the mean that is marked here, it is said why.
+    """
     bins = histogram.bins
     low, high = bins[0].low, bins[-1].high
     scale = _scale(0, max(one.n for one in bins), lambda value: f"{value:,.0f}", whole=True)
@@ -102,21 +107,19 @@ def histogram_chart(histogram: Histogram, unit: str, subject: str) -> Chart:
     marked = [("median", histogram.p50), ("mean", histogram.mean), ("95th percentile", histogram.p95)]
     if unit in (SHARE, RATIO):
         marked = [("mean", histogram.mean)]
-    lines = [
-        Line(
-            round(LEFT + (min(max(value, low), high) - low) * across, 2),
-            f"{name} {value_text(value, unit)}",
-            "start" if (value - low) < (high - low) * 0.55 else "end",
-            TOP - LINE * (len(marked) - row) + 5,
-        )
-        for row, (name, value) in enumerate(marked)
-        if histogram.n > 1
-    ]
+    lines = []
+    for row, (name, value) in enumerate(marked if histogram.n > 1 else ()):
+        x = round(LEFT + (min(max(value, low), high) - low) * across, 2)
+        label = f"{name} {value_text(value, unit)}"
+        anchor = "end" if x + _LETTER * len(label) > WIDTH - RIGHT else "start"
+        lines.append(Line(x, label, anchor, TOP - LINE * (len(marked) - row) + 5))
     note = ""
     if histogram.most > high:
         note = f"The last bar reaches to {value_text(histogram.most, unit)}."
     if histogram.least < low:
         note += f" The first bar reaches down to {value_text(histogram.least, unit)}."
+    if headline is not None and value_text(headline, unit) != value_text(histogram.mean, unit):
+        note += f" Each {subject} weighs the same here; the headline, {value_text(headline, unit)}, weighs otherwise."
     summary = (
         f"{histogram.n:,} {subject}s: median {value_text(histogram.p50, unit)}, "
         f"mean {value_text(histogram.mean, unit)}, 95th percentile {value_text(histogram.p95, unit)}, "

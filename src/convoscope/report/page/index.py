@@ -15,7 +15,7 @@ from convoscope.runs.run import Run
 from convoscope.runs.tables import connect
 from convoscope.runs.worst import Headline, Ranking
 
-DIGITS = 6
+DIGITS = 12
 
 Cell = float | str
 """A value, or `u3`: the first letter of the status and the place of the reason among the reasons."""
@@ -45,8 +45,10 @@ class Index(msgspec.Struct):
     behind: list[float | None]
     because: list[list[tuple[int, float]]]
     """For each conversation, in which columns it is behind how many of the others."""
-    broke: list[int]
-    """Places of conversations whose integration broke."""
+    measured: list[int]
+    """How many conversations of the run each column was measured in."""
+    broke: list[tuple[int, str]]
+    """Places of conversations whose integration broke, and what broke."""
     reasons: list[str]
     dimensions: list[Dimension]
     columns: list[Column]
@@ -59,7 +61,7 @@ def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
         connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})
         names = ", ".join(f'"{name}"' for name in DIMENSIONS)
         rows = connection.execute(
-            f"SELECT number, conversation, error <> '' AS broke, dimensions, {names} "
+            f"SELECT number, conversation, error, dimensions, {names} "
             f"FROM {run.table(CONVERSATIONS)} SEMI JOIN wanted USING (number)"
         ).fetchall()
         rows.sort(key=lambda row: place[row[0]])
@@ -72,7 +74,8 @@ def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
         ids=[row[1] for row in rows],
         behind=[_rounded(ranking.of(number)) for number in numbers],
         because=[_because(ranking, number) for number in numbers],
-        broke=[at for at, row in enumerate(rows) if row[2]],
+        measured=list(ranking.measured),
+        broke=[(at, row[2]) for at, row in enumerate(rows) if row[2]],
         reasons=list(reasons),
         dimensions=_dimensions([_carried(row[3], row[4:]) for row in rows]),
         columns=columns,
@@ -81,7 +84,7 @@ def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
 
 def _because(ranking: Ranking, number: int) -> list[tuple[int, float]]:
     rows = zip(ranking.column[:, number].tolist(), ranking.share[:, number].tolist(), strict=True)
-    return [(column, round(share, 3)) for column, share in rows if column >= 0]
+    return [(column, round(share, 6)) for column, share in rows if column >= 0]
 
 
 def _cells(connection: Any, run: Run, headline: Headline, place: dict[int, int], reasons: dict[str, int]) -> list[Cell]:

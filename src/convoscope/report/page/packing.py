@@ -46,8 +46,8 @@ def pack(run: Run, ranking: Ranking, wanted: int, room: int) -> Packed:
         listed //= 2
         index = make_index(run, ranking, ranking.order[:listed].tolist())
         folded = _index(run, ranking, index, ())
-    wanted = min(wanted, listed)
-    stories = _fill(run, ranking, wanted, room - len(folded))
+    wanted = min(wanted, total)
+    stories = _fill(run, ranking, min(wanted, listed), room - len(folded))
     if stories:
         folded = _index(run, ranking, index, list(stories))
     return Packed(folded, stories, listed, _bounds(total, listed, wanted, len(stories)))
@@ -80,12 +80,17 @@ def _bounds(total: int, listed: int, wanted: int, full: int) -> str:
     """How much of the run the page holds, in words."""
     if full == total:
         return f"All {counted(total, 'conversation')} {'is' if total == 1 else 'are'} here in full."
-    words = f"{full:,} of {counted(total, 'conversation')} {'is' if full == 1 else 'are'} here in full, the worst first"
+    if full:
+        words = (
+            f"{full:,} of {counted(total, 'conversation')} {'is' if full == 1 else 'are'} here in full, the worst first"
+        )
+    else:
+        words = f"None of {counted(total, 'conversation')} is here in full"
     words += ", all others with their scores" if listed == total else f"; of the worst {listed:,} the scores are here"
     hint = "`convoscope report --conversations N` makes a page with more"
     if full < wanted:
-        words += f". {wanted - full:,} of the worst {wanted:,} did not fit"
-        hint = "`convoscope report --max-mb N` makes a larger page"
+        words += f". {wanted - full:,} of the worst {wanted:,} did not fit, or were too large for any page"
+        hint = "`convoscope report --max-mb N` makes a larger page, and `convoscope show` prints any of them"
     return f"{words}. Figures and charts are over all. {hint}."
 
 

@@ -29,15 +29,30 @@
     return JSON.parse(await new Response(stream).text());
   }
 
+  // Letters large or small, without a change of their number.
+  const seeker = (text) => new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "iu");
   const reasonText = (code) => code.replaceAll("_", " ");
-  const grouped = (value, digits) => value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  // As Python writes it: a value half-way between two goes to the even one.
+  function fixed(value, digits) {
+    const exact = Math.abs(value).toFixed(60);
+    const point = exact.indexOf(".") + 1;
+    const cut = exact.slice(0, point + digits);
+    const halfway = /^50*$/.test(exact.slice(point + digits));
+    const text = halfway && Number(cut.at(-1)) % 2 === 0 ? cut : Math.abs(value).toFixed(digits);
+    const [whole, part] = text.split(".");
+    const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+    return `${value < 0 ? "-" : ""}${grouped}${part ? `.${part}` : ""}`;
+  }
 
   // The same words as in the terminal: see words.py.
   function valueText(value, unit) {
-    if (unit === "share") return `${(100 * value).toFixed(1)} %`;
-    if (unit === "count") return value.toLocaleString("en-US", { maximumFractionDigits: 2 });
-    if (unit === "ratio") return value.toFixed(3);
-    return `${grouped(value, 2)} ${unit}`;
+    const number = unit === "share" ? 100 * value : value;
+    const digits = { share: 1, ratio: 3 }[unit] || 2;
+    let text = fixed(number, digits);
+    if (number !== 0 && Math.abs(number) < 0.5 * 10 ** -digits) text = String(Number(number.toPrecision(2)));
+    else if (unit === "count") text = text.replace(/\.?0+$/, "");
+    if (unit === "share") return `${text} %`;
+    return unit === "count" || unit === "ratio" ? text : `${text} ${unit}`;
   }
 
   function cellText(cell, column) {
@@ -59,6 +74,8 @@
   let visible = PAGE_ROWS;
   let opened = -1;
   let asked = 0;
+  let steps = 0;
+  let unknown = [];
 
   // ------------------------------------------------------------------ the list
 
@@ -66,7 +83,8 @@
     $("filters").hidden = false;
     index.columns.forEach((column, place) => $("metric").append(node("option", { value: place }, column.metric)));
     for (const [place, dimension] of index.dimensions.entries()) {
-      if (dimension.values.length < 2) continue;
+      // One value says something where others have none.
+      if (dimension.values.length < 2 && dimension.codes.every((code) => code >= 0)) continue;
       const label = dimension.name;
       let input;
       if (dimension.values.length <= 200) {
@@ -83,7 +101,12 @@
       else readForm();
     });
     $("clear").addEventListener("click", () => { location.hash = "#conversations"; setFilter(new URLSearchParams()); });
-    $("more").addEventListener("click", () => { visible += PAGE_ROWS; drawRows(); });
+    $("more").addEventListener("click", () => {
+      const next = shown[visible];
+      visible += PAGE_ROWS;
+      drawRows();
+      if (next) $(`row-${next[0]}`).focus();
+    });
   }
 
   let timer = 0;
@@ -101,8 +124,8 @@
     for (const input of document.querySelectorAll("[data-dimension]")) {
       if (input.value) filter.dimensions[input.dataset.dimension] = input.value;
     }
-    // A filter can be sent to somebody: it stands in the address.
-    history.replaceState(null, "", filterHash());
+    // A filter can be sent to somebody: it stands in the address, unless something else does by now.
+    if (opened < 0) history.replaceState(null, "", filterHash());
     refresh();
   }
 
@@ -113,7 +136,7 @@
     if (filter.status) query.set("status", filter.status);
     if (filter.low !== null) {
       query.set("low", filter.low);
-      query.set("high", filter.high);
+      if (filter.high !== null) query.set("high", filter.high);
       if (filter.last) query.set("last", "1");
     }
     for (const [place, value] of Object.entries(filter.dimensions)) query.set(`by.${index.dimensions[place].name}`, value);
@@ -126,10 +149,15 @@
     const metric = index.columns.findIndex((column) => column.metric === query.get("metric"));
     filter.metric = metric < 0 ? "" : String(metric);
     filter.status = query.get("status") || "";
-    filter.low = query.has("low") ? Number(query.get("low")) : null;
-    filter.high = query.has("high") ? Number(query.get("high")) : null;
+    const number = (name) => (query.get(name) && Number.isFinite(Number(query.get(name))) ? Number(query.get(name)) : null);
+    filter.low = number("low");
+    filter.high = number("high");
     filter.last = query.get("last") === "1";
     filter.dimensions = {};
+    const known = new Set(["text", "metric", "status", "low", "high", "last", ...index.dimensions.map((one) => `by.${one.name}`)]);
+    unknown = [...query.keys()].filter((key) => !known.has(key));
+    for (const name of ["low", "high"]) if (query.has(name) && number(name) === null) unknown.push(`${name}=${query.get(name)}`);
+    if (query.get("metric") && metric < 0) unknown.push(`metric ${query.get("metric")}`);
     $("search").value = filter.text;
     $("metric").value = filter.metric;
     $("status").value = filter.status;
@@ -145,8 +173,9 @@
     for (const [dimension, value] of Object.entries(filter.dimensions)) {
       const { values, codes } = index.dimensions[dimension];
       const mine = values[codes[place]];
-      // A long dimension is typed, so a part of the value is enough.
-      if (mine === undefined || (values.length <= 200 ? mine !== value : !mine.toLowerCase().includes(value.toLowerCase()))) return false;
+      if (mine === undefined) return false;
+      // Whoever types may stop half-way; a value that is there means itself alone.
+      if (values.includes(value) ? mine !== value : !seeker(value).test(mine)) return false;
     }
     const { metric, status, low, high, last } = filter;
     if (status === "broke") { if (!broke.has(place)) return false; }
@@ -154,30 +183,27 @@
     else if (status) { if (!index.columns.some((column) => statusOf(column.cells[place]) === status)) return false; }
     if (low !== null && metric !== "") {
       const cell = index.columns[metric].cells[place];
-      // Cells are rounded to six digits, bins are not.
-      const slack = 1e-6 * Math.max(1, Math.abs(low), Math.abs(high));
-      if (typeof cell !== "number" || cell < low - slack || (last ? cell > high + slack : cell >= high - slack)) return false;
+      // Cells are rounded to twelve digits, bins are not.
+      const slack = 1e-9 * Math.max(1, Math.abs(low), Math.abs(high || 0));
+      if (typeof cell !== "number" || cell < low - slack) return false;
+      if (high !== null && (last ? cell > high + slack : cell >= high - slack)) return false;
     }
     return true;
   }
 
-  function collect(value, found) {
-    if (typeof value === "string") found.push(value);
-    else if (Array.isArray(value)) value.forEach((one) => collect(one, found));
-    else if (value && typeof value === "object") Object.values(value).forEach((one) => collect(one, found));
-    return found;
-  }
+  // Of a score, what a log or a judge put there.
+  const told = (marks) => (marks || []).flatMap((mark) => [mark.status === "measured" ? "" : mark.text, ...(mark.evidence || []).map((fact) => fact[1])]);
 
   async function textOf(place) {
     if (!texts.has(place)) {
       const story = await storyOf(place);
       const said = [];
-      for (const stretch of story.stretches || []) for (const one of stretch.happenings || []) {
+      for (const stretch of story.stretches || []) for (const one of [{ marks: stretch.marks }, ...(stretch.happenings || [])]) {
         // As it was said: pieces of one reading are joined, what is only missing there is left out.
         for (const reading of one.readings || []) said.push(reading.pieces.filter((piece) => piece[0] !== "-").map((piece) => piece[1]).join(""));
-        collect([one.title || "", one.facts || [], one.notes || [], one.marks || []], said);
+        said.push(one.title || "", ...(one.facts || []).map((fact) => fact[1]), ...(one.notes || []), ...told(one.marks));
       }
-      collect([story.about || [], story.notes || []], said);
+      said.push(...(story.about || []).map((fact) => fact[1]), ...(story.notes || []), ...(story.because || []), ...told(story.scores), ...told(story.elsewhere));
       texts.set(place, said.join("\n"));
     }
     return texts.get(place);
@@ -190,19 +216,22 @@
 
   async function refresh() {
     const mine = (asked += 1);
-    const wanted = filter.text.toLowerCase();
+    const wanted = filter.text ? seeker(filter.text) : null;
     const found = [];
     if (wanted) $("count").textContent = "Searching…";
     for (let place = 0; place < index.ids.length; place += 1) {
       if (!holds(place)) continue;
       if (!wanted) { found.push([place, null]); continue; }
       const named = [index.ids[place], ...index.dimensions.map((one) => one.values[one.codes[place]] || "")];
-      if (named.some((name) => name.toLowerCase().includes(wanted))) { found.push([place, null]); continue; }
+      if (named.some((name) => wanted.test(name))) { found.push([place, null]); continue; }
       if (!full.has(place)) continue;
       const text = await textOf(place);
       if (mine !== asked) return;
-      const at = text.toLowerCase().indexOf(wanted);
-      if (at >= 0) found.push([place, [text.slice(Math.max(0, at - 40), at), text.slice(at, at + wanted.length), text.slice(at + wanted.length, at + wanted.length + 60)]]);
+      const hit = wanted.exec(text);
+      if (hit) {
+        const end = hit.index + hit[0].length;
+        found.push([place, [text.slice(Math.max(0, hit.index - 40), hit.index), hit[0], text.slice(end, end + 60)]]);
+      }
     }
     if (filter.metric !== "") found.sort(byMetric(index.columns[filter.metric]));
     shown = found;
@@ -228,15 +257,16 @@
     if (filter.text && full.size < index.ids.length) words += `; what was said was searched in the ${full.size.toLocaleString("en-US")} that are here in full`;
     if (filter.low !== null && filter.metric !== "") {
       const column = index.columns[filter.metric];
-      words += `; ${column.metric} from ${valueText(filter.low, column.unit)} to ${valueText(filter.high, column.unit)}`;
+      words += `; ${column.metric} from ${valueText(filter.low, column.unit)}${filter.high === null ? " on" : ` to ${valueText(filter.high, column.unit)}`}`;
     }
+    if (unknown.length) words += `; not known here and left out: ${unknown.join(", ")}`;
     $("count").textContent = `${words}.`;
   }
 
   function because(place) {
     return index.because[place].map(([column, share]) => {
       const { metric, unit, cells } = index.columns[column];
-      return `${metric} ${valueText(cells[place], unit)}: ${Math.round(100 * share)} % of the others did better`;
+      return `${metric} ${valueText(cells[place], unit)}: ${Math.floor(100 * share + 1e-9)} % of ${index.measured[column].toLocaleString("en-US")} did better`;
     });
   }
 
@@ -246,18 +276,19 @@
       const column = index.columns[filter.metric];
       why.append(node("li", {}, `${column.metric}: ${cellText(column.cells[place], column)}`));
     } else {
+      if (broke.has(place)) why.append(node("li", {}, `the integration broke: ${broke.get(place)}`));
       for (const line of because(place).slice(0, 2)) why.append(node("li", {}, line));
-      if (index.behind[place] === null) why.append(node("li", { class: "soft" }, "no metric with a direction was measured"));
+      if (broke.has(place)) { /* said above */ } else if (index.behind[place] === null) why.append(node("li", { class: "soft" }, "no metric with a direction was measured"));
       else if (!index.because[place].length) why.append(node("li", { class: "soft" }, "behind no other in any metric"));
     }
     if (match) why.append(node("li", { class: "soft" }, "…", match[0], node("mark", {}, match[1]), match[2], "…"));
     const chips = index.dimensions.flatMap(({ name, values, codes }) =>
-      codes[place] < 0 ? [] : [node("span", { class: "chip", title: name }, name === "trial" ? `trial ${values[codes[place]]}` : values[codes[place]])]);
+      codes[place] < 0 ? [] : [node("span", { class: "chip", title: name, dir: "auto" }, name === "trial" ? `trial ${values[codes[place]]}` : values[codes[place]])]);
     if (broke.has(place)) chips.unshift(node("span", { class: "chip bad" }, "integration broke"));
     if (!full.has(place)) chips.push(node("span", { class: "chip" }, "scores only"));
-    return node("li", {}, node("a", { class: "row", href: link(place) },
+    return node("li", {}, node("a", { class: "row", href: link(place), id: `row-${place}` },
       node("span", { class: "place" }, String(place + 1)),
-      node("span", {}, node("span", { class: "id" }, index.ids[place]), node("span", { class: "chips" }, chips)), why));
+      node("span", {}, node("span", { class: "id", dir: "auto" }, index.ids[place]), node("span", { class: "chips" }, chips)), why));
   }
 
   const link = (place, turn) => `#conversation=${encodeURIComponent(index.ids[place])}${turn === undefined ? "" : `&turn=${turn}`}`;
@@ -273,10 +304,13 @@
     $("overview").hidden = true;
     article.hidden = false;
     document.title = `${index.ids[place]} · ${run.name}`;
-    const aim = turn === null ? null : document.getElementById(`turn-${turn}`);
-    if (aim) aim.scrollIntoView();
-    else window.scrollTo(0, 0);
     article.focus({ preventScroll: true });
+    const aimed = turn === null ? null : document.getElementById(`turn-${turn}`);
+    const wanted = filter.text ? seeker(filter.text) : null;
+    const hit = wanted && [...article.querySelectorAll(".event")].find((one) => wanted.test(one.textContent));
+    if (aimed) aimed.scrollIntoView();
+    else if (hit) point(hit);
+    else window.scrollTo(0, 0);
   }
 
   function head(place, story) {
@@ -290,9 +324,9 @@
     return [
       node("div", { class: "top" },
         node("a", { id: "back", href: filterHash(), "aria-keyshortcuts": "Escape" }, "← All conversations"),
-        step(-1, "↑ Worse (k)", "k"), step(1, "↓ Better (j)", "j"),
+        step(-1, "↑ Previous (k)", "k"), step(1, "↓ Next (j)", "j"),
         node("span", { class: "soft" }, `${place + 1} of ${run.conversations.toLocaleString("en-US")}, worst first`)),
-      node("h1", {}, index.ids[place]),
+      node("h1", { id: "conversation-title", dir: "auto" }, index.ids[place]),
       node("div", { class: "chips" }, broke.has(place) ? node("span", { class: "chip bad" }, "integration broke") : null, dimensions),
       node("ul", { class: "plain because" }, (story && story.because ? story.because : because(place)).map((line) => node("li", {}, line))),
     ];
@@ -302,7 +336,7 @@
     const rows = index.columns.map((column) => node("tr", {}, node("th", { scope: "row" }, column.metric), node("td", {}, cellText(column.cells[place], column))));
     return [
       node("p", { class: "banner warn" }, "Of this conversation the page holds the scores only. Where the run is, this shows it whole: ",
-        node("code", {}, `convoscope show ${run.place} '${index.ids[place].replaceAll("'", "'\\''")}'`)),
+        node("code", {}, `convoscope show ${run.place} ${index.ids[place].startsWith("-") ? "-- " : ""}'${index.ids[place].replaceAll("'", "'\\''")}'`)),
       node("table", { class: "stack facts" }, node("tbody", {}, rows)),
     ];
   }
@@ -314,7 +348,7 @@
       (story.notes || []).length ? node("div", { class: "whole-notes" }, story.notes.map(repair)) : null,
       story.timeline ? lanes(story.timeline) : node("p", { class: "soft" }, "No event of this conversation has a time, so there is no timeline."),
       node("div", { class: "conversation-grid" },
-        node("div", { id: "turns" }, turns),
+        node("div", { id: "turns" }, node("h2", {}, "Turn by turn"), turns),
         node("aside", {},
           node("div", { class: "card" }, node("h2", {}, "Scores"), scoreTable(story.scores || []),
             (story.elsewhere || []).length ? [node("h3", {}, "Of other subjects"), scoreTable(story.elsewhere)] : null),
@@ -325,13 +359,15 @@
 
   function scoreTable(marks) {
     return node("table", { class: "scores" }, node("tbody", {}, marks.map((mark) => node("tr", {},
-      node("th", { scope: "row" }, mark.subject ? `${mark.subject}: ` : "", mark.metric, mark.judge ? node("span", { class: "soft" }, ` ${mark.judge}`) : null),
-      node("td", {}, node("span", { class: mark.status === "measured" ? (mark.bad ? "verdict missed" : "") : "soft" }, said(mark)),
+      node("th", { scope: "row" }, mark.subject ? `${mark.subject}: ` : "", breakable(mark.metric), mark.judge ? node("span", { class: "soft" }, ` ${mark.judge}`) : null),
+      node("td", {}, node("span", { class: mark.status === "measured" ? (mark.bad ? "bad-value" : "") : "soft" }, said(mark)),
         (mark.evidence || []).length ? node("details", { class: "data" }, node("summary", {}, "evidence"), pairs(mark.evidence)) : null)))));
   }
 
+  // A long name breaks at its dots and underscores.
+  const breakable = (name) => name.split(/(?<=[._])/).flatMap((part) => [part, node("wbr")]);
   const said = (mark) => (mark.status === "measured" ? mark.text : `${mark.status === "not_applicable" ? "not applicable" : mark.status}: ${mark.text}`);
-  const pairs = (facts) => node("dl", { class: "pairs" }, facts.map(([name, text]) => [node("dt", {}, name), node("dd", {}, text)]));
+  const pairs = (facts) => node("dl", { class: "pairs" }, facts.map(([name, text]) => [node("dt", {}, name), node("dd", { dir: "auto" }, text)]));
   const repair = (note) => node("p", { class: "repair" }, note);
 
   function turnOf(place, stretch) {
@@ -351,11 +387,6 @@
     }));
   }
 
-  const KINDS = {
-    tool_call: "calls tool", tool_result: "tool result", state_entered: "enters state", state_exited: "leaves state",
-    guard_evaluated: "guard", slot_filled: "slot", component_metric: "reported by", retrieval: "retrieves", marker: "marker",
-  };
-
   function eventOf(one) {
     const when = one.at === undefined || one.at === null ? null : node("span", { class: "when" }, `${one.at.toFixed(1)} s`);
     const style = `event ${one.kind} ${["user", "assistant"].includes(one.role) ? one.role : ""} ${one.bad ? "bad" : ""}`;
@@ -364,15 +395,20 @@
       ? [...(one.readings || []).map((reading) => readingOf(reading, one.readings.length)), (one.readings || []).length ? null : node("p", { class: "soft" }, "no words in the log"), facts.length ? pairs(facts) : null]
       : [facts.length ? node("div", { class: "box" }, pairs(facts)) : null];
     const head = one.kind === "utterance"
-      ? [node("span", { class: "who" }, one.title), one.role && one.role !== one.title ? node("span", {}, one.role) : null]
-      : [node("span", {}, KINDS[one.kind] || one.kind), node("span", { class: "who" }, one.title || "")];
+      ? [node("span", { class: "who", dir: "auto" }, one.title), one.role && one.role !== one.title ? node("span", {}, one.role) : null]
+      : [node("span", {}, one.does || one.kind), node("span", { class: "who", dir: "auto" }, one.title || "")];
+    // What the machinery reports of itself is seldom read: one line, until it is asked for.
+    if (one.kind === "component_metric") {
+      const gist = facts.slice(0, 4).map(([name, text]) => `${name} ${text}`).join(", ");
+      return node("details", { class: style, id: `event-${one.seq}` }, node("summary", { class: "head" }, head, when, node("span", { class: "gist", dir: "auto" }, gist)), inside, marksOf(one.marks), (one.notes || []).map(repair));
+    }
     if (one.bad) head.push(node("span", { class: "chip bad" }, one.kind === "utterance" ? "cut off" : "failed"));
     return node("div", { class: style, id: `event-${one.seq}` }, node("div", { class: "head" }, head, when), inside, marksOf(one.marks), (one.notes || []).map(repair));
   }
 
   function readingOf(reading, count) {
     const tags = { "=": "span", "+": "ins", "-": "del" };
-    const words = node("p", { class: "said" }, reading.pieces.map(([op, text]) => node(tags[op], op === "=" ? {} : { title: op === "+" ? "not in the text above" : "only in the text above" }, text)));
+    const words = node("p", { class: "said", dir: "auto" }, reading.pieces.map(([op, text]) => node(tags[op], op === "=" ? {} : { title: op === "+" ? "not in the text above" : "only in the text above" }, text)));
     if (count === 1 && reading.kinds.length === 1 && reading.kinds[0] !== "heard" && (reading.confidence === undefined || reading.confidence === null)) return words;
     const sure = reading.confidence === undefined || reading.confidence === null ? "" : `, ${Math.round(100 * reading.confidence)} % sure`;
     return node("div", { class: "reading" }, node("span", { class: "kind", title: (reading.sources || []).join(", ") }, `${reading.kinds.join(" and ")}${sure}`), words);
@@ -381,12 +417,13 @@
   // ------------------------------------------------------------------ along the clock
 
   function lanes(timeline) {
-    const length = timeline.length || 1;
-    const scale = (seconds) => (1000 * seconds) / length;
+    const { length } = timeline;
+    const scale = (seconds) => (1000 * seconds) / (length || 1);
     const rows = timeline.lanes.map((lane) => laneOf(lane, lane.role || lane.kind, (svg) => {
       for (const span of lane.spans || []) {
         const end = span.end === undefined || span.end === null ? span.start : span.end;
-        const bar = drawn("rect", { class: "span", x: scale(span.start), y: 3, width: Math.max(3, scale(end - span.start)), height: 14,
+        const width = Math.max(3, scale(end - span.start));
+        const bar = drawn("rect", { class: "span", x: Math.min(scale(span.start), 1000 - width), y: 3, width, height: 14,
           "data-tip": `${lane.name}${span.label ? ` ${span.label}` : ""}: ${span.start.toFixed(1)}${end > span.start ? ` to ${end.toFixed(1)}` : ""} s` });
         bar.addEventListener("click", () => aim(span.seq));
         svg.append(bar);
@@ -410,14 +447,15 @@
     }
     const total = (spans) => spans.reduce((sum, span) => sum + span.end - span.start, 0);
     const longest = silences.reduce((most, gap) => (!most || gap.end - gap.start > most.end - most.start ? gap : most), null);
-    const words = [`${length.toFixed(1)} s`];
+    const words = [length ? `${length.toFixed(1)} s` : "one moment in time"];
     if (overlaps.length) words.push(`${counted(overlaps.length, "overlap")} of ${total(overlaps).toFixed(1)} s in all`);
     if (longest) words.push(`longest silence ${(longest.end - longest.start).toFixed(1)} s at ${longest.start.toFixed(1)} s`);
+    if (timeline.endless && (silences.length || overlaps.length)) words.push(`${counted(timeline.endless, "utterance")} without an end, around which silence cannot be told`);
     if (timeline.unplaced) words.push(`${counted(timeline.unplaced, "moment")} of other clocks cannot be placed`);
     const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => node("span", {}, `${(part * length).toFixed(length < 20 ? 1 : 0)} s`));
     return node("figure", { class: "lanes card", "aria-label": `Timeline: ${words.join(", ")}` },
       node("figcaption", { class: "soft" }, `Timeline: ${words.join(", ")}.`), rows,
-      node("div", { class: "lane" }, node("span", {}), node("span", { class: "scale" }, ticks)));
+      length ? node("div", { class: "lane" }, node("span", {}), node("span", { class: "scale" }, ticks)) : null);
   }
 
   function laneOf(lane, style, fill) {
@@ -428,7 +466,10 @@
 
   function aim(seq) {
     const target = $(`event-${seq}`);
-    if (!target) return;
+    if (target) point(target);
+  }
+
+  function point(target) {
     for (const one of document.querySelectorAll(".event.aim")) one.classList.remove("aim");
     target.classList.add("aim");
     target.scrollIntoView({ block: "center" });
@@ -437,37 +478,43 @@
   // ------------------------------------------------------------------ where we are
 
   async function route() {
+    const mine = (steps += 1);
     const hash = location.hash.slice(1);
+    // The skip link: whatever is open stays so.
+    if (hash === "content") return;
     if (hash.startsWith("conversation=")) {
       const query = new URLSearchParams(hash);
       const place = index.ids.indexOf(query.get("conversation"));
-      if (place >= 0) return open(place, query.get("turn"));
+      if (place >= 0) { await open(place, query.get("turn")); return; }
       showOverview("conversations");
-      $("count").textContent = `The conversation ${query.get("conversation")} is not listed in this page.`;
-      return undefined;
+      $("count").replaceChildren("The conversation ", node("bdi", {}, query.get("conversation")), " is not listed in this page.");
+      return;
     }
     if (hash.startsWith("find?")) {
       await setFilter(new URLSearchParams(hash.slice(5)));
-      return showOverview("conversations");
+      if (mine === steps) showOverview("conversations");
+      return;
     }
-    return showOverview(hash);
+    showOverview(hash);
   }
 
   function showOverview(section) {
+    const was = opened;
     opened = -1;
-    const was = $("overview").hidden;
     $("overview").hidden = false;
     $("conversation").hidden = true;
     $("conversation").replaceChildren();
     document.title = run.title;
+    const row = was < 0 ? null : $(`row-${was}`);
     const target = section && document.getElementById(section);
-    if (target && (was || section === "conversations")) target.scrollIntoView();
+    if (row && section === "conversations") { row.focus({ preventScroll: true }); row.scrollIntoView({ block: "center" }); }
+    else if (target && (was >= 0 || section === "conversations")) target.scrollIntoView();
   }
 
   function keys(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
     const press = (id) => { const aimed = $(id); if (aimed && aimed.getAttribute("href")) { event.preventDefault(); location.hash = aimed.getAttribute("href"); } };
-    if (event.key === "/") { event.preventDefault(); showOverview("conversations"); $("search").focus(); }
+    if (event.key === "/") { event.preventDefault(); history.pushState(null, "", filterHash()); showOverview("conversations"); $("search").focus(); }
     else if (opened >= 0 && event.key === "j") press("next");
     else if (opened >= 0 && event.key === "k") press("previous");
     else if (opened >= 0 && event.key === "Escape") press("back");
@@ -480,12 +527,13 @@
       tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - box.width - 4))}px`;
       tip.style.top = `${event.clientY + 16 + box.height > innerHeight ? event.clientY - box.height - 8 : event.clientY + 16}px`;
     };
-    document.addEventListener("pointerover", (event) => {
+    const show = (event) => {
       const text = event.target instanceof Element && event.target.closest("[data-tip]");
       tip.hidden = !text || !text.dataset.tip;
       if (!tip.hidden) { tip.textContent = text.dataset.tip; place(event); }
-    });
-    document.addEventListener("pointermove", (event) => { if (!tip.hidden) place(event); });
+    };
+    document.addEventListener("pointerover", show);
+    document.addEventListener("pointermove", show);
     document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
   }
 
@@ -507,16 +555,25 @@
     ({ run, index } = await unpack("index"));
     run.title = document.title;
     full = new Set(run.full);
-    broke = new Set(index.broke);
+    broke = new Map(index.broke);
     prepare();
     await setFilter(new URLSearchParams());
     document.addEventListener("click", (event) => {
-      const bar = event.target instanceof Element && event.target.closest(".filters");
-      if (bar) location.hash = bar.dataset.link;
+      if (!(event.target instanceof Element)) return;
+      const bar = event.target.closest(".filters");
+      const asked = bar ? bar.dataset.link : event.target.closest('a[href^="#"]')?.getAttribute("href");
+      // The same address again is no change of it, but somebody asked.
+      if (asked && asked === location.hash) route();
+      else if (bar) location.hash = bar.dataset.link;
     });
     document.addEventListener("keydown", keys);
     addEventListener("hashchange", route);
-    addEventListener("beforeprint", () => { for (const one of document.querySelectorAll("details:not(.data)")) one.open = true; });
+    let folded = [];
+    addEventListener("beforeprint", () => {
+      folded = [...document.querySelectorAll("details:not(.data):not([open])")];
+      for (const one of folded) one.open = true;
+    });
+    addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
     await route();
     document.documentElement.dataset.ready = "yes";
   }

@@ -65,7 +65,11 @@ def write_page(
     ranking = rank(run)
     facts = sections(run, ranking, run_checks(run, targets))
     frame = len(_render(facts, _NOTHING).encode())
-    packed = pack(run, ranking, conversations, int(max_mb * _MB) - frame)
+    room = int(max_mb * _MB) - frame
+    if room <= 0:
+        needed = f"the figures alone take {frame / _MB:.2f} MB"
+        raise UsageError(f"a page of this run does not fit into {max_mb:g} MB", hint=f"{needed}; give more")
+    packed = pack(run, ranking, conversations, room)
     markup = _render(facts, packed)
     write_text(path, markup)
     return Written(path, len(markup.encode()), len(ranking.order), len(packed.stories), packed.listed)

@@ -8,13 +8,12 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER
+from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE
 from convoscope.report.findings import findings, side
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
 from convoscope.report.targets import Check, observed, tally, target_text
 from convoscope.report.terminal import are_alone, groupings, reading_text
 from convoscope.report.words import (
-    behind_text,
     counted,
     coverage_text,
     interval_text,
@@ -23,12 +22,13 @@ from convoscope.report.words import (
     place_text,
     reason_text,
     reasons_text,
+    standing_text,
     value_text,
 )
 from convoscope.runs.arrays import MAX_GROUPS
 from convoscope.runs.distributions import Distribution, Histogram, distributions
 from convoscope.runs.run import Run
-from convoscope.runs.worst import Ranking, Standing, names
+from convoscope.runs.worst import Ranking, Standing, standings
 
 MAX_TILES = 8
 MAX_ROWS = 200
@@ -91,7 +91,8 @@ class Tile(NamedTuple):
 
 class Cell(NamedTuple):
     value: str
-    tip: str
+    under: str
+    """Interval and n, or why there is no value."""
     side: str
     sign: str
 
@@ -130,6 +131,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
     summary, report, receipt = run.summary, run.read_report, run.receipt
     counts = tally(checked)
     told = [_told(one) for one in checked]
+    tiles = _tiles(summary)
     return {
         "name": run.name,
         "place": place_text(run),
@@ -142,8 +144,10 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
         "missed": counts.missed,
         "undetermined": counts.undetermined,
         "any_target": bool(told),
-        "tiles": _tiles(summary),
-        "sure": list(_sure(summary)),
+        "tiles": tiles[:MAX_TILES],
+        "more_tiles": max(0, len(tiles) - MAX_TILES),
+        "sure": list(_sure(run)),
+        "broke": len(ranking.errors),
         "found": findings(summary),
         "standing": _standing(run, ranking),
         "families": _families(summary, checked),
@@ -167,7 +171,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
         "bar_link": bar_link,
         "group_link": group_link,
         "conversation_link": conversation_link,
-        "behind_text": behind_text,
+        "standing_text": standing_text,
         "counted": counted,
         "interval_text": interval_text,
         "name_text": name_text,
@@ -199,9 +203,14 @@ def _told(one: Check) -> Told:
     return Told(name_text(one.figure), value, target_text(one.target, unit), outcome, _SIGNS[outcome], but)
 
 
+def _spoken(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The headline of each metric; where judges sat on a panel, the panel's, which comes after theirs."""
+    return list(
+        {key_text(one["metric"], one["variant"]): one for one in summary["metrics"] if not one["reduction"]}.values()
+    )
+
+
 def _tiles(summary: Mapping[str, Any]) -> list[Tile]:
-    figures = [one for one in summary["metrics"] if one["better"] != NEITHER and one["value"] is not None]
-    headlines = [one for one in figures if not one["reduction"]]
     return [
         Tile(
             name_text(one),
@@ -209,40 +218,61 @@ def _tiles(summary: Mapping[str, Any]) -> list[Tile]:
             value_text(one["value"], one["unit"]),
             interval_text(one) if one["interval"] else "",
         )
-        for one in headlines[:MAX_TILES]
+        for one in _spoken(summary)
+        if one["better"] != NEITHER and one["value"] is not None
     ]
 
 
-def _sure(summary: Mapping[str, Any]) -> Iterator[str]:
+def _sure(run: Run) -> Iterator[str]:
     """How far the figures can be trusted, in a few sentences."""
-    headlines = [one for one in summary["metrics"] if not one["reduction"]]
+    summary = run.summary
+    headlines = _spoken(summary)
     have = [one for one in headlines if one["value"] is not None]
     yield f"{len(have)} of {counted(len(headlines), 'metric')} {'has' if len(have) == 1 else 'have'} a value"
-    methods = {one["interval"]["clusters"] for one in have if one["interval"]}
-    total = summary["conversations"]
-    if methods:
-        most = max(methods)
-        words = f"95 % intervals, from {counted(most, 'independent cluster')}"
-        yield words + (f": the {total:,} conversations share scenarios" if most < total else "")
-    bare = [one for one in have if not one["interval"]]
-    if bare:
-        yield f"{counted(len(bare), 'value')} without an interval: {reason_text(bare[0]['interval_reason'])}"
-    covered = sorted((one for one in headlines if one["coverage"] is not None), key=lambda one: one["coverage"])
-    if covered and covered[0]["coverage"] < 1:
-        least = covered[0]
-        reasons = reasons_text(least, observed(least, summary))
-        yield f"least covered: {name_text(least)}, {coverage_text(least)} ({reasons})"
-    elif covered:
-        yield "everything that could be measured was"
+    yield from _intervals(have)
+    yield from _coverage(run, headlines)
+    missing: dict[str, list[str]] = {}
     for one in headlines:
         if one["value"] is None:
-            yield f"{name_text(one)} has no value: {reason_text(one['reason'])}"
+            missing.setdefault(reason_text(one["reason"]), []).append(name_text(one))
+    for reason, names_of in missing.items():
+        more = f" and {len(names_of) - 3} more" if len(names_of) > 3 else ""
+        yield f"no value, {reason}: {', '.join(names_of[:3])}{more}"
+
+
+def _intervals(have: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    clusters = sorted(one["interval"]["clusters"] for one in have if one["interval"])
+    if clusters:
+        spread = f"{clusters[0]:,}" if clusters[0] == clusters[-1] else f"{clusters[0]:,} to {clusters[-1]:,}"
+        words = f"95 % intervals, from {spread} independent clusters"
+        shared = any(one["interval"] and one["interval"]["clusters"] < one["samples_measured"] for one in have)
+        yield words + (": conversations of one scenario are one cluster" if shared else "")
+    bare: dict[str, int] = {}
+    for one in have:
+        if not one["interval"]:
+            bare[one["interval_reason"]] = bare.get(one["interval_reason"], 0) + 1
+    for reason, count in bare.items():
+        yield f"{counted(count, 'value')} without an interval: {reason_text(reason)}"
+
+
+def _coverage(run: Run, headlines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    covered = sorted((one for one in headlines if one["coverage"]), key=lambda one: one["coverage"])
+    problems = run.read_report.problem_count
+    if problems:
+        yield f"{counted(problems, 'problem')} in reading: what could not be read is in no number"
+    if covered and covered[0]["coverage"] < 1:
+        least = covered[0]
+        reasons = reasons_text(least, observed(least, run.summary))
+        yield f"least covered: {name_text(least)}, {coverage_text(least)} ({reasons})"
+    elif covered:
+        skipped = sum(one["subjects_skipped"] for one in headlines)
+        words = "every conversation that could be measured was"
+        yield words + (f"; {counted(skipped, 'subject')} in them have no value" if skipped else "")
 
 
 def _standing(run: Run, ranking: Ranking) -> list[Standing]:
-    numbers = [number for number in ranking.order[:5].tolist() if ranking.because(number)]
-    ids = names(run, numbers)
-    return [Standing(number, ids[number], ranking.of(number), ranking.because(number)) for number in numbers]
+    found = standings(run, ranking, ranking.order[:5].tolist())
+    return [one for one in found if one.because or one.error]
 
 
 def _families(summary: Mapping[str, Any], checked: Sequence[Check]) -> list[Family]:
@@ -264,7 +294,7 @@ def _row(figure: Mapping[str, Any], facts: Mapping[str, Any], checks: Sequence[C
         beside=beside,
         value=value_text(figure["value"], figure["unit"]),
         reason="" if figure["value"] is not None else reason_text(figure["reason"]),
-        ten="" if figure["ten"] is None else f"{figure['ten']:.1f} of 10",
+        ten=_ten(figure, facts),
         interval=interval_text(figure),
         range=_range(figure, checks),
         n=f"{figure['n']:,}",
@@ -275,23 +305,29 @@ def _row(figure: Mapping[str, Any], facts: Mapping[str, Any], checks: Sequence[C
     )
 
 
+def _ten(figure: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    if figure["ten"] is None:
+        return ""
+    mark = (facts.get("ten_points") or {}).get("passes_at")
+    return f"{figure['ten']:.1f} of 10" + ("" if mark is None else f", passes at {mark:g}")
+
+
 def _range(figure: Mapping[str, Any], checks: Sequence[Check]) -> Range | None:
-    """On a scale from 0 to 1 for shares and ratios, else from 0 to a little more than what is drawn."""
+    """Shares and ratios lie on a scale that everybody knows; other units have none that rows could share."""
     value, interval = figure["value"], figure["interval"]
-    if value is None or interval is None:
+    if value is None or interval is None or figure["unit"] not in (SHARE, RATIO):
         return None
-    drawn = [value, interval["low"], interval["high"], *(one.target.value for one in checks)]
-    top = 1.0 if figure["unit"] in ("share", "ratio") else 1.08 * max(drawn)
-    if min(drawn) < 0 or top <= 0:
-        return None
-    low, high, at = (round(min(100.0, 100 * one / top), 2) for one in (interval["low"], interval["high"], value))
-    targets = [round(min(100.0, 100 * one.target.value / top), 2) for one in checks]
-    return Range(low, max(high, low + 0.5), at, targets)
+    low, high, at = (_percent(one) for one in (interval["low"], interval["high"], value))
+    return Range(low, max(high, low + 0.5), at, [_percent(one.target.value) for one in checks])
+
+
+def _percent(value: float) -> float:
+    return round(min(100.0, max(0.0, 100 * value)), 2)
 
 
 def _groupings(summary: Mapping[str, Any]) -> Iterator[Grouping]:
     """The groups of each dimension, with the headline figures that have a value anywhere."""
-    columns = [one for one in summary["metrics"] if not one["reduction"] and one["value"] is not None]
+    columns = [one for one in _spoken(summary) if one["value"] is not None]
     shown = [name_text(one) for one in columns]
     for by, groups in groupings(summary["groups"]).items():
         rows = []
@@ -312,36 +348,32 @@ def _cell(figure: Mapping[str, Any] | None, whole: Mapping[str, Any]) -> Cell:
     if figure["value"] is None:
         return Cell("·", reason_text(figure["reason"]), "", "")
     where = side(figure, whole)
-    tip = f"{name_text(figure)}: {value_text(figure['value'], figure['unit'])}\n"
-    if figure["interval"]:
-        tip += f"95 % interval {interval_text(figure)}"
-    else:
-        tip += f"no interval: {reason_text(figure['interval_reason'])}"
-    tip += f"\nn {figure['n']:,}, coverage {coverage_text(figure)}"
+    under = f"{interval_text(figure)}, n {figure['n']:,}" if figure["interval"] else f"n {figure['n']:,}"
     sign = {"worse": "▼ ", "better": "▲ "}.get(where or "", "")
-    return Cell(value_text(figure["value"], figure["unit"]), tip, where or "", sign)
+    return Cell(value_text(figure["value"], figure["unit"]), under, where or "", sign)
 
 
 def _drawn(run: Run) -> list[DrawnMetric]:
     questions = {one["metric"]: one["question"] for one in run.summary["declared"]}
+    values = {key_text(one["metric"], one["variant"]): one["value"] for one in _spoken(run.summary)}
     return [
         DrawnMetric(
             one.headline.key,
             _ARROWS[one.headline.better],
             questions.get(one.headline.key, ""),
             _alike(one),
-            list(_charts(one)),
+            list(_charts(one, values.get(one.headline.key))),
         )
         for one in distributions(run)
     ]
 
 
-def _charts(one: Distribution) -> Iterator[DrawnChart]:
+def _charts(one: Distribution, headline: float | None) -> Iterator[DrawnChart]:
     unit = one.headline.unit
     if one.by_subject is not None and not _same(one.by_subject):
         yield DrawnChart(histogram_chart(one.by_subject, unit, one.observes), None)
     if one.by_conversation is not None and not _same(one.by_conversation):
-        yield DrawnChart(histogram_chart(one.by_conversation, unit, "conversation"), one.headline.key)
+        yield DrawnChart(histogram_chart(one.by_conversation, unit, "conversation", headline), one.headline.key)
     if one.over_turns is not None:
         yield DrawnChart(turns_chart(one.over_turns, unit), None)
 
