@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from command_line import convoscope
+from command_line import Ended, convoscope
 from generated import write_lines
 
 MET = "turns > 0"
@@ -20,11 +25,12 @@ UNTOLD = "f1 > 0.5"  # these chats have no ground truth
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Logs without a ground truth, and a run of them that was scored with a target that it misses: `runs/mine`."""
+    """Logs without a ground truth, and two runs of them: `runs/free`, and `runs/mine` with a target that it misses."""
     folder = tmp_path_factory.mktemp("work")
     write_lines(folder / "chats.jsonl", range(11, 15))
     ended = convoscope("score", "chats.jsonl", "-o", "runs/mine", "--target", MISSED, cwd=folder)
     assert ended.code == 1, ended.err
+    assert convoscope("score", "chats.jsonl", "-o", "runs/free", cwd=folder).code == 0
     return folder
 
 
@@ -102,13 +108,30 @@ class TestReport:
         assert told["bytes"] == (work / "page.html").stat().st_size
         assert (told["conversations"], told["in_full"]) == (4, 1)
 
-    def test_recorded_targets_are_shown_and_change_no_exit_code(self, work: Path) -> None:
+    def test_recorded_targets_count(self, work: Path) -> None:
         ended = convoscope("report", "runs/mine", "--json", cwd=work)
-        assert ended.code == 0
+        assert ended.code == 1
         assert outcomes(ended.json) == [("conversation.turns", "missed", "recorded")]
 
-    @pytest.mark.parametrize(("targets", "code"), [([MET], 0), ([MISSED], 1), ([UNTOLD], 3), ([UNTOLD, MISSED], 1)])
-    def test_given_ones_do(self, work: Path, targets: list[str], code: int) -> None:
+    @pytest.mark.parametrize(
+        ("targets", "code"),
+        [([], 0), ([MET], 0), ([MISSED], 1), ([UNTOLD], 3), ([UNTOLD, MISSED], 1), ([MET, UNTOLD], 3)],
+    )
+    def test_given_ones_count(self, work: Path, targets: list[str], code: int) -> None:
+        assert convoscope("report", "runs/free", *with_targets(*targets), cwd=work).code == code
+
+    @pytest.mark.parametrize(
+        ("targets", "code"),
+        [
+            # the recorded one is over turns, too, and gives way
+            ([MET], 0),
+            # but not to one over another figure: it is missed, which weighs more than what nobody can tell
+            ([UNTOLD], 1),
+            (["repetition >= 0%"], 1),
+            ([MET, UNTOLD], 3),
+        ],
+    )
+    def test_both_count_together(self, work: Path, targets: list[str], code: int) -> None:
         assert convoscope("report", "runs/mine", *with_targets(*targets), cwd=work).code == code
 
     def test_a_given_one_replaces_the_recorded_one(self, work: Path) -> None:
@@ -117,7 +140,7 @@ class TestReport:
 
     def test_writes_junit_and_markdown_with_all_targets(self, work: Path) -> None:
         files = ("--junit", "r.xml", "--markdown", "r.md")
-        assert convoscope("report", "runs/mine", "--target", UNTOLD, *files, cwd=work).code == 3
+        assert convoscope("report", "runs/mine", "--target", UNTOLD, *files, cwd=work).code == 1
         root = ElementTree.parse(work / "r.xml").getroot()
         assert (root.get("failures"), root.get("errors")) == ("1", "1")
         assert "**2 targets: 1 missed, 1 undetermined**" in (work / "r.md").read_text()
@@ -163,6 +186,169 @@ class TestReport:
         told = convoscope("report", "--help", COLUMNS="200").out
         for option in ("--out", "--conversations", "--max-mb", "--target", "--junit", "--markdown", "--json"):
             assert option in told
+
+
+@pytest.fixture(scope="module")
+def invalid(work: Path) -> Path:
+    """Beside the others, `runs/invalid` without a target and `runs/invalid-mine` with one that it misses."""
+    for name in ("free", "mine"):
+        other = "runs/invalid" if name == "free" else "runs/invalid-mine"
+        shutil.copytree(work / "runs" / name, work / other)
+        assert convoscope("runs", "invalidate", other, "--reason", "wrong logs", cwd=work).code == 0
+    return work
+
+
+class TestAnInvalidRun:
+    @pytest.mark.parametrize(
+        ("run", "targets", "code"),
+        [
+            ("runs/invalid", [], 0),  # nobody asked for anything
+            ("runs/invalid", [MET], 3),  # numbers that are not to be relied on meet nothing
+            ("runs/invalid", [UNTOLD], 3),
+            ("runs/invalid", [MET, MISSED], 1),
+            ("runs/invalid-mine", [], 1),
+            ("runs/invalid-mine", [MET], 3),
+        ],
+    )
+    def test_meets_no_target(self, invalid: Path, run: str, targets: list[str], code: int) -> None:
+        assert convoscope("report", run, *with_targets(*targets), cwd=invalid).code == code
+
+
+THEIRS = '''
+from convoscope.metrics import CONVERSATION, COUNT, LOWER, Target, measured, metric
+
+
+@metric("theirs.ones", version=1, observes=CONVERSATION, unit=COUNT, better=LOWER, target=Target("<", 1))
+def ones(conversation):
+    """Is one less than one?"""
+    return measured(conversation, 1)
+'''
+
+
+@pytest.fixture(scope="module")
+def theirs(work: Path) -> Path:
+    """A metric of somebody else's, installed as `site`, that declares a target for itself and always misses it."""
+    info = work / "site" / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (work / "site" / "theirs.py").write_text(THEIRS)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[convoscope.metrics]\ntheirs = theirs\n")
+    return work
+
+
+class TestWhatAMetricDeclares:
+    LINE = "target: theirs.ones < 1: missed (1{whose})"
+
+    def command(self, work: Path, *arguments: object) -> Ended:
+        path = os.pathsep.join(filter(None, (str(work / "site"), os.environ.get("PYTHONPATH", ""))))
+        return convoscope(*arguments, cwd=work, PYTHONPATH=path)
+
+    def test_is_shown_as_such_and_is_nobodys_demand(self, theirs: Path) -> None:
+        scored = self.command(theirs, "score", "chats.jsonl", "-o", "runs/declared")
+        told = self.command(theirs, "report", "runs/declared")
+        for ended in (scored, told):
+            assert ended.code == 0, ended.err
+            assert self.LINE.format(whose=", declared by the metric") in ended.out.splitlines()
+
+    def test_is_nobodys_demand_beside_what_a_user_wants(self, theirs: Path) -> None:
+        ended = self.command(theirs, "score", "chats.jsonl", "-o", "runs/beside", "--target", MET)
+        assert ended.code == 0
+        lines = [line for line in ended.out.splitlines() if line.startswith("target: ")]
+        assert len(lines) == 2
+        assert [", declared by the metric" in line for line in lines] == [False, True]
+
+    def test_until_the_user_wants_it_too(self, theirs: Path) -> None:
+        ended = self.command(theirs, "score", "chats.jsonl", "-o", "runs/wanted", "--target", "ones < 1")
+        assert ended.code == 1
+        assert [line for line in ended.out.splitlines() if line.startswith("target: ")] == [self.LINE.format(whose="")]
+
+    def test_nor_is_it_one_of_an_invalid_run(self, theirs: Path) -> None:
+        assert self.command(theirs, "score", "chats.jsonl", "-o", "runs/undone").code == 0
+        assert self.command(theirs, "runs", "invalidate", "runs/undone", "--reason", "wrong").code == 0
+        assert self.command(theirs, "report", "runs/undone").code == 0
+
+
+def missing(file: Path) -> None:
+    file.unlink()
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+class TestADamagedRun:
+    @pytest.mark.parametrize("harm", [missing, cut, empty])
+    @pytest.mark.parametrize("command", [("report",), ("show", "chat-00011")], ids=lambda command: command[0])
+    @pytest.mark.parametrize("table", ["scores", "conversation_scores", "conversations"])
+    def test_ends_with_a_sentence_that_names_the_file(
+        self, work: Path, tmp_path: Path, table: str, command: tuple[str, ...], harm: Callable[[Path], None]
+    ) -> None:
+        shutil.copytree(work / "runs" / "free", tmp_path / "run")
+        harm(tmp_path / "run" / f"{table}.parquet")
+        name, *rest = command
+        ended = convoscope(name, "run", *rest, cwd=tmp_path)
+        assert (ended.code, ended.out) == (2, "")
+        first = ended.err.splitlines()[0]
+        assert first.startswith("error: a file of the run cannot be read: ")
+        assert f"{table}.parquet" in first
+        assert "fault of convoscope" not in ended.err
+
+    def test_and_nothing_but_that_and_a_hint(self, work: Path, tmp_path: Path) -> None:
+        shutil.copytree(work / "runs" / "free", tmp_path / "run")
+        missing(tmp_path / "run" / "scores.parquet")
+        error, hint = convoscope("report", "run", cwd=tmp_path).err.splitlines()
+        assert error.startswith("error: ")
+        assert hint == "  score again, into another folder"
+
+
+def redirected(into: Path, mode: str, *arguments: str, cwd: Path) -> str:
+    """What is in the file after `convoscope ARGUMENTS > into`, or `>>` for the mode `a`."""
+    command = [sys.executable, "-c", "from convoscope.cli.main import main; main()", *arguments]
+    with into.open(mode) as stream:
+        subprocess.run(command, cwd=cwd, stdout=stream, stderr=subprocess.PIPE, timeout=120, check=True)
+    return into.read_text()
+
+
+class TestStandardOutput:
+    REPORT = ("report", "runs/free", "--markdown")
+
+    @pytest.mark.parametrize("stream", ["/dev/stdout", "/dev/fd/1"])
+    def test_is_written_to_and_never_replaced(self, work: Path, tmp_path: Path, stream: str) -> None:
+        log = tmp_path / "log.txt"
+        log.write_text("what was there before\n")
+        before = log.stat().st_ino
+        first, title, *_, last = redirected(log, "a", *self.REPORT, stream, cwd=work).splitlines()
+        assert first == "what was there before"
+        assert title == "## Convoscope: `free`"
+        assert last.endswith("4 of 4 conversations in full")
+        assert log.stat().st_ino == before
+
+    def test_both_reports_may_go_there_one_after_the_other(self, work: Path, tmp_path: Path) -> None:
+        text = redirected(tmp_path / "log.txt", "a", *self.REPORT, "/dev/stdout", "--junit", "/dev/stdout", cwd=work)
+        assert text.count("## Convoscope: `free`") == text.count("<testsuites ") == 1
+
+    def test_a_pipe_gets_it_too(self, work: Path) -> None:
+        lines = convoscope(*self.REPORT, "/dev/stdout", cwd=work).out.splitlines()
+        assert lines[0] == "## Convoscope: `free`"
+        assert lines[-1].endswith("4 of 4 conversations in full")
+
+    def test_a_file_that_it_leads_to_holds_all_of_it(self, work: Path, tmp_path: Path) -> None:
+        lines = redirected(tmp_path / "log.txt", "w", *self.REPORT, "/dev/stdout", cwd=work).splitlines()
+        assert lines[0] == "## Convoscope: `free`"
+        assert lines[-1].endswith("4 of 4 conversations in full")
+
+
+class TestAPageThatDoesNotFit:
+    def test_is_bad_usage_and_says_what_is_needed(self, work: Path) -> None:
+        ended = convoscope("report", "runs/free", "--out", "small.html", "--max-mb", "0.001", cwd=work)
+        error, hint = ended.err.splitlines()
+        assert (ended.code, error) == (2, "error: a page of this run does not fit into 0.001 MB")
+        assert re.fullmatch(r"  without a conversation it takes 0\.\d\d MB; give more", hint)
+        assert not (work / "small.html").exists()
 
 
 def test_the_demo_still_works(tmp_path: Path) -> None:

@@ -142,8 +142,16 @@ class TestLines:
         ]
 
     def test_labels_turn_away_from_the_nearer_side(self) -> None:
-        chart = drawn((0, 1, 4), (1, 2, 2), p50=0.1, mean=1.09, p95=1.2)
-        assert [line.anchor for line in chart.lines] == ["start", "start", "end"]  # 55 % of 2 s is 1.1
+        chart = drawn((0, 1, 4), (1, 2, 2), p50=0.1, mean=1.2, p95=1.4)
+        # 181 for each second, and 5.7 for each of the 22 letters of `95th percentile 1.40 s`:
+        # 46 + 181 × 1.4 + 22 × 5.7 = 424.8 is beyond 408; the 11 letters of the mean end at 325.9
+        assert [line.anchor for line in chart.lines] == ["start", "start", "end"]
+
+    @pytest.mark.parametrize(("mean", "anchor"), [(1.65, "start"), (1.66, "end"), (2.0, "end"), (0.0, "start")])
+    def test_only_where_they_would_not_fit(self, mean: float, anchor: str) -> None:
+        # `mean 1.65 s` has 11 letters: 62.7 wide, so that it may begin at 345.3, which is 1.6536 s
+        chart = drawn((0, 1, 4), (1, 2, 2), mean=mean)
+        assert chart.lines[1].anchor == anchor
 
     def test_labels_stand_one_above_the_other(self) -> None:
         rows = [line.y for line in drawn((0, 1, 4)).lines]
@@ -166,6 +174,21 @@ class TestWords:
     def test_the_summary_says_it_all_without_a_picture(self) -> None:
         chart = drawn((0, 1, 4), (1, 2, 2), p50=0.5, mean=0.75, p95=1.5, least=0.1, most=1.6)
         assert chart.summary == "6 turns: median 0.50 s, mean 0.75 s, 95th percentile 1.50 s, from 0.10 s to 1.60 s"
+
+    def test_a_headline_that_weighs_otherwise_is_said(self) -> None:
+        chart = histogram_chart(histogram((0, 1, 4), (1, 2, 2), mean=0.75), SECONDS, "conversation", 0.8)
+        assert chart.note == "Each conversation weighs the same here; the headline, 0.80 s, weighs otherwise."
+
+    def test_after_what_there_is_to_say_of_the_bars(self) -> None:
+        chart = histogram_chart(histogram((0, 1, 4), mean=0.5, least=-7, most=90), SECONDS, "turn", 0.8)
+        assert chart.note == (
+            "The last bar reaches to 90.00 s. The first bar reaches down to -7.00 s. "
+            "Each turn weighs the same here; the headline, 0.80 s, weighs otherwise."
+        )
+
+    @pytest.mark.parametrize("headline", [None, 0.75, 0.7504])
+    def test_one_that_prints_the_same_is_not(self, headline: float | None) -> None:
+        assert histogram_chart(histogram((0, 1, 4), mean=0.75), SECONDS, "turn", headline).note == ""
 
     def test_axes_have_names(self) -> None:
         chart = drawn((0, 1, 4), subject="event")
@@ -227,9 +250,51 @@ class TestTurns:
         assert [point.y for point in chart.points] == [BOTTOM, BOTTOM]
         assert_sound(chart)
 
-    @pytest.mark.parametrize("means", [(2.0, -3.0), (-1.0, -5.0)])
-    def test_negative_values_are_drawn_inside_the_plot(self, means: Sequence[float]) -> None:
-        assert_sound(turns_chart(over(*means, half=0.5), SECONDS))
+    @pytest.mark.parametrize(
+        ("most", "labels"),
+        [
+            # The most by five, and the next of 1, 2, 5 times a power of ten from there on.
+            (1, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),  # 0.2
+            (0.9, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),  # 0.18: 0.2
+            (2.6, ["0", "1", "2", "3"]),  # 0.52: 1
+            (2.5, ["0", "0.5", "1", "1.5", "2", "2.5"]),  # 0.5
+            (6, ["0", "2", "4", "6"]),  # 1.2: 2
+            (11, ["0", "5", "10", "15"]),  # 2.2: 5
+            (0.03, ["0", "0.01", "0.02", "0.03"]),  # 0.006: 0.01
+            (0.3, ["0", "0.1", "0.2", "0.3"]),  # 0.06: 0.1, and three times that is 0.3 to a reader
+            (120, ["0", "50", "100", "150"]),  # 24: 50
+            (9_000, ["0", "2,000", "4,000", "6,000", "8,000", "10,000"]),  # 1,800: 2,000
+        ],
+    )
+    def test_the_upright_axis_has_round_steps(self, most: float, labels: list[str]) -> None:
+        chart = turns_chart(over(most, 0), SECONDS)
+        assert [tick.label for tick in chart.y_ticks] == labels
+        places = [tick.at for tick in chart.y_ticks]
+        steps = [one - other for one, other in itertools.pairwise(places)]
+        assert steps == pytest.approx([126 / (len(labels) - 1)] * (len(labels) - 1), abs=0.02)
+
+    @pytest.mark.parametrize(
+        ("means", "labels"),
+        [
+            # From −3.5, the quartile below −3, to 2.5: 6 ÷ 5 is 1.2, so steps of 2.
+            ((2.0, -3.0), ["-4", "-2", "0", "2", "4"]),
+            # From −5.5 to zero, which is always there: 5.5 ÷ 5 is 1.1.
+            ((-1.0, -5.0), ["-6", "-4", "-2", "0"]),
+        ],
+    )
+    def test_negative_values_reach_below_zero(self, means: Sequence[float], labels: list[str]) -> None:
+        chart = turns_chart(over(*means, half=0.5), SECONDS)
+        assert [tick.label for tick in chart.y_ticks] == labels
+        assert_sound(chart)
+        # each where its value is between the lowest tick and the highest
+        low, high = float(labels[0]), float(labels[-1])
+        assert [point.y for point in chart.points] == pytest.approx(
+            [176 - 126 * (mean - low) / (high - low) for mean in means], abs=0.01
+        )
+
+    def test_a_share_below_zero_does_so_too(self) -> None:
+        # from −0.5 to 1: 1.5 ÷ 5 is 0.3, so steps of a half
+        assert [tick.label for tick in turns_chart(over(-0.5, 0.5), RATIO).y_ticks] == ["-0.5", "0", "0.5", "1"]
 
     @pytest.mark.parametrize("most", [3.6e-13, 1e-17, 5e-324])
     def test_rounding_errors_around_zero_are_drawn(self, most: float) -> None:
@@ -248,6 +313,10 @@ def assert_sound(chart: Chart) -> None:
         assert round(bar.y + bar.height, 6) == BOTTOM
     for line in chart.lines:
         assert LEFT <= line.x <= RIGHT
+        width = 5.7 * len(line.label)
+        begin = line.x if line.anchor == "start" else line.x - width
+        assert begin >= 0
+        assert begin + width <= RIGHT + 12 + 0.01
     for point in chart.points:
         assert LEFT <= point.x <= RIGHT
         assert TOP - 0.01 <= point.y <= BOTTOM + 0.01
@@ -308,7 +377,7 @@ class TestWhateverTheValues:
     @settings(deadline=None)
     @given(
         st.lists(
-            st.tuples(st.floats(0, 1e9), st.floats(0, 1e9), st.floats(0, 1e9), st.integers(1, 10_000)),
+            st.tuples(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9), st.floats(-1e9, 1e9), st.integers(1, 10_000)),
             min_size=2,
             max_size=40,
         ),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Text, Utterance
-from convoscope.metrics.words import normal
 from convoscope.report.difference import MAX_WORDS, Op, Piece, Reading, difference, readings
 from strategies import AWKWARD_TEXTS
 
@@ -76,6 +76,19 @@ class TestExamples:
     def test_the_same(self) -> None:
         assert told("the same words", "the same words") == [("=", "the same words")]
 
+    def test_changes_in_a_row_are_told_as_one_gone_and_one_come(self) -> None:
+        assert told("go to gate nine at noon", "go from port two at noon") == [
+            ("=", "go "),
+            ("-", "to gate nine "),
+            ("+", "from port two "),
+            ("=", "at noon"),
+        ]
+
+    def test_of_whatever_kinds_they_are(self) -> None:
+        # three words for one, and one for three: a word replaced, and two only gone, or only come
+        assert told("a b c d", "a x d") == [("=", "a "), ("-", "b c "), ("+", "x "), ("=", "d")]
+        assert told("a x d", "a b c d") == [("=", "a "), ("-", "x "), ("+", "b c "), ("=", "d")]
+
 
 class TestWhatDoesNotCount:
     @pytest.mark.parametrize(
@@ -105,6 +118,53 @@ class TestWhatDoesNotCount:
 
     def test_an_accent_counts(self) -> None:
         assert told("resume", "résumé") == [("-", "resume "), ("+", "résumé")]
+
+
+class TestWhatCounts:
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("👍", "👎"),
+            ("👍", "👍🏽"),  # the colour of a hand is a sign of its own
+            ("C++", "C#"),
+            ("C++", "C"),
+            ("£5", "$5"),
+            ("5°", "5"),
+            ("-5", "5"),
+            ("\u22125", "5"),  # the minus that is not a hyphen
+            ("-٥", "٥"),  # five in Arabic digits
+            ("x²", "x"),
+            ("हिन्दी", "हन्दी"),  # a vowel that is a mark of its letter
+        ],
+    )
+    def test_letters_digits_marks_and_signs(self, before: str, after: str) -> None:
+        assert told(before, after) == [("-", f"{before} "), ("+", after)]
+        assert told(f"it is {before} now", f"it is {after} now") == [
+            ("=", "it is "),
+            ("-", f"{before} "),
+            ("+", f"{after} "),
+            ("=", "now"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("Hello!", "hello"),
+            ("a - 5", "a 5"),  # not directly before the digit: a dash
+            ("5-", "5"),
+            ("well-known", "wellknown"),
+            ("-yes", "yes"),
+            ("“so”", "so"),
+            ("(so)", "so"),
+            ("¿so?", "so"),
+        ],
+    )
+    def test_but_not_punctuation(self, before: str, after: str) -> None:
+        assert told(before, after) == [("=", after)]
+
+    def test_a_sign_alone_is_a_word(self) -> None:
+        assert told("thanks", "thanks 👍") == [("=", "thanks "), ("+", "👍")]
+        assert told("a + b", "a b") == [("=", "a "), ("-", "+ "), ("=", "b")]
 
 
 class TestScriptsWithoutBlanks:
@@ -185,8 +245,18 @@ class TestReadings:
         # with what was spoken, not with what was intended: `now` is not missed a second time
         assert heard.pieces == (Piece("=", "go to gate "), Piece("-", "nine "), Piece("+", "five"))
 
-    def test_the_same_words_are_one_reading_with_several_kinds(self) -> None:
-        assert kinds(said(intended="Hello!", spoken="hello", heard="HELLO")) == [("intended", "spoken", "heard")]
+    def test_texts_equal_to_the_letter_are_one_reading_with_several_kinds(self) -> None:
+        assert kinds(said(intended="Hello!", spoken="Hello!", heard="Hello!")) == [("intended", "spoken", "heard")]
+
+    @pytest.mark.parametrize(
+        ("intended", "spoken"), [("Hello!", "hello"), ("hello", "HELLO"), ("a b", "a  b"), ("caf\u00e9", "cafe\u0301")]
+    )
+    def test_the_same_words_in_other_letters_are_a_second_reading_without_marks(
+        self, intended: str, spoken: str
+    ) -> None:
+        first, second = said(intended=intended, spoken=spoken)
+        assert (first.kinds, first.pieces) == (("intended",), (Piece("=", intended),))
+        assert (second.kinds, second.pieces) == (("spoken",), (Piece("=", spoken),))
 
     def test_only_neighbours_are_one(self) -> None:
         # Heard is compared with what was spoken; that it is as intended again is another reading.
@@ -195,7 +265,7 @@ class TestReadings:
             ("spoken",),
             ("heard",),
         ]
-        assert kinds(said(intended="yes sir", spoken="yes", heard="Yes.")) == [("intended",), ("spoken", "heard")]
+        assert kinds(said(intended="yes sir", spoken="yes", heard="yes")) == [("intended",), ("spoken", "heard")]
 
     def test_what_is_not_in_the_log_is_passed_over(self) -> None:
         assert kinds(said(intended="yes", heard="yes")) == [("intended", "heard")]
@@ -206,6 +276,8 @@ class TestReadings:
         assert all(piece.op == "=" for piece in heard.pieces)
         first, second = said(spoken=Text("hello", confidence=0.4), heard="hello")
         assert (first.confidence, second.confidence) == (0.4, None)
+        same = Text("hello", confidence=0.4)
+        assert kinds(said(spoken=same, heard=same)) == [("spoken",), ("heard",)]
 
     def test_one_source_is_named_once(self) -> None:
         (one,) = said(intended=Text("hi", "llm.json"), spoken=Text("hi", "tts.json"), heard=Text("hi", "llm.json"))
@@ -222,16 +294,43 @@ class TestReadings:
 
 spoken_texts = st.one_of(
     st.lists(
-        st.sampled_from(["yes", "no", "No,", "um", "42", "—", ".", "\n", "我", "です", "don't", "ß"]), max_size=12
+        st.sampled_from(
+            [
+                "yes",
+                "no",
+                "No,",
+                "um",
+                "42",
+                "-42",
+                "-",
+                "—",
+                ".",
+                "\n",
+                "我",
+                "です",
+                "don't",
+                "ß",
+                "👍",
+                "👎",
+                "C++",
+                "C#",
+            ]
+        ),
+        max_size=12,
     ).map(" ".join),
     st.text(max_size=20),
     st.sampled_from(AWKWARD_TEXTS),
 )
 
 
-def letters(text: str) -> str:
-    """The words without the blanks between them: scripts that write none have one for every letter here."""
-    return normal(text).replace(" ", "")
+def counting(text: str) -> str:
+    """What of a text counts, one sign at a time: letters, digits, marks and signs, and a minus before a digit."""
+    text = unicodedata.normalize("NFC", text).casefold()
+    kept = ""
+    for one, following in itertools.pairwise(f"{text} "):
+        if unicodedata.category(one)[0] in "LNMS" or (one == "-" and following.isdigit()):
+            kept += one
+    return kept
 
 
 class TestWhateverIsCompared:
@@ -244,8 +343,8 @@ class TestWhateverIsCompared:
     @given(spoken_texts, spoken_texts)
     def test_what_is_there_and_what_is_gone_are_the_words_before(self, before: str, after: str) -> None:
         pieces = difference(before, after)
-        kept = "".join(letters(piece.text) for piece in pieces if piece.op != "+")
-        assert kept == "".join(letters(word) for word in before.split())
+        kept = "".join(counting(piece.text) for piece in pieces if piece.op != "+")
+        assert kept == counting(before)
 
     @given(spoken_texts, spoken_texts)
     def test_no_piece_is_empty_and_neighbours_differ(self, before: str, after: str) -> None:
@@ -254,8 +353,22 @@ class TestWhateverIsCompared:
         assert all(one.op != other.op for one, other in itertools.pairwise(pieces))
 
     @given(spoken_texts, spoken_texts)
+    def test_what_came_never_stands_before_what_is_gone(self, before: str, after: str) -> None:
+        ops = "".join(piece.op for piece in difference(before, after))
+        assert "+-" not in ops
+
+    @given(spoken_texts, spoken_texts)
     def test_what_is_marked_holds_a_word(self, before: str, after: str) -> None:
-        assert all(normal(piece.text) for piece in difference(before, after) if piece.op != "=")
+        assert all(counting(piece.text) for piece in difference(before, after) if piece.op != "=")
+
+    @given(spoken_texts, spoken_texts)
+    def test_two_texts_differ_where_what_counts_does(self, before: str, after: str) -> None:
+        marked = any(piece.op != "=" for piece in difference(before, after))
+        # Where blanks stand may make a difference, too: `a b` is not `ab`.
+        if counting(before) != counting(after):
+            assert marked
+        if [counting(word) for word in before.split()] == [counting(word) for word in after.split()]:
+            assert not marked
 
     @given(spoken_texts)
     def test_a_text_does_not_differ_from_itself(self, text: str) -> None:

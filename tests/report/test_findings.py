@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from convoscope.metrics import HIGHER, LOWER, NEITHER
 from convoscope.report.findings import MIN_CLUSTERS, findings, side
+from convoscope.runs.making import score
+from convoscope.runs.run import Run
+from metrics.chats import call, chat, result, user
 
 
 def figure(
@@ -74,6 +79,20 @@ class TestWhatTellsNothing:
     def test_an_interval_without_width_is_compared_but_says_how_few_there_are(self) -> None:
         found = findings(summary(figure(0.8), group(ORDERS, figure(1, 1, 1))))
         assert (found.apart, found.compared) == ([], 1)
+
+    @pytest.mark.parametrize("value", [0.0, 0.5, 1.0, 12.5])
+    def test_a_group_at_the_figure_of_the_run_itself(self, value: float) -> None:
+        # An interval that misses its own figure by a hair, which rounding may do, is no news of the group.
+        assert side(figure(value, value + 1e-13, value + 1), figure(value)) is None
+        assert side(figure(value, value - 1, value - 1e-13), figure(value)) is None
+
+    @pytest.mark.parametrize(("value", "whole"), [(0.1 + 0.2, 0.3), (1e-13, 0.0), (1e9 * (1 + 1e-12), 1e9)])
+    def test_or_at_it_but_for_rounding(self, value: float, whole: float) -> None:
+        assert side(figure(value, value + 1e-6, value + 1e-5), figure(whole)) is None
+
+    def test_but_a_little_beside_it_is_beside_it(self) -> None:
+        # 1e-6 apart, and the interval from 5e-7 above on: closer than anybody would print, and apart all the same
+        assert side(figure(0.500001, 0.5000005, 0.6), figure(0.5)) == "better"
 
     def test_a_group_that_is_the_whole_run(self) -> None:
         found = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7), conversations=100)))
@@ -142,3 +161,44 @@ class TestTheOrder:
     def test_the_group_comes_with_its_size(self) -> None:
         (one,) = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7), conversations=33))).apart
         assert (one.conversations, one.figure["value"], one.whole["value"]) == (33, 0.6, 0.8)
+
+
+FLOWS = ("orders", "refunds", "returns")
+
+
+def flows_run(folder: Path, succeeds: Callable[[str, int], bool]) -> Run:
+    """Three flows of seven conversations, each with three calls; whether all calls of one come back is said."""
+    conversations = [
+        chat(
+            user("hi"),
+            *(
+                event
+                for place in range(3)
+                for event in (
+                    call("find", str(place)),
+                    result("find", str(place), success=succeeds(flow, number)),
+                )
+            ),
+            id=f"{flow}-{number}",
+            dimensions={"flow": flow},
+        )
+        for flow in FLOWS
+        for number in range(7)
+    ]
+    return score(conversations, metrics=["tools.success"], out=folder / "run", workers=1)
+
+
+class TestARealRun:
+    @pytest.mark.parametrize("succeeds", [True, False], ids=["all at 100 %", "all at 0 %"])
+    def test_in_which_all_groups_are_the_same_has_none_that_stands_apart(self, succeeds: bool, tmp_path: Path) -> None:
+        run = flows_run(tmp_path, lambda flow, number: succeeds)
+        found = findings(run.summary)
+        assert [one["by"]["flow"] for one in run.summary["groups"]] == list(FLOWS)
+        assert (found.apart, found.compared) == ([], 3)
+
+    def test_in_which_one_fails_has_one_that_does(self, tmp_path: Path) -> None:
+        found = findings(flows_run(tmp_path, lambda flow, number: flow != "refunds").summary)
+        # the run is at 2/3. Refunds: 0 of 7, whose interval goes up to 3.84 ÷ (7 + 3.84) = 0.354, below 0.667.
+        # The others: 7 of 7, from 7 ÷ (7 + 3.84) = 0.646, so that 0.667 lies inside.
+        assert [(dict(one.by), one.side) for one in found.apart] == [(REFUNDS, "worse")]
+        assert found.compared == 3

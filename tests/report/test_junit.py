@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import convoscope
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, Sample, derived, measured, metric
 from convoscope.report.junit import junit, write_junit
@@ -21,6 +21,7 @@ from convoscope.runs.run import Run
 from generated import chat as record
 from metrics.chats import call, chat, result, user
 from report.hostile import NAMES, hostile_names, hostile_run
+from runs.graded import grade
 
 
 def cases(text: str) -> dict[str, ElementTree.Element]:
@@ -152,7 +153,39 @@ class TestOutcomes:
         run = convoscope.score(conversations, metrics=[length, group(best)], out=tmp_path / "run", workers=1)
         case = cases(junit(run, ["test.best > 3"]))["test.best"]
         place = said(case).splitlines().index("worst conversations:")
-        assert said(case).splitlines()[place + 1].startswith("  a: test.length 1: 100 %")  # both others did better
+        # both others have longer ones than a, and one has than bb
+        assert said(case).splitlines()[place + 1 : place + 3] == [
+            "  a: test.length 1: 66 % of 3 did better",
+            "  bb: test.length 2: 33 % of 3 did better",
+        ]
+
+    def test_among_them_comes_first_where_the_integration_broke(self, tmp_path: Path) -> None:
+        assert worst_told(tmp_path, "no line <b>") == [
+            "  b: the integration broke: no line <b>",
+            "  a: test.quality 1.00 points: 50 % of 2 did better",
+        ]
+
+    def test_and_what_broke_makes_no_line_of_its_own(self, tmp_path: Path) -> None:
+        assert worst_told(tmp_path, "no line\n  a: all is well")[0] == (
+            "  b: the integration broke: no line   a: all is well"
+        )
+
+
+def worst_told(folder: Path, error: str) -> list[str]:
+    """What a missed figure over groups says of the worst of two, in the better of which something broke."""
+
+    def best(samples: list[Sample]) -> float:
+        """The best?"""
+        return max(one.value or 0.0 for one in samples)
+
+    group = derived("test.best", version=1, over="group", unit="points", better=HIGHER, inputs=("test.quality",))
+    conversations = [
+        chat(user("hi"), id="a", extras={"quality": 1.0}),
+        chat(user("hi"), id="b", extras={"quality": 2.0}, outcome=Outcome(error=error)),
+    ]
+    run = convoscope.score(conversations, metrics=[grade("quality"), group(best)], out=folder / "run", workers=1)
+    lines = said(cases(junit(run, ["test.best > 3"]))["test.best"]).splitlines()
+    return lines[lines.index("worst conversations:") + 1 :]
 
 
 class TestTheRunItself:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -121,6 +122,38 @@ class TestOverlapsAndGaps:
         assert stretches(found.lanes[0].spans) == [(0, None), (8, None)]
         assert found.length == 8  # the last moment, 9 − 1
 
+    def test_and_are_counted(self) -> None:
+        assert lanes(chat(user("hi", 1), agent("hello", 2, until=3), user("so", 9))).endless == 2
+        assert lanes(chat(user("hi", 1, until=2), agent("hello"))).endless == 0  # at no time at all
+
+    @pytest.mark.parametrize("at", [1.0, 2.0, 4.9, 5.0])
+    def test_a_gap_in_which_somebody_began_without_a_known_end_is_no_silence(self, at: float) -> None:
+        # the user is heard from 0 to 1 and from 5 to 6; the agent begins between, or at either end
+        found = lanes(chat(user("hi", 0, until=1), agent("hello", at), user("so", 5, until=6)))
+        assert (found.gaps, found.endless) == ((), 1)
+
+    def test_those_before_and_after_are(self) -> None:
+        found = lanes(
+            chat(
+                user("hi", 0, until=1),
+                user("hello?", 3, until=4),
+                agent("yes", 5),
+                user("so", 6, until=7),
+                agent("well", 9, until=10),
+            )
+        )
+        # heard 0–1, 3–4, 6–7, 9–10; what the agent says from 5 on may last until it begins again at 9
+        assert (stretches(found.gaps), found.endless) == ([(1, 3)], 1)
+
+    def test_who_begins_again_had_ended(self) -> None:
+        found = lanes(chat(agent("yes", 0), agent("so", 2, until=3), user("ah", 4, until=5), agent("well", 7, until=8)))
+        # of the agent's first words nobody knows how long they lasted, but not beyond 2
+        assert (stretches(found.gaps), found.endless) == ([(3, 4), (5, 7)], 1)
+
+    def test_a_tool_or_a_state_without_an_end_says_nothing_of_silence(self) -> None:
+        found = lanes(chat(user("hi", 0, until=1), entered("wait", 2), asks("find", 3), agent("well", 5, until=6)))
+        assert (stretches(found.gaps), found.endless) == ([(1, 5)], 0)
+
     def test_seconds_are_told_to_the_millisecond(self) -> None:
         assert together([(0.1, 0.2)], [(0.30000000000000004, 0.4)]) == ([], [(0.1, 0.2)])
 
@@ -144,9 +177,20 @@ class TestWhatASpeakerHasOnTheLane:
         assert [(one.name, one.kind, one.role) for one in lanes(said).lanes] == [("Ada", "speaker", "user")]
 
     def test_a_stretch_that_ends_before_it_begins_is_a_moment(self) -> None:
-        found = lanes(talk([(5, 2)]))
-        assert found.length >= 0
-        assert all(span.end is None or span.end >= span.start for one in found.lanes for span in one.spans)
+        found = lanes(talk([(0, 1)], [(5, 2)], [(7, 8)]))
+        assert [stretches(one.spans) for one in found.lanes] == [[(0, 1)], [(5, None)], [(7, 8)]]
+        # it began at 5, and nobody knows how long it lasted: nor whether it was silent from 1 to 7
+        assert (found.gaps, found.endless, found.length) == ((), 1, 8)
+
+    def test_and_so_is_a_time_that_does(self) -> None:
+        found = lanes(chat(user("hi", 5, until=2), agent("so", 9, until=10)))
+        assert [stretches(one.spans) for one in found.lanes] == [[(0, None)], [(4, 5)]]
+        assert found.endless == 1
+
+    def test_one_that_ends_where_it_begins_has_an_end(self) -> None:
+        found = lanes(chat(user("hi", 5, until=5), agent("so", 9, until=10)))
+        assert stretches(found.lanes[0].spans) == [(0, 0)]
+        assert found.endless == 0
 
 
 class TestClocks:
@@ -242,6 +286,9 @@ class TestTools:
     def test_a_result_before_its_call_gives_a_moment(self) -> None:
         assert labelled("tools", asks("find", 5), answers("find", 3)) == [("find", 2, None)]
 
+    def test_a_call_that_ends_before_it_begins_is_a_moment(self) -> None:
+        assert labelled("tools", asks("find", 5, until=3)) == [("find", 0, None)]
+
     def test_are_no_speech(self) -> None:
         found = lanes(chat(user("hi", 0, until=1), asks("find", 1), answers("find", 8), agent("yes", 9, until=10)))
         assert [one.name for one in found.lanes] == ["user", "agent", "tools"]
@@ -324,6 +371,26 @@ class TestWhateverIsSaid:
         last = max((end for _, end in sounding), default=0)
         quiet = [at for at in ticks if sounding and min(sounding)[0] < at < last and not voices(speakers, at)]
         assert round(silent, 3) == round(len(quiet) / 10, 3)
+
+    @settings(deadline=None)
+    @given(speakers, st.lists(tenths, max_size=4))
+    def test_no_silence_holds_the_beginning_of_words_without_an_end(
+        self, speakers: list[list[Stretch]], begins: list[float]
+    ) -> None:
+        sounding = talk(*speakers)
+        endless = [
+            Utterance(seq=100 + place, speaker="a", spoken=Text("hm"), time=Time(at, "audio"))
+            for place, at in enumerate(begins)
+        ]
+        found = lanes(msgspec.structs.replace(sounding, timeline=(*sounding.timeline, *endless)))
+        zero = min([*begins, *(start for spans in speakers for start, _ in spans)])
+        before = lanes(sounding)
+        shift = min(start for spans in speakers for start, _ in spans) - zero
+        # no silence but those without them, and none that holds a beginning
+        told = [(round(gap.start, 3), round(gap.end or 0, 3)) for gap in found.gaps]
+        assert set(told) <= {(round(gap.start + shift, 3), round((gap.end or 0) + shift, 3)) for gap in before.gaps}
+        assert not [(low, high) for low, high in told for at in begins if low <= round(at - zero, 3) <= high]
+        assert found.endless == len(begins)
 
     @settings(deadline=None, max_examples=60)
     @given(conversations())

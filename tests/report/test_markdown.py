@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 import convoscope
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, measured, metric
 from convoscope.report.markdown import MAX_CHARACTERS, Block, code, fit, markdown, row, write_markdown
@@ -22,6 +22,7 @@ from convoscope.runs.run import Run
 from generated import chat as record
 from metrics.chats import call, chat, result, user
 from report.hostile import NAMES, hostile_names, hostile_run
+from runs.graded import grade
 
 TITLES = ["metric", "value", "95 % interval", "n", "coverage", "better", "not measured"]
 
@@ -140,12 +141,31 @@ class TestWhatItSays:
         ]
 
     def test_the_worst_say_in_what(self, run: Run) -> None:
-        # three of three others did better
-        assert "- `c0`: `tools.success` 0.0 %, behind 100 % of the others" in markdown(run)
+        # the three others of four did better, and nobody else is behind anyone
+        lines = markdown(run).splitlines()
+        place = lines.index("Furthest behind the others:")
+        assert lines[place + 2 : place + 4] == ["- `c0`: `tools.success` 0.0 %: 75 % of 4 did better", ""]
+
+    def test_where_the_integration_broke_is_said_first_and_as_code(self, tmp_path: Path) -> None:
+        conversations = [
+            chat(user("hi"), id="a", extras={"quality": 1.0}),
+            chat(user("hi"), id="b", extras={"quality": 2.0}, outcome=Outcome(error="*no* `line`\n# <b>")),
+            chat(user("hi"), id="c", extras={"quality": 0.5}, outcome=Outcome(error="no line")),
+        ]
+        run = convoscope.score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
+        lines = markdown(run).splitlines()
+        place = lines.index("Furthest behind the others:")
+        assert lines[place + 2 : place + 6] == [
+            "- `c`: the integration broke: `no line`; `test.quality` 0.50 points: 66 % of 3 did better",
+            "- `b`: the integration broke: ``*no* `line` # <b>``",
+            "- `a`: `test.quality` 1.00 points: 33 % of 3 did better",  # only b has more
+            "",
+        ]
+        assert_harmless(markdown(run))
 
     def test_where_all_are_the_same_nobody_is_the_worst(self, tmp_path: Path) -> None:
         run = convoscope.score([chat(user("hi"), id=id) for id in "ab"], out=tmp_path / "run", workers=1)
-        assert "behind" not in markdown(run)
+        assert "ehind" not in markdown(run)
 
     def test_an_invalid_run_says_so_before_anything_else(self, tmp_path: Path) -> None:
         run = convoscope.score([chat(user("hi"))], out=tmp_path / "run", workers=1)

@@ -83,16 +83,30 @@ EVENTS: dict[str, tuple[Event, str, list[Fact]]] = {
 }
 
 
+DOES = {
+    "tool_call": "calls tool",
+    "tool_result": "result of tool",
+    "state_entered": "enters state",
+    "state_exited": "leaves state",
+    "guard_evaluated": "guard",
+    "slot_filled": "fills slot",
+    "component_metric": "reported by",
+    "retrieval": "retrieves",
+    "marker": "marker",
+}
+
+
 class TestEvents:
     @pytest.mark.parametrize("kind", EVENTS)
     def test_each_kind_is_told(self, kind: str) -> None:
         event, title, facts = EVENTS[kind]
         one = only(event)
         assert (one.kind, one.title, list(one.facts), one.bad) == (kind, title, facts, False)
+        assert one.does == DOES[kind]
 
     def test_an_utterance_is_told_by_its_readings(self) -> None:
         one = only(Utterance(seq=UNPLACED, speaker="user", intended=Text("yes"), heard=Text("guess")))
-        assert (one.kind, one.title, one.role) == ("utterance", "user", "user")
+        assert (one.kind, one.does, one.title, one.role) == ("utterance", "", "user", "user")
         assert [reading.kinds for reading in one.readings] == [("intended",), ("heard",)]
 
     def test_people_are_called_by_their_name(self) -> None:
@@ -293,8 +307,10 @@ class TestAboutTheWhole:
         assert tell(chat(user("hi"), clocks=())).about == ()
         assert tell(chat(user("hi"), clocks=())).context == ()
 
-    def test_an_integration_that_broke_is_said(self) -> None:
-        assert Fact("the integration broke", "no line") in tell(chat(outcome=Outcome(error="no line"))).about
+    def test_an_integration_that_broke_is_why_it_stands_where_it_stands(self) -> None:
+        told = tell(chat(outcome=Outcome(error="no line")))
+        assert told.because == ("the integration broke: no line",)
+        assert not any("no line" in fact.text for fact in (*told.about, *told.context))
 
     def test_what_is_long_has_a_place_of_its_own(self) -> None:
         told = tell(

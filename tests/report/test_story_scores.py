@@ -13,14 +13,18 @@ from hypothesis import strategies as st
 from convoscope.conversation import (
     Conversation,
     Item,
+    Outcome,
     StateEntered,
     Utterance,
 )
 from convoscope.ingest.report import Note
 from convoscope.metrics import (
+    COUNT,
     EVENT,
     HIGHER,
     LOWER,
+    NEITHER,
+    RATIO,
     SECONDS,
     SHARE,
     Observation,
@@ -35,7 +39,6 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.registry import installed
 from convoscope.metrics.score import WHOLE, failed
-from convoscope.metrics.words import normal
 from convoscope.report.story import Fact, Happening, Story, note_text, story
 from convoscope.runs.making import score
 from convoscope.runs.records import records
@@ -100,6 +103,17 @@ class TestScores:
         told = tell(FLOW, finding(measured(Subject("topic", "billing"), 1)))
         assert placed(told) == {"topic billing": ["1.00 points"]}
 
+    @pytest.mark.parametrize("position", [0, 2, 4, 99])
+    def test_wherever_they_say_that_it_is(self, position: int) -> None:
+        # There is an event at 0, 2 and 4, but it is no topic.
+        told = tell(FLOW, finding(measured(Subject("topic", "billing", position), 1)))
+        assert placed(told) == {"topic billing": ["1.00 points"]}
+
+    def test_of_an_event_of_another_kind_stand_elsewhere(self) -> None:
+        # 2 is a call and 4 is an utterance
+        found = finding(measured(Subject("utterance", "2", 2), 1), measured(Subject("slot_filled", "4", 4), 2))
+        assert placed(tell(FLOW, found)) == {"utterance 2": ["1.00 points"], "slot filled 4": ["2.00 points"]}
+
     def test_of_the_whole_come_first(self) -> None:
         told = tell(FLOW, finding(measured(WHOLE, 4), observes="conversation"))
         assert [(mark.metric, mark.status, mark.text, mark.judge) for mark in told.scores] == [
@@ -119,7 +133,13 @@ class TestScores:
 
     def test_points_of_ten_are_evidence(self) -> None:
         (mark,) = tell(FLOW, finding(measured(WHOLE, 1), observes="conversation", ten=TenPoints(0, 4))).scores
-        assert list(mark.evidence) == [Fact("of 10 points", "2.5")]  # 10 × 1 ÷ 4
+        assert list(mark.evidence) == [Fact("of 10 points", "2.5, passes at 7")]  # 10 × 1 ÷ 4; 7 unless said
+
+    @pytest.mark.parametrize(("at", "words"), [(7.5, "passes at 7.5"), (10, "passes at 10"), (0, "passes at 0")])
+    def test_and_say_where_they_pass(self, at: float, words: str) -> None:
+        ten = TenPoints(0, 4, passes_at=at)
+        (mark,) = tell(FLOW, finding(measured(WHOLE, 3), observes="conversation", ten=ten)).scores
+        assert list(mark.evidence) == [Fact("of 10 points", f"7.5, {words}")]  # 10 × 3 ÷ 4
 
     def test_variants_have_their_own_name(self) -> None:
         told = tell(FLOW, finding(measured(WHOLE, 1), variant="strict"))
@@ -135,8 +155,15 @@ class TestScores:
 
     def test_why_it_stands_where_it_stands(self) -> None:
         headline = Headline("tools.success", "", "(computed)", SHARE, HIGHER)
-        told = story(record_of(FLOW, []), {"declared": []}, [Behind(headline, 0.5, 0.75)])
-        assert told.because == ("tools.success 50.0 %: 75 % of the others did better",)
+        told = story(record_of(FLOW, []), {"declared": []}, [Behind(headline, 0.5, 0.75, 1_200)])
+        assert told.because == ("tools.success 50.0 %: 75 % of 1,200 did better",)
+
+    def test_what_broke_comes_first_among_the_reasons(self) -> None:
+        headline = Headline("tools.success", "strict", "(computed)", SHARE, HIGHER)
+        broken = msgspec.structs.replace(FLOW, outcome=Outcome(error="no line"))
+        told = story(record_of(broken, []), {"declared": []}, [Behind(headline, 0.5, 2 / 3, 3)])
+        # 66.7 % is told as 66: it never claims more than there are
+        assert told.because == ("the integration broke: no line", "tools.success@strict 50.0 %: 66 % of 3 did better")
 
 
 class TestMarks:
@@ -157,15 +184,38 @@ class TestMarks:
 
     @pytest.mark.parametrize(
         ("value", "better", "bad"),
-        [(0, HIGHER, True), (0.5, HIGHER, False), (1, HIGHER, False), (0, LOWER, False), (0.5, LOWER, True)],
+        [
+            (0, HIGHER, True),
+            (0.001, HIGHER, False),
+            (1, HIGHER, False),
+            (0, LOWER, False),
+            (0.5, LOWER, False),
+            (0.999, LOWER, False),
+            (1, LOWER, True),
+            (0, NEITHER, False),
+            (1, NEITHER, False),
+        ],
     )
     def test_a_share_that_is_at_its_worst_is_bad(self, value: float, better: str, bad: bool) -> None:
         (mark,) = tell(FLOW, finding(measured(WHOLE, value), unit=SHARE, better=better)).scores
         assert mark.bad is bad
 
-    def test_an_amount_is_never_bad(self) -> None:
-        (mark,) = tell(FLOW, finding(measured(WHOLE, 0), unit=SECONDS)).scores
-        assert (mark.text, mark.bad) == ("0.00 s", False)
+    def test_and_so_it_is_where_it_stands_at_an_event(self) -> None:
+        worst, best = measured(FLOW.timeline[0], 1), measured(FLOW.timeline[6], 0)
+        told = tell(FLOW, finding(worst, best, unit=SHARE, better=LOWER))
+        assert {one.seq: [mark.bad for mark in one.marks] for one in happenings(told) if one.marks} == {
+            0: [True],
+            6: [False],
+        }
+
+    @pytest.mark.parametrize("better", [HIGHER, LOWER])
+    @pytest.mark.parametrize(
+        ("value", "unit", "text"),
+        [(0, SECONDS, "0.00 s"), (1, SECONDS, "1.00 s"), (0, RATIO, "0.000"), (1, RATIO, "1.000"), (1, COUNT, "1")],
+    )
+    def test_what_is_no_share_is_never_bad(self, value: float, unit: str, text: str, better: str) -> None:
+        (mark,) = tell(FLOW, finding(measured(WHOLE, value), unit=unit, better=better)).scores
+        assert (mark.text, mark.bad) == (text, False)
 
     def test_evidence_is_counted_and_named(self) -> None:
         one = ratio(FLOW.timeline[0], 1, 3, empty="none", details={"missing_words": ["a"], "said": "b_c"})
@@ -234,10 +284,6 @@ def marks(told: Story) -> int:
     return at_turns + sum(len(one.marks) for one in happenings(told)) + len(told.elsewhere)
 
 
-def letters(text: str) -> str:
-    return normal(text).replace(" ", "")
-
-
 unhurried = settings(
     deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
@@ -277,10 +323,10 @@ class TestAnyConversation:
 
 
 def assert_words_told(utterance: Utterance, told: Happening) -> None:
-    """Each text to the letter; those with the same words once, by the first."""
+    """Each text to the letter; those equal to the letter once."""
     given_texts = {kind: text.text for kind in ("intended", "spoken", "heard") if (text := getattr(utterance, kind))}
     assert [kind for reading in told.readings for kind in reading.kinds] == list(given_texts)
     for reading in told.readings:
         text = "".join(piece.text for piece in reading.pieces if piece.op != "-")
         assert text == given_texts[reading.kinds[0]]
-        assert {letters(given_texts[kind]) for kind in reading.kinds} == {letters(text)}
+        assert {given_texts[kind] for kind in reading.kinds} == {text}

@@ -16,6 +16,7 @@ from convoscope.conversation import (
     Conversation,
     Item,
     Marker,
+    Outcome,
     Retrieval,
     StateEntered,
     Text,
@@ -34,6 +35,7 @@ from convoscope.runs.records import Record, records
 from convoscope.runs.run import Run
 from generated import chat as generated_chat
 from metrics.chats import UNPLACED, agent, call, chat, result, user
+from runs.graded import grade
 from strategies import AWKWARD_TEXTS
 
 CONTROLS = "\x00\x07\x08\x1b[31m\x1b]0;title\x07\x7f\x9b2J\r\u202e"
@@ -96,16 +98,12 @@ class TestTheList:
         assert (ended.code, ended.err) == (0, "")
         title, _, first, second, third, *rest = ended.out.splitlines()
         assert title == "runs/mine: the worst 3 of 3 conversations"
-        # order took 5.5 s to answer and its tool failed; slow took 8 s, and its tool came back
-        assert first.split(maxsplit=2) == [
-            "1",
-            "slow",
-            "timing.response_latency 8.00 s: 100 % of the others did better",
-        ]
-        assert second.split(maxsplit=2)[:2] == ["2", "order"]
-        assert second.endswith("tools.success 0.0 %: 100 % of the others did better")
+        # order took 5.5 s to answer and its tool failed; slow took 8 s, and its tool came back:
+        # each is behind the other in one thing, and the id decides
+        assert first.split(maxsplit=2) == ["1", "order", "tools.success 0.0 %: 50 % of 2 did better"]
+        assert second.split(maxsplit=2) == ["2", "slow", "timing.response_latency 8.00 s: 50 % of 2 did better"]
         assert third.split(maxsplit=2) == ["3", "bare", "no metric with a direction was measured"]
-        assert rest == ["one of them: convoscope show runs/mine slow"]
+        assert rest == ["one of them: convoscope show runs/mine order"]
 
     def test_can_be_shorter(self, work: Path) -> None:
         lines = convoscope("show", "runs/mine", "--limit", 1, cwd=work).out.splitlines()
@@ -118,10 +116,10 @@ class TestTheList:
 
     def test_for_a_program(self, work: Path) -> None:
         first, second, third = convoscope("show", "runs/mine", "--json", cwd=work).json
-        because = {"metric": "timing.response_latency", "value": 8.0, "share_better": 1.0}
-        assert (first["conversation"], first["because"]) == ("slow", [because])
-        assert second["because"][0]["metric"] == "tools.success"
-        assert third == {"conversation": "bare", "behind": None, "because": []}
+        because = {"metric": "tools.success", "value": 0.0, "share_better": 0.5, "measured": 2}
+        assert (first["conversation"], first["because"], first["error"]) == ("order", [because], "")
+        assert second["because"][0]["metric"] == "timing.response_latency"
+        assert third == {"conversation": "bare", "behind": None, "error": "", "because": []}
 
     def test_a_run_that_is_none(self, work: Path) -> None:
         ended = convoscope("show", "runs/none", cwd=work)
@@ -133,9 +131,9 @@ class TestOneConversation:
     def test_comes_with_its_place_and_why(self, order: Ended) -> None:
         assert (order.code, order.err) == (0, "")
         assert order.out.splitlines()[:3] == [
-            "order: 2 of 3, worst first",
+            "order: 1 of 3, worst first",
             "flow orders  scenario_id s1",
-            "tools.success 0.0 %: 100 % of the others did better",
+            "tools.success 0.0 %: 50 % of 2 did better",
         ]
 
     def test_says_what_each_metric_comes_to(self, order: Ended) -> None:
@@ -153,8 +151,8 @@ class TestOneConversation:
         assert [line for line in told if line and not line.startswith(" " * 10)] == [
             next(line for line in told if line.startswith("turn 1  timing.response_latency 5.50 s")),
             "   0.0 s  user",
-            "   1.0 s  enters ordering",
-            "   2.0 s  calls find_order",
+            "   1.0 s  enters state ordering",
+            "   2.0 s  calls tool find_order",
             "   5.5 s  agent (assistant)",
             "       ·  user",
             "       ·  marker hangs up",
@@ -162,7 +160,7 @@ class TestOneConversation:
 
     def test_a_tool_is_told_with_its_answer(self, order: Ended) -> None:
         lines = [line.strip() for line in order.out.splitlines()]
-        place = lines.index("2.0 s  calls find_order")
+        place = lines.index("2.0 s  calls tool find_order")
         assert lines[place + 1 : place + 4] == ['arguments: {"id":7}', "error: timeout", "took: 2.00 s"]
         assert lines[place + 4].startswith("tools.success 0.0 %")
 
@@ -209,6 +207,53 @@ class TestOneConversation:
         talk = chat(user("hi"), id="c", turn_rule="of-the-future/9")
         told = printed(story(Record(0, talk, [], [], []), {"declared": []}))
         assert "\nwithout turns\n       ·  user\n          hi\n" in told
+
+    def test_words_without_an_end_are_counted_where_silence_is_told(self) -> None:
+        talk = chat(user("hi", 0, until=1), agent("so", 3, until=4), user("ah", 5), agent("oh", 7, until=8), id="c")
+        told = printed(story(Record(0, talk, [], [], []), {"declared": []}))
+        # nobody from 1 to 3; from 4 to 7 the user, who began at 5, may have spoken
+        silence = "longest silence 2.0 s at 1.0 s, 1 utterance without an end, around which silence cannot be told"
+        assert f"\ntimeline: 8.0 s, {silence}\n" in told
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which the best conversation is one where the integration broke, and what broke has two lines."""
+    folder = tmp_path_factory.mktemp("broken")
+    conversations = [
+        chat(user("hi"), id="fine", extras={"quality": 1.0}),
+        chat(user("hi"), id="gone", extras={"quality": 2.0}, outcome=Outcome(error="no line\nturn 7  forged")),
+    ]
+    score(conversations, metrics=[grade("quality")], out=folder / "run", workers=1)
+    return folder
+
+
+class TestWhereTheIntegrationBroke:
+    def test_is_the_first_of_the_list(self, broken: Path) -> None:
+        _, _, first, second, *_ = convoscope("show", "run", cwd=broken).out.splitlines()
+        assert first.split(maxsplit=2) == ["1", "gone", "the integration broke: no line turn 7  forged"]
+        assert second.split(maxsplit=2) == ["2", "fine", "test.quality 1.00 points: 50 % of 2 did better"]
+
+    def test_is_told_to_a_program_with_all_its_letters(self, broken: Path) -> None:
+        first, second = convoscope("show", "run", "--json", cwd=broken).json
+        assert first == {"conversation": "gone", "behind": 0.0, "error": "no line\nturn 7  forged", "because": []}
+        assert second["error"] == ""
+
+    def test_is_why_it_stands_where_it_stands(self, broken: Path) -> None:
+        lines = convoscope("show", "run", "gone", cwd=broken).out.splitlines()
+        assert lines[0] == "gone: 1 of 2, worst first"
+        assert lines[1].startswith("the integration broke: no line")
+
+    def test_is_named_on_the_terminal_after_scoring(self, broken: Path) -> None:
+        lines = convoscope("runs", "show", "run", cwd=broken).out.splitlines()
+        assert [line for line in lines if line.startswith("furthest behind: ")] == [
+            "furthest behind: gone (the integration broke: no line turn 7  forged)",
+            "furthest behind: fine (test.quality 1.00 points: 50 % of 2 did better)",
+        ]
+
+    def test_forges_no_line_of_its_own(self, broken: Path) -> None:
+        lines = convoscope("show", "run", "gone", cwd=broken).out.splitlines()
+        assert not [line for line in lines if line.startswith("turn 7")]
 
 
 class TestJson:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, Outcome
 from convoscope.metrics import (
     CONVERSATION,
     HIGHER,
@@ -24,6 +25,7 @@ from convoscope.metrics import (
     metric,
     not_applicable,
 )
+from convoscope.metrics.declaration import Better
 from convoscope.runs.making import score
 from convoscope.runs.run import Run
 from convoscope.runs.worst import REASONS, headlines, names, rank, worst
@@ -60,53 +62,135 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 class TestTheShareThatDidBetter:
-    def test_is_of_the_others(self, run: Run) -> None:
-        # All three others have more quality than a's 1, and all three waited less than d's 9.
-        assert reasons(run)["a"] == [("test.quality", 1.0, 1.0)]
-        assert reasons(run)["d"] == [("test.wait", 9.0, 1.0)]
+    def test_is_of_all_that_were_measured_itself_among_them(self, run: Run) -> None:
+        # Three of the four have more quality than a's 1, and three of the four waited less than d's 9.
+        assert reasons(run)["a"] == [("test.quality", 1.0, 3 / 4)]
+        assert reasons(run)["d"] == [("test.wait", 9.0, 3 / 4)]
+
+    def test_the_worse_of_two_has_half_of_them_before_it(self, tmp_path: Path) -> None:
+        assert reasons(listed(tmp_path, {"quality": [1.0, 2.0]}, [QUALITY]))["c00000"] == [("test.quality", 1.0, 1 / 2)]
 
     def test_lower_may_be_better(self, run: Run) -> None:
-        # b waited 3: a (0) and c (1) of the three others waited less. Only d is better than its quality of 2.
-        assert reasons(run)["b"] == [("test.wait", 3.0, 2 / 3), ("test.quality", 2.0, 1 / 3)]
+        # b waited 3: a (0) and c (1) of the four waited less. Only d is better than its quality of 2.
+        assert reasons(run)["b"] == [("test.wait", 3.0, 2 / 4), ("test.quality", 2.0, 1 / 4)]
 
     def test_equals_do_no_better(self, run: Run) -> None:
         # b and c share a quality of 2: only d's 4 is better, for both of them.
         shares = {id: {metric: share for metric, _, share in found} for id, found in reasons(run).items()}
-        assert shares["b"]["test.quality"] == shares["c"]["test.quality"] == 1 / 3
+        assert shares["b"]["test.quality"] == shares["c"]["test.quality"] == 1 / 4
 
     def test_without_a_direction_nothing_counts(self, run: Run) -> None:
         assert not any(metric == "test.mood" for found in reasons(run).values() for metric, _, _ in found)
 
     def test_is_of_those_with_a_value(self, tmp_path: Path) -> None:
         grades = {"a": {"quality": 1.0}, "b": {"quality": 2.0}, "c": {"quality": 3.0}, "x": {}, "y": {}}
-        # b: one of two others with a value, not one of four
-        assert reasons(graded(tmp_path, grades, [QUALITY]))["b"] == [("test.quality", 2.0, 0.5)]
+        # b: one of the three with a value, not one of five
+        run = graded(tmp_path, grades, [QUALITY])
+        assert reasons(run)["b"] == [("test.quality", 2.0, 1 / 3)]
+        assert {each.measured for one in worst(run, 10) for each in one.because} == {3}
+
+    def test_comes_with_the_number_that_were_measured(self, tmp_path: Path) -> None:
+        grades = {"a": {"quality": 1.0, "wait": 2.0}, "b": {"quality": 2.0, "wait": 1.0}, "c": {"quality": 3.0}}
+        first = worst(graded(tmp_path, grades, [QUALITY, WAIT]), 1)[0]
+        # a: of three qualities two are better, of two waits one
+        assert [(each.headline.metric, each.share, each.measured) for each in first.because] == [
+            ("test.quality", 2 / 3, 3),
+            ("test.wait", 1 / 2, 2),
+        ]
+
+
+def shares(values: list[float], folder: Path, better: Better = HIGHER) -> list[float]:
+    """Of each value, the share that did better."""
+    run = listed(folder, {"value": values}, [grade("value", better)])
+    found = reasons(run)
+    return [found[id][0][2] if found[id] else 0.0 for id in sorted(found)]
+
+
+class TestTies:
+    """Values that agree to three significant digits are as good as each other."""
+
+    @pytest.mark.parametrize(
+        ("values", "expected"),
+        [
+            # to three digits both are 0.333; the third is 0.334
+            ([0.33333, 0.33349, 0.334], [1 / 3, 1 / 3, 0]),
+            # 1.23 and 1.23, then 1.24 (1.236 is nearer to it)
+            ([1.2345, 1.2301, 1.236], [1 / 3, 1 / 3, 0]),
+            # 124 000 and 123 000: the digits that count are the first, however many follow
+            ([123_499.0, 123_501.0, 123_001.0], [1 / 3, 0, 1 / 3]),
+            # and however small the values are
+            ([1.2341e-9, 1.2339e-9, 1.25e-9], [1 / 3, 1 / 3, 0]),
+            # 0.999 is a digit less than 1.00, and 0.9996 is 1.00
+            ([0.999, 1.0, 0.9996], [2 / 3, 0, 0]),
+            # zero agrees with nothing but zero
+            ([0.0, -0.0, 1e-12], [1 / 3, 1 / 3, 0]),
+            # -1.00, -1.00 and -0.999
+            ([-1.001, -1.0, -0.999], [1 / 3, 1 / 3, 0]),
+        ],
+    )
+    def test_where_higher_is_better(self, values: list[float], expected: list[float], tmp_path: Path) -> None:
+        assert shares(values, tmp_path) == pytest.approx(expected)
+
+    def test_where_lower_is_better(self, tmp_path: Path) -> None:
+        # 2.00, 2.00 and 1.99: only the last waited less
+        assert shares([2.0, 2.004, 1.99], tmp_path, LOWER) == pytest.approx([1 / 3, 1 / 3, 0])
+
+    @pytest.mark.parametrize("most", [1e300, 1e-290])
+    def test_no_size_is_too_large_or_too_small(self, most: float, tmp_path: Path) -> None:
+        assert shares([0.0, most, -most], tmp_path) == pytest.approx([1 / 3, 0, 2 / 3])
+
+    def test_the_value_itself_is_told_as_it_is(self, tmp_path: Path) -> None:
+        assert reasons(listed(tmp_path, {"quality": [1.23456, 2.0]}, [QUALITY]))["c00000"][0][1] == 1.23456
 
 
 class TestBehind:
     def test_is_the_quadratic_mean_of_the_shares(self, run: Run) -> None:
         found = behind(run)
-        assert found["a"] == pytest.approx(math.sqrt((1 + 0) / 2))  # 0.707
-        assert found["b"] == pytest.approx(math.sqrt((1 / 9 + 4 / 9) / 2))  # 0.527
-        assert found["c"] == pytest.approx(math.sqrt((1 / 9 + 1 / 9) / 2))  # 1/3
-        assert found["d"] == pytest.approx(math.sqrt((0 + 1) / 2))  # 0.707
+        # of quality and wait, in quarters: a 3 and 0, b 1 and 2, c 1 and 1, d 0 and 3
+        assert found["a"] == pytest.approx(math.sqrt((9 / 16 + 0) / 2))  # 0.530
+        assert found["b"] == pytest.approx(math.sqrt((1 / 16 + 4 / 16) / 2))  # 0.395
+        assert found["c"] == pytest.approx(math.sqrt((1 / 16 + 1 / 16) / 2))  # 1/4
+        assert found["d"] == pytest.approx(math.sqrt((0 + 9 / 16) / 2))  # 0.530
 
     def test_worst_first_and_equals_by_id(self, run: Run) -> None:
         assert [one.conversation for one in worst(run, 10)] == ["a", "d", "b", "c"]
 
     def test_one_thing_very_wrong_weighs_more_than_two_a_little(self, run: Run) -> None:
-        # d: 0 and 1; b: 1/3 and 2/3. The plain mean is 0.5 for both.
+        # d: 0 and 3/4; b: 1/4 and 2/4. The plain mean is 3/8 for both.
         found = behind(run)
         assert found["d"] is not None
         assert found["b"] is not None
         assert found["d"] > found["b"]
 
-    def test_is_over_the_metrics_that_were_measured(self, tmp_path: Path) -> None:
+    def test_what_was_not_measured_counts_as_not_behind(self, tmp_path: Path) -> None:
         grades = {"a": {"quality": 1.0}, "b": {"quality": 2.0, "wait": 1.0}, "c": {"quality": 3.0, "wait": 2.0}}
-        # a: √(1² ÷ 1), though wait was not measured; b: √((0.5² + 0²) ÷ 2); c: √((0² + 1²) ÷ 2)
+        # a: √(((2/3)² + nothing) ÷ 2), though wait was not measured; b: √(((1/3)² + 0²) ÷ 2); c: √((0² + (1/2)²) ÷ 2)
         assert behind(graded(tmp_path, grades, [QUALITY, WAIT])) == pytest.approx(
-            {"a": 1.0, "b": math.sqrt(1 / 8), "c": math.sqrt(1 / 2)}
+            {"a": math.sqrt(4 / 18), "b": math.sqrt(1 / 18), "c": math.sqrt(1 / 8)}
         )
+
+    def test_little_measured_is_no_way_to_the_front(self, tmp_path: Path) -> None:
+        grades = {
+            "bad": {"quality": 2.0, "wait": 9.0},
+            "few": {"quality": 1.0},
+            "fine": {"quality": 3.0, "wait": 2.0},
+            "good": {"quality": 3.0, "wait": 1.0},
+        }
+        found = worst(graded(tmp_path, grades, [QUALITY, WAIT]), 10)
+        # bad √(((2/4)² + (2/3)²) ÷ 2) = √(25/72); few √((3/4)² ÷ 2) = √(9/32), though √((3/4)² ÷ 1) would be more
+        # fine √((0² + (1/3)²) ÷ 2) = √(1/18); good 0
+        assert [one.conversation for one in found] == ["bad", "few", "fine", "good"]
+        assert [one.behind for one in found] == pytest.approx([(25 / 72) ** 0.5, (9 / 32) ** 0.5, (1 / 18) ** 0.5, 0.0])
+
+    def test_a_metric_that_was_measured_nowhere_does_not_count(self, tmp_path: Path) -> None:
+        # √((1/2)² ÷ 1): nobody has a wait, and of the mood nobody says which is better
+        run = graded(tmp_path, {"a": {"quality": 1.0, "mood": 1.0}, "b": {"quality": 2.0}}, [QUALITY, WAIT, MOOD])
+        assert behind(run) == {"a": 0.5, "b": 0.0}
+
+    def test_a_metric_that_was_measured_once_does(self, tmp_path: Path) -> None:
+        # √(((1/2)² + 0²) ÷ 2): there is a wait, though it is b's alone
+        run = graded(tmp_path, {"a": {"quality": 1.0}, "b": {"quality": 2.0, "wait": 3.0}}, [QUALITY, WAIT])
+        assert behind(run) == pytest.approx({"a": math.sqrt(1 / 8), "b": 0.0})
 
     def test_the_limit_takes_the_first(self, run: Run) -> None:
         assert [one.conversation for one in worst(run, 2)] == ["a", "d"]
@@ -118,7 +202,7 @@ class TestBehind:
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Five conversations; in the metrics one to four, as many did better than the first."""
+    """Five conversations; in the metrics one to four, as many of the five did better than the first."""
     values = {
         "one": [9.0, 9.0, 9.0, 9.0, 10.0],
         "two": [8.0, 9.0, 7.0, 9.0, 8.0],
@@ -130,17 +214,17 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 class TestReasons:
     def test_are_the_three_greatest_most_first(self, four: Run) -> None:
-        # c0 in one: 1 of 4 better; in two: the two 9s, 2/4; in three: the three 8s, 3/4; in four: all 4
-        assert reasons(four)["c00000"] == [("test.four", 6.0, 1.0), ("test.three", 7.0, 0.75), ("test.two", 8.0, 0.5)]
+        # c0 of five: in one 1 is better; in two the two 9s; in three the three 8s; in four all but itself
+        assert reasons(four)["c00000"] == [("test.four", 6.0, 0.8), ("test.three", 7.0, 0.6), ("test.two", 8.0, 0.4)]
         assert REASONS == 3
 
     def test_but_all_count(self, four: Run) -> None:
-        # √((1/16 + 4/16 + 9/16 + 16/16) ÷ 4) = √(30/64)
-        assert behind(four)["c00000"] == pytest.approx(math.sqrt(30 / 64))
+        # √((1/25 + 4/25 + 9/25 + 16/25) ÷ 4) = √(30/100)
+        assert behind(four)["c00000"] == pytest.approx(math.sqrt(0.3))
 
     def test_only_where_somebody_did_better(self, four: Run) -> None:
         # c1 is behind the last one's 10 in one, and nobody has more in the others.
-        assert reasons(four)["c00001"] == [("test.one", 9.0, 0.25)]
+        assert reasons(four)["c00001"] == [("test.one", 9.0, 0.2)]
 
     def test_of_equal_ones_the_metric_that_comes_first(self, tmp_path: Path) -> None:
         metrics = [grade(name) for name in ("d", "b", "e", "a", "c")]
@@ -153,7 +237,8 @@ class TestEdges:
     def test_where_nothing_was_measured_there_is_no_place_but_the_last(self, tmp_path: Path) -> None:
         grades = {"a": {}, "b": {"quality": 1.0}, "c": {"quality": 2.0}}
         found = worst(graded(tmp_path, grades, [QUALITY, MOOD]), 10)
-        assert [(one.conversation, one.behind) for one in found] == [("b", 1.0), ("c", 0.0), ("a", None)]
+        # b: √((1/2)² ÷ 1), as nobody has a mood, and none would count
+        assert [(one.conversation, one.behind) for one in found] == [("b", 0.5), ("c", 0.0), ("a", None)]
         assert found[-1].because == ()
 
     def test_a_metric_without_a_direction_makes_no_place(self, tmp_path: Path) -> None:
@@ -171,16 +256,52 @@ class TestEdges:
 
     def test_nobody_is_behind_alone(self, tmp_path: Path) -> None:
         (only,) = worst(graded(tmp_path, {"a": {"quality": 0.0}}, [QUALITY]), 10)
-        assert (only.behind, only.because) == (0.0, ())
+        assert (only.behind, only.because) == (0.0, ())  # 0 of 1
 
     def test_a_metric_that_only_one_has_puts_nobody_behind(self, tmp_path: Path) -> None:
         grades = {"a": {"quality": 0.0, "wait": 99.0}, "b": {"quality": 1.0}}
-        assert reasons(graded(tmp_path, grades, [QUALITY, WAIT]))["a"] == [("test.quality", 0.0, 1.0)]
+        assert reasons(graded(tmp_path, grades, [QUALITY, WAIT]))["a"] == [("test.quality", 0.0, 0.5)]
 
     def test_values_below_zero(self, tmp_path: Path) -> None:
         found = reasons(listed(tmp_path, {"quality": [-1.0, -3.0, 0.0]}, [QUALITY]))
-        assert found["c00001"] == [("test.quality", -3.0, 1.0)]
-        assert found["c00000"] == [("test.quality", -1.0, 0.5)]
+        assert found["c00001"] == [("test.quality", -3.0, 2 / 3)]
+        assert found["c00000"] == [("test.quality", -1.0, 1 / 3)]
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Five conversations; in b, d and e the integration broke, and of e nothing could be measured."""
+    grades = {"a": {"quality": 1.0}, "b": {"quality": 4.0}, "c": {"quality": 3.0}, "d": {"quality": 2.0}, "e": {}}
+    errors = {"b": "no line", "d": "timeout\nafter 3 s", "e": "no agent"}
+    conversations = [
+        chat(user("hi"), id=id, extras=values, outcome=Outcome(error=errors.get(id, "")))
+        for id, values in grades.items()
+    ]
+    return score(conversations, metrics=[QUALITY], out=tmp_path_factory.mktemp("broken") / "run", workers=1)
+
+
+class TestWhereTheIntegrationBroke:
+    def test_comes_before_all_others_and_among_themselves_by_behind(self, broken: Run) -> None:
+        # d 2/4 and b 0/4, then e, of which nothing is known; a 3/4 and c 1/4 come after all of them
+        found = [(one.conversation, one.behind) for one in worst(broken, 10)]
+        assert found == [("d", 0.5), ("b", 0.0), ("e", None), ("a", 0.75), ("c", 0.25)]
+
+    def test_says_what_broke(self, broken: Run) -> None:
+        found = {one.conversation: one.error for one in worst(broken, 10)}
+        assert found == {"d": "timeout\nafter 3 s", "b": "no line", "e": "no agent", "a": "", "c": ""}
+        assert rank(broken).errors == {1: "no line", 3: "timeout\nafter 3 s", 4: "no agent"}
+
+    def test_is_measured_as_any_other(self, broken: Run) -> None:
+        assert reasons(broken)["d"] == [("test.quality", 2.0, 0.5)]
+        assert reasons(broken)["a"] == [("test.quality", 1.0, 0.75)]  # b, c and d of four
+
+    def test_equals_go_by_id(self, tmp_path: Path) -> None:
+        conversations = [chat(user("hi"), id=id, outcome=Outcome(error="no line")) for id in ("z", "a", "m")]
+        run = score([*conversations, chat(user("hi"), id="0")], metrics=[QUALITY], out=tmp_path / "run", workers=1)
+        assert [one.conversation for one in worst(run, 10)] == ["a", "m", "z", "0"]
+
+    def test_a_run_in_which_nothing_broke_has_no_errors(self, run: Run) -> None:
+        assert rank(run).errors == {}
 
 
 @pytest.fixture(scope="module")
@@ -207,10 +328,10 @@ class TestJudges:
         assert [one.judge for one in headlines(judged.summary)] == [panel_name(["p/a", "z/b"])]
 
     def test_with_its_own_verdict(self, judged: Run) -> None:
-        # medians 5, 4 and 6: b is behind both others, a behind c
+        # medians 5, 4 and 6: b is behind both others, a behind c; d was never judged
         assert reasons(judged) == {
-            "b": [("test.judged", 4.0, 1.0)],
-            "a": [("test.judged", 5.0, 0.5)],
+            "b": [("test.judged", 4.0, 2 / 3)],
+            "a": [("test.judged", 5.0, 1 / 3)],
             "c": [],
             "d": [],
         }
@@ -259,26 +380,29 @@ class TestHeadlines:
         assert set(keys) <= {one["metric"] for one in run.summary["declared"]}
 
 
+def told(value: float) -> Decimal:
+    """A value to three significant digits, by the rules of decimal numbers."""
+    return Context(prec=3, rounding=ROUND_HALF_EVEN).create_decimal(Decimal(value))
+
+
 def by_the_book(run: Run) -> list[tuple[str, float | None]]:
     """The ranking from its definition, one pair of conversations at a time."""
     better = {one["metric"]: one["better"] for one in run.summary["declared"]}
-    with_value: dict[str, dict[str, float]] = {}
+    with_value: dict[str, dict[str, Decimal]] = {}
     for id, key, value in _measured(run):
-        with_value.setdefault(key, {})[id] = value
-    standing: list[tuple[str, float | None]] = []
+        if better[key] != NEITHER:
+            with_value.setdefault(key, {})[id] = told(value)
+    standing: list[tuple[bool, str, float | None]] = []
     for conversation in run.conversations():
         shares = []
         for key, values in with_value.items():
-            if better[key] == NEITHER or conversation.id not in values:
-                continue
-            mine = values.pop(conversation.id)
-            sign = 1 if better[key] == HIGHER else -1
-            shares.append(sum(sign * other > sign * mine for other in values.values()) / (len(values) or 1))
-            values[conversation.id] = mine
-        standing.append(
-            (conversation.id, math.sqrt(math.fsum(one**2 for one in shares) / len(shares)) if shares else None)
-        )
-    return sorted(standing, key=lambda one: -1 if one[1] is None else one[1], reverse=True)
+            if conversation.id in values:
+                sign, mine = 1 if better[key] == HIGHER else -1, values[conversation.id]
+                shares.append(sum(sign * other > sign * mine for other in values.values()) / len(values))
+        behind = math.sqrt(math.fsum(one**2 for one in shares) / len(with_value)) if shares else None
+        standing.append((not conversation.outcome.error, conversation.id, behind))
+    standing.sort(key=lambda one: (one[0], 1 if one[2] is None else -round(one[2], 9), one[1]))
+    return [(id, behind) for _, id, behind in standing]
 
 
 def _measured(run: Run) -> list[tuple[str, str, float]]:
@@ -304,16 +428,17 @@ class TestAWholeRun:
         found = worst(whole, 1000)
         expected = by_the_book(whole)
         assert [one.behind for one in found] == pytest.approx([one for _, one in expected], nan_ok=True)
+        assert [one.conversation for one in found[:10]] == [id for id, _ in expected[:10]]
         assert {one.conversation: one.behind for one in found} == pytest.approx(dict(expected), nan_ok=True)
 
     def test_every_conversation_has_one_place(self, whole: Run) -> None:
         assert sorted(rank(whole).order.tolist()) == list(range(90))
 
-    def test_reasons_descend_and_are_no_further_than_all_others(self, whole: Run) -> None:
+    def test_reasons_descend_and_never_name_all(self, whole: Run) -> None:
         for one in worst(whole, 1000):
             shares = [each.share for each in one.because]
             assert shares == sorted(shares, reverse=True)
-            assert all(0 < share <= 1 for share in shares)
+            assert all(0 < share < 1 for share in shares)  # never all: it is itself among those measured
 
     def test_who_worked_on_it_does_not_matter(self, whole: Run, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(90))
@@ -335,7 +460,16 @@ def test_whatever_the_values_all_are_ranked_by_what_they_are_behind(grades: list
     assert sorted(one.conversation for one in found) == sorted(named)
     places = [-1.0 if one.behind is None else one.behind for one in found]
     assert places == sorted(places, reverse=True)
+    measured_in = {key: sum(key in one for one in grades) for key in ("quality", "wait")}
     for one in found:
         counting = named[one.conversation].keys() & {"quality", "wait"}
         assert (one.behind is None) == (not counting)
         assert len(one.because) <= len(counting)
+        for each in one.because:
+            n = measured_in[each.headline.metric.removeprefix("test.")]
+            assert each.measured == n
+            assert 1 / n <= each.share <= (n - 1) / n
+            assert one.behind is not None
+            # as far behind as any one reason alone would put it, and never further than the worst reason
+            assert each.share / math.sqrt(2) <= one.behind * (1 + 1e-12) + 1e-12
+        assert one.behind is None or one.behind <= max((each.share for each in one.because), default=0.0) + 1e-12

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from convoscope.metrics import SHARE, Metric
 from convoscope.metrics.reduction import percentile
@@ -40,6 +42,15 @@ def width(one: Interval | None) -> float:
     return high - low
 
 
+@st.composite
+def trials_and_successes(draw: st.DrawFn) -> tuple[float, float]:
+    """Trials, whole or an effective number, and how many of them went well: none, all, or anything between."""
+    trials = draw(st.integers(1, 10**7).map(float) | st.floats(0.01, 1e5, allow_subnormal=False))
+    part = draw(st.sampled_from([0.0, 1.0]) | st.floats(0, 1))
+    successes = part * trials
+    return trials, min(trials, draw(st.sampled_from([successes, math.floor(successes)])))
+
+
 class TestWilson:
     @pytest.mark.parametrize(
         ("successes", "trials", "low", "high"),
@@ -62,6 +73,32 @@ class TestWilson:
         for successes in range(4):
             low, high = wilson(successes, 3)
             assert 0 <= low < high <= 1
+
+    @pytest.mark.parametrize("trials", [1, 3, 7, 10, 49, 263, 1_000_003, 0.3, 1.5, 9.7, 1234.5])
+    def test_none_and_all_are_an_end_to_the_last_digit(self, trials: float) -> None:
+        # For p = 0, centre and spread are the same number, and rounding must not tear them apart.
+        assert wilson(0, trials)[0] == 0.0
+        assert wilson(trials, trials)[1] == 1.0
+
+    @given(trials_and_successes())
+    @example((1e-9, 0.0))
+    @example((1.5, 1.5))
+    @example((49.0, 1.0))
+    def test_it_always_holds_the_share_itself(self, drawn: tuple[float, float]) -> None:
+        trials, successes = drawn
+        low, high = wilson(successes, trials)
+        assert 0.0 <= low <= successes / trials <= high <= 1.0
+        if successes == 0:
+            assert low == 0.0
+        if successes == trials:
+            assert high == 1.0
+
+    @given(trials_and_successes())
+    def test_failures_have_the_same_interval_from_the_other_side(self, drawn: tuple[float, float]) -> None:
+        trials, successes = drawn
+        low, high = wilson(successes, trials)
+        other_low, other_high = wilson(trials - successes, trials)
+        assert (1 - other_high, 1 - other_low) == pytest.approx((low, high), abs=1e-9)
 
 
 class TestShares:
@@ -94,6 +131,12 @@ class TestShares:
     def test_all_or_none_is_not_certainty(self, turns_right: int, expected: tuple[float, float]) -> None:
         # No spread tells how far turns go together, so each of 5 conversations counts once: 5 of 5, 0 of 5.
         assert ends(interval([turns_right] * 5, [10] * 5, share=True)) == pytest.approx(expected)
+
+    @pytest.mark.parametrize(("clusters", "turns"), [(5, 10), (49, 1), (48, 3), (7, 7), (1_000, 3)])
+    def test_none_and_all_lie_at_an_end_of_their_interval(self, clusters: int, turns: int) -> None:
+        # whether each conversation is one trial or several; an end beside the value would set the group apart
+        assert ends(interval([0] * clusters, [turns] * clusters, share=True))[0] == 0.0
+        assert ends(interval([turns] * clusters, [turns] * clusters, share=True))[1] == 1.0
 
     def test_all_of_some_single_trials_is_not_certainty(self) -> None:
         assert ends(interval([1] * 10, share=True)) == pytest.approx((10 / (10 + Z2), 1.0))

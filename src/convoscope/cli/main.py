@@ -74,7 +74,8 @@ def main() -> None:
             raise
         # Known by its name: the database is imported only where it is used.
         if "duckdb" in type(error).__module__:
-            _fail(f"error: a file of the run cannot be read: {error}\n  score again, into another folder", BAD_USAGE)
+            reason = str(error).partition("\n")[0]
+            _fail(f"error: a file of the run cannot be read: {reason}\n  score again, into another folder", BAD_USAGE)
         hint = "this is a fault of convoscope: please report it. CONVOSCOPE_DEBUG=1 shows where it happened."
         _fail(f"error: {type(error).__name__}: {error}\n  {hint}", BAD_USAGE)
 

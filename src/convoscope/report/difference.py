@@ -15,6 +15,10 @@ from convoscope.conversation import Text, Utterance
 MAX_WORDS = 5_000
 """Longer texts are shown without marks: nobody would look for them there."""
 
+_SIGNS = "%#@&"
+_IN_NUMBERS = ".:,/"
+_BEFORE_NUMBERS = ".,"
+
 Op = Literal["=", "+", "-"]
 
 # Scripts that write no blanks between words are compared letter by letter.
@@ -125,15 +129,20 @@ def _plain(words: Sequence[str]) -> list[str]:
 
 
 def _key(word: str) -> str:
-    """What of a word counts: letters, digits and signs such as +, in small letters; a minus only before a digit."""
-    composed = normalize("NFC", word).casefold()
+    """What of a word counts: letters, digits and signs, in small letters, and what makes a number another number."""
+    composed = normalize("NFC", word).casefold().replace("\u2212", "-")
     if composed.isalnum():
         return composed
-    return "".join(
-        one
-        for place, one in enumerate(composed)
-        if category(one)[0] in "LNMS" or (one in "-−" and composed[place + 1 : place + 2].isdigit())
-    )
+    return "".join(one for place, one in enumerate(composed) if _counts(composed, place))
+
+
+def _counts(word: str, place: int) -> bool:
+    one, before, after = word[place], word[place - 1 : place], word[place + 1 : place + 2]
+    if one in _IN_NUMBERS and before.isdigit() and after.isdigit():
+        return True
+    if one == "-" and place == 0 and after:
+        return after.isdigit() or after in _BEFORE_NUMBERS or category(after) == "Sc"
+    return one in _SIGNS or category(one)[0] in "LNMS"
 
 
 def _add(pieces: list[Piece], op: Op, words: Sequence[str]) -> None:

@@ -171,5 +171,8 @@ def _worst(run: Run, check: Check) -> list[str]:
     if far:
         title = f"{'lowest' if below else 'highest'} (target {target_text(check.target, figure['unit'])}):"
         return [title, *(f"  {one_line(one.conversation)}: {value_text(one.value, figure['unit'])}" for one in far)]
-    standings = worst(run, MAX_CONVERSATIONS)
-    return ["worst conversations:", *(f"  {one_line(one.conversation)}: {standing_text(one)}" for one in standings)]
+    behind = worst(run, MAX_CONVERSATIONS)
+    return [
+        "worst conversations:",
+        *(f"  {one_line(one.conversation)}: {one_line(standing_text(one))}" for one in behind),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
@@ -150,13 +151,13 @@ def _until(time: Time | None, ruler: Ruler) -> float | None:
 def _together(speakers: Iterable[tuple[Span, ...]]) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Where two or more speak at once, and where nobody does.
 
-    Who began without a known end may still be speaking: there is no telling silence after that until
-    somebody is heard again.
+    Who began without a known end may still be speaking until they begin again: there is no telling
+    silence in between.
     """
     edges: list[tuple[float, int]] = []
-    speakers = list(speakers)
-    begun_at = sorted(span.start for spans in speakers for span in spans if span.end is None)
+    unknown: list[tuple[float, float]] = []
     for spans in speakers:
+        unknown += _endless(spans)
         for start, end in _merged(spans):
             edges += [(start, 1), (end, -1)]
     overlaps: list[Span] = []
@@ -166,11 +167,17 @@ def _together(speakers: Iterable[tuple[Span, ...]]) -> tuple[tuple[Span, ...], t
     for at, step in sorted(edges, key=lambda edge: (edge[0], -edge[1])):
         if at > since and speaking >= 2:
             overlaps.append(Span(since, at))
-        elif at > since and speaking == 0 and begun:
+        elif at > since and speaking == 0 and begun and not any(a <= at and since < b for a, b in unknown):
             gaps.append(Span(since, at))
         speaking, since, begun = speaking + step, at, True
-    sure = [gap for gap in gaps if not any(gap.start <= at <= (gap.end or at) for at in begun_at)]
-    return tuple(_joined(overlaps)), tuple(sure)
+    return tuple(_joined(overlaps)), tuple(gaps)
+
+
+def _endless(spans: Iterable[Span]) -> list[tuple[float, float]]:
+    """From each beginning without an end to the speaker's next beginning."""
+    ordered = sorted(spans, key=lambda span: span.start)
+    after = [*(span.start for span in ordered[1:]), math.inf]
+    return [(span.start, until) for span, until in zip(ordered, after, strict=False) if span.end is None]
 
 
 def _merged(spans: Iterable[Span]) -> list[tuple[float, float]]:

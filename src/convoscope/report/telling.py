@@ -41,7 +41,7 @@ def print_story(screen: Screen, story: Story, place: int, total: int) -> None:
     if story.dimensions:
         screen.line("  ".join(f"{one_line(name)} {one_line(value)}" for name, value in story.dimensions.items()))
     for line in story.because:
-        screen.line(line)
+        screen.line(one_line(line, _LONG))
     screen.line()
     _facts(screen, story.about, "")
     for note in story.notes:

@@ -21,12 +21,16 @@ def value_text(value: float | None, unit: str) -> str:
 
 
 def number_text(value: float, unit: str) -> str:
-    """A value without its unit. What is not zero never prints as zero. See page.js, which does the same."""
-    if unit == SHARE:
-        value *= 100
+    """A value without its unit. What is not zero never prints as zero, and what is not all never as all.
+
+    page.js does the same.
+    """
+    value = (100 * value if unit == SHARE else value) + 0.0
     digits = {SHARE: 1, RATIO: 3}.get(unit, 2)
     if value and abs(value) < 0.5 * 10**-digits:
         return f"{value:.2g}"
+    if unit == SHARE and 99.9 < value < 100:
+        return "99.9"
     text = f"{value:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if unit == COUNT else text
 
@@ -44,7 +48,10 @@ def interval_text(figure: Mapping[str, Any]) -> str:
 def coverage_text(figure: Mapping[str, Any]) -> str:
     """The share of conversations that could be measured and were."""
     coverage = figure["coverage"]
-    return "·" if coverage is None else f"{100 * coverage:.0f} %"
+    if coverage is None:
+        return "·"
+    percent = 100 * coverage
+    return "<1 %" if 0 < percent < 1 else ">99 %" if 99 < percent < 100 else f"{percent:.0f} %"
 
 
 def reasons_text(figure: Mapping[str, Any], observes: str = "subject") -> str:

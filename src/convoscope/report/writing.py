@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -34,6 +35,10 @@ def write_text(path: Path, text: str) -> None:
     place = path if _is_stream(path) else path.resolve()
     fresh = place.with_name(f".{place.name}.{os.getpid()}.new")
     try:
+        if _is_output(place):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
         if _is_stream(place):
             with place.open("a", encoding="utf-8") as stream:
                 stream.write(text)
@@ -54,8 +59,13 @@ def one_line(text: str, limit: int = MAX_LINE) -> str:
 
 
 def _is_stream(place: Path) -> bool:
-    """A terminal, a pipe, /dev/null: to replace it by a file would be to break it.
+    """A terminal, a pipe, /dev/null: to replace it by a file would be to break it."""
+    return place.parts[:2] == ("/", "dev") or (place.exists() and not place.is_file()) or _is_output(place)
 
-    /dev/stdout may lead to a file that somebody else is writing to; ours comes after theirs.
-    """
-    return place.parts[:2] == ("/", "dev") or (place.exists() and not place.is_file())
+
+def _is_output(place: Path) -> bool:
+    """The output of this very process, by whatever name: what else we print there must come after, not over it."""
+    try:
+        return os.path.samestat(place.stat(), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError):
+        return False

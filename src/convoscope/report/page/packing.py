@@ -22,6 +22,8 @@ _MB = 1_000_000
 _MAX_ONE = 2 * _MB
 _MAX_UNFOLDED = 64 * _MB
 """What a search would have to unfold."""
+_WORDS = 600
+"""Letters that say how much of the run is here."""
 _TAGS = 60
 """Letters around each packed conversation."""
 
@@ -47,14 +49,15 @@ def pack(run: Run, ranking: Ranking, wanted: int, room: int) -> Packed:
         index = make_index(run, ranking, ranking.order[:listed].tolist())
         folded = _index(run, ranking, index, ())
     wanted = min(wanted, total)
-    stories = _fill(run, ranking, min(wanted, listed), room - len(folded))
-    if stories:
-        folded = _index(run, ranking, index, list(stories))
+    # The list also says which are here in full: room for all that were asked for.
+    folded = _index(run, ranking, index, range(min(wanted, listed)))
+    stories = _fill(run, ranking, min(wanted, listed), room - len(folded) - _WORDS)
+    folded = _index(run, ranking, index, list(stories))
     return Packed(folded, stories, listed, _bounds(total, listed, wanted, len(stories)))
 
 
 def _index(run: Run, ranking: Ranking, index: Index, full: Sequence[int]) -> str:
-    about = {"name": run.name, "place": place_text(run), "conversations": len(ranking.order), "full": full}
+    about = {"name": run.name, "place": place_text(run), "conversations": len(ranking.order), "full": list(full)}
     return _folded(msgspec.json.encode({"run": about, "index": index}))
 
 
@@ -80,13 +83,13 @@ def _bounds(total: int, listed: int, wanted: int, full: int) -> str:
     """How much of the run the page holds, in words."""
     if full == total:
         return f"All {counted(total, 'conversation')} {'is' if total == 1 else 'are'} here in full."
+    others = "all others with their scores" if listed == total else f"the worst {listed:,} with their scores"
     if full:
-        words = (
-            f"{full:,} of {counted(total, 'conversation')} {'is' if full == 1 else 'are'} here in full, the worst first"
-        )
+        verb = "is" if full == 1 else "are"
+        words = f"{full:,} of {counted(total, 'conversation')} {verb} here in full, the worst first, {others}"
     else:
-        words = f"None of {counted(total, 'conversation')} is here in full"
-    words += ", all others with their scores" if listed == total else f"; of the worst {listed:,} the scores are here"
+        words = f"None of {counted(total, 'conversation')} is here in full; the list has the scores of "
+        words += "all" if listed == total else f"the worst {listed:,}"
     hint = "`convoscope report --conversations N` makes a page with more"
     if full < wanted:
         words += f". {wanted - full:,} of the worst {wanted:,} did not fit, or were too large for any page"

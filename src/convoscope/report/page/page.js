@@ -50,6 +50,7 @@
     const digits = { share: 1, ratio: 3 }[unit] || 2;
     let text = fixed(number, digits);
     if (number !== 0 && Math.abs(number) < 0.5 * 10 ** -digits) text = String(Number(number.toPrecision(2)));
+    else if (unit === "share" && number > 99.9 && number < 100) text = "99.9";
     else if (unit === "count") text = text.replace(/\.?0+$/, "");
     if (unit === "share") return `${text} %`;
     return unit === "count" || unit === "ratio" ? text : `${text} ${unit}`;

@@ -66,11 +66,11 @@ def write_page(
     facts = sections(run, ranking, run_checks(run, targets))
     frame = len(_render(facts, _NOTHING).encode())
     room = int(max_mb * _MB) - frame
-    if room <= 0:
-        needed = f"the figures alone take {frame / _MB:.2f} MB"
-        raise UsageError(f"a page of this run does not fit into {max_mb:g} MB", hint=f"{needed}; give more")
     packed = pack(run, ranking, conversations, room)
     markup = _render(facts, packed)
+    if len(markup.encode()) > max_mb * _MB:
+        needed = f"without a conversation it takes {len(markup.encode()) / _MB:.2f} MB"
+        raise UsageError(f"a page of this run does not fit into {max_mb:g} MB", hint=f"{needed}; give more")
     write_text(path, markup)
     return Written(path, len(markup.encode()), len(ranking.order), len(packed.stories), packed.listed)
 

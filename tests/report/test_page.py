@@ -1,0 +1,161 @@
+"""The page: how much of a run is in it, what it says of that, and when it cannot be written."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+from convoscope.errors import UsageError
+from convoscope.report.page import write_page
+from convoscope.report.page.packing import _bounds as bounds
+from convoscope.runs.making import score
+from convoscope.runs.run import PAGE, Run
+from generated import write_lines
+from metrics.chats import chat, user
+
+OVER_ALL = "Figures and charts are over all."
+MORE = "`convoscope report --conversations N` makes a page with more."
+LARGER = "`convoscope report --max-mb N` makes a larger page, and `convoscope show` prints any of them."
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("page")
+    return score(write_lines(folder / "chats.jsonl", range(40)), out=folder / "run", workers=1)
+
+
+def said(page: Path) -> str:
+    """The text of the page, without its markup."""
+    return html.unescape(re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8")))
+
+
+class TestTheWords:
+    @pytest.mark.parametrize(
+        ("total", "words"),
+        [
+            (1, "All 1 conversation is here in full."),
+            (4, "All 4 conversations are here in full."),
+            (1_200, "All 1,200 conversations are here in full."),
+        ],
+    )
+    def test_all(self, total: int, words: str) -> None:
+        assert bounds(total, total, total, total) == words
+
+    @pytest.mark.parametrize(
+        ("full", "words"),
+        [
+            (1, "1 of 2,000 conversations is here in full"),
+            (300, "300 of 2,000 conversations are here in full"),
+            (1_999, "1,999 of 2,000 conversations are here in full"),
+        ],
+    )
+    def test_some(self, full: int, words: str) -> None:
+        assert bounds(2_000, 2_000, full, full) == (
+            f"{words}, the worst first, all others with their scores. {OVER_ALL} {MORE}"
+        )
+
+    def test_none(self) -> None:
+        assert bounds(10, 10, 0, 0) == (
+            f"None of 10 conversations is here in full; the list has the scores of all. {OVER_ALL} {MORE}"
+        )
+
+    def test_some_that_did_not_fit(self) -> None:
+        assert bounds(10, 10, 5, 3) == (
+            "3 of 10 conversations are here in full, the worst first, all others with their scores. "
+            f"2 of the worst 5 did not fit, or were too large for any page. {OVER_ALL} {LARGER}"
+        )
+
+    def test_none_that_did_fit(self) -> None:
+        assert bounds(2_000, 2_000, 1_500, 0) == (
+            "None of 2,000 conversations is here in full; the list has the scores of all. "
+            f"1,500 of the worst 1,500 did not fit, or were too large for any page. {OVER_ALL} {LARGER}"
+        )
+
+    def test_where_not_even_the_list_is_whole(self) -> None:
+        assert bounds(5_000, 1_250, 300, 300) == (
+            "300 of 5,000 conversations are here in full, the worst first, the worst 1,250 with their scores. "
+            f"{OVER_ALL} {MORE}"
+        )
+
+
+class TestWhatIsWritten:
+    def test_all_of_a_small_run(self, run: Run, tmp_path: Path) -> None:
+        page = write_page(run, tmp_path / "page.html")
+        assert (page.conversations, page.in_full, page.listed) == (40, 40, 40)
+        assert page.bytes == (tmp_path / "page.html").stat().st_size
+        assert "All 40 conversations are here in full." in said(tmp_path / "page.html")
+
+    @pytest.mark.parametrize(
+        ("asked", "words"), [(1, "1 of 40 conversations is here"), (39, "39 of 40 conversations are here")]
+    )
+    def test_as_many_as_were_asked_for(self, run: Run, tmp_path: Path, asked: int, words: str) -> None:
+        page = write_page(run, tmp_path / "page.html", conversations=asked)
+        assert (page.in_full, page.listed) == (asked, 40)
+        told = said(tmp_path / "page.html")
+        assert f"{words} in full, the worst first, all others with their scores. {OVER_ALL}" in told
+        assert MORE.replace("`", "") in told
+
+    def test_none_of_them(self, run: Run, tmp_path: Path) -> None:
+        assert write_page(run, tmp_path / "page.html", conversations=0).in_full == 0
+        assert "None of 40 conversations is here in full" in said(tmp_path / "page.html")
+
+    def test_more_than_there_are_is_all(self, run: Run, tmp_path: Path) -> None:
+        assert write_page(run, tmp_path / "page.html", conversations=1_000).in_full == 40
+
+    def test_as_many_as_fit(self, run: Run, tmp_path: Path) -> None:
+        bare = write_page(run, tmp_path / "page.html", conversations=0).bytes
+        whole = write_page(run, tmp_path / "page.html").bytes
+        page = write_page(run, tmp_path / "page.html", max_mb=(bare + whole) / 2 / 1e6)
+        assert 0 < page.in_full < 40
+        assert page.listed == 40
+        told = said(tmp_path / "page.html")
+        assert f"{40 - page.in_full} of the worst 40 did not fit, or were too large for any page. {OVER_ALL}" in told
+        assert LARGER.replace("`", "") in told
+
+    def test_into_the_run_where_no_place_is_given(self, tmp_path: Path) -> None:
+        run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
+        assert write_page(run).path == run.folder / PAGE
+        assert (run.folder / PAGE).is_file()
+
+    def test_is_the_same_every_time(self, run: Run, tmp_path: Path) -> None:
+        first, second = tmp_path / "a.html", tmp_path / "b.html"
+        write_page(run, first)
+        write_page(Run.open(run.folder), second)
+        assert first.read_bytes() == second.read_bytes()
+
+
+class TestWhatDoesNotFit:
+    def test_is_refused_where_it_could_hold_no_conversation(self, run: Run, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"a page of this run does not fit into 0\.001 MB") as caught:
+            write_page(run, tmp_path / "page.html", max_mb=0.001)
+        # The refused one would have had a list of one.
+        bare = write_page(run, tmp_path / "other.html", conversations=0).bytes
+        found = re.search(r"without a conversation it takes (0\.\d\d) MB; give more", str(caught.value))
+        assert found is not None
+        assert float(found[1]) == pytest.approx(bare / 1e6, abs=0.015)
+
+    def test_and_leaves_what_was_there(self, run: Run, tmp_path: Path) -> None:
+        (tmp_path / "page.html").write_text("before")
+        with pytest.raises(UsageError):
+            write_page(run, tmp_path / "page.html", max_mb=0.001)
+        assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+        assert (tmp_path / "page.html").read_text() == "before"
+
+    @pytest.mark.parametrize("max_mb", [0, -1.0, float("nan"), float("inf")])
+    def test_no_size_is_no_size(self, run: Run, tmp_path: Path, max_mb: float) -> None:
+        with pytest.raises(UsageError, match="cannot be written"):
+            write_page(run, tmp_path / "page.html", max_mb=max_mb)
+
+    def test_fewer_than_none_cannot_be_shown(self, run: Run, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="-1 conversations cannot be shown"):
+            write_page(run, tmp_path / "page.html", conversations=-1)
+
+    def test_the_page_is_never_larger_than_it_may_be(self, run: Run, tmp_path: Path) -> None:
+        bare = write_page(run, tmp_path / "page.html", conversations=0).bytes
+        whole = write_page(run, tmp_path / "page.html").bytes
+        for part in range(1, 20):
+            most = bare + (whole - bare) * part // 20
+            assert write_page(run, tmp_path / "page.html", max_mb=most / 1e6).bytes <= most

@@ -1,0 +1,261 @@
+"""Figures in words: what is not zero never prints as zero, and nothing is said that is not so."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from convoscope.conversation import Outcome
+from convoscope.metrics import COUNT, HIGHER, RATIO, SECONDS, SHARE, WORDS
+from convoscope.report.words import (
+    because_texts,
+    behind_text,
+    counted,
+    interval_text,
+    number_text,
+    place_text,
+    standing_text,
+    value_text,
+)
+from convoscope.runs.making import score
+from convoscope.runs.run import Run
+from convoscope.runs.worst import Behind, Headline, Standing, worst
+from metrics.chats import chat, user
+from runs.graded import grade
+
+UNITS = (SHARE, RATIO, COUNT, WORDS, SECONDS, "points")
+DIGITS = {SHARE: 1, RATIO: 3}
+"""Behind the point; two for all others."""
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("value", "unit", "text"),
+        [
+            (0.5, SHARE, "50.0 %"),
+            (1 / 3, SHARE, "33.3 %"),
+            (1, SHARE, "100.0 %"),
+            (0.5, RATIO, "0.500"),
+            (2 / 3, RATIO, "0.667"),
+            (1.5, SECONDS, "1.50 s"),
+            (1_234.567, SECONDS, "1,234.57 s"),
+            (-2.5, SECONDS, "-2.50 s"),
+            (3, COUNT, "3"),
+            (2.5, COUNT, "2.5"),
+            (100, COUNT, "100"),  # only the zeros behind the point are left out
+            (1_000_000, COUNT, "1,000,000"),
+            (2.25, WORDS, "2.25 words"),
+            (7, "points", "7.00 points"),
+        ],
+    )
+    def test_are_written_as_people_write_them(self, value: float, unit: str, text: str) -> None:
+        assert value_text(value, unit) == text
+
+    def test_none_is_a_dot(self) -> None:
+        assert value_text(None, SHARE) == "·"
+
+    @pytest.mark.parametrize(
+        ("unit", "text"),
+        [(SHARE, "0.0 %"), (RATIO, "0.000"), (COUNT, "0"), (SECONDS, "0.00 s"), ("points", "0.00 points")],
+    )
+    def test_zero_is_zero(self, unit: str, text: str) -> None:
+        assert value_text(0.0, unit) == text
+        assert value_text(0, unit) == text
+
+
+class TestWhatIsNotZero:
+    @pytest.mark.parametrize(
+        ("value", "unit", "text"),
+        [
+            # Two digits behind the point: half of the last is 0.005.
+            (0.004, SECONDS, "0.004 s"),
+            (0.00123, SECONDS, "0.0012 s"),
+            (0.00499, SECONDS, "0.005 s"),
+            (0.005, SECONDS, "0.01 s"),
+            (0.0051, SECONDS, "0.01 s"),
+            (-0.004, SECONDS, "-0.004 s"),
+            (0.004, COUNT, "0.004"),
+            (0.004, "points", "0.004 points"),
+            # One digit of per cent: half of the last is 0.05 %, which is a share of 0.0005.
+            (0.0004, SHARE, "0.04 %"),
+            (0.000123, SHARE, "0.012 %"),
+            (0.0006, SHARE, "0.1 %"),
+            (0.00001, SHARE, "0.001 %"),
+            # Three digits: half of the last is 0.0005.
+            (0.0004, RATIO, "0.0004"),
+            (0.00012345, RATIO, "0.00012"),
+            (0.0006, RATIO, "0.001"),
+            (1e-7, RATIO, "1e-07"),
+            (1e-7, SECONDS, "1e-07 s"),
+            (1e-9, SHARE, "1e-07 %"),  # a hundred times as many per cent
+            (5e-324, SECONDS, "4.9e-324 s"),  # the least that there is
+        ],
+    )
+    def test_has_two_digits_below_half_of_the_last(self, value: float, unit: str, text: str) -> None:
+        assert value_text(value, unit) == text
+
+    @given(st.floats(-1e12, 1e12, allow_nan=False), st.sampled_from(UNITS))
+    @example(0.005, SECONDS)
+    @example(0.0005, SHARE)
+    @example(0.0005, RATIO)
+    @example(-0.00049999999999999, RATIO)
+    @example(2.2250738585e-313, SHARE)
+    def test_never_prints_as_zero(self, value: float, unit: str) -> None:
+        assume(value != 0)
+        text = number_text(value, unit)
+        assert float(text.replace(",", "")) != 0
+        assert (text[0] == "-") == (value < 0)
+        assert value_text(value, unit) not in {"0", "0.0 %", "0.00 s", "0.000", "-0", "-0.0 %", "-0.00 s", "-0.000"}
+
+    @given(st.floats(-1e9, 1e9, allow_nan=False, allow_subnormal=False), st.sampled_from(UNITS))
+    def test_is_told_to_half_of_the_last_digit_and_two_digits_at_least(self, value: float, unit: str) -> None:
+        shown = 100 * value if unit == SHARE else value
+        half = 0.5 * 10 ** -DIGITS.get(unit, 2)
+        told = float(number_text(value, unit).replace(",", ""))
+        # Two digits are within a twentieth of the value, and a half of the last is never further than that.
+        assert abs(told - shown) <= min(half, max(0.05 * abs(shown), half if abs(shown) >= half else 0.0)) + 1e-6 * half
+
+
+def figure(low: float | None, high: float = 0.0, unit: str = SECONDS) -> dict[str, Any]:
+    return {"unit": unit, "interval": None if low is None else {"low": low, "high": high}}
+
+
+class TestIntervals:
+    @pytest.mark.parametrize(
+        ("low", "high", "unit", "text"),
+        [
+            (0.25, 0.75, SHARE, "25.0 to 75.0"),
+            (0.0, 0.0004, SHARE, "0.0 to 0.04"),
+            (0.004, 1.5, SECONDS, "0.004 to 1.50"),
+            (-0.5, 0.001, SECONDS, "-0.50 to 0.001"),
+            (1e-7, 0.5, RATIO, "1e-07 to 0.500"),
+            # Both ends of a count have their digits.
+            (3, 12.5, COUNT, "3.00 to 12.50"),
+            (0.0, 0.004, COUNT, "0.00 to 0.004"),
+        ],
+    )
+    def test_have_two_ends_without_their_unit(self, low: float, high: float, unit: str, text: str) -> None:
+        assert interval_text(figure(low, high, unit)) == text
+
+    def test_none_is_a_dot(self) -> None:
+        assert interval_text(figure(None)) == "·"
+
+    @given(st.floats(0, 1e6), st.floats(0, 1e6), st.sampled_from(UNITS))
+    def test_an_end_that_is_not_zero_never_prints_as_zero(self, one: float, other: float, unit: str) -> None:
+        ends = sorted((one, other))
+        told = interval_text(figure(*ends, unit)).split(" to ")
+        assert [float(text.replace(",", "")) == 0 for text in told] == [end == 0 for end in ends]
+
+
+SUCCESS = Headline("tools.success", "", "(computed)", SHARE, HIGHER)
+LATENCY = Headline("timing.latency", "strict", "(computed)", SECONDS, HIGHER)
+
+
+class TestWhyAConversationStandsWhereItStands:
+    @pytest.mark.parametrize(
+        ("better", "n", "percent"),
+        [
+            (3, 4, "75 % of 4"),
+            (1, 2, "50 % of 2"),
+            (2, 3, "66 % of 3"),  # 66.7, and no more than that
+            (999, 1_000, "99 % of 1,000"),  # 99.9 is not yet all
+            (1, 1_000, "0 % of 1,000"),
+            (12_345, 1_234_500, "1 % of 1,234,500"),
+        ],
+    )
+    def test_says_how_many_did_better_and_never_too_many(self, better: int, n: int, percent: str) -> None:
+        assert behind_text(Behind(SUCCESS, 0.0, better / n, n)) == f"tools.success 0.0 %: {percent} did better"
+
+    @pytest.mark.parametrize("better", range(100))
+    def test_a_whole_number_of_per_cent_is_told_as_it_is(self, better: int) -> None:
+        # 100 × 0.29 is a little less than 29 to a machine
+        assert behind_text(Behind(SUCCESS, 0.0, better / 100, 100)).endswith(f": {better} % of 100 did better")
+
+    def test_the_variant_and_the_unit_are_named(self) -> None:
+        assert behind_text(Behind(LATENCY, 0.004, 0.5, 2)) == "timing.latency@strict 0.004 s: 50 % of 2 did better"
+
+    def test_what_broke_comes_first(self) -> None:
+        one = Behind(SUCCESS, 0.5, 0.75, 4)
+        assert because_texts("", [one]) == ["tools.success 50.0 %: 75 % of 4 did better"]
+        assert because_texts("no line", [one]) == [
+            "the integration broke: no line",
+            "tools.success 50.0 %: 75 % of 4 did better",
+        ]
+        assert because_texts("no line", []) == ["the integration broke: no line"]
+        assert because_texts("", []) == []
+
+
+class TestAPlaceInOneLine:
+    REASONS = (Behind(SUCCESS, 0.5, 0.75, 4), Behind(LATENCY, 2.0, 0.5, 2), Behind(SUCCESS, 0.1, 0.25, 4))
+    FIRST, SECOND = "tools.success 50.0 %: 75 % of 4 did better", "timing.latency@strict 2.00 s: 50 % of 2 did better"
+
+    def test_names_the_first_two_reasons(self) -> None:
+        assert standing_text(Standing(0, "c", 0.5, self.REASONS)) == f"{self.FIRST}; {self.SECOND}"
+
+    def test_or_as_many_as_are_wanted(self) -> None:
+        assert standing_text(Standing(0, "c", 0.5, self.REASONS), 1) == self.FIRST
+        assert standing_text(Standing(0, "c", 0.5, self.REASONS), 9).count(";") == 2
+
+    def test_of_which_what_broke_is_one(self) -> None:
+        broken = Standing(0, "c", 0.5, self.REASONS, "no line")
+        assert standing_text(broken) == f"the integration broke: no line; {self.FIRST}"
+        assert standing_text(broken, 1) == "the integration broke: no line"
+        assert standing_text(Standing(0, "c", None, (), "no line")) == "the integration broke: no line"
+
+    def test_says_where_there_is_no_reason(self) -> None:
+        assert standing_text(Standing(0, "c", 0.0, ())) == "behind no other in any metric"
+        assert standing_text(Standing(0, "c", None, ())) == "no metric with a direction was measured"
+
+    def test_is_told_of_a_real_run(self, tmp_path: Path) -> None:
+        conversations = [
+            chat(user("hi"), id="a", extras={"quality": 1.0}),
+            chat(user("hi"), id="b", extras={"quality": 3.0}, outcome=Outcome(error="no line")),
+            chat(user("hi"), id="c", extras={"quality": 2.0}),
+            chat(user("hi"), id="d"),
+        ]
+        run = score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
+        assert [(one.conversation, standing_text(one)) for one in worst(run, 10)] == [
+            ("b", "the integration broke: no line"),
+            ("a", "test.quality 1.00 points: 66 % of 3 did better"),  # 2 of 3
+            ("c", "test.quality 2.00 points: 33 % of 3 did better"),  # 1 of 3
+            ("d", "no metric with a direction was measured"),
+        ]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("places")
+    return score([chat(user("hi"))], metrics=["turns"], out=folder / "run", workers=1)
+
+
+class TestWhereARunIs:
+    @pytest.mark.parametrize(
+        ("folder", "text"),
+        [
+            ("runs/mine", "runs/mine"),
+            ("runs/my run", "'runs/my run'"),
+            ("runs/$(reboot); `x`", "'runs/$(reboot); `x`'"),
+            ("it's", "'it'\"'\"'s'"),
+            # whoever gets the page need not know where its maker keeps runs
+            ("/home/me/secret/mine", "mine"),
+            ("/home/me/secret/my run", "'my run'"),
+        ],
+    )
+    def test_is_told_as_a_command_would_name_it(self, folder: str, text: str, run: Run) -> None:
+        assert place_text(Run(Path(folder), run.receipt)) == text
+
+    @given(st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20))
+    def test_whatever_its_name_it_is_one_word(self, run: Run, name: str) -> None:
+        folder = Path("runs") / name
+        assert shlex.split(place_text(Run(folder, run.receipt))) == [str(folder)]
+
+
+class TestCounting:
+    @pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1_200, "1,200 files")])
+    def test_one_is_not_many(self, count: int, text: str) -> None:
+        assert counted(count, "file") == text
