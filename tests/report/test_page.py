@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import convoscope
 from convoscope.errors import UsageError
 from convoscope.report.page import write_page
 from convoscope.report.page.packing import _bounds as bounds
@@ -156,6 +157,19 @@ class TestWhatDoesNotFit:
     def test_the_page_is_never_larger_than_it_may_be(self, run: Run, tmp_path: Path) -> None:
         bare = write_page(run, tmp_path / "page.html", conversations=0).bytes
         whole = write_page(run, tmp_path / "page.html").bytes
-        for part in range(1, 20):
+        for part in (1, 6, 13, 19):
             most = bare + (whole - bare) * part // 20
             assert write_page(run, tmp_path / "page.html", max_mb=most / 1e6).bytes <= most
+
+
+def test_the_page_is_a_stage_of_its_own_for_whoever_watches(tmp_path: Path) -> None:
+    log = tmp_path / "chats.jsonl"
+    write_lines(log, range(3))
+    stages: list[tuple[str, int]] = []
+    convoscope.score(
+        log,
+        out=tmp_path / "run",
+        workers=1,
+        progress=lambda step: stages.append((step.stage, step.conversations)),
+    )
+    assert stages[-1] == ("writing the page", 3)

@@ -242,8 +242,8 @@ class TestWhereARunIs:
             ("runs/$(reboot); `x`", "'runs/$(reboot); `x`'"),
             ("it's", "'it'\"'\"'s'"),
             # whoever gets the page need not know where its maker keeps runs
-            ("/home/me/secret/mine", "mine"),
-            ("/home/me/secret/my run", "'my run'"),
+            ("/somebody/secret/mine", "mine"),
+            ("/somebody/secret/my run", "'my run'"),
         ],
     )
     def test_is_told_as_a_command_would_name_it(self, folder: str, text: str, run: Run) -> None:

@@ -19,6 +19,9 @@ def _with_page(make: Callable[P, Run]) -> Callable[P, Run]:
         run = make(*args, **kwargs)
         # The run is safe by now, whatever becomes of the page. One that is there may be larger by choice.
         if not (run.folder / PAGE).exists():
+            tell = kwargs.get("progress")
+            if callable(tell):
+                tell(making.Progress("writing the page", run.summary["conversations"]))
             write_page(run)
         return run
 

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from time import monotonic, sleep
 from typing import IO
 
 import msgspec
@@ -18,6 +19,8 @@ _LOCK = "lock"
 _PARTS = "parts"
 _SCRATCH = "scratch"
 MERGED = "merged"
+_PATIENCE = 2.0
+"""Seconds to wait for a lock."""
 
 
 class Header(msgspec.Struct, tag="header", kw_only=True):
@@ -102,12 +105,19 @@ class Partial:
             import fcntl  # not on Windows
         except ImportError:
             return lock
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            hint = "wait for it, or choose another --out"
-            raise RunError(f"another process is writing {self.folder}", hint=hint) from None
+        # The workers of one that was killed hold it for a moment longer.
+        patience = monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if monotonic() < patience:
+                    sleep(0.05)
+                    continue
+                lock.close()
+                hint = "wait for it, or choose another --out"
+                raise RunError(f"another process is writing {self.folder}", hint=hint) from None
         return lock
 
     def _open(self, depends_on: dict[str, str]) -> IO[bytes]:
