@@ -202,3 +202,29 @@ class TestARealRun:
         # The others: 7 of 7, from 7 ÷ (7 + 3.84) = 0.646, so that 0.667 lies inside.
         assert [(dict(one.by), one.side) for one in found.apart] == [(REFUNDS, "worse")]
         assert found.compared == 3
+
+
+class TestWhatIsTold:
+    """What a larger group says already is not said again of its parts."""
+
+    PART = {"flow": "orders", "agent": "clover"}
+    OTHER = {"flow": "refunds", "agent": "clover"}
+
+    def told(self, *groups: dict[str, Any]) -> list[dict[str, str]]:
+        return sorted((dict(one.by) for one in findings(summary(figure(0.8), *groups)).telling), key=len)
+
+    def test_a_part_of_a_group_that_stands_apart_is_left_out(self) -> None:
+        bad = figure(0.6, 0.5, 0.7)
+        found = findings(summary(figure(0.8), group(ORDERS, bad), group(self.PART, bad), group(self.OTHER, bad)))
+        assert len(found.worse) == 3
+        assert self.told(group(ORDERS, bad), group(self.PART, bad), group(self.OTHER, bad)) == [ORDERS, self.OTHER]
+
+    def test_not_where_the_larger_is_apart_in_something_else(self) -> None:
+        bad, slow = figure(0.6, 0.5, 0.7), figure(0.6, 0.5, 0.7, metric="answer.f1")
+        whole = {**summary(figure(0.8), group(ORDERS, slow), group(self.PART, bad))}
+        whole["metrics"] = [figure(0.8), figure(0.8, metric="answer.f1")]
+        assert sorted((dict(one.by) for one in findings(whole).telling), key=len) == [ORDERS, self.PART]
+
+    def test_nor_where_the_larger_is_better(self) -> None:
+        good, bad = figure(0.9, 0.85, 0.95), figure(0.6, 0.5, 0.7)
+        assert self.told(group(ORDERS, good), group(self.PART, bad)) == [self.PART]

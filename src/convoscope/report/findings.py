@@ -43,6 +43,16 @@ class Findings(NamedTuple):
     def worse(self) -> list[Apart]:
         return [one for one in self.apart if one.side == "worse"]
 
+    @property
+    def telling(self) -> list[Apart]:
+        """The worse ones, without those of which a larger group says the same already."""
+        return [one for one in self.worse if not any(_holds(other, one) for other in self.worse)]
+
+
+def _holds(larger: Apart, smaller: Apart) -> bool:
+    same = name_text(larger.figure) == name_text(smaller.figure)
+    return same and len(larger.by) < len(smaller.by) and larger.by.items() <= smaller.by.items()
+
 
 def findings(summary: Mapping[str, Any]) -> Findings:
     """Compare each group with the whole, in every headline that has a direction and an interval worth the name."""

@@ -264,7 +264,7 @@ def _coverage(run: Run, headlines: Sequence[Mapping[str, Any]]) -> Iterator[str]
         least = covered[0]
         reasons = reasons_text(least, observed(least, run.summary))
         yield f"least covered: {name_text(least)}, {coverage_text(least)} ({reasons})"
-    elif covered:
+    elif covered and all(one["coverage"] != 0 for one in headlines):
         skipped = sum(one["subjects_skipped"] for one in headlines)
         words = "every conversation that could be measured was"
         yield words + (f"; {counted(skipped, 'subject')} in them have no value" if skipped else "")
