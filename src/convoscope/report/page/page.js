@@ -2,6 +2,8 @@
 (() => {
   const PAGE_ROWS = 100;
   const LONG_SILENCE = 2;
+  const FIRST_TURNS = 100;
+  const MORE_TURNS = 100;
   const SVG = "http://www.w3.org/2000/svg";
   const STATUS = { u: "unmeasured", n: "not applicable", e: "error" };
   const $ = (id) => document.getElementById(id);
@@ -77,6 +79,7 @@
   let asked = 0;
   let steps = 0;
   let unknown = [];
+  let waiting = [];
 
   // ------------------------------------------------------------------ the list
 
@@ -195,14 +198,18 @@
   // Of a score, what a log or a judge put there.
   const told = (marks) => (marks || []).flatMap((mark) => [mark.status === "measured" ? "" : mark.text, ...(mark.evidence || []).map((fact) => fact[1])]);
 
+  // As it was said: pieces of one reading are joined, what is only missing there is left out.
+  const saidIn = (one) => [
+    ...(one.readings || []).map((reading) => reading.pieces.filter((piece) => piece[0] !== "-").map((piece) => piece[1]).join("")),
+    one.title || "", ...(one.facts || []).map((fact) => fact[1]), ...(one.notes || []), ...told(one.marks),
+  ];
+
   async function textOf(place) {
     if (!texts.has(place)) {
       const story = await storyOf(place);
       const said = [];
-      for (const stretch of story.stretches || []) for (const one of [{ marks: stretch.marks }, ...(stretch.happenings || [])]) {
-        // As it was said: pieces of one reading are joined, what is only missing there is left out.
-        for (const reading of one.readings || []) said.push(reading.pieces.filter((piece) => piece[0] !== "-").map((piece) => piece[1]).join(""));
-        said.push(one.title || "", ...(one.facts || []).map((fact) => fact[1]), ...(one.notes || []), ...told(one.marks));
+      for (const stretch of story.stretches || []) {
+        said.push(...told(stretch.marks), ...(stretch.happenings || []).flatMap(saidIn));
       }
       said.push(...(story.about || []).map((fact) => fact[1]), ...(story.notes || []), ...(story.because || []), ...told(story.scores), ...told(story.elsewhere));
       texts.set(place, said.join("\n"));
@@ -306,12 +313,20 @@
     article.hidden = false;
     document.title = `${index.ids[place]} · ${run.name}`;
     article.focus({ preventScroll: true });
-    const aimed = turn === null ? null : document.getElementById(`turn-${turn}`);
-    const wanted = filter.text ? seeker(filter.text) : null;
-    const hit = wanted && [...article.querySelectorAll(".event")].find((one) => wanted.test(one.textContent));
+    const stretches = (story && story.stretches) || [];
+    const wanted = filter.text && turn === null ? seeker(filter.text) : null;
+    const hit = wanted && stretches.flatMap((stretch, at) => (stretch.happenings || []).map((one) => [at, one])).find(([, one]) => saidIn(one).some((text) => wanted.test(text)));
+    const asked = turn === null ? -1 : stretches.findIndex((stretch) => String(stretch.turn) === turn);
+    // With some more below, so that what was asked for can stand at the top.
+    drawTurns(Math.max(asked, hit ? hit[0] : 0) + FIRST_TURNS);
+    const aimed = asked < 0 ? null : $(`turn-${turn}`);
     if (aimed) aimed.scrollIntoView();
-    else if (hit) point(hit);
+    else if (hit) aim(hit[1].seq);
     else window.scrollTo(0, 0);
+    while (waiting.length && opened === place) {
+      await new Promise((go) => { setTimeout(go); });
+      if (opened === place) drawTurns(MORE_TURNS);
+    }
   }
 
   function head(place, story) {
@@ -343,19 +358,24 @@
   }
 
   function body(place, story) {
-    const turns = (story.stretches || []).map((stretch) => turnOf(place, stretch));
-    if (!turns.length) turns.push(node("p", {}, "The log holds no event of this conversation."));
+    waiting = (story.stretches || []).map((stretch) => () => turnOf(place, stretch));
+    const none = waiting.length ? null : node("p", {}, "The log holds no event of this conversation.");
     return [
       (story.notes || []).length ? node("div", { class: "whole-notes" }, story.notes.map(repair)) : null,
       story.timeline ? lanes(story.timeline) : node("p", { class: "soft" }, "No event of this conversation has a time, so there is no timeline."),
       node("div", { class: "conversation-grid" },
-        node("div", { id: "turns" }, node("h2", {}, "Turn by turn"), turns),
+        node("div", { id: "turns" }, node("h2", {}, "Turn by turn"), none),
         node("aside", {},
           node("div", { class: "card" }, node("h2", {}, "Scores"), scoreTable(story.scores || []),
             (story.elsewhere || []).length ? [node("h3", {}, "Of other subjects"), scoreTable(story.elsewhere)] : null),
           node("div", { class: "card" }, node("h2", {}, "About"), pairs(story.about || []),
             (story.context || []).map(([name, text]) => node("details", {}, node("summary", {}, name), node("pre", {}, text)))))),
     ].filter(Boolean);
+  }
+
+  // A long conversation is drawn piece by piece, so that its beginning is there at once.
+  function drawTurns(count) {
+    if (waiting.length) $("turns").append(...waiting.splice(0, count).map((draw) => draw()));
   }
 
   function scoreTable(marks) {
@@ -466,6 +486,7 @@
   }
 
   function aim(seq) {
+    if (!$(`event-${seq}`)) drawTurns(waiting.length);
     const target = $(`event-${seq}`);
     if (target) point(target);
   }
@@ -502,13 +523,19 @@
   function showOverview(section) {
     const was = opened;
     opened = -1;
+    waiting = [];
     $("overview").hidden = false;
     $("conversation").hidden = true;
     $("conversation").replaceChildren();
     document.title = run.title;
     const row = was < 0 ? null : $(`row-${was}`);
     const target = section && document.getElementById(section);
-    if (row && section === "conversations") { row.focus({ preventScroll: true }); row.scrollIntoView({ block: "center" }); }
+    if (row && (!section || section === "conversations")) {
+      row.focus({ preventScroll: true });
+      row.scrollIntoView({ block: "center" });
+      // The browser may put back where the page stood when it was shorter.
+      requestAnimationFrame(() => row.scrollIntoView({ block: "nearest" }));
+    }
     else if (target && (was >= 0 || section === "conversations")) target.scrollIntoView();
   }
 
@@ -571,6 +598,7 @@
     addEventListener("hashchange", route);
     let folded = [];
     addEventListener("beforeprint", () => {
+      drawTurns(waiting.length);
       folded = [...document.querySelectorAll("details:not(.data):not([open])")];
       for (const one of folded) one.open = true;
     });
