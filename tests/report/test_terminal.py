@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import convoscope
+from convoscope.report.groups import groupings
 from convoscope.report.screen import Screen
-from convoscope.report.terminal import groupings, print_run
+from convoscope.report.terminal import print_run
 from convoscope.runs.making import score
 from convoscope.runs.run import Run
 from metrics.chats import chat, user

@@ -15,9 +15,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from convoscope.report.groups import are_alone, groupings
 from convoscope.report.screen import Screen
 from convoscope.report.targets import Check, observed, run_checks, tally_text, target_text
-from convoscope.report.terminal import are_alone, groupings, print_reading
+from convoscope.report.terminal import print_reading
 from convoscope.report.words import (
     behind_text,
     counted,

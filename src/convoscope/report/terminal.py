@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from convoscope.ingest.report import ReadReport
+from convoscope.report.groups import are_alone, groupings
 from convoscope.report.screen import Column, Screen
 from convoscope.report.targets import observed, run_checks
 from convoscope.report.words import (
@@ -13,6 +14,7 @@ from convoscope.report.words import (
     coverage_text,
     interval_text,
     name_text,
+    reading_text,
     reasons_text,
     standing_text,
     value_text,
@@ -97,33 +99,6 @@ def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
         screen.table(columns, rows, f"by {' and '.join(names)}")
         if more > 0:
             screen.line(f"and {more} more; `convoscope runs show --json` has them all")
-
-
-def groupings(groups: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], list[Mapping[str, Any]]]:
-    """The groups of each set of dimensions, in the order of the summary."""
-    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for group in groups:
-        found.setdefault(tuple(group["by"]), []).append(group)
-    return found
-
-
-def are_alone(groups: Iterable[Mapping[str, Any]]) -> bool:
-    """Groups of one conversation each tell nothing that the conversations do not."""
-    return all(group["conversations"] < 2 for group in groups)
-
-
-def reading_text(report: ReadReport) -> str:
-    """What was read, in a sentence."""
-    formats = sorted({file.format for file in report.files.values() if file.format})
-    read = sum(1 for file in report.files.values() if file.conversations)
-    unread = len(report.files) - read
-    text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
-    text += f"({', '.join(formats) or 'no known format'})"
-    if unread:
-        text += f"; {counted(unread, 'file')} gave none"
-    if report.records_seen > report.records_used:
-        text += f"; {report.records_seen - report.records_used:,} of {report.records_seen:,} records were not used"
-    return text
 
 
 def print_reading(screen: Screen, report: ReadReport) -> None:

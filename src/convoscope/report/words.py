@@ -1,4 +1,4 @@
-"""Figures in words: values with their units, intervals, reasons."""
+"""Figures in words: values with their units, intervals, reasons; what reading did in a sentence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.runs.run import Run
 from convoscope.runs.worst import Behind, Standing
@@ -110,3 +111,17 @@ def standing_text(one: Standing, most: int = 2) -> str:
     if reasons := because_texts(one.error, one.because):
         return "; ".join(reasons[:most])
     return "no metric with a direction was measured" if one.behind is None else "behind no other in any metric"
+
+
+def reading_text(report: ReadReport) -> str:
+    """What was read, in a sentence."""
+    formats = sorted({file.format for file in report.files.values() if file.format})
+    read = sum(1 for file in report.files.values() if file.conversations)
+    unread = len(report.files) - read
+    text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
+    text += f"({', '.join(formats) or 'no known format'})"
+    if unread:
+        text += f"; {counted(unread, 'file')} gave none"
+    if report.records_seen > report.records_used:
+        text += f"; {report.records_seen - report.records_used:,} of {report.records_seen:,} records were not used"
+    return text

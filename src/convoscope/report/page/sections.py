@@ -10,9 +10,9 @@ import msgspec
 
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE
 from convoscope.report.findings import findings, side
+from convoscope.report.groups import are_alone, groupings
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
 from convoscope.report.targets import Check, observed, tally, target_text
-from convoscope.report.terminal import are_alone, groupings, reading_text
 from convoscope.report.words import (
     counted,
     coverage_text,
@@ -20,6 +20,7 @@ from convoscope.report.words import (
     key_text,
     name_text,
     place_text,
+    reading_text,
     reason_text,
     reasons_text,
     standing_text,
