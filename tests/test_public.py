@@ -14,6 +14,7 @@ from convoscope.cli.main import app
 from convoscope.ingest import reader
 from convoscope.metrics import registry
 from convoscope.metrics.declaration import Metric
+from convoscope.metrics.parts import whole_of
 from convoscope.metrics.signatures import Signed, current, signed, unbumped
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +28,8 @@ FORMATS = sorted(
 COMMANDS = sorted(
     {command.name or "" for command in app.registered_commands} | {group.name or "" for group in app.registered_groups}
 )
+WHOLE = [key for key in OURS if not whole_of(key, OURS)]
+PARTS = [key for key in OURS if whole_of(key, OURS)]
 HEADINGS = ["## Definition", "## Needs", "## Empty cases", "## Reduction", "## Example"]
 
 
@@ -67,19 +70,32 @@ class TestSignatures:
 
 
 class TestEverythingHasAPage:
-    @pytest.mark.parametrize("key", OURS)
+    @pytest.mark.parametrize("key", WHOLE)
     def test_metric(self, key: str) -> None:
         declared = registry.installed().declared[key]
         page = (DOCS / "metrics" / f"{key}.md").read_text()
         assert page.startswith(f"# {key}\n\n{declared.question}\n"), "title and question come first"
-        assert re.findall(r"^## .*$", page, re.MULTILINE) == HEADINGS
+        headings = re.findall(r"^## .*$", page, re.MULTILINE)
+        assert [one for one in headings if one != "## Sub-metrics"] == HEADINGS
         facts = f"| {declared.version} | {declared.unit} | {declared.better} |"
         assert facts in page, f"the page must state version, unit and direction as {facts}"
         if isinstance(declared, Metric):
             for need in declared.needs:
                 assert f"`{need.code}`" in page, f"the page does not name the reason {need.code}"
 
-    @pytest.mark.parametrize("key", OURS)
+    @pytest.mark.parametrize("key", PARTS)
+    def test_part_of_a_metric(self, key: str) -> None:
+        whole = whole_of(key, OURS)
+        declared = registry.installed().declared[key]
+        page = (DOCS / "metrics" / f"{whole}.md").read_text()
+        assert "\n## Sub-metrics\n" in page
+        section = page.partition("\n## Sub-metrics\n")[2].partition("\n## ")[0]
+        name = declared.name.removeprefix(whole)
+        rows = [line for line in section.splitlines() if f"`{name}`" in line or f"`{declared.name}`" in line]
+        assert rows, f"{whole}.md does not list {name}"
+        assert f"| {declared.unit} | {declared.better} |" in rows[0]
+
+    @pytest.mark.parametrize("key", WHOLE)
     def test_the_table_of_empty_cases_has_a_row(self, key: str) -> None:
         assert f"| [`{key}`]({key}.md) |" in (DOCS / "metrics" / "README.md").read_text()
 
@@ -92,7 +108,7 @@ class TestEverythingHasAPage:
         assert (DOCS / "commands" / f"{name}.md").read_text().startswith(f"# convoscope {name}\n")
 
     def test_no_page_is_left_over(self) -> None:
-        assert sorted(page.stem for page in (DOCS / "metrics").glob("*.md") if page.stem != "README") == OURS
+        assert sorted(page.stem for page in (DOCS / "metrics").glob("*.md") if page.stem != "README") == WHOLE
         assert sorted(page.stem for page in (DOCS / "formats").glob("*.md")) == FORMATS
         assert sorted(page.stem for page in (DOCS / "commands").glob("*.md")) == COMMANDS
 

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from convoscope.report.page import write_page
     from convoscope.runs.run import Run
     from convoscope.runs.worst import worst
+    from convoscope.views.metric_context import MetricContext
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Conversation",
     "ConvoscopeError",
+    "MetricContext",
     "Run",
     "Score",
     "__version__",
@@ -44,6 +46,7 @@ __all__ = [
 _HOME = {
     "Conversation": "convoscope.conversation.model",
     "ConvoscopeError": "convoscope.errors",
+    "MetricContext": "convoscope.views.metric_context",
     "Run": "convoscope.runs.run",
     "Score": "convoscope.metrics.score",
     "derived": "convoscope.metrics.declaration",

@@ -12,9 +12,9 @@ import convoscope
 from convoscope.conversation import Conversation
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, SHARE, Metric, Observation, Sample, derived, measured, metric
+from convoscope.metrics.pass_k import Trials, by_scenario
 from convoscope.metrics.score import MEASURED, Subject
 from convoscope.runs.sql import query
-from convoscope.statistics.pass_k import Trials, by_scenario
 from generated import write_lines
 
 

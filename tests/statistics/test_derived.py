@@ -20,11 +20,11 @@ from convoscope.metrics import (
     metric,
     unmeasured,
 )
+from convoscope.metrics.pass_k import by_scenario, pass_at_k, pass_hat_k, pass_hat_k_theoretical
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED
 from convoscope.runs.run import Run
 from convoscope.statistics.panel import panel_name
-from convoscope.statistics.pass_k import by_scenario, pass_at_k, pass_hat_k, pass_hat_k_theoretical
 from convoscope.statistics.summary import derived_figure
 from metrics.chats import agent, call, chat, result, user
 from scoring.tables import headline, reduced_by, values

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Format, Json, Metrics, split
+from convoscope.cli.options import Format, Json, Metrics, Turns, split
 
 if TYPE_CHECKING:
     from convoscope.conversation import Conversation
     from convoscope.ingest.report import FileRead
     from convoscope.report.screen import Screen
-    from convoscope.scoring.plan import Plan
+    from convoscope.scoring.plan import Plan, Planned
 
 
 def inspect(
@@ -23,6 +24,7 @@ def inspect(
     metrics: Metrics = None,
     limit: Annotated[int, typer.Option("--limit", help="Look at the first N conversations.", min=1)] = 1000,
     format: Format = None,
+    turns: Turns = None,
     json: Json = False,
 ) -> None:
     """Say what these files are, what can be measured in them, and what would unlock the rest."""
@@ -35,7 +37,7 @@ def inspect(
     planner = Planner(installed().resolve(split(metrics)))
     contents: Counter[str] = Counter()
     dimensions: dict[str, Counter[str]] = {}
-    reading = read(paths, format=format, limit=limit)
+    reading = read(paths, format=format, limit=limit, turns=turns)
     for conversation in reading:
         planner.see(conversation)
         _count(conversation, contents, dimensions)
@@ -76,21 +78,19 @@ def print_files(screen: Screen, files: dict[str, FileRead]) -> None:
 
 def print_plan(screen: Screen, plan: Plan) -> None:
     """What can be measured, and what would unlock the rest."""
+    from convoscope.metrics.parts import whole_of
     from convoscope.report.screen import Column
-    from convoscope.report.words import reason_text
 
     screen.line()
+    names = {one.metric for one in plan.metrics}
+    # A part of a metric can be measured where the whole can.
     rows = [
         (one.metric, f"{one.applies_to:,} of {one.conversations:,}", one.question)
         for one in plan.metrics
-        if one.applies_to
+        if one.applies_to and not whole_of(one.metric, names)
     ]
     screen.table([Column("can be measured"), Column("conversations", "right"), Column("question")], rows)
-    missing = [
-        (one.metric, f"{gap.conversations:,}", reason_text(gap.code), gap.unlock)
-        for one in plan.metrics
-        for gap in one.missing
-    ]
+    missing = list(_silent([one for one in plan.metrics if not whole_of(one.metric, names)]))
     if missing:
         screen.line()
         columns = [
@@ -100,6 +100,24 @@ def print_plan(screen: Screen, plan: Plan) -> None:
             Column("would be unlocked by"),
         ]
         screen.table(columns, missing)
+
+
+_MANY = 3
+
+
+def _silent(metrics: Sequence[Planned]) -> Iterator[tuple[str, str, str, str]]:
+    """Who is silent, and why; many of one family that want the same thing are told in one row."""
+    from convoscope.report.words import reason_text
+
+    found: dict[tuple[str, str, str], list[tuple[str, int]]] = {}
+    for one in metrics:
+        for gap in one.missing:
+            key = (one.metric.split(".", 1)[0], gap.code, gap.unlock)
+            found.setdefault(key, []).append((one.metric, gap.conversations))
+    for (family, code, unlock), mine in found.items():
+        gathered = [(f"{len(mine)} metrics of {family}", max(count for _, count in mine))]
+        for name, count in gathered if len(mine) > _MANY else mine:
+            yield name, f"{count:,}", reason_text(code), unlock
 
 
 _EVENTS = {

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from convoscope import __version__
-from convoscope.cli import demo, formats, inspect, metrics, report, runs, score, show, sql
+from convoscope.cli import demo, formats, inspect, metrics, report, runs, score, show, sql, view
 from convoscope.errors import ConvoscopeError
 
 # Exit codes: 0 fine, 1 a check failed, 2 bad usage or nothing readable, 3 undetermined.
@@ -27,6 +27,7 @@ app = typer.Typer(
 app.command("score")(score.score)
 app.command("report")(report.report)
 app.command("show")(show.show)
+app.add_typer(view.app, name="view")
 app.command("inspect")(inspect.inspect)
 app.command("metrics")(metrics.metrics)
 app.command("formats")(formats.formats)

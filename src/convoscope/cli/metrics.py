@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from convoscope.cli.options import Json
+
+if TYPE_CHECKING:
+    from convoscope.metrics.registry import Declared
+    from convoscope.report.screen import Screen
 
 
 def metrics(
@@ -16,20 +21,28 @@ def metrics(
 ) -> None:
     """List the metrics, or explain one."""
     from convoscope.metrics.declaration import Metric
+    from convoscope.metrics.parts import whole_of
     from convoscope.metrics.registry import installed
     from convoscope.report.screen import Column, Screen
     from convoscope.runs.summarising import describe
 
     registry = installed()
     chosen = registry.resolve(None if name is None else [name])
+    if name in registry.declared:
+        # What a derived figure is computed from was not asked about.
+        chosen = (registry.declared[name],)
+    names = {one.name for one in registry.resolve()}
     screen = Screen()
     for problem in registry.problems:
         Screen(sys.stderr).line(f"warning: {problem}", "yellow")
     if json:
         screen.json([{**describe(one), "description": one.description} for one in chosen])
     elif name is None or len(chosen) > 1:
-        rows = [(one.key, one.unit, one.better, one.question) for one in chosen]
-        screen.table([Column("metric"), Column("unit"), Column("better"), Column("question")], rows)
+        wholes = chosen if name is not None else [one for one in chosen if not whole_of(one.name, names)]
+        _table(screen, wholes)
+        if len(wholes) < len(chosen):
+            screen.line()
+            screen.line(f"and {len(chosen) - len(wholes)} parts of them: `convoscope metrics FAMILY` lists all")
     else:
         (one,) = chosen
         screen.line(f"{one.key}, version {one.version}", "bold")
@@ -46,3 +59,14 @@ def metrics(
             facts += [("computed from", ", ".join(one.inputs))]
         facts += [("conversation", one.reduce.within), ("group", one.reduce.across)]
         screen.table([Column("fact"), Column("")], facts)
+        parts = [other for other in registry.resolve() if whole_of(other.name, names) == one.name]
+        if parts:
+            screen.line()
+            _table(screen, parts)
+
+
+def _table(screen: Screen, metrics: Sequence[Declared]) -> None:
+    from convoscope.report.screen import Column
+
+    rows = [(one.key, one.unit, one.better, one.question) for one in metrics]
+    screen.table([Column("metric"), Column("unit"), Column("better"), Column("question")], rows)

@@ -13,6 +13,10 @@ Metrics = Annotated[
     typer.Option("--metrics", "-m", help="Names or families, with commas between: f1,tools. All by default."),
 ]
 Format = Annotated[str | None, typer.Option("--format", help="Read as this format instead of telling it by content.")]
+Turns = Annotated[
+    str | None,
+    typer.Option("--turns", help="The rule that turns are cut by: exchange, or eva for calls. Default: exchange."),
+]
 Targets = Annotated[
     list[str] | None,
     typer.Option(
@@ -24,6 +28,11 @@ Targets = Annotated[
 Junit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML to this file, for a CI server.")]
 Markdown = Annotated[
     Path | None, typer.Option("--markdown", help="Also write Markdown to this file, for a pull request.")
+]
+
+Parts = Annotated[bool, typer.Option("--parts", help="Also print the figures of parts of metrics.")]
+Contexts = Annotated[
+    bool, typer.Option("--contexts", help="Also write records/ID/metrics.json: each call's MetricContext and scores.")
 ]
 
 

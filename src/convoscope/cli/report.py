@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from convoscope.cli.options import Json, Junit, Markdown, Targets
+from convoscope.cli.options import Contexts, Json, Junit, Markdown, Targets
 from convoscope.cli.outcome import Files, exit_by, print_targets, targets_json
 
 
@@ -23,6 +23,7 @@ def report(
     target: Targets = None,
     junit: Junit = None,
     markdown: Markdown = None,
+    contexts: Contexts = False,
     json: Json = False,
 ) -> None:
     """Write the page of a run.
@@ -30,6 +31,7 @@ def report(
     Targets given here are held against the figures beside those that the run was scored with; for the
     same figure they replace them.
     """
+    from convoscope.report.contexts import write_contexts
     from convoscope.report.page import write_page
     from convoscope.report.screen import Screen
     from convoscope.report.targets import run_checks
@@ -42,6 +44,8 @@ def report(
     checks = run_checks(opened, given)
     page = write_page(opened, out=out, conversations=conversations, max_mb=max_mb, targets=given)
     files.write(opened, given)
+    if contexts:
+        write_contexts(opened)
     screen = Screen()
     if json:
         facts = {name: value for name, value in page._asdict().items() if name != "path"}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from convoscope.cli.options import Json
+from convoscope.cli.options import Json, Parts
 
 app = typer.Typer(help="List, show and invalidate runs.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -55,7 +55,7 @@ def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
 
 
 @app.command("show")
-def show(run: RunPath, json: Json = False) -> None:
+def show(run: RunPath, parts: Parts = False, json: Json = False) -> None:
     """Print the summary of a run."""
     from convoscope.report.screen import Screen
     from convoscope.report.terminal import print_run
@@ -73,7 +73,7 @@ def show(run: RunPath, json: Json = False) -> None:
             }
         )
     else:
-        print_run(screen, opened)
+        print_run(screen, opened, parts=parts)
 
 
 @app.command("invalidate")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Format, Json, Junit, Markdown, Metrics, Targets, split
+if TYPE_CHECKING:
+    from convoscope.metrics.registry import Declared
+
+from convoscope.cli.options import Contexts, Format, Json, Junit, Markdown, Metrics, Parts, Targets, Turns, split
 from convoscope.cli.outcome import Files, exit_by, print_targets, targets_json
 
 
@@ -24,16 +28,21 @@ def score(
         list[str] | None, typer.Option("--by", help="Group by these dimensions, e.g. flow,agent. May be repeated.")
     ] = None,
     format: Format = None,
+    turns: Turns = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
     target: Targets = None,
     junit: Junit = None,
     markdown: Markdown = None,
+    contexts: Contexts = False,
+    k: Annotated[int | None, typer.Option("--k", help="Trials that pass@k and pass^k draw. Default: 3.", min=1)] = None,
+    parts: Parts = False,
     json: Json = False,
 ) -> None:
     """Score the conversations in some logs and keep the result as a run.
 
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
+    from convoscope.report.contexts import write_contexts
     from convoscope.report.making import score as make
     from convoscope.report.screen import Screen, progress_bar
     from convoscope.report.targets import run_checks
@@ -45,22 +54,25 @@ def score(
     with progress_bar() as progress:
         run = make(
             paths,
-            metrics=split(metrics),
+            metrics=_chosen(metrics, k),
             out=out,
             limit=limit,
             workers=workers,
             strict=strict,
             by=None if not by else [split(one) or [] for one in by],
             format=format,
+            turns=turns,
             targets=target or (),
             progress=progress,
         )
     screen = Screen()
     if not json:
-        print_run(screen, run)
+        print_run(screen, run, parts=parts)
     # The run keeps the targets that it was scored with: they are the given ones.
     checks = run_checks(run)
     files.write(run, ())
+    if contexts:
+        write_contexts(run)
     if json:
         screen.json(
             {
@@ -76,3 +88,13 @@ def score(
         screen.line(f"page: {run.folder / PAGE}")
     print_warnings(Screen(sys.stderr), run.read_report)
     exit_by(run, checks)
+
+
+def _chosen(metrics: str | None, k: int | None) -> Sequence[str | Declared] | None:
+    """The metrics that are asked for, with other numbers of trials where `k` is."""
+    if k is None:
+        return split(metrics)
+    from convoscope.metrics.registry import installed
+    from convoscope.metrics.trials import with_trials
+
+    return with_trials(installed().resolve(split(metrics)), k)

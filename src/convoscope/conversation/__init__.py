@@ -20,12 +20,15 @@ from convoscope.conversation.events import (
     ToolResult,
     Utterance,
 )
+from convoscope.conversation.logged import Logged
 from convoscope.conversation.model import (
     ASSISTANT,
     DIMENSIONS,
     SYSTEM,
     USER,
     Agent,
+    ChangePattern,
+    ChangeRules,
     Conversation,
     Database,
     Expected,
@@ -40,12 +43,13 @@ from convoscope.conversation.model import (
     Track,
 )
 from convoscope.conversation.serial import SCHEMA_ID, from_builtins, from_json, json_schema, to_json
-from convoscope.conversation.turns import DEFAULT_TURN_RULE, TURN_RULES, Turn
+from convoscope.conversation.turns import DEFAULT_TURN_RULE, EVA_TURN_RULE, TURN_RULES, Turn, turn_rule
 
 __all__ = [
     "ASSISTANT",
     "DEFAULT_TURN_RULE",
     "DIMENSIONS",
+    "EVA_TURN_RULE",
     "SCHEMA_ID",
     "SYSTEM",
     "TURN_RULES",
@@ -55,6 +59,8 @@ __all__ = [
     "Agent",
     "Annotations",
     "AnyEvent",
+    "ChangePattern",
+    "ChangeRules",
     "Clock",
     "ComponentMetric",
     "Conversation",
@@ -68,6 +74,7 @@ __all__ = [
     "Item",
     "Json",
     "Label",
+    "Logged",
     "Marker",
     "Outcome",
     "Participant",
@@ -95,4 +102,5 @@ __all__ = [
     "from_json",
     "json_schema",
     "to_json",
+    "turn_rule",
 ]

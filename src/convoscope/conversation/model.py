@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -11,9 +11,14 @@ from convoscope.conversation.annotations import Annotations, Label
 from convoscope.conversation.clock import Clock, Time
 from convoscope.conversation.dialogue_state import Frame
 from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
+from convoscope.conversation.logged import Logged
 from convoscope.conversation.turns import DEFAULT_TURN_RULE, Turn, derive_turns
 
+if TYPE_CHECKING:
+    from convoscope.conversation.eva import EvaReading
+
 Pipeline = Literal["text", "cascade", "audio_llm", "s2s"]
+ChangeKind = Literal["added", "removed", "changed"]
 
 # Roles are open; these are the ones that turn derivation and metrics know.
 USER = "user"
@@ -60,6 +65,33 @@ class Database(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
     content: Json
     hash: str = ""
+    is_hash_wrong: bool = False
+    """The hash was recomputed from the content, and differs."""
+
+
+class ChangePattern(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Changes of a database that a rule speaks of: those whose path fits, and all else that is given."""
+
+    path: str
+    """Keys with dots between them; `*` is any one key, `**` any number of keys; a backslash before `.` `*` `\\`."""
+    kind: ChangeKind | None = None
+    values: tuple[Json, ...] = ()
+    """The values that the change may lead to; none is any value."""
+    fields: dict[str, Json] = {}
+    """What the new record has to hold; its other fields may be anything."""
+    times: int | None = None
+    """How often a required change happens; None is once or more."""
+
+
+class ChangeRules(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What the agent has to change, may change and must not change. Whatever else it changes is damage."""
+
+    required: tuple[ChangePattern, ...] | None = None
+    """None is "whatever leads to the expected database"; nothing at all is `()`."""
+    allowed: tuple[ChangePattern, ...] = ()
+    forbidden: tuple[ChangePattern, ...] = ()
+    generated: tuple[str, ...] = ()
+    """Paths of records whose last key is made up by the system, so that another one is as good."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -72,6 +104,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     before: Database | None = None
     after: Database | None = None
     expected: Database | None = None
+    rules: ChangeRules | None = None
+    """What has to, may and must not change on the way from before to after."""
     extras: dict[str, Json] = {}
 
 
@@ -152,6 +186,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     files: tuple[str, ...] = ()
     record: str = ""
     """Line, index or id inside the file."""
+    folder: str = ""
+    """Absolute path of the folder that holds the files, where a folder is one conversation."""
 
 
 class Conversation(
@@ -177,6 +213,8 @@ class Conversation(
     expected: Expected = Expected()
     items: tuple[Item, ...] = ()
     timeline: tuple[AnyEvent, ...] = ()
+    log: tuple[Logged, ...] = ()
+    """The records that the timeline was joined from, source by source, where several logs were joined."""
     turn_rule: str = DEFAULT_TURN_RULE
     frames: tuple[Frame, ...] = ()
     annotations: tuple[Annotations, ...] = ()
@@ -259,6 +297,39 @@ class Conversation(
                     waiting.remove(call)
                     results[call.seq] = event
         return results
+
+    @cached_property
+    def eva(self) -> EvaReading:
+        """The call as the published fixtures of EVA read its logs."""
+        from convoscope.conversation.eva import read_eva
+
+        shifts = {clock.id: round(1000 * (clock.offset or 0.0)) for clock in self.clocks}
+        return read_eva(self.log, self.pipeline, shifts)
+
+    @cached_property
+    def started(self) -> float:
+        """When it began, in seconds of the common time: the earliest moment that any event tells; 0 without one."""
+        moments = [self.common(event.time) for event in self.timeline if event.time is not None]
+        moments += [start for utterance in self.utterances for start, _ in self.sounds(utterance)]
+        return min(moments, default=0.0)
+
+    def sounds(self, utterance: Utterance) -> list[tuple[float, float]]:
+        """Start and end of each stretch of an utterance's sound, in seconds of the common time."""
+        return [
+            (self._common(segment.start, segment.clock), self._common(segment.end, segment.clock))
+            for segment in utterance.segments
+        ]
+
+    def common(self, time: Time) -> float:
+        """A moment in seconds of the common time; of a clock that relates to no other, in its own."""
+        return self._common(time.at, time.clock)
+
+    def _common(self, at: float, clock: str) -> float:
+        return at + self._offsets.get(clock, 0.0)
+
+    @cached_property
+    def _offsets(self) -> dict[str, float]:
+        return {clock.id: clock.offset for clock in self.clocks if clock.offset}
 
     @property
     def is_audio_native(self) -> bool:

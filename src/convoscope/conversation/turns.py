@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from convoscope.conversation.events import AnyEvent, ToolCall, Utterance
+from convoscope.errors import UsageError
 
 if TYPE_CHECKING:
     from convoscope.conversation.model import Conversation
 
 DEFAULT_TURN_RULE = "exchange/1"
+EVA_TURN_RULE = "eva/1"
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -63,6 +65,27 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
     return tuple(_turn(conversation, number, events) for number, events in enumerate(turns) if events)
 
 
+def eva(conversation: Conversation) -> tuple[Turn, ...]:
+    """Turns as the published fixtures of EVA count them in the logs of a call.
+
+    An event belongs to the turn in which the first log record that it was made of was met; one that
+    no record speaks of stays with the event before it. Without logs there is nothing to count by,
+    and turns are exchanges.
+    """
+    if not conversation.log:
+        return exchange(conversation)
+    first: dict[int, int] = {}
+    for record, turn in zip(conversation.log, conversation.eva.turn_of, strict=True):
+        if record.event >= 0:
+            first.setdefault(record.event, turn)
+    turns: dict[int, list[AnyEvent]] = {}
+    current = 0
+    for event in conversation.timeline:
+        current = first.get(event.seq, current)
+        turns.setdefault(current, []).append(event)
+    return tuple(_turn(conversation, number, turns[number]) for number in sorted(turns))
+
+
 def _turn(conversation: Conversation, number: int, events: list[AnyEvent]) -> Turn:
     roles = conversation.roles
     user: list[Utterance] = []
@@ -92,4 +115,19 @@ def _joined(conversation: Conversation, utterances: list[Utterance]) -> str:
     return " ".join(text for utterance in utterances if (text := conversation.text(utterance)))
 
 
-TURN_RULES: dict[str, Callable[[Conversation], tuple[Turn, ...]]] = {DEFAULT_TURN_RULE: exchange}
+TURN_RULES: dict[str, Callable[[Conversation], tuple[Turn, ...]]] = {
+    DEFAULT_TURN_RULE: exchange,
+    EVA_TURN_RULE: eva,
+}
+"""The rules by name and version."""
+
+
+def turn_rule(name: str) -> str:
+    """The whole name of a rule: `eva` is `eva/1`."""
+    if name in TURN_RULES:
+        return name
+    whole = [rule for rule in TURN_RULES if rule.partition("/")[0] == name]
+    if not whole:
+        known = ", ".join(rule.partition("/")[0] for rule in TURN_RULES)
+        raise UsageError(f"no turn rule is called {name!r}", hint=f"there is {known}")
+    return whole[-1]

@@ -37,6 +37,8 @@ class Input(msgspec.Struct, frozen=True):
     container: Container
     grouping: Grouping
     why: str
+    companions: tuple[str, ...] = ()
+    """Paths of files that it is read together with."""
 
 
 class Found(NamedTuple):
@@ -65,20 +67,32 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
                 # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
                 real = str(place.resolve())
                 inputs[real] = min(found, inputs.get(real, found), key=lambda one: (len(one.name), one.name))
+    beside = [one for one in inputs.values() if one.grouping == "companion"]
+    inputs = {real: _accompanied(one, beside) for real, one in inputs.items() if one.grouping != "companion"}
+    for one in beside:
+        report.files[one.name] = FileRead(one.reader, one.why)
     names = Counter(one.name for one in inputs.values())
     # Two files of one name, from two folders, are told apart by their whole paths.
     told = [msgspec.structs.replace(one, name=one.path) if names[one.name] > 1 else one for one in inputs.values()]
     return Found(tuple(sorted(told, key=lambda one: (one.name, one.path))), report)
 
 
+def _accompanied(one: Input, beside: Sequence[Input]) -> Input:
+    """A folder is read together with what its reader claimed as a companion."""
+    mine = tuple(sorted(other.path for other in beside if other.reader == one.reader))
+    return msgspec.structs.replace(one, companions=mine) if mine and one.grouping == "folder" else one
+
+
 def fingerprint(one: Input) -> str:
-    """`sha256:` of the input's bytes; for a folder, of the names and bytes in it."""
+    """`sha256:` of the input's bytes; for a folder, of the names and bytes in it and of its companions."""
     path = Path(one.path)
     if not path.is_dir():
         return "sha256:" + _digest(path)
     whole = hashlib.sha256()
     for inner in sorted(place for place in path.rglob("*") if place.is_file()):
         whole.update(f"{inner.relative_to(path).as_posix()} {_digest(inner)}\n".encode())
+    for companion in one.companions:
+        whole.update(f"{_digest(Path(companion))}\n".encode())
     return "sha256:" + whole.hexdigest()
 
 
@@ -108,6 +122,10 @@ def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iter
         if folder.resolve() in seen:
             continue
         seen.add(folder.resolve())
+        if folder != path and (reason := _left_out(folder, readers)):
+            report.files[folder.relative_to(path).as_posix()] = FileRead(skipped=reason)
+            report.ignore("folder_left_out")
+            continue
         if _detect_folder(folder, readers) is not None:
             yield (path.name if folder == path else folder.relative_to(path).as_posix()), folder
             continue
@@ -139,12 +157,20 @@ def _is_run(folder: Path) -> bool:
     return bool(unfinished) or {"receipt.json", "summary.json"} <= names
 
 
-def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> tuple[Detection, Reader] | None:
+def _sample(folder: Path) -> FolderSample:
     try:
-        names = frozenset(entry.name for entry in folder.iterdir())
+        return FolderSample(folder, frozenset(entry.name for entry in folder.iterdir()))
     except OSError:
-        return None
-    sample = FolderSample(folder, names)
+        return FolderSample(folder, frozenset())
+
+
+def _left_out(folder: Path, readers: Mapping[str, Reader]) -> str:
+    sample = _sample(folder)
+    return next(filter(None, (reader.leave_out(sample) for reader in readers.values())), "")
+
+
+def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> tuple[Detection, Reader] | None:
+    sample = _sample(folder)
     return _best((reader.detect_folder(sample), reader) for reader in readers.values())
 
 

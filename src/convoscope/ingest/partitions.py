@@ -159,8 +159,11 @@ def _spread(
             yield Input(str(path), path.name, reader, "lines", "key", "")
 
 
-def read_partition(partition: Partition, report: ReadReport) -> Iterator[Read]:
-    """The conversations of a partition. What cannot be read goes to the report; the rest goes on."""
+def read_partition(partition: Partition, report: ReadReport, turn_rule: str | None = None) -> Iterator[Read]:
+    """The conversations of a partition. What cannot be read goes to the report; the rest goes on.
+
+    `turn_rule` is the rule that their turns are cut by; None leaves it to each of them.
+    """
     for piece in partition.pieces:
         for group, name, origin in _groups(piece, report):
             numbered = piece.input.container in ("lines", "array") and group.records
@@ -168,7 +171,12 @@ def read_partition(partition: Partition, report: ReadReport) -> Iterator[Read]:
             for record in group.records:
                 for code in record.repairs:
                     notes.repaired(code, f"record {record.number}" if len(group.records) > 1 else "")
-            yield from _build(piece, group, name, origin, notes, report)
+            for read in _build(piece, group, name, origin, notes, report):
+                yield read if turn_rule is None else _cut_by(turn_rule, read)
+
+
+def _cut_by(turn_rule: str, read: Read) -> Read:
+    return read._replace(conversation=msgspec.structs.replace(read.conversation, turn_rule=turn_rule))
 
 
 def _build(piece: Piece, group: Group, name: str, origin: Origin, notes: Notes, report: ReadReport) -> Iterator[Read]:
@@ -181,6 +189,9 @@ def _build(piece: Piece, group: Group, name: str, origin: Origin, notes: Notes, 
             report.add_notes(taken)
             report.conversations += 1
             report.records_used += len(group.records) if part == 0 else 0
+            report.records_seen += notes.records
+            report.records_used += notes.records
+            notes.records = 0
             file = report.files.setdefault(name, FileRead(reader.name))
             file.conversations += 1
             yield Read(conversation, taken, Origin(origin.place, origin.record, part))
@@ -197,7 +208,8 @@ def _groups(piece: Piece, report: ReadReport) -> Iterator[tuple[Group, str, Orig
     one = piece.input
     path = Path(one.path)
     if one.grouping == "folder":
-        yield Group(one.name, path), one.name, Origin(piece.place, 0, 0)
+        beside = tuple(Path(companion) for companion in one.companions)
+        yield Group(one.name, path, companions=beside), one.name, Origin(piece.place, 0, 0)
     elif one.grouping == "key":
         yield from _keyed(piece)
     elif one.grouping == "file":

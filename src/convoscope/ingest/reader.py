@@ -13,7 +13,7 @@ from convoscope.ingest.report import Notes
 
 ENTRY_POINT_GROUP = "convoscope.readers"
 
-Grouping = Literal["record", "file", "key", "folder"]
+Grouping = Literal["record", "file", "key", "folder", "companion"]
 Container = Literal["lines", "array", "document", "folder"]
 
 
@@ -45,7 +45,8 @@ class Detection(NamedTuple):
     """A reader's claim on a file or folder: how sure, why, and which records belong together.
 
     record: each stands for itself. file: all of a file are one conversation. key: those that
-    `Reader.key` gives the same key are one. folder: the files of a folder are one.
+    `Reader.key` gives the same key are one. folder: the files of a folder are one. companion: no
+    conversation, but something that the same reader needs beside its folders, such as a dataset.
     """
 
     confidence: float
@@ -62,6 +63,8 @@ class Group(NamedTuple):
     records: Sequence[Record] = ()
     files: tuple[str, ...] = ()
     """Their names, where records of several files were brought together."""
+    companions: tuple[Path, ...] = ()
+    """Files beside it that this reader claimed as such."""
 
     @property
     def file_names(self) -> tuple[str, ...]:
@@ -83,6 +86,11 @@ class Reader:
         """Are the files of this folder one conversation of my format?"""
         del folder
         return None
+
+    def leave_out(self, folder: FolderSample) -> str:
+        """Why a folder that was met on the way should not be read; "" where it should."""
+        del folder
+        return ""
 
     def key(self, value: Any) -> str | None:
         """With grouping by key: the conversation that a record belongs to."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, turn_rule
 from convoscope.errors import NothingReadable
 from convoscope.ingest.inputs import find_inputs
 from convoscope.ingest.partitions import Read, cut, read_partition
@@ -22,9 +22,17 @@ PathLike = str | os.PathLike[str]
 class Reading:
     """Iterates over the conversations; `report` tells what reading did, and grows on the way."""
 
-    def __init__(self, paths: Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[PathLike],
+        *,
+        format: str | None = None,
+        limit: int | None = None,
+        turns: str | None = None,
+    ) -> None:
         self._found = find_inputs(paths, format=format)
         self._limit = limit
+        self._turn_rule = None if turns is None else turn_rule(turns)
         self._current: Iterator[Conversation] | None = None
         self.report: ReadReport = self._found.report
 
@@ -47,17 +55,24 @@ class Reading:
     def _all(self) -> Iterator[Read]:
         with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
             for partition in cut(self._found.inputs, self.report, Path(scratch)):
-                yield from read_partition(partition, self.report)
+                yield from read_partition(partition, self.report, self._turn_rule)
 
 
-def read(path: PathLike | Sequence[PathLike], *, format: str | None = None, limit: int | None = None) -> Reading:
+def read(
+    path: PathLike | Sequence[PathLike],
+    *,
+    format: str | None = None,
+    limit: int | None = None,
+    turns: str | None = None,
+) -> Reading:
     """Read the conversations of a file, a folder, or several of them.
 
-    The format is told by content unless `format` names one. The result is an iterator of
-    `Conversation`, with the read report at hand as `.report`.
+    The format is told by content unless `format` names one. `turns` is the rule that turns are cut
+    by, `exchange` or `eva`. The result is an iterator of `Conversation`, with the read report at
+    hand as `.report`.
     """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    return Reading(paths, format=format, limit=limit)
+    return Reading(paths, format=format, limit=limit, turns=turns)
 
 
 def nothing_readable(report: ReadReport) -> NothingReadable:

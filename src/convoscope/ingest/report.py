@@ -138,6 +138,8 @@ class Notes:
         self.file = file
         self.line = line
         self.taken: list[Note] = []
+        self.records = 0
+        """Records that a reader of folders counted itself."""
 
     def repaired(self, code: str, detail: str = "", seq: int = -1) -> None:
         """Something was wrong and was put right."""

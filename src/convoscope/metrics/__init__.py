@@ -23,6 +23,7 @@ from convoscope.metrics.declaration import (
     metric,
 )
 from convoscope.metrics.needs import Need
+from convoscope.metrics.pass_k import Repeats, repeats
 from convoscope.metrics.reduction import Reduce
 from convoscope.metrics.score import (
     Observation,
@@ -30,6 +31,7 @@ from convoscope.metrics.score import (
     State,
     Subject,
     counted,
+    in_turn,
     measured,
     not_applicable,
     ratio,
@@ -55,6 +57,7 @@ __all__ = [
     "Need",
     "Observation",
     "Reduce",
+    "Repeats",
     "Sample",
     "Score",
     "State",
@@ -63,9 +66,11 @@ __all__ = [
     "TenPoints",
     "counted",
     "derived",
+    "in_turn",
     "measured",
     "metric",
     "not_applicable",
     "ratio",
+    "repeats",
     "unmeasured",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from inspect import cleandoc
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from functools import cached_property
+from inspect import cleandoc, signature
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +15,8 @@ from convoscope.errors import DeclarationError
 from convoscope.metrics.needs import Need
 from convoscope.metrics.reduction import Reduce
 from convoscope.metrics.score import Observation, Status
+from convoscope.metrics.waiting import awaited
+from convoscope.views import MetricContext, metric_context
 
 Level = Literal["conversation", "turn", "event", "state", "item"]
 CONVERSATION: Level = "conversation"
@@ -37,7 +40,12 @@ WORDS = "words"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_.]*")
 _VARIANT = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
-Measure = Callable[[Conversation], Observation | Iterable[Observation]]
+Result = Observation | Iterable[Observation]
+Measure = (
+    Callable[[Conversation], Result | Awaitable[Result] | AsyncIterator[Observation]]
+    | Callable[[MetricContext], Result | Awaitable[Result] | AsyncIterator[Observation]]
+)
+"""What may be declared: a function of a conversation, or of its `MetricContext`; async where it must wait."""
 
 
 class TenPoints(msgspec.Struct, frozen=True):
@@ -123,8 +131,16 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
     also: Mapping[str, str] = {}
     """Further second steps, from conversations to a group, each with the name that it prints under."""
 
+    @cached_property
+    def takes_context(self) -> bool:
+        """The function asks for a `MetricContext`, by the annotation of its first parameter."""
+        asked = next(iter(signature(self.function).parameters.values()), None)
+        return asked is not None and (
+            asked.annotation is MetricContext or str(asked.annotation).rpartition(".")[2] == MetricContext.__name__
+        )
+
     def __call__(self, conversation: Conversation) -> tuple[Observation, ...]:
-        result = self.function(conversation)
+        result = awaited(self.function(metric_context(conversation) if self.takes_context else conversation))
         observations = (result,) if isinstance(result, Observation) else tuple(result)
         if len(observations) > 1:
             keys = {(one.subject, one.judge, one.repeat) for one in observations}

@@ -12,6 +12,7 @@ import msgspec
 
 from convoscope.conversation import Conversation, Item, Turn
 from convoscope.conversation.events import Event
+from convoscope.views import MetricContext
 
 Status = Literal["measured", "not_applicable", "unmeasured", "error"]
 
@@ -144,7 +145,7 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
         return self.observation.judge
 
 
-Subjectlike = Conversation | Turn | Event | Item | State | Subject
+Subjectlike = Conversation | MetricContext | Turn | Event | Item | State | Subject
 """What a metric may speak of."""
 
 
@@ -153,7 +154,7 @@ def subject_of(what: Subjectlike) -> Subject:
     match what:
         case Turn():
             return Subject("turn", str(what.id), what.id)
-        case Conversation():
+        case Conversation() | MetricContext():
             return WHOLE
         case Event():
             return Subject(str(type(what).__struct_config__.tag), str(what.seq), what.seq)
@@ -163,6 +164,11 @@ def subject_of(what: Subjectlike) -> Subject:
             return Subject("state", what.name, what.position)
         case Subject():
             return what
+
+
+def in_turn(number: int) -> Subject:
+    """The turn with this id, for a metric that looks at a `MetricContext`."""
+    return Subject("turn", str(number), number)
 
 
 def measured(

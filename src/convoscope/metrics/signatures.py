@@ -210,7 +210,9 @@ def _shown(value: object) -> str:
     return type(value).__qualname__ if " at 0x" in shown else shown
 
 
+@functools.cache
 def _tree(function: Any) -> ast.AST | None:
+    """The source of a function without what does not matter; metrics of a family share many."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):

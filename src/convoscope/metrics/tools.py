@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
 
-from convoscope.conversation import Conversation
-from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, SHARE, metric
+from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResult
+from convoscope.conversation.databases import same, shown
+from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, SHARE, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.metrics.score import Observation, measured, not_applicable, ratio, unmeasured
@@ -58,3 +61,446 @@ def success(conversation: Conversation) -> Iterator[Observation]:
         if result.error:
             details["error"] = result.error
         yield ratio(call, 0 if bad else 1, 1, empty="no_tool_calls", details=details)
+
+
+@metric(
+    "tools.tool_call_validity",
+    version=1,
+    observes=EVENT,
+    unit=SHARE,
+    better=HIGHER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls is made as the tool wants to be called?
+
+    Per call: 0 where there is no such tool, where the arguments are not JSON or do not fit the tool's
+    schema, or where the tool's answer blames the call; else 1. An answer that merely says no (nothing
+    found, not eligible, try later) is no mistake of the call. A call of which neither the schema nor
+    the result is known is unmeasured.
+    """
+    for call, look in _looks(conversation):
+        if not look.mistakes and look.missing is None and look.answer is None:
+            yield unmeasured(call, "no_tool_result", call.name)
+        else:
+            yield ratio(call, 0 if look.mistakes else 1, 1, empty="no_tool_calls", details=look.details(call))
+
+
+@metric(
+    "tools.tool_call_validity.unknown_tool_rate",
+    version=1,
+    observes=EVENT,
+    unit=SHARE,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls is of a tool that does not exist?
+
+    Per call: 1 where its name is not in the list of tools and no answer shows that there is such a
+    tool; else 0. Unmeasured where the log does not say which tools there were.
+    """
+    for call, look in _looks(conversation):
+        yield _rate(call, look.unknown_tool, "tools_unknown")
+
+
+@metric(
+    "tools.tool_call_validity.missing_argument_rate",
+    version=1,
+    observes=EVENT,
+    unit=SHARE,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls leaves out an argument that the tool requires?
+
+    Per call, by the tool's schema. Not applicable where there is no such tool or where the arguments
+    cannot be read; unmeasured where no schema is known.
+    """
+    for call, look in _looks(conversation):
+        if look.unknown_tool:
+            yield not_applicable(call, "unknown_tool", call.name)
+        elif call.raw_arguments is not None:
+            yield not_applicable(call, "arguments_unreadable", call.name)
+        else:
+            yield _rate(call, look.missing, "no_arguments_schema")
+
+
+@metric(
+    "tools.tool_call_validity.bad_argument_rate",
+    version=1,
+    observes=EVENT,
+    unit=SHARE,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls has an argument that the tool cannot take?
+
+    Per call: arguments that are not JSON, or by the tool's schema a wrong type, a value that is not
+    among those listed, or an argument that the tool does not have. Not applicable where there is no
+    such tool; unmeasured where no schema is known.
+    """
+    for call, look in _looks(conversation):
+        if look.unknown_tool and not look.bad:
+            yield not_applicable(call, "unknown_tool", call.name)
+        else:
+            yield _rate(call, look.bad, "no_arguments_schema")
+
+
+@metric(
+    "tools.tool_call_validity.rejected_rate",
+    version=1,
+    observes=EVENT,
+    unit=SHARE,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls is turned down by the tool because of how they were made?
+
+    Per call: 1 where its result reports an error that blames the call, else 0. A call without a
+    result in the log is unmeasured.
+    """
+    for call, look in _looks(conversation):
+        if look.answer is None:
+            yield unmeasured(call, "no_tool_result", call.name)
+        else:
+            yield _rate(call, look.answer == "rejected", "no_tool_result")
+
+
+def _rate(call: ToolCall, mistaken: object, unknown: str) -> Observation:
+    if mistaken is None:
+        return unmeasured(call, unknown, call.name)
+    return ratio(call, 1 if mistaken else 0, 1, empty="no_tool_calls")
+
+
+Answer = Literal["worked", "rejected", "world", "undecided"]
+
+
+class _Look(NamedTuple):
+    """What can be told of one call. None is "that cannot be told"."""
+
+    unknown_tool: bool | None
+    missing: list[str] | None
+    bad: list[str] | None
+    answer: Answer | None
+    error: str
+    sign: str
+    """The words of the error that decided how it is read."""
+    unlisted: list[str]
+
+    @property
+    def mistakes(self) -> list[str]:
+        return [
+            *(["no such tool"] if self.unknown_tool else []),
+            *(f"missing argument: {name}" for name in self.missing or ()),
+            *(f"bad argument: {told}" for told in self.bad or ()),
+            *([f"rejected: {self.error}"] if self.answer == "rejected" else []),
+        ]
+
+    def details(self, call: ToolCall) -> dict[str, Any]:
+        details: dict[str, Any] = {"tool": call.name}
+        if self.mistakes:
+            details["mistakes"] = self.mistakes
+        if self.unlisted:
+            details["unlisted"] = self.unlisted
+        if self.answer is not None and self.answer != "worked":
+            details |= {"answer": self.answer, "error": self.error}
+        if self.sign:
+            details["sign"] = self.sign
+        return details
+
+
+def _looks(conversation: Conversation) -> Iterator[tuple[ToolCall, _Look]]:
+    listed = conversation.agent.tools
+    tools = {tool.name: tool for tool in listed or ()}
+    for call in conversation.tool_calls:
+        result = conversation.tool_results.get(call.seq)
+        yield call, _look(call, result, tools.get(call.name), listed is not None)
+
+
+def _look(call: ToolCall, result: ToolResult | None, tool: Tool | None, listed: bool) -> _Look:
+    schema = _schema(tool.arguments_schema) if tool else None
+    read = _Reading(None) if result is None else _read(result, schema, call.arguments)
+    # A tool that answers as tools do exists, whatever the list says.
+    unknown_tool = (tool is None and read.answer not in ("worked", "world")) if listed else None
+    unlisted = ["tool"] if listed and tool is None and not unknown_tool else []
+    missing: list[str] | None = None
+    bad: list[str] | None = None
+    if call.raw_arguments is not None:
+        bad = [f"not JSON: {shown(call.raw_arguments)}"]
+    elif schema is not None:
+        faults = list(_faults({} if call.arguments is None else call.arguments, schema, schema, "", 0))
+        missing = [fault.told for fault in faults if fault.kind == "missing"]
+        bad = [fault.told for fault in faults if fault.kind == "bad"]
+        unlisted += [fault.told for fault in faults if fault.kind == "unlisted"]
+    return _Look(unknown_tool, missing, bad, read.answer, read.error, read.sign, unlisted)
+
+
+# Arguments against the schema of the tool
+
+
+class _Fault(NamedTuple):
+    kind: Literal["missing", "bad", "unlisted"]
+    told: str
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int, float),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "object": (dict,),
+    "null": (type(None),),
+}
+_ALIASES = {
+    "str": "string",
+    "text": "string",
+    "int": "integer",
+    "float": "number",
+    "double": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+    "none": "null",
+}
+_DEEPEST = 40
+_CHOICE = 8  # levels that a choice costs, so that choices which hold themselves come to an end
+
+
+def _schema(told: Json) -> dict[str, Any] | None:
+    """The arguments of a tool as JSON Schema, lists of parameters included; None where nothing is told."""
+    if isinstance(told, dict):
+        if {"required_parameters", "optional_parameters"} & set(told):
+            required, optional = _list(told.get("required_parameters")), _list(told.get("optional_parameters"))
+            return _parameters([(one, True) for one in required] + [(one, False) for one in optional])
+        if {"type", "properties", "required", "anyOf", "oneOf", "allOf", "$ref"} & set(told):
+            return told
+        if told and all(isinstance(one, dict) for one in told.values()):
+            return _parameters([({"name": name, **one}, one.get("required")) for name, one in told.items()])
+    if isinstance(told, list | tuple) and all(isinstance(one, dict) and one.get("name") for one in told):
+        return _parameters([(one, one.get("required")) for one in told])
+    return None
+
+
+def _parameters(told: Iterable[tuple[Json, object]]) -> dict[str, Any]:
+    """JSON Schema of a list of parameters; such a list is complete."""
+    properties: dict[str, Any] = {}
+    names: list[str] = []
+    for parameter, required in told:
+        facts = parameter if isinstance(parameter, dict) else {"name": parameter}
+        name = str(facts.get("name", ""))
+        properties[name] = {key: value for key, value in facts.items() if key != "required" or isinstance(value, list)}
+        if required is True:
+            names.append(name)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def _faults(value: Json, schema: Json, root: Json, at: str, depth: int) -> Iterator[_Fault]:
+    """Where a value does not fit its schema: types, required, listed values, properties and items; the rest is free."""
+    schema = _resolved(schema, root)
+    if not isinstance(schema, dict) or depth > _DEEPEST or (value is None and schema.get("nullable") is True):
+        return
+    for choices in (schema.get("anyOf"), schema.get("oneOf")):
+        tried = [list(_faults(value, one, root, at, depth + _CHOICE)) for one in _list(choices)]
+        if tried:
+            yield from min(tried, key=lambda faults: sum(fault.kind != "unlisted" for fault in faults))
+    for one in _list(schema.get("allOf")):
+        yield from _faults(value, one, root, at, depth + _CHOICE)
+    types = _types(schema)
+    if types and not any(_is(value, one) for one in types):
+        yield _Fault("bad", f"{at or 'arguments'}: {shown(value)} is not {' or '.join(types)}")
+        return
+    listed = [schema["const"]] if "const" in schema else schema.get("enum")
+    if isinstance(listed, list) and not any(_equal(value, one) for one in listed):
+        yield _Fault("bad", f"{at or 'arguments'}: {shown(value)} is not one of {shown(listed)}")
+    if isinstance(value, dict):
+        yield from _faults_of_object(value, schema, root, at, depth)
+    elif isinstance(value, list | tuple) and isinstance(schema.get("items"), dict):
+        for place, one in enumerate(value):
+            yield from _faults(one, schema["items"], root, f"{at}[{place}]", depth + 1)
+
+
+def _faults_of_object(value: dict[str, Json], schema: Json, root: Json, at: str, depth: int) -> Iterator[_Fault]:
+    properties = _properties(schema)
+    required = [name for name in _list(schema.get("required")) if isinstance(name, str)]
+    for name in required:
+        if name not in value:
+            yield _Fault("missing", f"{at}.{name}" if at else name)
+    for name, one in value.items():
+        path = f"{at}.{name}" if at else name
+        if name in properties:
+            # Models write null for what they leave out.
+            if one is not None or name in required:
+                yield from _faults(one, properties[name], root, path, depth + 1)
+        elif schema.get("additionalProperties") is False:
+            yield _Fault("bad", f"{path}: there is no such argument")
+        elif properties and not at:
+            yield _Fault("unlisted", path)
+
+
+def _properties(schema: dict[str, Any]) -> dict[str, Json]:
+    held = schema.get("properties")
+    return held if isinstance(held, dict) else {}
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _resolved(schema: Json, root: Json) -> Json:
+    """The schema that a reference inside the same document stands for; other references are left open."""
+    for _ in range(_DEEPEST):
+        reference = schema.get("$ref") if isinstance(schema, dict) else None
+        if not isinstance(reference, str):
+            return schema
+        schema = root if reference.startswith("#") else None
+        for key in reference.removeprefix("#").strip("/").split("/"):
+            schema = schema.get(key) if isinstance(schema, dict) and key else schema
+    return None
+
+
+def _types(schema: dict[str, Any]) -> list[str]:
+    """The JSON types that are named; one that nobody knows leaves the type open."""
+    told = schema.get("type")
+    names = [told] if isinstance(told, str) else told if isinstance(told, list) else []
+    known = [_ALIASES.get(name.lower(), name.lower()) for name in names if isinstance(name, str)]
+    return known if all(name in _TYPES for name in known) else []
+
+
+def _is(value: Json, name: str) -> bool:
+    if isinstance(value, bool):
+        return name == "boolean"
+    if name == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _TYPES[name])
+
+
+def _equal(one: Json, other: Json) -> bool:
+    return type(one) is type(other) and one == other if isinstance(one, str) else same(one, other)
+
+
+# Errors that blame the call, and answers that merely say no
+#
+# By words, because every system has error types of its own. The first of these lists that has a word
+# of the error's type decides, then that of its message.
+
+_PART = r"(?:parameter|param|argument|arg|kwarg|keyword|field|property|attribute|input|value|format)s?"
+_FAULT = (
+    r"(?:missing|required|invalid|unknown|unrecogni[sz]ed|unexpected|unsupported|bad|illegal|incorrect|wrong|extra"
+    r"|empty|undefined|not (?:found|allowed|permitted|recogni[sz]ed|supported|valid|provided|specified))"
+)
+_CALLEE = r"(?:tool|function|method|command)s?"
+_CALL_FOR_SURE = re.compile(
+    rf"\b(?:{_FAULT} (?:\w+ ){{0,2}}?{_PART}|{_PART} (?:\w+ ){{0,2}}?{_FAULT}"
+    rf"|(?:unknown|invalid|undefined|unsupported|no such) (?:\w+ )?{_CALLEE}"
+    rf"|{_CALLEE} (?:\w+ ){{0,2}}?(?:not found|unknown|does not exist)"
+    r"|malformed|schema|bad request|unprocessable|out of range|not a valid|type error|value error|validation|syntax"
+    r"|must be (?:one of|an?|of type|in the format|formatted|between|provided|specified)|expected (?:type|one of|an?)"
+    r"|(?:does not|doesn t) match (?:the )?(?:expected |required )?(?:pattern|format|schema|regex|type))\b"
+)
+_WORLD_FOR_SURE = re.compile(
+    r"\b(?:not found|no (?:\w+ ){1,3}found|none found|no results?|no match(?:es|ing)?|no such"
+    r"|(?:does not|doesn t|did not|do not) (?:exist|match)|mismatch(?:ed)?|unavailable|not available|no availability"
+    r"|sold out|out of stock|declined|denied|timeout|timed out|internal|server error|rate limit|too many|quota"
+    r"|permissions?|forbidden|unauthori[sz]ed|not authori[sz]ed|authenticat\w+|authori[sz]ation|credentials?|login"
+    r"|password|passcode|pin|otp|verification|token|session|expired|(?:in)?eligib\w+|not eligible|already|duplicate"
+    r"|conflict|insufficient|exceed\w*|transition|current (?:state|status)|invalid state)\b"
+)
+_CALL = re.compile(
+    r"\b(?:invalid|missing|unknown(?! (?:error|reason|failure|exception))|unrecogni[sz]ed|unsupported|illegal"
+    r"|not (?:recogni[sz]ed|supported|valid)|parameters?|arguments?|format)\b"
+)
+_WORLD = re.compile(
+    r"\b(?:polic(?:y|ies)|not allowed|not permitted|prohibited|restricted|blocked|locked|suspended|closed|approval"
+    r"|deadline|too (?:late|early)|try again)\b"
+)
+_TYPE_KEYS = ("error_type", "error_code", "errorType", "errorCode", "code", "type", "reason")
+_TEXT_KEYS = ("message", "error_message", "error", "detail", "details", "description", "msg", "title", "errors")
+_NUMBER_KEYS = ("status_code", "http_status", "statusCode", "code", "error_code", "status")
+# HTTP, and JSON-RPC: the request cannot be understood.
+_CALL_NUMBERS = frozenset({400, 405, 406, 411, 413, 414, 415, 422, -32700, -32600, -32601, -32602})
+
+
+class _Reading(NamedTuple):
+    """How a result is read."""
+
+    answer: Answer | None
+    error: str = ""
+    sign: str = ""
+
+
+def _read(result: ToolResult, schema: Json, arguments: Json) -> _Reading:
+    """Whether an error blames the call, is an answer of the world, or cannot be told."""
+    if result.success or (result.success is None and not result.error):
+        return _Reading("worked")
+    types, texts, numbers = _said(result.result)
+    error = ": ".join(dict.fromkeys(filter(None, [*types[:1], *(texts[:1] or [result.error])])))[:300]
+    names = {*_properties(schema or {}), *(arguments if isinstance(arguments, dict) else ())}
+    for text in (*types, *texts, result.error):
+        words = _words(text)
+        for answer, pattern in _READINGS:
+            if found := pattern.search(words):
+                return _Reading(answer, error, found[0])
+        for name in names:
+            if re.search(rf"\b{re.escape(_words(name))} (?:is |are )?(?:required|missing)\b", words):
+                return _Reading("rejected", error, f"{name} required")
+    for number in numbers:
+        if number in _CALL_NUMBERS or 400 <= number < 600:
+            return _Reading("rejected" if number in _CALL_NUMBERS else "world", error, str(number))
+    return _Reading("undecided", error)
+
+
+_READINGS: tuple[tuple[Answer, re.Pattern[str]], ...] = (
+    ("rejected", _CALL_FOR_SURE),
+    ("world", _WORLD_FOR_SURE),
+    ("rejected", _CALL),
+    ("world", _WORLD),
+)
+
+
+class _Said(NamedTuple):
+    types: list[str]
+    texts: list[str]
+    numbers: list[int]
+
+
+def _said(result: Json) -> _Said:
+    """The types, the messages and the numbers by which a result tells its error."""
+    said = _Said([], [], [])
+    if isinstance(result, str):
+        said.texts.append(result.strip().split("\n", 1)[0][:500])
+    if isinstance(result, list):
+        result = {"errors": result}
+    if not isinstance(result, dict):
+        return said
+    for key in _NUMBER_KEYS:
+        value = result.get(key)
+        if isinstance(value, int) or (isinstance(value, str) and re.fullmatch(r"-?\d{3,5}", value)):
+            said.numbers.append(int(value))
+    said.types.extend(result[key] for key in _TYPE_KEYS if isinstance(result.get(key), str))
+    for key in _TEXT_KEYS:
+        value = result.get(key)
+        if isinstance(value, str) and value:
+            said.texts.append(value[:500])
+        for inner in value[:5] if isinstance(value, list) else [value]:
+            if isinstance(inner, dict) or (isinstance(value, list) and isinstance(inner, str)):
+                types, texts, numbers = _said(inner)
+                said.types.extend(types)
+                said.texts.extend(texts)
+                said.numbers.extend(numbers)
+    return said
+
+
+def _words(text: str) -> str:
+    """Small words with single blanks; the end of a sentence keeps its mark, so that no phrase reaches across it."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    return " ".join(re.findall(r"[a-z0-9]+|[.;:!?]", apart.lower()))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from convoscope.metrics.declaration import HIGHER, NEITHER
+from convoscope.metrics.parts import whole_of
 from convoscope.report.words import name_text
 
 MIN_CLUSTERS = 5
@@ -89,8 +90,9 @@ def side(figure: Mapping[str, Any], whole: Mapping[str, Any]) -> Side | None:
 def _comparable(group: Mapping[str, Any], conversations: int) -> Iterator[Mapping[str, Any]]:
     if group["conversations"] == conversations:
         return
+    names = {figure["metric"] for figure in group["metrics"]}
     for figure in group["metrics"]:
-        if not figure["reduction"] and _tells(figure):
+        if not figure["reduction"] and _tells(figure) and not whole_of(figure["metric"], names):
             yield figure
 
 

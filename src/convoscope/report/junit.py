@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from convoscope.metrics.parts import whole_of
 from convoscope.metrics.score import ERROR
 from convoscope.report.screen import clean
 from convoscope.report.targets import MISSED, UNDETERMINED, Check, meets, observed, run_checks, target_text
@@ -118,7 +119,12 @@ def _reading(run: Run) -> Case:
 def _figures(run: Run, checks: Sequence[Check]) -> list[Case]:
     """One test per figure that is a headline or has a target."""
     by_name: dict[str, list[Check]] = {}
-    figures = {name_text(figure): figure for figure in run.summary["metrics"] if not figure["reduction"]}
+    names = {figure["metric"] for figure in run.summary["metrics"]}
+    figures = {
+        name_text(figure): figure
+        for figure in run.summary["metrics"]
+        if not figure["reduction"] and not whole_of(figure["metric"], names)
+    }
     for check in checks:
         by_name.setdefault(name_text(check.figure), []).append(check)
         figures.setdefault(name_text(check.figure), check.figure)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from convoscope.report.groups import are_alone, groupings
 from convoscope.report.screen import Screen
+from convoscope.report.silence import headlines, heard
 from convoscope.report.targets import Check, observed, run_checks, tally_text, target_text
 from convoscope.report.terminal import print_reading
 from convoscope.report.words import (
@@ -141,12 +142,16 @@ def _figures(summary: Mapping[str, Any], checks: Sequence[Check]) -> Block:
         sides.insert(6, "---")
     lines: list[str] = []
     family = ""
-    for figure in summary["metrics"]:
+    shown = heard(summary, {name_text(one.figure) for one in checks})
+    for figure in shown.figures:
         if family != figure["metric"].split(".", 1)[0]:
             family = figure["metric"].split(".", 1)[0]
             lines.append(row([f"**{plain(family)}**", *[""] * (len(titles) - 1)]))
         lines.append(row(_cells(figure, summary, checks)))
-    return Block([row(titles), row(sides)], lines, [""])
+    silent = [f"- {plain(silence.text)}" for silence in shown.silent]
+    rest = ["", f"And {counted(len(shown.parts), 'figure')} of their parts, in the page."] if shown.parts else []
+    rest += ["", "Nothing to measure here for:", "", *silent] if silent else []
+    return Block([row(titles), row(sides)], lines, [*rest, ""])
 
 
 def _cells(figure: Mapping[str, Any], summary: Mapping[str, Any], checks: Sequence[Check]) -> list[str]:
@@ -196,8 +201,8 @@ def _groups(summary: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _grouping(summary: Mapping[str, Any], names: Sequence[str], groups: Sequence[Mapping[str, Any]]) -> Block:
-    headlines = [one for one in summary["metrics"] if not one["reduction"] and one["value"] is not None]
-    columns = [name_text(one) for one in headlines[:MAX_COLUMNS]]
+    heads = headlines(summary)
+    columns = [name_text(one) for one in heads[:MAX_COLUMNS]]
     titles = [*(code(name) for name in names), "conversations", *(code(name) for name in columns)]
     lines = []
     for group in groups[:MAX_GROUPS]:
@@ -207,8 +212,8 @@ def _grouping(summary: Mapping[str, Any], names: Sequence[str], groups: Sequence
     tail = [""]
     if len(groups) > MAX_GROUPS:
         tail += [f"and {len(groups) - MAX_GROUPS:,} more groups", ""]
-    if len(headlines) > MAX_COLUMNS:
-        tail += [f"and {len(headlines) - MAX_COLUMNS:,} more metrics", ""]
+    if len(heads) > MAX_COLUMNS:
+        tail += [f"and {len(heads) - MAX_COLUMNS:,} more metrics", ""]
     sides = ["---"] * len(names) + ["---:"] * (1 + len(columns))
     # Inside the HTML, up to the blank line, there is no Markdown: names are escaped as HTML.
     title = " and ".join(f"<code>{escape(one_line(name))}</code>" for name in names)

@@ -91,9 +91,15 @@ class Screen:
 
     def json(self, value: Any) -> None:
         """A value for a program."""
-        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        self._write_json(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+    def json_line(self, value: Any) -> None:
+        """One value of several, each on its line."""
+        self._write_json(msgspec.json.encode(value))
+
+    def _write_json(self, text: bytes) -> None:
         # JSON escapes the controls below the blank; those above the letters could steer a terminal, too.
-        self._stream.write(_HIGH_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+        self._stream.write(_HIGH_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text.decode()) + "\n")
 
     def _console(self) -> Any:
         from rich.console import Console

@@ -29,9 +29,11 @@ from convoscope.conversation import (
 )
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
+from convoscope.metrics.parts import whole_of
 from convoscope.metrics.score import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.report.difference import Reading, readings
 from convoscope.report.lanes import Ruler, Timeline, timeline
+from convoscope.report.silence import heard
 from convoscope.report.words import because_texts, key_text, reason_text, value_text
 from convoscope.runs.records import Record, Reduced
 from convoscope.runs.worst import Behind
@@ -124,13 +126,18 @@ def story(record: Record, summary: Mapping[str, Any], because: Sequence[Behind] 
     conversation = record.conversation
     teller = _Teller(record, {declared["metric"]: declared for declared in summary["declared"]})
     stretches = tuple(teller.stretches())
+    worth = {key_text(figure["metric"], figure["variant"]) for figure in heard(summary).figures}
     return Story(
         id=conversation.id,
         dimensions=conversation.dimensions,
         because=tuple(because_texts(conversation.outcome.error, because)),
         about=tuple(_about(conversation)),
         context=tuple(_context(conversation)),
-        scores=tuple(teller.whole(one) for one in record.reduced),
+        scores=tuple(
+            teller.whole(one)
+            for one in record.reduced
+            if one.status in (MEASURED, ERROR) or key_text(one.metric, one.variant) in worth
+        ),
         elsewhere=tuple(teller.left_over()),
         notes=tuple(note_text(note) for note in record.notes if note.seq not in teller.seqs),
         timeline=timeline(conversation, teller.ruler),
@@ -162,12 +169,16 @@ class _Teller:
         for event in self.conversation.timeline:
             if type(event) is StateEntered:
                 states.setdefault(event.state, event.seq)
+        names = {key.partition("@")[0] for key in declared}
         for score in record.scores:
             one = score.observation
             kind, subject, position = one.subject
             key = key_text(score.metric, score.variant)
             if kind == "conversation":
                 self._whole[key, one.judge] = one
+            elif whole_of(score.metric, names):
+                # A part's evidence is the whole's.
+                continue
             elif kind == "turn":
                 self._turns[subject].append(self._mark(key, one))
             else:

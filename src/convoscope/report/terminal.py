@@ -8,6 +8,7 @@ from typing import Any
 from convoscope.ingest.report import ReadReport
 from convoscope.report.groups import are_alone, groupings
 from convoscope.report.screen import Column, Screen
+from convoscope.report.silence import headlines, heard
 from convoscope.report.targets import observed, run_checks
 from convoscope.report.words import (
     counted,
@@ -38,8 +39,8 @@ _MANY_GROUPS = 12
 _WORST = 3
 
 
-def print_run(screen: Screen, run: Run) -> None:
-    """The summary, the groups, what reading did, and where it all is."""
+def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
+    """The summary, the groups, what reading did, and where it all is. `parts` of metrics are told if asked for."""
     summary = run.summary
     screen.line(f"{run.folder}: {counted(summary['conversations'], 'conversation')}", "bold")
     if not run.receipt.valid:
@@ -52,7 +53,17 @@ def print_run(screen: Screen, run: Run) -> None:
         name = name_text(one.figure)
         checks[name] = f"{checks[name]}; {one.text}" if name in checks else one.text
     columns = [*_COLUMNS, *([_TARGET] if checks else []), _SKIPPED]
-    screen.table(columns, [_row(figure, summary, checks) for figure in summary["metrics"]])
+    shown = heard(summary, checks)
+    rows = sorted((*shown.figures, *shown.parts), key=summary["metrics"].index) if parts else shown.figures
+    screen.table(columns, [_row(figure, summary, checks) for figure in rows])
+    if shown.parts and not parts:
+        screen.line()
+        screen.line(f"and {counted(len(shown.parts), 'figure')} of their parts, with --parts and in the page")
+    if shown.silent:
+        screen.line()
+        screen.line("nothing to measure here for:")
+        for silence in shown.silent:
+            screen.line(f"  {silence.text}")
     print_groups(screen, summary)
     screen.line()
     for standing in worst(run, _WORST):
@@ -77,17 +88,17 @@ def _row(figure: Mapping[str, Any], summary: Mapping[str, Any], checks: Mapping[
 
 def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
     """One table per grouping: groups as rows, headline metrics as columns. Groups of one are not worth a table."""
+    heads = headlines(summary)
     for names, groups in groupings(summary["groups"]).items():
         if are_alone(groups):
             continue
         screen.line()
-        headlines = [figure for figure in summary["metrics"] if not figure["reduction"] and figure["value"] is not None]
         columns = [Column(name) for name in names] + [Column("conversations", "right")]
-        columns += [Column(name_text(figure).split(".", 1)[1], "right") for figure in headlines]
+        columns += [Column(name_text(figure).split(".", 1)[1], "right") for figure in heads]
         rows = []
         for group in groups[:_MANY_GROUPS]:
             found = {name_text(figure): figure for figure in group["metrics"]}
-            cells = [found[name_text(figure)] for figure in headlines if name_text(figure) in found]
+            cells = [found[name_text(figure)] for figure in heads if name_text(figure) in found]
             rows.append(
                 [
                     *(group["by"][name] for name in names),

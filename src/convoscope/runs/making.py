@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, to_json
+from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, to_json, turn_rule
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError
 from convoscope.ingest.inputs import find_inputs, fingerprint
 from convoscope.ingest.partitions import PART_BYTES, Partition, cut
@@ -55,6 +55,7 @@ def score(
     strict: bool = False,
     by: Sequence[Sequence[str]] | None = None,
     format: str | None = None,
+    turns: str | None = None,
     targets: Sequence[str] = (),
     progress: Callable[[Progress], None] | None = None,
     part_bytes: int = PART_BYTES,
@@ -64,6 +65,7 @@ def score(
     `metrics` are names or declarations; all that are installed for None. `out` is the folder of the
     run; without it, one under `runs/` that depends on input and settings. An attempt that was cut
     short is continued, and a run that is there already and would come out the same is opened.
+    `turns` is the rule that turns are cut by, `exchange` or `eva`.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them.
     """
@@ -82,7 +84,8 @@ def score(
     wanted = kept_texts([targets] if isinstance(targets, str) else targets, chosen)
     paths, temporary = _paths(source)
     with temporary:
-        job = _Job(paths, chosen, limit=limit, by=by, format=format, targets=wanted, part_bytes=part_bytes)
+        rule = None if turns is None else turn_rule(turns)
+        job = _Job(paths, chosen, limit=limit, by=by, format=format, rule=rule, targets=wanted, part_bytes=part_bytes)
         job.report.warnings.extend(registry.problems)
         return job.run(_out(out, job), workers or local.cores(), strict, progress or (lambda _: None))
 
@@ -126,17 +129,19 @@ class _Job:
         limit: int | None,
         by: Sequence[Sequence[str]] | None,
         format: str | None,
+        rule: str | None,
         targets: Sequence[str],
         part_bytes: int,
     ) -> None:
         self.started, self._began = now(), perf_counter()
         self.paths, self.metrics, self.limit, self.by, self.part_bytes = paths, metrics, limit, by, part_bytes
+        self.rule = rule
         found = find_inputs(paths, format=format)
         self.inputs, self.report = found.inputs, found.report
         self.signatures = {one.key: signature(one) for one in metrics}
         self.config: dict[str, Any] = {
             "metrics": {one.key: one.version for one in metrics},
-            "turn_rule": DEFAULT_TURN_RULE,
+            "turn_rule": rule or DEFAULT_TURN_RULE,
             "limit": limit,
             "by": None if by is None else [list(names) for names in by],
             "format": format,
@@ -233,7 +238,7 @@ class _Job:
                 if partition.number not in unfinished.done:
                     yield partition
 
-        work = bind(score_partition, metrics=self.metrics, folder=unfinished.parts)
+        work = bind(score_partition, metrics=self.metrics, folder=unfinished.parts, turn_rule=self.rule)
         if not local.can_share() and any(one.key not in installed().declared for one in self.metrics):
             workers = 1
         seen = sum(part.conversations for part in unfinished.done.values())

@@ -54,12 +54,14 @@ def part_file(folder: Path, table: str, part: int) -> Path:
     return folder / f"{table}-{part:06d}.parquet"
 
 
-def score_partition(partition: Partition, metrics: Sequence[Declared], folder: Path) -> PartDone:
+def score_partition(
+    partition: Partition, metrics: Sequence[Declared], folder: Path, turn_rule: str | None = None
+) -> PartDone:
     """Read, score and write one partition."""
     report = ReadReport()
     timings = Timings()
     rows = _Rows(partition.number, metrics)
-    reads = read_partition(partition, report)
+    reads = read_partition(partition, report, turn_rule)
     while True:
         began = perf_counter()
         read = next(reads, None)

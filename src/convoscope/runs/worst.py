@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import HIGHER, NEITHER
+from convoscope.metrics.parts import whole_of
 from convoscope.metrics.score import COMPUTED
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS
 from convoscope.runs.run import Run
@@ -107,10 +108,13 @@ class Ranking(NamedTuple):
 
 
 def headlines(summary: Mapping[str, Any]) -> list[Headline]:
-    """The metrics that say something of each conversation, one judge each."""
+    """The metrics that say something of each conversation, one judge each. Parts of a metric are left to it."""
     over_groups = {declared["metric"] for declared in summary["declared"] if declared["observes"] == "group"}
     found: dict[str, Headline] = {}
+    names = {figure["metric"] for figure in summary["metrics"]}
     for figure in summary["metrics"]:
+        if whole_of(figure["metric"], names):
+            continue
         one = Headline(figure["metric"], figure["variant"], figure["judge"], figure["unit"], figure["better"])
         if not figure["reduction"] and one.key not in over_groups:
             # A panel comes after its judges, and speaks for them.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
+from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import (
     COMPUTED,
@@ -14,12 +16,14 @@ from convoscope.metrics.score import (
     NOT_APPLICABLE,
     WHOLE,
     Observation,
+    Status,
     failed,
     measured,
     not_applicable,
     unmeasured,
 )
 from convoscope.statistics.panel import panel
+from convoscope.statistics.summary import input_reason
 from convoscope.statistics.within import ConversationScore, reduce_conversation
 
 
@@ -40,9 +44,10 @@ def evaluate(
     """
     done: dict[str, Sequence[ConversationScore]] = {}
     waiting: list[Derived] = []
+    met: dict[int, bool] = {}
     for declared in metrics:
         if isinstance(declared, Metric):
-            evaluated = _reduced(declared, observe(declared, conversation, resources))
+            evaluated = _evaluated(declared, conversation, _unmet(declared, conversation, resources, met))
             done[declared.key] = evaluated.scores
             yield evaluated
         elif declared.over == "conversation":
@@ -60,19 +65,69 @@ def evaluate(
             yield evaluated
 
 
+def _evaluated(declared: Metric, conversation: Conversation, unmet: Need | Observation | None) -> Evaluated:
+    if unmet is None:
+        return _reduced(declared, _observed(declared, conversation))
+    if isinstance(unmet, Need):
+        return Evaluated(declared, *_nothing(unmet.code, unmet.otherwise))
+    return _reduced(declared, (unmet,))
+
+
 def observe(
     declared: Metric, conversation: Conversation, resources: frozenset[str] = frozenset()
 ) -> Sequence[Observation]:
     """The observations of one metric, at least one: an unmet need and an exception are observations too."""
+    need = _unmet(declared, conversation, resources, {})
+    if need is None:
+        return _observed(declared, conversation)
+    return _nothing(need.code, need.otherwise).observations if isinstance(need, Need) else (need,)
+
+
+def _unmet(
+    declared: Metric, conversation: Conversation, resources: frozenset[str], met: dict[int, bool]
+) -> Need | Observation | None:
+    """The first need that the conversation does not meet, or how looking for it broke.
+
+    Metrics share needs: `met` keeps what is known of this conversation.
+    """
+    for need in declared.needs:
+        known = met.get(id(need))
+        if known is None:
+            try:
+                known = met[id(need)] = need.met(conversation, resources)
+            except (Exception, SystemExit) as error:  # whatever a condition raises is the metric's result
+                return failed(WHOLE, "metric_raised", _say(error))
+        if not known:
+            return need
+    return None
+
+
+def _observed(declared: Metric, conversation: Conversation) -> Sequence[Observation]:
     try:
-        for need in declared.needs:
-            if not need.met(conversation, resources):
-                explain = not_applicable if need.otherwise == NOT_APPLICABLE else unmeasured
-                return (explain(WHOLE, need.code),)
         observations = declared(conversation)
     except (Exception, SystemExit) as error:  # whatever a metric raises is its result
         return (failed(WHOLE, "metric_raised", _say(error)),)
     return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
+
+
+class _Nothing(NamedTuple):
+    observations: Sequence[Observation]
+    scores: Sequence[ConversationScore]
+
+
+@lru_cache(maxsize=1024)
+def _nothing(code: str, status: Status) -> _Nothing:
+    """What a metric gives for want of something: the same for every metric and conversation, so made once."""
+    explain = not_applicable if status == NOT_APPLICABLE else unmeasured
+    observation = explain(WHOLE, code)
+    score = ConversationScore(
+        judge=COMPUTED,
+        status=status,
+        not_applicable=int(status == NOT_APPLICABLE),
+        unmeasured=int(status != NOT_APPLICABLE),
+        reason=code,
+    )
+    return _Nothing((observation,), [score])
 
 
 def derive(declared: Derived, done: dict[str, Sequence[ConversationScore]]) -> Observation:
@@ -84,7 +139,7 @@ def derive(declared: Derived, done: dict[str, Sequence[ConversationScore]]) -> O
             return unmeasured(WHOLE, "input_not_scored", key)
         if score.status != MEASURED or score.value is None:
             explain = not_applicable if score.status == NOT_APPLICABLE else unmeasured
-            return explain(WHOLE, f"input_{score.reason}", key)
+            return explain(WHOLE, input_reason(score.reason), key)
         values.append(score.value)
     try:
         value = declared.function(*values)

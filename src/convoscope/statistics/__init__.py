@@ -1,1 +1,1 @@
-"""Scores become summaries: reducers, intervals, derived figures, pass@k, panels of judges."""
+"""Scores become summaries: reducers, intervals, derived figures, panels of judges."""

@@ -207,6 +207,11 @@ Given = list[Sample] | float
 """What a figure over a group gets of one input: its samples, or the value of another group figure."""
 
 
+def input_reason(reason: str) -> str:
+    """Why a derived figure has no value: what its input lacks, however far down that is."""
+    return reason if reason.startswith("input_") else f"input_{reason}"
+
+
 def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, Given]], key: str) -> Figure:
     """A figure over a group, from its inputs; null when an input is.
 
@@ -216,7 +221,7 @@ def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, Given]], ke
     for figure, _ in inputs:
         if figure.value is None:
             status = NOT_APPLICABLE if figure.status == NOT_APPLICABLE else UNMEASURED
-            return _derived(declared, {"": None}, key, (status, f"input_{figure.reason}"))
+            return _derived(declared, {"": None}, key, (status, input_reason(figure.reason)))
     try:
         result = declared.function(*(given for _, given in inputs))
         values = dict(result) if isinstance(result, Mapping) else {"": result}

@@ -9,9 +9,11 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE
+from convoscope.metrics.parts import whole_of
 from convoscope.report.findings import findings, side
 from convoscope.report.groups import are_alone, groupings
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
+from convoscope.report.silence import heard
 from convoscope.report.targets import Check, observed, tally, target_text
 from convoscope.report.words import (
     counted,
@@ -133,6 +135,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
     counts = tally(checked)
     told = [_told(one) for one in checked]
     tiles = _tiles(summary)
+    shown = heard(summary, {name_text(one.figure) for one in checked})
     return {
         "name": run.name,
         "place": place_text(run),
@@ -151,7 +154,9 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
         "broke": len(ranking.errors),
         "found": findings(summary),
         "standing": _standing(run, ranking),
-        "families": _families(summary, checked),
+        "families": _families(summary, shown.figures, checked),
+        "parts": _families(summary, shown.parts, checked),
+        "silent": shown.silent,
         "groupings": list(_groupings(summary)),
         "ungrouped": run.receipt.config.get("by") is None,
         "max_groups": MAX_GROUPS,
@@ -212,6 +217,7 @@ def _spoken(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _tiles(summary: Mapping[str, Any]) -> list[Tile]:
+    names = {figure["metric"] for figure in summary["metrics"]}
     return [
         Tile(
             name_text(one),
@@ -220,14 +226,16 @@ def _tiles(summary: Mapping[str, Any]) -> list[Tile]:
             interval_text(one) if one["interval"] else "",
         )
         for one in _spoken(summary)
-        if one["better"] != NEITHER and one["value"] is not None
+        if one["better"] != NEITHER and one["value"] is not None and not whole_of(one["metric"], names)
     ]
 
 
 def _sure(run: Run) -> Iterator[str]:
     """How far the figures can be trusted, in a few sentences."""
     summary = run.summary
-    headlines = _spoken(summary)
+    shown = heard(summary)
+    worth = {id(figure) for figure in shown.figures}
+    headlines = [one for one in _spoken(summary) if id(one) in worth]
     have = [one for one in headlines if one["value"] is not None]
     yield f"{len(have)} of {counted(len(headlines), 'metric')} {'has' if len(have) == 1 else 'have'} a value"
     yield from _intervals(have)
@@ -276,10 +284,12 @@ def _standing(run: Run, ranking: Ranking) -> list[Standing]:
     return [one for one in found if one.because or one.error]
 
 
-def _families(summary: Mapping[str, Any], checked: Sequence[Check]) -> list[Family]:
+def _families(
+    summary: Mapping[str, Any], figures: Sequence[Mapping[str, Any]], checked: Sequence[Check]
+) -> list[Family]:
     families: dict[str, list[Row]] = {}
     declared = {one["metric"]: one for one in summary["declared"]}
-    for figure in summary["metrics"]:
+    for figure in figures:
         facts = declared.get(key_text(figure["metric"], figure["variant"]), {})
         checks = [one for one in checked if name_text(one.figure) == name_text(figure)]
         rows = families.setdefault(figure["metric"].split(".", 1)[0], [])
@@ -328,7 +338,8 @@ def _percent(value: float) -> float:
 
 def _groupings(summary: Mapping[str, Any]) -> Iterator[Grouping]:
     """The groups of each dimension, with the headline figures that have a value anywhere."""
-    columns = [one for one in _spoken(summary) if one["value"] is not None]
+    names = {figure["metric"] for figure in summary["metrics"]}
+    columns = [one for one in _spoken(summary) if one["value"] is not None and not whole_of(one["metric"], names)]
     shown = [name_text(one) for one in columns]
     for by, groups in groupings(summary["groups"]).items():
         rows = []

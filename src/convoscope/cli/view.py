@@ -1,0 +1,87 @@
+"""`convoscope view`: one conversation as metrics see it, without scoring it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from convoscope.cli.options import Format, Json, Turns
+
+if TYPE_CHECKING:
+    from convoscope.conversation import Conversation
+    from convoscope.report.screen import Screen
+
+app = typer.Typer(help="Show a conversation as metrics see it.", no_args_is_help=True, rich_markup_mode=None)
+
+Paths = Annotated[
+    list[Path], typer.Argument(help="The folder of a call, or another log; a dataset may be given beside it.")
+]
+Id = Annotated[str | None, typer.Option("--id", help="Only the conversation with this id.")]
+
+
+@app.command("metric-context")
+def metric_context_command(
+    paths: Paths, id: Id = None, format: Format = None, turns: Turns = None, json: Json = False
+) -> None:
+    """The MetricContext: every field that a metric receives."""
+    from convoscope.report.views import print_context
+    from convoscope.views import metric_context
+
+    _show(paths, id, format, turns, json, lambda one: metric_context(one).to_dict(), print_context)
+
+
+@app.command("trace")
+def trace_command(paths: Paths, id: Id = None, format: Format = None, turns: Turns = None, json: Json = False) -> None:
+    """What was said and done, in one list: user, tool calls, tool responses, assistant."""
+    from convoscope.report.views import print_trace
+    from convoscope.views import metric_context
+
+    _show(paths, id, format, turns, json, lambda one: metric_context(one).conversation_trace, print_trace)
+
+
+@app.command("timeline")
+def timeline_command(
+    paths: Paths, id: Id = None, format: Format = None, turns: Turns = None, json: Json = False
+) -> None:
+    """Every event with its time, by turn."""
+    from convoscope.report.views import print_timeline, timeline
+
+    _show(paths, id, format, turns, json, timeline, print_timeline)
+
+
+def _show(
+    paths: list[Path],
+    id: str | None,
+    format: str | None,
+    turns: str | None,
+    json: bool,
+    view: Callable[[Conversation], Any],
+    show: Callable[[Screen, Conversation], None],
+) -> None:
+    """One conversation is printed as such; several follow each other, in JSON one per line."""
+    from convoscope.errors import UsageError
+    from convoscope.ingest.reading import read
+    from convoscope.report.screen import Screen
+    from convoscope.report.terminal import print_warnings
+
+    screen = Screen()
+    reading = read(paths, format=format, turns=turns)
+    wanted = (one for one in reading if id is None or one.id == id)
+    first = next(wanted, None)
+    if first is None:
+        raise UsageError(f"there is no conversation {id!r}", hint="`convoscope inspect` shows what is there")
+    second = next(wanted, None)
+    if json and second is None:
+        screen.json(view(first))
+    for one in (first, second, *wanted) if second is not None or not json else ():
+        if one is None:
+            continue
+        if json:
+            screen.json_line(view(one))
+        else:
+            show(screen, one)
+    print_warnings(Screen(sys.stderr), reading.report)

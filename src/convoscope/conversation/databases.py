@@ -1,0 +1,287 @@
+"""What changed in a scenario database: its canonical form, its hash, and the difference of two of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from convoscope.conversation.events import Json
+from convoscope.conversation.model import ChangeKind
+
+SESSION = "session"
+"""The top-level key that holds who is logged in. It is no part of the database."""
+
+UNORDERED = frozenset(
+    {"standby_list", "notifications", "bookings", "system_accounts", "group_memberships", "asset_recoveries"}
+)
+"""The order of a list under one of these keys means nothing (voice-logs, 1.2)."""
+
+ADDED: ChangeKind = "added"
+REMOVED: ChangeKind = "removed"
+CHANGED: ChangeKind = "changed"
+
+Path = tuple[str, ...]
+
+_ABSENT = object()
+_encode = msgspec.json.Encoder().encode
+_NOTHING = frozenset({"none", "null"})
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+# What tells the members of a list apart, best first: `id`, or a name that ends with `_id`, and so on.
+_IDENTITIES = ("id", "number", "code", "key", "name")
+
+
+class Change(NamedTuple):
+    """One difference. A record that is there on one side only is one change, with the record as its value."""
+
+    path: Path
+    kind: ChangeKind
+    was: Json = None
+    now: Json = None
+
+    def __str__(self) -> str:
+        if self.kind == CHANGED:
+            return f"{printed(self.path)}: {shown(self.was)} → {shown(self.now)}"
+        return f"{printed(self.path)}: {self.kind} {shown(self.now if self.kind == ADDED else self.was)}"
+
+    def parts(self) -> Iterator[Change]:
+        """A record that is added or removed, field by field, one step down; nothing where it holds nothing."""
+        if self.kind != CHANGED:
+            held = self.now if self.kind == ADDED else self.was
+            for key, value in _members(held, self.path[-1] if self.path else ""):
+                was, now = (None, value) if self.kind == ADDED else (value, None)
+                yield Change((*self.path, key), self.kind, was, now)
+
+    def inside(self) -> Iterator[Change]:
+        """This change and all its parts, from the outside in."""
+        yield self
+        for part in self.parts():
+            yield from part.inside()
+
+
+def canonical(content: Json) -> Json:
+    """A database without what does not count in it.
+
+    The session is left out, whole floats are integers, the texts none and null are null, and lists
+    whose order means nothing are sorted by the JSON of their members (voice-logs, 1.2).
+    """
+    if isinstance(content, Mapping):
+        return {key: _canonical(value, key) for key, value in content.items() if key != SESSION}
+    return _canonical(content, "")
+
+
+def database_hash(content: Json) -> str:
+    """SHA-256 of the canonical form, written as JSON with sorted keys and no spaces."""
+    return _hash(canonical(content))
+
+
+def is_hash_of(stored: str, content: Json) -> bool:
+    """Whether a hash that came with a database is one of its content, in any way in which such hashes are made.
+
+    That is: of the canonical form, or of the content as it stands, with or without its session, as
+    published records of the same system have it; written in ASCII, or not.
+    """
+    bare = {key: value for key, value in content.items() if key != SESSION} if isinstance(content, dict) else content
+    forms = (canonical(content), bare, content)
+    wanted = stored.strip().lower()
+    return any(_hash(form, ascii) == wanted for form in forms for ascii in (True, False))
+
+
+def canonical_text(value: Json) -> str:
+    """The JSON of a value's canonical form: what is equal has equal text."""
+    return _json(_canonical(value, ""))
+
+
+def same(one: Json, other: Json) -> bool:
+    """Equal in canonical form. True is not 1."""
+    return canonical_text(one) == canonical_text(other)
+
+
+def changes(before: Json, after: Json) -> tuple[Change, ...]:
+    """What has to be done to one database to get the other, sorted by path; nothing where their hashes are equal.
+
+    A member of a list is called by its position; in a list whose order means nothing, by what
+    identifies it.
+    """
+    found: list[Change] = []
+    if isinstance(before, dict) and isinstance(after, dict):
+        if SESSION in before or SESSION in after:
+            before = {key: value for key, value in before.items() if key != SESSION}
+            after = {key: value for key, value in after.items() if key != SESSION}
+        _compare_records((), before, after, found)
+    else:
+        _compare((), before, after, found)
+    return tuple(sorted(found, key=lambda change: change.path))
+
+
+def printed(path: Sequence[str]) -> str:
+    """A path as a pattern that fits it: `reservations.ZK3FFW.status`."""
+    return ".".join(re.sub(r"([.*\\])", r"\\\1", key) for key in path)
+
+
+def shown(value: Json) -> str:
+    """A value as JSON, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 160 else f"{text[:159]}…"
+
+
+def fits(pattern: str, path: Path) -> bool:
+    """Whether a pattern such as `reservations.*.status` or `reservations.**` describes a path."""
+    return _pattern(pattern).fullmatch(_joined(path)) is not None
+
+
+# Patterns are matched as regular expressions over keys that each end with a character that no JSON key holds.
+_END = "\udfff"
+
+
+def _joined(path: Path) -> str:
+    return "".join(key + _END for key in path)
+
+
+def _keys(pattern: str) -> list[str]:
+    """The keys of a pattern, still with their backslashes."""
+    keys = [""]
+    for token in re.findall(r"\\.|.", pattern, re.DOTALL):
+        if token == ".":
+            keys.append("")
+        else:
+            keys[-1] += token
+    return keys
+
+
+@lru_cache(maxsize=4096)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    parts = []
+    for key in _keys(pattern):
+        if key == "**":
+            parts.append(f"(?:[^{_END}]*{_END})*")
+        elif key == "*":
+            parts.append(f"[^{_END}]*{_END}")
+        else:
+            parts.append(re.escape(re.sub(r"\\(.)", r"\1", key, flags=re.DOTALL)) + _END)
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def _canonical(value: Json, key: str) -> Json:
+    kind = type(value)
+    if kind is dict:
+        return {inner: _canonical(one, inner) for inner, one in value.items()}
+    if kind is list or kind is tuple:
+        members = [_canonical(one, "") for one in value]
+        return sorted(members, key=_json) if key in UNORDERED else members
+    if kind is float and value.is_integer():
+        return int(value)
+    if kind is str and len(value) >= 4 and value.strip().lower() in _NOTHING:
+        return None
+    return value
+
+
+def _json(value: Json, ascii: bool = True) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii)
+
+
+def _hash(value: Json, ascii: bool = True) -> str:
+    return hashlib.sha256(_json(value, ascii).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _compare_records(path: Path, before: dict[str, Json], after: dict[str, Json], found: list[Change]) -> None:
+    for key, was in before.items():
+        now = after.get(key, _ABSENT)
+        if type(was) is type(now) and type(was) in _PLAIN and was == now:
+            continue
+        if now is _ABSENT:
+            found.append(Change((*path, key), REMOVED, was=was))
+        elif _encode(was) != _encode(now):  # equal records are the rule: most of the time goes here
+            _compare((*path, key), was, now, found)
+    for key, now in after.items():
+        if key not in before:
+            found.append(Change((*path, key), ADDED, now=now))
+
+
+def _compare(path: Path, was: Json, now: Json, found: list[Change]) -> None:
+    if isinstance(was, dict) and isinstance(now, dict):
+        _compare_records(path, was, now, found)
+    elif isinstance(was, list | tuple) and isinstance(now, list | tuple):
+        if path and path[-1] in UNORDERED:
+            field = _identity(was, now)
+            _compare_records(path, _named(was, field), _named(now, field), found)
+        else:
+            _compare_lists(path, was, now, found)
+    elif not same(was, now):
+        found.append(Change(path, CHANGED, was, now))
+
+
+def _compare_lists(path: Path, was: Sequence[Json], now: Sequence[Json], found: list[Change]) -> None:
+    """By position, between what is equal at the start and what is equal at the end."""
+    if len(was) == len(now):
+        start, end = 0, 0
+    else:
+        start = _equal(was, now)
+        end = _equal(was[start:][::-1], now[start:][::-1])
+    before, after = was[start : len(was) - end], now[start : len(now) - end]
+    for place in range(max(len(before), len(after))):
+        at = (*path, str(start + place))
+        if place >= len(after):
+            found.append(Change(at, REMOVED, was=before[place]))
+        elif place >= len(before):
+            found.append(Change(at, ADDED, now=after[place]))
+        else:
+            _compare(at, before[place], after[place], found)
+
+
+def _equal(one: Sequence[Json], other: Sequence[Json]) -> int:
+    """How many members two lists share from the start."""
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if not same(a, b):
+            break
+        count += 1
+    return count
+
+
+def _members(held: Json, key: str) -> Iterable[tuple[str, Json]]:
+    """What a value holds, by the keys that a path has for it."""
+    if isinstance(held, dict):
+        return held.items()
+    if isinstance(held, list | tuple):
+        if key in UNORDERED:
+            return _named(held, _identity(held)).items()
+        return ((str(place), one) for place, one in enumerate(held))
+    return ()
+
+
+def _named(members: Sequence[Json], identity: str) -> dict[str, Json]:
+    """The members of an unordered list by a name that does not depend on their order.
+
+    The name is the field that identifies them, the value of what is no record, else the JSON of the
+    member: without an identity a changed member is another one.
+    """
+    named: dict[str, Json] = {}
+    seen: Counter[str] = Counter()
+    for member in sorted((_canonical(one, "") for one in members), key=_json):
+        called = member[identity] if identity else member
+        name = called if isinstance(called, str) else _json(called)
+        seen[name] += 1
+        named[name if seen[name] == 1 else f"{name}#{seen[name]}"] = member
+    return named
+
+
+def _identity(*lists: Sequence[Json]) -> str:
+    """The field that all members have and that looks like their name; empty where there is none.
+
+    One that tells the members of each list apart is better than one that does not.
+    """
+    members = [member for one in lists for member in one]
+    if not members or not all(isinstance(member, dict) for member in members):
+        return ""
+    shared = set(members[0]).intersection(*members)
+    usable = sorted(key for key in shared if all(isinstance(member[key], str | int) for member in members))
+    names = [key for kind in _IDENTITIES for key in usable if key == kind or key.endswith(f"_{kind}")]
+    telling = (key for key in names if all(len({member[key] for member in one}) == len(one) for one in lists))
+    return next(telling, names[0] if names else "")

@@ -1,0 +1,67 @@
+"""Who spoke over whom, from the sound where there is any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from convoscope.conversation.events import Utterance
+
+if TYPE_CHECKING:
+    from convoscope.conversation.model import Conversation
+
+TOUCH = 0.001
+"""Sounds that overlap by no more than this, in seconds, only touch."""
+
+
+class Interruptions(NamedTuple):
+    """Ids of turns, by who broke in."""
+
+    by_assistant: set[int]
+    """The assistant began while the user was speaking."""
+    by_user: set[int]
+    """The user opened the turn while the assistant was speaking."""
+
+
+class _Sound(NamedTuple):
+    start: float
+    end: float
+    turn: int
+
+
+def interruptions(conversation: Conversation) -> Interruptions:
+    """Overlap of sound decides; a log without sound has only what it says of cuts itself."""
+    user: list[_Sound] = []
+    assistant: list[_Sound] = []
+    for turn in conversation.turns:
+        for sounds, utterances in ((user, turn.user), (assistant, turn.assistant)):
+            sounds += [_Sound(*span, turn.id) for one in utterances for span in conversation.sounds(one)]
+    if user and assistant:
+        return Interruptions(_began_during(assistant, user), _began_during(user, assistant))
+    return _told(conversation)
+
+
+def _began_during(breaking: list[_Sound], broken: list[_Sound]) -> set[int]:
+    """The turns of those sounds that began inside another side's sound."""
+    return {
+        one.turn
+        for one in breaking
+        if any(other.start < one.start and one.start + TOUCH < other.end for other in broken)
+    }
+
+
+def _told(conversation: Conversation) -> Interruptions:
+    """The turns after, or in which, an utterance was cut off, as the log says."""
+    roles = conversation.roles
+    found = Interruptions(set(), set())
+    cut = False
+    for turn in conversation.turns:
+        if cut and turn.user:
+            found.by_user.add(turn.id)
+        if any(_is_cut_by(one, "assistant", roles) for one in turn.user):
+            found.by_assistant.add(turn.id)
+        cut = any(_is_cut_by(one, "user", roles) for one in turn.assistant)
+    return found
+
+
+def _is_cut_by(utterance: Utterance, role: str, roles: dict[str, str]) -> bool:
+    return bool(utterance.cut_off_by) and roles.get(utterance.cut_off_by) == role

@@ -1,0 +1,92 @@
+"""The files of a call's folder: which is which."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, NamedTuple
+
+from convoscope.conversation import Track
+
+AUDIT = ("audit_log.json",)
+FRAMEWORK = ("pipecat_events.jsonl", "pipecat_logs.jsonl", "framework_logs.jsonl")
+SIMULATOR = ("elevenlabs_events.jsonl", "user_simulator_events.jsonl")
+RESULT = "result.json"
+LOGS = frozenset((*AUDIT, *FRAMEWORK, *SIMULATOR))
+
+_NAMED = {
+    "audit": (("audit_log_path",), AUDIT),
+    "framework": (("framework_logs_path", "pipecat_logs_path"), FRAMEWORK),
+    "simulator": (("user_simulator_logs_path", "elevenlabs_logs_path"), SIMULATOR),
+    "transcript": (("transcript_path",), ("transcript.jsonl",)),
+}
+"""Each log: the fields of result.json that may name it, and the names that it goes by."""
+
+_SOUND = {
+    "assistant": (("audio_assistant_path",), ("audio_assistant.wav",)),
+    "user": (("audio_user_path",), ("audio_user.wav",)),
+    "user_clean": ((), ("audio_user_clean.wav",)),
+    "mixed": (("audio_mixed_path",), ("audio_mixed.wav",)),
+}
+
+
+class Missing(NamedTuple):
+    """A file that result.json names and that is not there."""
+
+    field: str
+    name: str
+
+
+class CallFolder:
+    """What a folder holds, by what it is for."""
+
+    def __init__(self, path: Path, result: dict[str, Any]) -> None:
+        self.path = path
+        self._names = {entry.name for entry in path.iterdir() if entry.is_file()}
+        self._result = result
+        self.missing: list[Missing] = []
+        self.audit = self._find(*_NAMED["audit"])
+        self.framework = self._find(*_NAMED["framework"])
+        self.simulator = self._find(*_NAMED["simulator"])
+        self.transcript = self._find(*_NAMED["transcript"])
+        self.sounds = {side: found for side, names in _SOUND.items() if (found := self._find(*names)) is not None}
+
+    def file(self, *names: str) -> Path | None:
+        """The first of these that is there, packed or not."""
+        for name in names:
+            for packed in (name, f"{name}.gz", f"{name}.zst"):
+                if packed in self._names:
+                    return self.path / packed
+        return None
+
+    def _find(self, fields: tuple[str, ...], names: tuple[str, ...]) -> Path | None:
+        """The file that result.json names, if it is there; else the one with a usual name."""
+        for field in fields:
+            told = self._result.get(field)
+            if isinstance(told, str) and told:
+                found = self.file(base_name(told))
+                if found is not None:
+                    return found
+                self.missing.append(Missing(field, base_name(told)))
+        return self.file(*names)
+
+
+def base_name(path: str) -> str:
+    """The last part of a path of whatever system: folders are moved, names stay."""
+    return PureWindowsPath(PurePosixPath(path).name).name
+
+
+def track(path: Path, channels: tuple[str, ...]) -> Track:
+    """A recording, with what its header tells."""
+    try:
+        with wave.open(str(path), "rb") as sound:
+            rate = sound.getframerate()
+            return Track(
+                path=path.name,
+                channels=channels,
+                format="wav",
+                sample_rate=rate,
+                duration=sound.getnframes() / rate if rate else None,
+            )
+    except (wave.Error, EOFError, OSError):
+        return Track(path=path.name, channels=channels)

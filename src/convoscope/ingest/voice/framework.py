@@ -1,0 +1,96 @@
+"""The framework's log: what was sent to the speech engine, freed of previews and joined into runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+_SPOKEN = "tts_text"
+_WRITTEN = "llm_response"
+# Speech engines get words, which a blank parts again; models stream pieces that hold their own blanks.
+_JOINTS = {_SPOKEN: " ", _WRITTEN: ""}
+
+
+class Line(NamedTuple):
+    """One line of the log: turn_start, turn_end, tts_text or llm_response."""
+
+    ms: int | None
+    kind: str
+    text: str
+    interrupted: bool | None = None
+    """Of turn_end: whether the user ended it."""
+
+
+class Run(NamedTuple):
+    """Lines of one kind in a row, as one text; a turn boundary is a run of its own."""
+
+    kind: str
+    ms: int | None
+    """Time of the first line."""
+    text: str
+    parts: tuple[tuple[int | None, str], ...]
+    """Time and text of each line."""
+    interrupted: bool | None
+
+
+def without_previews(lines: Sequence[Line]) -> list[Line]:
+    """What was really sent to the speech engine (voice logs, 3.1 step 2 a to c).
+
+    Where anything was sent to the speech engine, what the model wrote does not count. A phrase is a
+    preview if another text bears its time, or if its own words follow one by one.
+    """
+    if not any(line.kind == _SPOKEN for line in lines):
+        return list(lines)
+    sent = [line for line in lines if line.kind != _WRITTEN]
+    if not _phrases(sent):
+        return sent
+    times = Counter([line.ms for line in sent if line.kind == _SPOKEN])
+    sent = _without(
+        sent, [place for place in _phrases(sent) if times[sent[place].ms] > 1 and sent[place].ms is not None]
+    )
+    return _without(sent, [place for place in _phrases(sent) if _is_spelt_out(sent, place)])
+
+
+def runs(lines: Sequence[Line]) -> list[Run]:
+    """Texts of one kind that no turn boundary parts, as one text each (voice logs, 3.1 step 2 d)."""
+    if not lines:
+        return []
+    times, kinds, texts, interrupted = zip(*lines, strict=True)
+    joined: list[Run] = []
+    end = 0
+    for kind, group in groupby(kinds):
+        start, end = end, end + len(list(group))
+        parts = tuple(zip(times[start:end], texts[start:end], strict=True))
+        joint = _JOINTS.get(kind)
+        if joint is not None:
+            joined.append(Run(kind, times[start], joint.join(texts[start:end]), parts, None))
+        else:
+            joined += [
+                Run(kind, *part, (part,), ended) for part, ended in zip(parts, interrupted[start:end], strict=True)
+            ]
+    return joined
+
+
+def _phrases(lines: list[Line]) -> list[int]:
+    """Where more than a word was sent at once."""
+    return [place for place, line in enumerate(lines) if " " in line.text and line.kind == _SPOKEN]
+
+
+def _without(lines: list[Line], places: list[int]) -> list[Line]:
+    for place in reversed(places):
+        del lines[place]
+    return lines
+
+
+def _is_spelt_out(lines: list[Line], place: int) -> bool:
+    """The phrase's words follow it, one a line, with no turn boundary between."""
+    phrase = lines[place].text
+    words = phrase.split()
+    following = lines[place + 1 : place + 1 + len(words)]
+    return (
+        len(following) == len(words)
+        and all(later.kind == _SPOKEN and " " not in later.text for later in following)
+        and " ".join([later.text for later in following]) == phrase
+    )

@@ -1,0 +1,102 @@
+"""What metrics of voice calls need, and the facts of a call that several of them ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.needs import Need
+from convoscope.metrics.score import NOT_APPLICABLE
+from convoscope.views import MetricContext
+
+INACTIVITY = "inactivity_timeout"
+
+
+def has_sound(conversation: Conversation) -> bool:
+    """Some utterance says when its sound began and ended. Looked up once: many metrics ask."""
+    held = conversation.__dict__
+    if "_has_sound" not in held:
+        held["_has_sound"] = any(one.segments for one in conversation.utterances)
+    return bool(held["_has_sound"])
+
+
+def is_call(conversation: Conversation) -> bool:
+    """Somebody spoke aloud: the pipeline is one of speech, or there are logs of a call, or sound."""
+    if conversation.pipeline is not None:
+        return conversation.pipeline != "text"
+    return bool(conversation.log) or has_sound(conversation)
+
+
+CALL = Need(
+    code="not_a_call",
+    field="pipeline",
+    unlock="a voice call: a `pipeline` of cascade, audio_llm or s2s, or utterances with segments of sound",
+    present=is_call,
+    otherwise=NOT_APPLICABLE,
+)
+SOUND = Need(
+    code="no_sound",
+    field="timeline.utterance.segments",
+    unlock="when the sound of each utterance began and ended",
+    present=has_sound,
+)
+
+
+def user_spoke_last(context: MetricContext) -> bool | None:
+    """The user's sound ended after the assistant's; None where neither made a sound."""
+    user = last_end(context.audio_timestamps_user_turns)
+    assistant = last_end(context.audio_timestamps_assistant_turns)
+    if user is None or assistant is None:
+        return None if user is assistant else assistant is None
+    return user > assistant
+
+
+def last_end(audio: dict[int, Any]) -> float | None:
+    """When the last of these sounds ended; a turn without sound may hold nothing, or None."""
+    return max((end for spans in audio.values() for _, end in spans or ()), default=None)
+
+
+def left_waiting(context: MetricContext) -> bool | None:
+    """The call ended since nobody spoke any more, and it was the agent's turn; None where the sound does not tell."""
+    if folded(context.conversation_ended_reason or "") != INACTIVITY:
+        return False
+    return user_spoke_last(context)
+
+
+def folded(reason: str) -> str:
+    """A reason as a log may spell it, in one spelling."""
+    return reason.strip().casefold().replace(" ", "_").replace("-", "_")
+
+
+def turns_with_tools(context: MetricContext) -> set[int]:
+    """The turns in which the agent called a tool."""
+    return {entry["turn_id"] for entry in context.conversation_trace if entry["type"] == "tool_call"}
+
+
+def turn_ids(context: MetricContext) -> list[int]:
+    """Every turn in which somebody spoke or made a sound, in order."""
+    spoken = (
+        context.transcribed_assistant_turns,
+        context.transcribed_user_turns,
+        context.intended_assistant_turns,
+        context.intended_user_turns,
+        context.audio_timestamps_assistant_turns,
+        context.audio_timestamps_user_turns,
+    )
+    return sorted({turn for texts in spoken for turn in texts})
+
+
+def user_spoke(context: MetricContext, turn: int) -> bool:
+    return bool(
+        context.audio_timestamps_user_turns.get(turn)
+        or context.intended_user_turns.get(turn)
+        or context.transcribed_user_turns.get(turn)
+    )
+
+
+def assistant_spoke(context: MetricContext, turn: int) -> bool:
+    return bool(
+        context.audio_timestamps_assistant_turns.get(turn)
+        or context.intended_assistant_turns.get(turn)
+        or context.transcribed_assistant_turns.get(turn)
+    )

@@ -1,0 +1,237 @@
+"""Metrics of the agent's speech recogniser: what it wrote against what the user meant to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from convoscope.conversation import USER, Conversation
+from convoscope.conversation.turns import EVA_TURN_RULE
+from convoscope.metrics.calls import CALL
+from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
+from convoscope.metrics.needs import USER_SPEECH, Need
+from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
+from convoscope.metrics.score import NOT_APPLICABLE, Observation, in_turn, not_applicable, ratio, unmeasured
+from convoscope.views import MetricContext, metric_context
+
+ERRORS_PER_WORD = "errors per word"
+"""No share: insertions can make more errors than there are words."""
+
+WORST = 5
+"""So many stretches that differ are kept as details, the longest first."""
+
+
+def _has_text(conversation: Conversation, *names: str) -> bool:
+    return any(
+        getattr(one, name) is not None
+        for one in conversation.utterances
+        if conversation.roles[one.speaker] == USER
+        for name in names
+    )
+
+
+RECOGNISER = Need(
+    code="audio_native",
+    field="pipeline",
+    unlock="a cascade: the model of this agent hears the sound itself, and no recogniser stands before it",
+    present=lambda conversation: not conversation.is_audio_native,
+    otherwise=NOT_APPLICABLE,
+)
+INTENDED = Need(
+    code="no_intended_text",
+    field="timeline.utterance.intended of a user",
+    unlock="what the user meant to say, as a simulator logs it, or a transcript made by hand",
+    present=lambda conversation: _has_text(conversation, "intended", "spoken"),
+)
+TRANSCRIBED = Need(
+    code="no_transcript",
+    field="timeline.utterance.heard of a user",
+    unlock="what the agent's recogniser made of the user's words",
+    present=lambda conversation: _has_text(conversation, "heard"),
+)
+NEEDS = (CALL, RECOGNISER, USER_SPEECH, INTENDED, TRANSCRIBED)
+
+
+class Heard(NamedTuple):
+    """What the user meant to say in a turn, and what the recogniser wrote: empty where it lost the turn."""
+
+    turn: int
+    intended: str
+    heard: str
+
+
+class Dictation(NamedTuple):
+    """The turns of the user that can be compared, and why the others cannot."""
+
+    compared: dict[int, Heard]
+    inapplicable: set[int]
+    """Nothing was intended there."""
+    unfinished: dict[int, str]
+    """What was intended in turns that were not transcribed, nor any after them: the call ended first."""
+    language: str
+
+
+def dictation(conversation: Conversation) -> Dictation:
+    """The user's turns, as they can be compared; found out once."""
+    held = conversation.__dict__
+    if "_dictation" not in held:
+        held["_dictation"] = _dictation(conversation, metric_context(conversation))
+    found: Dictation = held["_dictation"]
+    return found
+
+
+def _dictation(conversation: Conversation, context: MetricContext) -> Dictation:
+    from convoscope.spoken import normalise
+
+    language = context.language or "en"
+    heard = _really_heard(conversation, context)
+    transcribed = [turn for turn, text in heard.items() if normalise(text, language)]
+    found = Dictation({}, set(), {}, language)
+    for turn in sorted({*context.intended_user_turns, *heard}):
+        intended = context.intended_user_turns.get(turn) or ""
+        if not normalise(intended, language):
+            found.inapplicable.add(turn)
+        elif turn in transcribed:
+            found.compared[turn] = Heard(turn, intended, heard[turn])
+        elif turn < max(transcribed, default=-1):
+            found.compared[turn] = Heard(turn, intended, "")
+        else:
+            found.unfinished[turn] = intended
+    return found
+
+
+def _really_heard(conversation: Conversation, context: MetricContext) -> dict[int, str]:
+    """What the recogniser wrote, by turn; never a text that was filled in from the intended one."""
+    filled = set(context.backfilled_user_turns)
+    if context.turn_rule == EVA_TURN_RULE and conversation.log:
+        # That rule fills the last turn without saying so; the log knows which turns the recogniser wrote.
+        records = zip(conversation.log, conversation.eva.turn_of, strict=True)
+        written = {turn for record, turn in records if record.source == "audit" and record.kind == "user"}
+        filled |= set(context.transcribed_user_turns) - written
+    return {turn: text for turn, text in context.transcribed_user_turns.items() if text and turn not in filled}
+
+
+def not_transcribed(turn: int) -> Observation:
+    return unmeasured(in_turn(turn), "not_transcribed_at_end")
+
+
+def each_heard(
+    found: Dictation,
+    observe: Callable[[int], Observation],
+    unfinished: Callable[[int], Observation] = not_transcribed,
+) -> Iterator[Observation]:
+    """One observation for each turn that can be compared, and the reason for each that cannot."""
+    for turn in sorted({*found.compared, *found.inapplicable, *found.unfinished}):
+        if turn in found.compared:
+            yield observe(turn)
+        elif turn in found.inapplicable:
+            yield not_applicable(in_turn(turn), "nothing_intended")
+        else:
+            yield unfinished(turn)
+
+
+class Errors(NamedTuple):
+    """One turn, word by word."""
+
+    words: int
+    substitutions: int
+    deletions: int
+    insertions: int
+    details: dict[str, Any]
+
+    @property
+    def all(self) -> int:
+        return self.substitutions + self.deletions + self.insertions
+
+
+def word_errors(intended: str, heard: str, language: str) -> Errors:
+    """The fewest substitutions, deletions and insertions from the one text to the other, after normalising."""
+    from jiwer import process_words
+
+    from convoscope.spoken import normalise
+
+    reference, hypothesis = normalise(intended, language), normalise(heard, language)
+    details: dict[str, Any] = {"reference": " ".join(reference), "hypothesis": " ".join(hypothesis)}
+    if not hypothesis:
+        return Errors(len(reference), 0, len(reference), 0, {**details, "lost": True})
+    aligned = process_words(" ".join(reference), " ".join(hypothesis))
+    differing = [
+        {
+            "said": " ".join(reference[chunk.ref_start_idx : chunk.ref_end_idx]),
+            "heard": " ".join(hypothesis[chunk.hyp_start_idx : chunk.hyp_end_idx]),
+        }
+        for chunk in aligned.alignments[0]
+        if chunk.type != "equal"
+    ]
+    if differing:
+        details["worst"] = sorted(differing, key=lambda pair: -len(pair["said"]) - len(pair["heard"]))[:WORST]
+    return Errors(len(reference), aligned.substitutions, aligned.deletions, aligned.insertions, details)
+
+
+def _errors(conversation: Conversation) -> dict[int, Errors]:
+    held = conversation.__dict__
+    if "_word_errors" not in held:
+        found = dictation(conversation)
+        held["_word_errors"] = {
+            turn: word_errors(one.intended, one.heard, found.language) for turn, one in found.compared.items()
+        }
+    errors: dict[int, Errors] = held["_word_errors"]
+    return errors
+
+
+@metric(
+    "voice.stt_wer",
+    version=1,
+    observes=TURN,
+    unit=ERRORS_PER_WORD,
+    better=LOWER,
+    needs=NEEDS,
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def stt_wer(conversation: Conversation) -> Iterator[Observation]:
+    """How many of the user's words does the recogniser get wrong?
+
+    Substitutions, deletions and insertions ÷ words that the user meant to say, after both texts are
+    brought into one spoken form; Japanese, Chinese and Korean by character. A turn that the
+    recogniser lost in the middle of a call counts with all its words as deletions. One that it had
+    not finished when the call ended is unmeasured. Not applicable where the model hears the sound.
+    """
+    errors = _errors(conversation)
+
+    def one_turn(turn: int) -> Observation:
+        one = errors[turn]
+        return ratio(in_turn(turn), one.all, one.words, empty="nothing_intended", details=one.details)
+
+    yield from each_heard(dictation(conversation), one_turn)
+
+
+def _part(kind: str, question: str) -> Metric:
+    """One kind of error alone."""
+
+    def part(conversation: Conversation) -> Iterator[Observation]:
+        errors = _errors(conversation)
+        yield from each_heard(
+            dictation(conversation),
+            lambda turn: ratio(
+                in_turn(turn), getattr(errors[turn], f"{kind}s"), errors[turn].words, empty="nothing_intended"
+            ),
+        )
+
+    part.__doc__ = f"""{question}
+
+    The {kind}s of `voice.stt_wer` ÷ words that the user meant to say.
+    """
+    return metric(
+        f"voice.stt_wer.{kind}_rate",
+        version=1,
+        observes=TURN,
+        unit=ERRORS_PER_WORD,
+        better=LOWER,
+        needs=NEEDS,
+        reduce=Reduce(RATIO, RATIO_OF_SUMS),
+    )(part)
+
+
+substitution_rate = _part("substitution", "How many of the user's words does the recogniser take for others?")
+deletion_rate = _part("deletion", "How many of the user's words does the recogniser miss?")
+insertion_rate = _part("insertion", "How many words does the recogniser add?")

@@ -1,0 +1,28 @@
+"""Metrics that must wait for something, run to their end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from inspect import isasyncgen, iscoroutine
+from typing import Any
+
+
+def awaited(result: Any) -> Any:
+    """What a metric gave; where that is still to come, it is waited for."""
+    if isasyncgen(result):
+        result = _all(result)
+    elif not iscoroutine(result):
+        return result
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(result)
+    # Called from inside a loop, as notebooks do: one loop cannot wait inside another.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, result).result()
+
+
+async def _all(observations: AsyncIterator[Any]) -> list[Any]:
+    return [one async for one in observations]

@@ -1,0 +1,62 @@
+"""`metrics.json` per record: the context that its metrics received, and what they made of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from convoscope.metrics.score import Score
+from convoscope.runs.run import Run, write_json
+from convoscope.views import metric_context
+
+FOLDER = "records"
+FILE = "metrics.json"
+_UNFIT = re.compile(r"[^\w.-]+")
+
+
+def write_contexts(run: Run) -> tuple[Path, ...]:
+    """Write `records/ID/metrics.json` into the run, one for each conversation."""
+    return tuple(_write(run, id, context, scores) for id, context, scores in _records(run))
+
+
+def _records(run: Run) -> Iterator[tuple[str, dict[str, Any], Sequence[Score]]]:
+    """Conversations and their scores lie in one order, so that no more than one is held at a time."""
+    scores = groupby(run.scores(), key=lambda score: score.conversation)
+    waiting = next(scores, None)
+    for conversation in run.conversations():
+        mine: list[Score] = []
+        if waiting is not None and waiting[0] == conversation.id:
+            mine = list(waiting[1])
+            waiting = next(scores, None)
+        yield conversation.id, metric_context(conversation).to_dict(), mine
+
+
+def _write(run: Run, id: str, context: dict[str, Any], scores: Sequence[Score]) -> Path:
+    # A trial lies below its record, as it does in the logs; nothing may lead out of the folder.
+    parts = [_UNFIT.sub("_", part).strip(".") or "_" for part in id.split("/")]
+    folder = run.folder.joinpath(FOLDER, *parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE
+    write_json(path, {"record_id": context["record_id"], "context": context, "metrics": _by_metric(scores)})
+    return path
+
+
+def _by_metric(scores: Sequence[Score]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for score in scores:
+        one = score.observation
+        told = {
+            "subject": str(one.subject),
+            "status": one.status,
+            "value": one.value,
+            "reason": one.reason,
+            "detail": one.detail,
+            "details": one.details,
+            "judge": one.judge,
+        }
+        key = f"{score.metric}@{score.variant}" if score.variant else score.metric
+        found.setdefault(key, []).append({name: value for name, value in told.items() if value not in ("", None)})
+    return found

@@ -1,0 +1,84 @@
+"""Metrics that had nothing to measure in a run, gathered, so that the others can be seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from convoscope.metrics.parts import whole_of
+from convoscope.metrics.score import ERROR
+from convoscope.report.words import counted, name_text, reason_text
+
+_FEW = 4
+_REASONS = 3
+
+
+class Silence(NamedTuple):
+    """The figures of one family that have no value, and why."""
+
+    family: str
+    names: Sequence[str]
+    reasons: Mapping[str, int]
+
+    @property
+    def text(self) -> str:
+        names = (
+            ", ".join(self.names)
+            if len(self.names) <= _FEW
+            else f"{counted(len(self.names), 'figure')} of {self.family}"
+        )
+        told = [reason_text(reason) for reason in list(self.reasons)[:_REASONS]]
+        return f"{names} ({', '.join(told)}{', …' if len(self.reasons) > _REASONS else ''})"
+
+
+class Heard(NamedTuple):
+    """The figures of a run that are worth a row each, those of their parts, and the rest."""
+
+    figures: Sequence[Mapping[str, Any]]
+    parts: Sequence[Mapping[str, Any]]
+    silent: Sequence[Silence]
+
+
+def heard(summary: Mapping[str, Any], asked: Collection[str] = ()) -> Heard:
+    """Figures with a value, and those without that somebody should see.
+
+    A figure without a value gives up its row where nothing of its family was measured, and where it
+    is part of another metric or of a group. One that broke, or that a target asks for, keeps it.
+    Where nothing at all was measured, everything is shown.
+    """
+    figures = summary["metrics"]
+    names = {figure["metric"] for figure in figures}
+    speaking = {_family(figure) for figure in figures if figure["value"] is not None}
+    if not speaking:
+        return Heard(figures, (), ())
+    rows: list[Mapping[str, Any]] = []
+    parts: list[Mapping[str, Any]] = []
+    left: dict[str, list[Mapping[str, Any]]] = {}
+    for figure in figures:
+        of_group = figure["judge"] == "(derived)"
+        is_part = bool(whole_of(figure["metric"], names)) and not of_group
+        if name_text(figure) in asked or figure["status"] == ERROR:
+            rows.append(figure)
+        elif is_part and figure["value"] is not None:
+            parts.append(figure)
+        elif figure["value"] is not None or (_family(figure) in speaking and not is_part and not of_group):
+            rows.append(figure)
+        else:
+            left.setdefault(_family(figure), []).append(figure)
+    return Heard(rows, parts, [_silence(family, mine) for family, mine in left.items()])
+
+
+def headlines(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The figures that stand at the head of a table of groups: with a value, and no part of another."""
+    return [one for one in heard(summary).figures if not one["reduction"] and one["value"] is not None]
+
+
+def _family(figure: Mapping[str, Any]) -> str:
+    return str(figure["metric"].split(".", 1)[0])
+
+
+def _silence(family: str, figures: Sequence[Mapping[str, Any]]) -> Silence:
+    names = list(dict.fromkeys(name_text(figure) for figure in figures))
+    reasons = Counter(figure["reason"] for figure in figures)
+    return Silence(family, names, dict(reasons.most_common()))

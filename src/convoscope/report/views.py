@@ -1,0 +1,164 @@
+"""A conversation as metrics see it, on the terminal: its context, its trace, its timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation import AnyEvent, Conversation, Utterance
+from convoscope.report.screen import Column, Screen
+from convoscope.report.writing import one_line
+from convoscope.views import MetricContext, metric_context
+
+_LONG = 100
+_SECTIONS = {
+    "record": ("record_id", "user_goal", "user_persona"),
+    "scenario database": (
+        "initial_scenario_db",
+        "initial_scenario_db_hash",
+        "final_scenario_db",
+        "final_scenario_db_hash",
+        "expected_scenario_db",
+    ),
+    "agent": ("agent_role", "agent_instructions", "agent_tools", "current_date_time"),
+    "turns": (),
+    "tools": ("tools_called", "tool_params", "tool_responses"),
+    "conversation": (
+        "num_turns",
+        "num_assistant_turns",
+        "num_user_turns",
+        "num_tool_calls",
+        "conversation_finished",
+        "conversation_ended_reason",
+        "duration_seconds",
+        "pipeline_type",
+        "assistant_interrupted_turns",
+        "user_interrupted_turns",
+    ),
+    "files": ("output_dir", "audio_assistant_path", "audio_user_path", "audio_mixed_path"),
+}
+
+
+def print_context(screen: Screen, conversation: Conversation) -> None:
+    """The context section by section; long values are counted, `--json` has them whole."""
+    context = metric_context(conversation)
+    screen.line(f"{one_line(conversation.id)}  turns by {context.turn_rule}", "bold")
+    for section, names in _SECTIONS.items():
+        screen.line()
+        screen.line(section, "bold")
+        if section == "turns":
+            _turns(screen, context)
+            continue
+        screen.table([Column(""), Column("")], [(name, _short(getattr(context, name))) for name in names])
+
+
+def _short(value: Any) -> str:
+    if value is None or value in ("", [], {}, set()):
+        return "·"
+    if isinstance(value, set | frozenset):
+        return ", ".join(str(one) for one in sorted(value))
+    if isinstance(value, dict):
+        return one_line(f"{len(value)} keys: {', '.join(str(key) for key in value)}", _LONG)
+    if isinstance(value, list):
+        if all(isinstance(one, str) for one in value):
+            return one_line(", ".join(value), _LONG)
+        return f"{len(value)} entries"
+    return one_line(str(value), _LONG)
+
+
+def _turns(screen: Screen, context: MetricContext) -> None:
+    """Both sides of each turn: as meant, as heard, as sound."""
+    sides = {
+        "user": (context.intended_user_turns, context.transcribed_user_turns, context.audio_timestamps_user_turns),
+        "assistant": (
+            context.intended_assistant_turns,
+            context.transcribed_assistant_turns,
+            context.audio_timestamps_assistant_turns,
+        ),
+    }
+    rows: list[tuple[str, ...]] = []
+    known = {turn for side in sides.values() for texts in side for turn in texts}
+    for turn in sorted(known):
+        for side, (intended, transcribed, audio) in sides.items():
+            if any(turn in texts for texts in (intended, transcribed, audio)):
+                wait = context.latency_assistant_turns.get(turn) if side == "assistant" else None
+                rows.append(
+                    (
+                        str(turn),
+                        side,
+                        ", ".join(f"{start:.3f}–{end:.3f}" for start, end in audio.get(turn) or ()) or "·",
+                        "·" if wait is None else f"{wait:.3f}",
+                        one_line(intended.get(turn) or "·", _LONG),
+                        one_line(transcribed.get(turn) or "·", _LONG),
+                    )
+                )
+    columns = ("turn", "side", "sound, s", "latency, s", "intended", "transcribed")
+    screen.table([Column(name) for name in columns], rows)
+
+
+def print_trace(screen: Screen, conversation: Conversation) -> None:
+    """Who said what, and what the tools did, in the order in which the agent met it."""
+    screen.line(f"{one_line(conversation.id)}  turns by {conversation.turn_rule}", "bold")
+    rows = [
+        (str(entry["turn_id"]), entry["role"] or "tool", entry["type"], one_line(_content(entry), 4 * _LONG))
+        for entry in metric_context(conversation).conversation_trace
+    ]
+    screen.table([Column("turn"), Column("who"), Column("type"), Column("what")], rows)
+
+
+def _content(entry: Mapping[str, Any]) -> str:
+    if entry["role"]:
+        return str(entry["content"])
+    value = entry["parameters"] if entry["type"] == "tool_call" else entry["tool_response"]
+    return f"{entry['tool_name']} {msgspec.json.encode(value).decode()}"
+
+
+def timeline(conversation: Conversation) -> list[dict[str, Any]]:
+    """Every event with the turn it belongs to and its seconds from the start, for a program."""
+    return [
+        {"turn_id": turn.id, "seconds": _since(conversation, event), **msgspec.to_builtins(event)}
+        for turn in conversation.turns
+        for event in turn.events
+    ]
+
+
+def print_timeline(screen: Screen, conversation: Conversation) -> None:
+    """Every event with its time."""
+    screen.line(f"{one_line(conversation.id)}  turns by {conversation.turn_rule}", "bold")
+    rows = []
+    for entry in timeline(conversation):
+        seconds = entry["seconds"]
+        rows.append(
+            (
+                "·" if seconds is None else f"{seconds:.3f}",
+                str(entry["turn_id"]),
+                entry["type"].replace("_", " "),
+                one_line(str(entry.get("speaker") or entry.get("name") or entry.get("component") or "")),
+                one_line(_said(entry), 2 * _LONG),
+            )
+        )
+    screen.table(
+        [Column("s", "right"), Column("turn", "right"), Column("event"), Column("who or what"), Column("said or told")],
+        rows,
+    )
+
+
+def _said(entry: Mapping[str, Any]) -> str:
+    """An utterance as meant, and as heard where that differs; other events by what they carry."""
+    texts = [entry[key]["text"] for key in ("intended", "spoken", "heard") if key in entry]
+    if texts:
+        return " ⇢ ".join(dict.fromkeys(texts))
+    for key in ("arguments", "result", "values", "value", "state", "slot"):
+        if entry.get(key) is not None:
+            return msgspec.json.encode(entry[key]).decode()
+    return ""
+
+
+def _since(conversation: Conversation, event: AnyEvent) -> float | None:
+    if isinstance(event, Utterance) and event.segments:
+        return round(conversation.sounds(event)[0][0] - conversation.started, 3)
+    if event.time is None:
+        return None
+    return round(conversation.common(event.time) - conversation.started, 3)

@@ -1,0 +1,177 @@
+"""Whether a fact that was said stands in what was heard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from convoscope.spoken.entities import Entity, entities
+from convoscope.spoken.normal import normalise
+from convoscope.spoken.vocabulary import CURRENCIES, ORDINALS
+
+_SILENT = frozenset((*CURRENCIES, "o'clock", "the", "of"))
+"""Words that a fact may lose: 450 for $450 is heard rightly."""
+_GLOSS = re.compile(r"\(([^()]*)\)")
+_ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th)")
+_SIGNS = re.compile(r"[^a-z0-9@]+")
+_HALF_DAYS = frozenset(("am", "pm"))
+_ALIKE = 49.0
+"""Above this share of equal characters a stretch of words is taken for what the fact was heard as."""
+
+
+_WIDEST = 12
+"""In tokens; a longer stretch is not looked for."""
+
+
+class Heard(NamedTuple):
+    """Whether a fact was heard rightly, and the canonical tokens that stand for it: its own, or others, or none."""
+
+    correct: bool
+    instead: str | None
+    """What was heard in its place; None where it was heard rightly, or nothing like it was heard."""
+
+
+class Checked(NamedTuple):
+    """A fact that was said, and how it was heard."""
+
+    entity: Entity
+    heard: Heard
+
+
+class Fact(NamedTuple):
+    """Something said, and how far into the turn: 0 at its beginning, 1 at its end."""
+
+    text: str
+    place: float
+
+
+class Hearing:
+    """The heard text of a turn. Each stretch of it can answer for one fact only."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _without_restarts(normalise(text))
+        self._parts = [_part(token) for token in self._tokens]
+        self._taken: set[int] = set()
+
+    def check(self, intended: str) -> Heard:
+        """Look for a fact, given in any of its forms; brackets in it hold other forms of the same."""
+        for form in _forms(intended):
+            found = next(self._places(form), None)
+            if found is not None:
+                self._taken.update(found)
+                return Heard(correct=True, instead=None)
+        return Heard(correct=False, instead=self._closest(intended))
+
+    def check_all(self, facts: Sequence[Fact]) -> list[Heard]:
+        """Look for the facts of one turn, each with its place between 0, the beginning, and 1, the end.
+
+        Where a fact was said more often than it was heard, those are right that stand nearest to it.
+        """
+        verdicts: dict[int, Heard] = {}
+        alike: dict[str, list[int]] = {}
+        for number, fact in enumerate(facts):
+            alike.setdefault("".join(_forms(fact.text)[:1]), []).append(number)
+        for form, numbers in alike.items():
+            found = list(self._places(form)) if form else []
+            for number, places in _nearest([facts[number].place for number in numbers], found, len(self._parts)):
+                self._taken.update(places)
+                verdicts[numbers[number]] = Heard(correct=True, instead=None)
+        return [
+            verdicts.get(number) or Heard(correct=False, instead=self._closest(fact.text))
+            for number, fact in enumerate(facts)
+        ]
+
+    def _places(self, wanted: str) -> Iterator[range]:
+        """The stretches of free tokens whose letters and digits, put together, are those wanted."""
+        done = 0
+        for start, part in enumerate(self._parts):
+            if part and start >= done and wanted.startswith(part) and (end := self._match(wanted, start)):
+                yield range(start, end)
+                done = end
+
+    def _match(self, wanted: str, start: int) -> int:
+        rest = wanted
+        for place in range(start, len(self._parts)):
+            part = self._parts[place]
+            if place in self._taken or not rest.startswith(part):
+                return 0
+            rest = rest[len(part) :]
+            if not rest:
+                return place + 1
+        return 0
+
+    def _closest(self, intended: str) -> str | None:
+        from rapidfuzz import fuzz
+
+        wanted = next(iter(_forms(intended)), "")
+        width = min(len(normalise(intended)) + 2, _WIDEST)
+        best, score = None, _ALIKE
+        for start, part in enumerate(self._parts):
+            for end in range(start + 1, min(start + width, len(self._parts)) + 1) if part else ():
+                if end - 1 in self._taken:
+                    break
+                alike = fuzz.ratio(wanted, "".join(self._parts[start:end]))
+                if alike > score:
+                    best, score = " ".join(self._tokens[start:end]), alike
+        return best
+
+
+def hear(intended: str, heard: str) -> tuple[Checked, ...]:
+    """The facts of a turn as intended, each with whether it stands in the turn as heard."""
+    found = entities(intended)
+    facts = [Fact(entity.canonical, entity.start / len(intended)) for entity in found]
+    return tuple(map(Checked, found, Hearing(heard).check_all(facts)))
+
+
+def is_heard(intended: str, heard: str) -> Heard:
+    """Whether one fact stands in one heard text. For several facts of a turn ask one `Hearing`."""
+    return Hearing(heard).check(intended)
+
+
+def _nearest(said: list[float], found: list[range], length: int) -> list[tuple[int, range]]:
+    """Pairs of what was said and what was found; where too little was found, the nearest ones."""
+    if len(found) >= len(said):
+        return list(enumerate(found[: len(said)]))
+    pairs = sorted(
+        (abs(place - stretch.start / length), number, order)
+        for number, place in enumerate(said)
+        for order, stretch in enumerate(found)
+    )
+    chosen: dict[int, int] = {}
+    for _, number, order in pairs:
+        if number not in chosen and order not in chosen.values():
+            chosen[number] = order
+    return [(number, found[order]) for number, order in chosen.items()]
+
+
+def _forms(intended: str) -> list[str]:
+    """The fact, and what stands in brackets behind it, as letters and digits without gaps."""
+    glosses = [form for gloss in _GLOSS.findall(intended) for form in gloss.split("/")]
+    said = [_GLOSS.sub(" ", intended), *glosses]
+    found = ["".join(map(_part, _without_restarts(normalise(form)))) for form in said]
+    return [form for form in found if form]
+
+
+def _part(token: str) -> str:
+    """What of a token is compared: no currency, no signs, no ending of an ordinal."""
+    if token in _SILENT:
+        return ""
+    if token in ORDINALS:
+        return str(ORDINALS[token])
+    if token.isalnum() and not token[0].isdigit():
+        return token
+    ordinal = _ORDINAL.fullmatch(token)
+    return ordinal[1] if ordinal else _SIGNS.sub("", token)
+
+
+def _without_restarts(tokens: Sequence[str]) -> list[str]:
+    """`skyway 4 472` is skyway 472 begun twice; `10 ock am` is a time with a mangled o'clock."""
+    kept: list[str] = []
+    for place, token in enumerate(tokens):
+        following = tokens[place + 1] if place + 1 < len(tokens) else ""
+        restart = token.isdecimal() and following.isdecimal() and following != token and following.startswith(token)
+        clock = following in _HALF_DAYS and token[0] == "o" and token.endswith("ck")
+        if not restart and not clock:
+            kept.append(token)
+    return kept

@@ -1,0 +1,135 @@
+"""The words of a text with their places, and the stretches in which letters and numbers are said one by one."""
+
+from __future__ import annotations
+
+import re
+
+from convoscope.spoken.vocabulary import MONTHS, NATO, ORDINALS, REPEATS, SCALES, SMALL, TENS
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_DIGIT = re.compile(r"[0-9]")
+_JOINS = re.compile(r"[\s-]*|\s*(?:\.\.\.|…)\s*")
+_LISTED = re.compile(r"[\s,-]*")
+_NUMBER_WORDS = frozenset((*SMALL, *SCALES, *ORDINALS)) - {"second"}
+_BEFORE_SECOND = frozenset((*TENS, *MONTHS))
+_AS_IN = ["as", "in"]
+
+
+class Words:
+    """The words of a text, as written, in small letters, and where they stand."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._found = list(_WORD.finditer(text))
+        self.written = [found[0] for found in self._found]
+        self.small = [word.lower().replace("’", "'") for word in self.written]
+
+    def __len__(self) -> int:
+        return len(self.written)
+
+    def start(self, place: int) -> int:
+        return self._found[place].start()
+
+    def end(self, place: int) -> int:
+        return self._found[place].end()
+
+    def near(self, start: int, end: int) -> list[str]:
+        """The words from one place to another in small letters, as many as there are."""
+        return self.small[max(start, 0) : max(end, 0)]
+
+    def one(self, place: int) -> str:
+        """A word in small letters, empty beyond the ends."""
+        return self.small[place] if 0 <= place < len(self.small) else ""
+
+    def gap(self, place: int) -> str:
+        """What stands between a word and the one before it."""
+        return self.text[self.end(place - 1) : self.start(place)]
+
+    def between(self, start: int, end: int) -> str:
+        """The text from the first word to the one before `end`."""
+        return self.text[self.start(start) : self.end(end - 1)]
+
+    def begins(self, place: int) -> bool:
+        """Whether a word stands at the beginning of a sentence, where anything has a capital."""
+        return place == 0 or any(one in ".!?:" for one in self.gap(place))
+
+    def is_name(self, place: int) -> bool:
+        """Whether a word has a capital and is longer than a letter."""
+        return 0 <= place < len(self) and len(self.written[place]) > 1 and self.written[place][0].isupper()
+
+
+def stretch(words: Words, start: int) -> int:
+    """Where a stretch of numbers and single letters ends; `start` itself where there is none."""
+    end = start
+    while end < len(words) and (end == start or _goes_on(words, end)):
+        step = _piece(words, end, begun=end > start)
+        if not step:
+            break
+        end += step
+    return min(end, len(words))
+
+
+def _goes_on(words: Words, place: int) -> bool:
+    """Whether a number or code may go on with a word: after a blank, a hyphen, a hesitation, in 4:30 and 1,200."""
+    gap = words.gap(place)
+    if gap == " ":
+        return True
+    before, word = words.written[place - 1], words.written[place]
+    if gap in (":", ".", ","):
+        return before.isdigit() and word[0].isdigit() and (gap != "," or len(word) == 3)
+    explained = words.near(place - 3, place - 1) == _AS_IN
+    return (_LISTED if explained else _JOINS).fullmatch(gap) is not None
+
+
+def _piece(words: Words, place: int, *, begun: bool) -> int:
+    """Of how many words the letter or number at a place is; 0 where there is none."""
+    word = words.small[place]
+    if word in _NUMBER_WORDS or _DIGIT.search(word):
+        alone = word in SCALES and not begun
+        return 0 if alone else _with_example(words, place)
+    if len(word) == 1:
+        return _letter(words, place, begun=begun)
+    if word in NATO:
+        return int(word != "november" and _is_radio(words, place, begun=begun))
+    return int(_links(words, place, begun=begun))
+
+
+def _links(words: Words, place: int, *, begun: bool) -> bool:
+    """Words that belong to a number but are none: `double` seven, one hundred `and` five, four `oh` two."""
+    word, following = words.small[place], words.one(place + 1)
+    if word == "second":
+        return words.one(place - 1) in _BEFORE_SECOND
+    if word in REPEATS:
+        return following in SMALL or len(following) == 1
+    if word == "and":
+        return begun and following in SMALL and words.one(place - 1) in ("hundred", "thousand")
+    return word == "oh" and begun
+
+
+def _with_example(words: Words, place: int) -> int:
+    """N, or the four words N as in November."""
+    return 4 if words.near(place + 1, place + 3) == _AS_IN else 1
+
+
+def _letter(words: Words, place: int, *, begun: bool) -> int:
+    """A single letter; `a` and `I` are words of their own unless others stand beside them."""
+    word, following = words.written[place], words.one(place + 1)
+    length = _with_example(words, place)
+    if word not in ("a", "A", "I") or length > 1:
+        return length if word.isalpha() else 0
+    if not begun:
+        letters = [one for one in words.near(place + 1, place + 3) if len(one) == 1 or one in SMALL or one in NATO]
+        return int(len(letters) == 2 and word.isupper())
+    if word == "a":
+        return int(following == "m" or words.written[place - 1].islower())
+    letters_before = [len(one) for one in words.near(place - 2, place)] == [1, 1]
+    return int(word == "A" or len(following) == 1 or letters_before)
+
+
+def _is_radio(words: Words, place: int, *, begun: bool) -> bool:
+    """Whether a word of the radio alphabet is a letter here: beside another letter, or in a seat."""
+    following = words.one(place + 1)
+    if (len(following) == 1 and following not in "ai") or following in NATO:
+        return True
+    before = words.near(place - 4, place)
+    return begun and (len(before[-1]) == 1 or before[-1] in NATO or "seat" in before or "row" in before)

@@ -1,0 +1,86 @@
+"""The words that speech uses for numbers, letters, months and money."""
+
+from __future__ import annotations
+
+
+def listed(words: str) -> list[str]:
+    """The words between blanks: a long list reads better as one line."""
+    return words.split()
+
+
+DIGITS = {word: str(value) for value, word in enumerate(listed("zero one two three four five six seven eight nine"))}
+TEENS = {
+    word: 10 + place
+    for place, word in enumerate(
+        listed("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+    )
+}
+TENS = {
+    word: 10 * place
+    for place, word in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
+} | {"fourty": 40}
+SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+SMALL = {**{word: int(digit) for word, digit in DIGITS.items()}, **TEENS, **TENS}
+"""Every word for a number below a hundred that is one word."""
+
+UNIT_ORDINALS = {
+    word: place
+    for place, word in enumerate(listed("first second third fourth fifth sixth seventh eighth ninth"), start=1)
+}
+ORDINALS = {
+    **UNIT_ORDINALS,
+    **{
+        word: 10 + place
+        for place, word in enumerate(
+            listed("tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth")
+        )
+    },
+    **{
+        word: 10 * place
+        for place, word in enumerate(
+            listed("twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth"), start=2
+        )
+    },
+}
+ORDINAL_WORDS = {value: word for word, value in UNIT_ORDINALS.items()}
+
+MONTHS = listed("january february march april may june july august september october november december")
+MONTH_SHORT = {month[:3]: month for month in MONTHS if month != "may"} | {"sept": "september"}
+ALWAYS_MONTHS = frozenset(MONTHS) - {"march", "may"}
+"""Those that are no verbs."""
+
+NATO = {
+    word: word[0]
+    for word in listed(
+        "alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november oscar "
+        "papa quebec romeo sierra tango uniform victor whiskey whisky xray yankee zulu"
+    )
+}
+
+CURRENCIES = {
+    "dollar": "dollars",
+    "dollars": "dollars",
+    "usd": "dollars",
+    "bucks": "dollars",
+    "euro": "euros",
+    "euros": "euros",
+    "eur": "euros",
+    "pound": "pounds",
+    "pounds": "pounds",
+    "gbp": "pounds",
+}
+CURRENCY_CODES = frozenset(("usd", "eur", "gbp"))
+SIGNS = {"$": "dollars", "€": "euros", "£": "pounds"}
+
+REPEATS = {"double": 2, "triple": 3}
+
+
+def ordinal(value: int) -> str:
+    """25 → 25th. Below ten it stays a word, as "first" and "second" are mostly prose."""
+    return ORDINAL_WORDS.get(value) or numbered(value)
+
+
+def numbered(value: int) -> str:
+    """5 → 5th."""
+    suffix = "th" if value % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
+    return f"{value}{suffix}"

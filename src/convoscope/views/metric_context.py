@@ -1,0 +1,312 @@
+"""`MetricContext`: a voice call as the data that a metric receives, turn by turn."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation import ASSISTANT, EVA_TURN_RULE, USER, Conversation, Database, Text, Tool
+from convoscope.conversation.databases import database_hash
+from convoscope.conversation.speech import interruptions
+from convoscope.views.trace import TraceEntry, conversation_trace
+
+Intervals = list[tuple[float, float]]
+"""Stretches of sound, each from its start to its end."""
+
+
+class PipelineType(StrEnum):
+    """How the agent hears and speaks."""
+
+    CASCADE = "cascade"
+    AUDIO_LLM = "audio_llm"
+    S2S = "s2s"
+
+
+class MetricContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """Everything that a metric may want to know of one call. Turn ids are integers, from 0, the greeting.
+
+    Intended is what a speaker meant to say, transcribed what the other side's recogniser made of it.
+    """
+
+    # The record and its ground truth.
+    record_id: str
+    user_goal: dict[str, Any] = {}
+    user_persona: str = ""
+
+    # The scenario's database.
+    initial_scenario_db: dict[str, Any] | None = None
+    initial_scenario_db_hash: str | None = None
+    final_scenario_db: dict[str, Any] | None = None
+    final_scenario_db_hash: str | None = None
+    expected_scenario_db: dict[str, Any] | None = None
+
+    # The agent as it was configured.
+    agent_role: str = ""
+    agent_instructions: str = ""
+    agent_tools: list[dict[str, Any]] = []
+    current_date_time: str = ""
+
+    # What was said, by turn.
+    transcribed_assistant_turns: dict[int, str] = {}
+    transcribed_user_turns: dict[int, str] = {}
+    intended_assistant_turns: dict[int, str] = {}
+    intended_user_turns: dict[int, str] = {}
+    audio_timestamps_assistant_turns: dict[int, Intervals] = {}
+    """Seconds from the start of the conversation; `--turns eva` keeps them as they were logged."""
+    audio_timestamps_user_turns: dict[int, Intervals] = {}
+    assistant_interrupted_turns: set[int] = set()
+    """Turns in which the assistant began while the user was speaking."""
+    user_interrupted_turns: set[int] = set()
+    """Turns that the user opened while the assistant was speaking."""
+    conversation_trace: list[TraceEntry] = []
+
+    # What the tools did.
+    tools_called: list[str] = []
+    tool_params: list[dict[str, Any]] = []
+    tool_responses: list[dict[str, Any]] = []
+
+    # The conversation as a whole.
+    num_turns: int = 0
+    num_assistant_turns: int = 0
+    num_user_turns: int = 0
+    num_tool_calls: int = 0
+    conversation_finished: bool | None = None
+    """Ended with a goodbye; None where the log gives no reason for the end."""
+    conversation_ended_reason: str | None = None
+    duration_seconds: float | None = None
+    pipeline_type: PipelineType | None = None
+    latency_assistant_turns: dict[int, float] = {}
+    """From the end of the user's speech to the start of the reply, as logged, else from the sound."""
+
+    # Files.
+    output_dir: str = ""
+    audio_assistant_path: str | None = None
+    audio_user_path: str | None = None
+    audio_mixed_path: str | None = None
+
+    # Beyond the seed; `to_dict` has them with `--turns eva`.
+    turn_rule: str = ""
+    tool_called: list[str] = []
+    agent_id: str = ""
+    language: str = ""
+    language_display_name: str = ""
+    fallback_turn_ids: set[int] = set()
+    sound_latency_assistant_turns: dict[int, float] = {}
+    """The same from the sound alone, beside what was logged."""
+    backfilled_user_turns: set[int] = set()
+    """Turns whose transcribed text was filled from the intended one, since none was logged."""
+
+    @property
+    def is_audio_native(self) -> bool:
+        """The model hears the sound itself: what a recogniser wrote beside it was not used."""
+        return self.pipeline_type in (PipelineType.AUDIO_LLM, PipelineType.S2S)
+
+    @property
+    def is_s2s(self) -> bool:
+        return self.pipeline_type is PipelineType.S2S
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: turn ids as text, sets as ascending lists, intervals as pairs."""
+        names = self.__struct_fields__[: -len(_BEYOND)]
+        plain = {name: _plain(getattr(self, name)) for name in names}
+        if self.turn_rule == EVA_TURN_RULE:
+            plain |= {name: _plain(getattr(self, name)) for name in _EVA_FIELDS}
+        return plain
+
+
+_BEYOND = (
+    "turn_rule",
+    "tool_called",
+    "agent_id",
+    "language",
+    "language_display_name",
+    "fallback_turn_ids",
+    "sound_latency_assistant_turns",
+    "backfilled_user_turns",
+)
+_EVA_FIELDS = ("tool_called", "agent_id", "language", "language_display_name", "fallback_turn_ids", "is_s2s")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return str(value) if isinstance(value, StrEnum) else value
+
+
+def metric_context(conversation: Conversation) -> MetricContext:
+    """The context of a conversation, by its turn rule; built once."""
+    held = conversation.__dict__
+    if "_metric_context" not in held:
+        said = _eva_facts(conversation) if conversation.turn_rule == EVA_TURN_RULE else _facts(conversation)
+        held["_metric_context"] = MetricContext(**_constants(conversation), **said)
+    context: MetricContext = held["_metric_context"]
+    return context
+
+
+def _constants(conversation: Conversation) -> dict[str, Any]:
+    """What does not depend on how the conversation is cut into turns."""
+    scenario, agent, outcome = conversation.scenario, conversation.agent, conversation.outcome
+    goal, persona = (scenario.goal, scenario.persona) if scenario else (None, None)
+    reason = outcome.ended_reason or None
+    tracks = _tracks(conversation)
+    return {
+        "record_id": str(conversation.dimensions.get("scenario_id") or conversation.id),
+        "user_goal": goal if isinstance(goal, dict) else {} if goal is None else {"high_level_user_goal": goal},
+        "user_persona": _persona(persona),
+        "initial_scenario_db": _content(scenario.before if scenario else None),
+        "initial_scenario_db_hash": _hash(scenario.before if scenario else None),
+        "final_scenario_db": _content(scenario.after if scenario else None),
+        "final_scenario_db_hash": _hash(scenario.after if scenario else None),
+        "expected_scenario_db": _content(scenario.expected if scenario else None),
+        "agent_role": agent.role,
+        "agent_instructions": agent.instructions,
+        "agent_tools": [_tool(tool) for tool in agent.tools or ()],
+        "current_date_time": scenario.clock if scenario else "",
+        "conversation_finished": None if reason is None else reason == "goodbye",
+        "conversation_ended_reason": reason,
+        "duration_seconds": outcome.duration,
+        "pipeline_type": None if conversation.pipeline in (None, "text") else PipelineType(conversation.pipeline),
+        "output_dir": conversation.source.folder,
+        "audio_assistant_path": tracks.get(ASSISTANT),
+        "audio_user_path": tracks.get(USER),
+        "audio_mixed_path": tracks.get("mixed"),
+        "turn_rule": conversation.turn_rule,
+        "agent_id": str(agent.extras.get("id") or ""),
+        "language": str(conversation.extras.get("language") or ""),
+        "language_display_name": str(conversation.extras.get("language_display_name") or ""),
+    }
+
+
+def _persona(persona: Any) -> str:
+    if isinstance(persona, dict):
+        return str(persona.get("user_persona") or persona.get("description") or persona.get("name") or "")
+    return "" if persona is None else str(persona)
+
+
+def _content(database: Database | None) -> dict[str, Any] | None:
+    return database.content if database is not None and isinstance(database.content, dict) else None
+
+
+def _hash(database: Database | None) -> str | None:
+    """The stored hash, if it is right; else the one of the content."""
+    if database is None:
+        return None
+    if database.content is None or (database.hash and not database.is_hash_wrong):
+        return database.hash or None
+    return database_hash(database.content)
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    told = {"name": tool.name, "description": tool.description, "parameters": tool.arguments_schema}
+    return {**tool.extras, **{key: value for key, value in told.items() if value}}
+
+
+def _tracks(conversation: Conversation) -> dict[str, str]:
+    """The path of the recording of each side, and of both together as `mixed`."""
+    paths: dict[str, str] = {}
+    for track in conversation.recording.tracks if conversation.recording else ():
+        if track.path:
+            side = conversation.roles.get(track.channels[0], "") if len(track.channels) == 1 else "mixed"
+            paths.setdefault(side, str(Path(conversation.source.folder, track.path)))
+    return paths
+
+
+def _facts(conversation: Conversation) -> dict[str, Any]:
+    """Turn by turn, by the conversation's own turns."""
+    said: dict[str, dict[int, Any]] = {
+        name: {} for name in ("transcribed_assistant", "transcribed_user", "intended_assistant", "intended_user")
+    }
+    audio: dict[str, dict[int, Intervals]] = {ASSISTANT: {}, USER: {}}
+    fallbacks: set[int] = set()
+    start = conversation.started
+    for turn in conversation.turns:
+        for role, utterances in ((USER, turn.user), (ASSISTANT, turn.assistant)):
+            _put(said[f"transcribed_{role}"], turn.id, [one.heard for one in utterances])
+            _put(said[f"intended_{role}"], turn.id, [one.intended or one.spoken for one in utterances])
+            spans = [
+                (round(at - start, 6), round(end - start, 6))
+                for one in utterances
+                for at, end in conversation.sounds(one)
+            ]
+            if spans:
+                audio[role][turn.id] = sorted(spans)
+        if any(one.manner == "fallback" for one in turn.assistant):
+            fallbacks.add(turn.id)
+    interrupted = interruptions(conversation)
+    computed = _latencies(audio[USER], audio[ASSISTANT], interrupted.by_assistant)
+    calls, trace = conversation.tool_calls, conversation_trace(conversation)
+    return {
+        **{f"{name}_turns": texts for name, texts in said.items()},
+        "audio_timestamps_assistant_turns": audio[ASSISTANT],
+        "audio_timestamps_user_turns": audio[USER],
+        "assistant_interrupted_turns": interrupted.by_assistant,
+        "user_interrupted_turns": interrupted.by_user,
+        "conversation_trace": trace,
+        "tools_called": list(dict.fromkeys(call.name for call in calls)),
+        "tool_called": [call.name.lower() for call in calls],
+        "tool_params": [{"tool_name": call.name, "tool_parameters": call.arguments} for call in calls],
+        "tool_responses": [
+            {"tool_name": entry["tool_name"], "tool_response": entry["tool_response"]}
+            for entry in trace
+            if entry["type"] == "tool_response"
+        ],
+        "num_turns": len(conversation.turns),
+        "num_assistant_turns": sum(1 for turn in conversation.turns if turn.assistant),
+        "num_user_turns": sum(1 for turn in conversation.turns if turn.user),
+        "num_tool_calls": len(calls),
+        "latency_assistant_turns": _logged_latencies(conversation) or computed,
+        "sound_latency_assistant_turns": computed,
+        "fallback_turn_ids": fallbacks,
+        "backfilled_user_turns": {
+            turn.id
+            for turn in conversation.turns
+            if turn.user and turn.id not in said["transcribed_user"] and turn.id in said["intended_user"]
+        },
+    }
+
+
+def _put(texts: dict[int, str], turn: int, found: list[Text | None]) -> None:
+    words = [text.text for text in found if text is not None and text.text]
+    if words:
+        texts[turn] = " ".join(words)
+
+
+def _latencies(user: dict[int, Intervals], assistant: dict[int, Intervals], interrupted: set[int]) -> dict[int, float]:
+    """From the end of the user's last sound to the start of the reply. Who was interrupted waited for nothing."""
+    waits = {
+        turn: round(assistant[turn][0][0] - max(end for _, end in spans), 6)
+        for turn, spans in user.items()
+        if turn in assistant and turn not in interrupted
+    }
+    return {turn: wait for turn, wait in waits.items() if wait >= 0}
+
+
+def _logged_latencies(conversation: Conversation) -> dict[int, float]:
+    """The waits that the log lists, one per reply in their order; none where the counts differ."""
+    listed = conversation.extras.get("response_latencies")
+    if not isinstance(listed, list) or not all(isinstance(one, int | float) for one in listed):
+        return {}
+    replied = [turn.id for turn in conversation.turns if turn.user and turn.assistant]
+    return dict(zip(replied, map(float, listed), strict=True)) if len(replied) == len(listed) else {}
+
+
+def _eva_facts(conversation: Conversation) -> dict[str, Any]:
+    """Turn by turn as the published fixtures have it, labels included."""
+    reading = conversation.eva
+    names = [name for name in reading.__struct_fields__ if name != "turn_of"]
+    facts = {name: getattr(reading, name) for name in names}
+    users = [record for record in conversation.log if record.source == "audit" and record.kind == "user"]
+    return {
+        **facts,
+        "conversation_trace": [TraceEntry(entry) for entry in reading.conversation_trace],
+        "tools_called": list(dict.fromkeys(one["tool_name"] for one in reading.tool_params)),
+        "num_turns": len(users),
+        "sound_latency_assistant_turns": reading.latency_assistant_turns,
+    }
