@@ -8,7 +8,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import page, scoring, startup
+from benchmarks import page, scoring, startup, voice
 
 
 def main() -> None:
@@ -17,6 +17,7 @@ def main() -> None:
     full = parser.parse_args().full
     print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n")
     startup.run()
+    voice.run(rounds=300 if full else 50)
     with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:
         page.run(Path(folder))
         scoring.run(Path(folder), sizes=(20_000, 200_000) if full else (500, 5_000))

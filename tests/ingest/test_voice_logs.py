@@ -752,7 +752,8 @@ class TestFiles:
         asked = "1 user*: Are you open?" if missing == "audit" else "1 user: Are you open?"
         greeting = ["0 assistant: Night desk."] if missing != "framework" else ["0 assistant*: Night desk."]
         assert trace == [*greeting, asked, "1 assistant: Until six."]
-        assert ("log_missing" in outcome.report.repaired) == (missing != "framework")
+        (said,) = outcome.report.repaired["log_missing"].examples
+        assert said.startswith(f"desk {missing}: ")
 
     def test_a_folder_with_nothing_readable_is_a_problem_and_the_rest_goes_on(self, tmp_path: Path) -> None:
         write_call(tmp_path / "good")

@@ -92,11 +92,16 @@ class Call:
         for one in self.acts:
             if one.role == "user" and spoke and not one.gone:
                 turn, spoke = turn + 1, False
-            elif one.role == "assistant" and not one.gone:
+            elif one.role == "assistant" and not one.gone and not self.untold(one):
                 spoke = True
             if one is act:
                 break
         return turn
+
+    def untold(self, act: Act) -> bool:
+        """A reply that was not sent to the voice, with no sound to tell that it was spoken all the same."""
+        silent = act.role == "assistant" and not act.said and self.kind != "s2s"
+        return silent and "framework" in self.names and "simulator" not in self.names
 
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
@@ -162,7 +167,7 @@ _SHORT = [("Yes.", "Yes."), ("No, thanks.", "No thanks."), ("Yes.", "Yeah."), ("
 _AGENT = [
     "Sure. First, I'll need to pull up your reservation. What's your confirmation number, {name}?",
     "Thanks, {name}. I want to make sure I have that exactly right. Could you say the full code again?",
-    "I've pulled up your booking. You're confirmed on flight {n} hundred from Austin. Do you prefer morning or evening?",
+    "I've pulled up your booking. You're confirmed on flight {n} hundred from Austin. Do you prefer the morning?",
     "For Wednesday I have {n} good nonstop options. The first departs at noon. The second departs in the evening.",
     "For your current ticket you paid two hundred {n} dollars. The fare difference is small. Which one would you like?",
     "The only option that I can see is an early one. It departs at {n} and arrives before ten. Do you want it?",
@@ -439,7 +444,7 @@ def expected(call: Call) -> dict[str, Any]:
     trace: list[dict[str, Any]] = []
     spoke: dict[str, set[int]] = {"assistant": set(), "user": set()}
     for act in call.acts:
-        if act.gone:
+        if act.gone or call.untold(act):
             continue
         turn = call.turn(act)
         if act.role == "tool":

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import copy
+import pickle
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ingest.voice_calls import Call, expected
-from ingest.voice_faults import FAULTS, Fault
-
 from convoscope.conversation import Conversation
 from convoscope.ingest.report import Notes
 from convoscope.ingest.voice.reader import read_call
 from convoscope.views import metric_context
+from ingest.voice_calls import Call, expected
+from ingest.voice_faults import Fault
+from ingest.voice_file_faults import FAULTS
 
 _TEXTS = tuple(f"{how}_{role}_turns" for how in ("intended", "transcribed") for role in ("assistant", "user"))
 _COUNTS = ("num_turns", "num_assistant_turns", "num_user_turns", "num_tool_calls", "tool_params", "tool_responses")
@@ -36,12 +36,15 @@ class Trial:
 
 def attempt(call: Call, faults: tuple[str, ...], seed: int, folder: Path) -> Trial | None:
     """Put the faults into a copy of the call and read it; None where they cannot befall it."""
-    call = copy.deepcopy(call)
+    call = pickle.loads(pickle.dumps(call))
     draw = random.Random(f"{seed} {faults}")
-    chosen = [FAULTS[name] for name in faults]
+    chosen = sorted((FAULTS[name] for name in faults), key=lambda fault: fault.stage)
     for fault in chosen:
         if not fault.edit(call, draw):
             return None
+    untold = not call.names.keys() & {"audit", "simulator"} and any(fault.rewords for fault in chosen)
+    if untold:
+        call.unsure_fields |= {"intended_assistant_turns", "conversation_trace"}
     where = call.write(folder)
     for fault in chosen:
         if fault.spoil is not None:
@@ -50,18 +53,33 @@ def attempt(call: Call, faults: tuple[str, ...], seed: int, folder: Path) -> Tri
     try:
         conversation = read_call(where, notes)
         differs = differences(call, conversation)
-    except Exception as error:  # noqa: BLE001 - any error at all is a finding
+    except Exception as error:
         return Trial(["everything"], error=f"{type(error).__name__}: {error}")
     codes = {note.code for note in notes.taken}
-    unnamed = [fault.name for fault in chosen if not _named(fault, chosen, codes)]
+    unnamed = [] if untold else _unnamed(chosen, codes)
     negative = any(turn.id < 0 for turn in conversation.turns)
     return Trial(differs, unnamed, negative)
+
+
+def _unnamed(chosen: list[Fault], codes: set[str]) -> list[str]:
+    """Faults that no note tells of. Two faults of one log may hide or undo each other: then one is enough."""
+    found = [fault.name for fault in chosen if not _named(fault, chosen, codes)]
+    same = len(chosen) > 1 and chosen[0].touches == chosen[1].touches
+    clocks = len(chosen) > 1 and all("clock" in fault.name for fault in chosen)
+    return [] if (same or clocks) and len(found) < len(chosen) + clocks else found
 
 
 def _named(fault: Fault, chosen: list[Fault], codes: set[str]) -> bool:
     if not fault.codes or fault.codes & codes:
         return True
-    return any(fault.touches in other.removes for other in chosen)
+    if any(fault.touches in other.removes for other in chosen):
+        return True
+    # Words that one log lost are missed by those who have another: not where that one is lost or cut as well.
+    others = {log for other in chosen if other is not fault for log in (*other.removes, other.touches)}
+    return fault.name.endswith("lost") and bool(others & _MISSED_IN.get(fault.name, set()))
+
+
+_MISSED_IN = {"recogniser's words lost": {"simulator"}, "words sent to the voice lost": {"simulator", "audit"}}
 
 
 def differences(call: Call, conversation: Conversation) -> list[str]:

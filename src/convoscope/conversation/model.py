@@ -303,7 +303,7 @@ class Conversation(
         """The call as the published fixtures of EVA read its logs."""
         from convoscope.conversation.eva import read_eva
 
-        shifts = {clock.id: round(1000 * (clock.offset or 0.0)) for clock in self.clocks}
+        shifts = {clock.id: _milliseconds(clock.offset) for clock in self.clocks}
         return read_eva(self.log, self.pipeline, shifts)
 
     @cached_property
@@ -359,6 +359,14 @@ class Conversation(
         if before is None or after is None:
             return None
         return round((later.at + after) - (earlier.at + before), 6)
+
+
+def _milliseconds(seconds: float | None) -> int:
+    """Whole milliseconds; an offset that no clock can have counts as none."""
+    return round(1000 * seconds) if seconds is not None and abs(seconds) < _FAR else 0
+
+
+_FAR = 1e12
 
 
 def _check_utterance(utterance: Utterance, speakers: set[str], clocks: set[str]) -> None:

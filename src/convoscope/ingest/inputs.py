@@ -68,7 +68,9 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
                 real = str(place.resolve())
                 inputs[real] = min(found, inputs.get(real, found), key=lambda one: (len(one.name), one.name))
     beside = [one for one in inputs.values() if one.grouping == "companion"]
-    inputs = {real: _accompanied(one, beside) for real, one in inputs.items() if one.grouping != "companion"}
+    rest = [one for one in inputs.values() if one.grouping != "companion"]
+    free = [one for one in beside if not any(_is_below(other, one) for other in rest)]
+    inputs = {real: _accompanied(one, beside, free) for real, one in inputs.items() if one.grouping != "companion"}
     for one in beside:
         report.files[one.name] = FileRead(one.reader, one.why)
     names = Counter(one.name for one in inputs.values())
@@ -77,18 +79,30 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
     return Found(tuple(sorted(told, key=lambda one: (one.name, one.path))), report)
 
 
-def _accompanied(one: Input, beside: Sequence[Input]) -> Input:
-    """A folder is read together with what its reader claimed as a companion."""
-    mine = tuple(sorted(other.path for other in beside if other.reader == one.reader))
-    return msgspec.structs.replace(one, companions=mine) if mine and one.grouping == "folder" else one
+def _accompanied(one: Input, beside: Sequence[Input], free: Sequence[Input]) -> Input:
+    """An input is read together with what its reader claimed as a companion.
+
+    A companion belongs to the inputs below its folder, the nearest first; one that lies above none
+    was given for all of them.
+    """
+    near = [other for other in beside if _is_below(one, other)]
+    near.sort(key=lambda other: (-len(Path(other.path).resolve().parts), other.path))
+    mine = tuple(other.path for other in (*near, *free) if other.reader == one.reader)
+    return msgspec.structs.replace(one, companions=mine) if mine else one
+
+
+def _is_below(one: Input, companion: Input) -> bool:
+    return Path(one.path).resolve().is_relative_to(Path(companion.path).resolve().parent)
 
 
 def fingerprint(one: Input) -> str:
     """`sha256:` of the input's bytes; for a folder, of the names and bytes in it and of its companions."""
     path = Path(one.path)
-    if not path.is_dir():
+    if not path.is_dir() and not one.companions:
         return "sha256:" + _digest(path)
     whole = hashlib.sha256()
+    if not path.is_dir():
+        whole.update(f"{_digest(path)}\n".encode())
     for inner in sorted(place for place in path.rglob("*") if place.is_file()):
         whole.update(f"{inner.relative_to(path).as_posix()} {_digest(inner)}\n".encode())
     for companion in one.companions:

@@ -76,7 +76,7 @@ class TauVoiceReader(Reader):
                 return Detection(1.0, 'its "simulations" are simulations of an experiment')
             info = value.get("info")
             if isinstance(info, dict) and {"environment_info", "audio_native_config"} & info.keys():
-                return Detection(0.9, "settings of an experiment: its simulations stand beside it")
+                return Detection(0.9, "settings of an experiment: its simulations stand beside it", "companion")
         return None
 
     def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:

@@ -113,16 +113,16 @@ class _Source:
         name = f"{thing.__module__}.{thing.__qualname__}"
         if not self._counts(thing.__module__):
             return "" if str(thing.__module__).startswith(_FRAME) else name
-        tree = None if "<lambda>" in name else _tree(thing)
-        shown = ast.dump(tree) if tree is not None else _compiled(getattr(thing, "__code__", None))
+        read = None if "<lambda>" in name else _read(thing)
+        shown = read.shown if read is not None else _compiled(getattr(thing, "__code__", None))
         # Two lambdas of a module share a name: what they say tells them apart.
         name = f"{name} {hashlib.sha256(shown.encode()).hexdigest()[:8]}"
         if name not in self.parts:
             self.parts[name] = shown
-            self._uses(thing, name, tree)
+            self._uses(thing, name, read)
         return name
 
-    def _uses(self, thing: FunctionType | type, name: str, tree: ast.AST | None) -> None:
+    def _uses(self, thing: FunctionType | type, name: str, read: _Read | None) -> None:
         if isinstance(thing, type):
             scope = vars(sys.modules.get(thing.__module__, ast))
         else:
@@ -134,14 +134,14 @@ class _Source:
                     self.constant(f"{name} {inner}", cell.cell_contents)
             defaults = [*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values()]
             self.constant(f"{name} defaults", defaults)
-        if tree is None:
+        if read is None:
             names = thing.__code__.co_names if isinstance(thing, FunctionType) else ()
-            tree = ast.parse("\n".join(names) if all(one.isidentifier() for one in names) else "")
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name | ast.Attribute):
-                found = _named(node, scope)
-                if found is not None and self._counts(found.home):
-                    self.constant(f"{found.home}.{found.name}", found.value)
+            text = "\n".join(names) if all(one.isidentifier() for one in names) else ""
+            read = _Read.of(ast.parse(text))
+        for node in read.names:
+            found = _named(node, scope)
+            if found is not None and self._counts(found.home):
+                self.constant(f"{found.home}.{found.name}", found.value)
 
     def _counts(self, module: str | None) -> bool:
         """Modules of the package count; the frame that every metric stands in has versions of its own."""
@@ -210,8 +210,20 @@ def _shown(value: object) -> str:
     return type(value).__qualname__ if " at 0x" in shown else shown
 
 
+class _Read(NamedTuple):
+    """The source of a function, and the names that stand in it."""
+
+    shown: str
+    names: tuple[ast.AST, ...]
+
+    @classmethod
+    def of(cls, tree: ast.AST) -> _Read:
+        names = tuple(node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute))
+        return cls(ast.dump(tree), names)
+
+
 @functools.cache
-def _tree(function: Any) -> ast.AST | None:
+def _read(function: Any) -> _Read | None:
     """The source of a function without what does not matter; metrics of a family share many."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
@@ -228,7 +240,7 @@ def _tree(function: Any) -> ast.AST | None:
             node.annotation = None
         elif isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
-    return tree
+    return _Read.of(tree)
 
 
 def _compiled(code: Any) -> str:

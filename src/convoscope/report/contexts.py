@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -35,13 +36,25 @@ def _records(run: Run) -> Iterator[tuple[str, dict[str, Any], Sequence[Score]]]:
 
 
 def _write(run: Run, id: str, context: dict[str, Any], scores: Sequence[Score]) -> Path:
-    # A trial lies below its record, as it does in the logs; nothing may lead out of the folder.
-    parts = [_UNFIT.sub("_", part).strip(".") or "_" for part in id.split("/")]
-    folder = run.folder.joinpath(FOLDER, *parts)
+    folder = run.folder.joinpath(FOLDER, *_place(id))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
     write_json(path, {"record_id": context["record_id"], "context": context, "metrics": _by_metric(scores)})
     return path
+
+
+def _place(id: str) -> list[str]:
+    """Where a record lies: a trial below its record, as it does in the logs, and nothing outside of the folder.
+
+    An id that no file system would keep as it is gets a part of its hash, so that no two meet.
+    """
+    parts = [_UNFIT.sub("_", part).strip(".")[:_LONG] or "_" for part in id.split("/")]
+    if "/".join(parts) != id or FILE in parts:
+        parts[-1] = f"{parts[-1]}-{hashlib.sha256(id.encode('utf-8', 'replace')).hexdigest()[:10]}"
+    return parts
+
+
+_LONG = 80
 
 
 def _by_metric(scores: Sequence[Score]) -> dict[str, list[dict[str, Any]]]:

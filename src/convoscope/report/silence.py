@@ -47,7 +47,7 @@ def heard(summary: Mapping[str, Any], asked: Collection[str] = ()) -> Heard:
     is part of another metric or of a group. One that broke, or that a target asks for, keeps it.
     Where nothing at all was measured, everything is shown.
     """
-    figures = summary["metrics"]
+    figures = summary.get("metrics", ())
     names = {figure["metric"] for figure in figures}
     speaking = {_family(figure) for figure in figures if figure["value"] is not None}
     if not speaking:

@@ -127,6 +127,8 @@ def story(record: Record, summary: Mapping[str, Any], because: Sequence[Behind] 
     teller = _Teller(record, {declared["metric"]: declared for declared in summary["declared"]})
     stretches = tuple(teller.stretches())
     worth = {key_text(figure["metric"], figure["variant"]) for figure in heard(summary).figures}
+    # Without figures there is nothing to tell a silent metric by.
+    everything = not worth
     return Story(
         id=conversation.id,
         dimensions=conversation.dimensions,
@@ -136,7 +138,7 @@ def story(record: Record, summary: Mapping[str, Any], because: Sequence[Behind] 
         scores=tuple(
             teller.whole(one)
             for one in record.reduced
-            if one.status in (MEASURED, ERROR) or key_text(one.metric, one.variant) in worth
+            if everything or one.status in (MEASURED, ERROR) or key_text(one.metric, one.variant) in worth
         ),
         elsewhere=tuple(teller.left_over()),
         notes=tuple(note_text(note) for note in record.notes if note.seq not in teller.seqs),

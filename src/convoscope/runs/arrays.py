@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +28,9 @@ MAX_GROUPS = 50
 _GROUPED = ("flow", "agent", "scenario_id", "model", "domain", "dataset", "split")
 """In the order in which people look at them. Trials of a scenario are repeats, no kinds."""
 _COLUMNS = ", ".join(Columns._fields)
+_AT_HAND = 8
+_SMALL_BYTES = 4 * 1024 * 1024
+"""A file up to this size is read once, since asking it for each metric takes longer than holding it."""
 
 
 class Subset(NamedTuple):
@@ -53,8 +56,9 @@ class Arrays:
     def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         self._connection = connection
         self._conversations = parquet(folder / f"{CONVERSATIONS}.parquet")
-        self._reduced = parquet(folder / f"{CONVERSATION_SCORES}.parquet")
-        self._scores = parquet(folder / f"{SCORES}.parquet")
+        self._reduced = self._held(folder / f"{CONVERSATION_SCORES}.parquet")
+        self._scores = self._held(folder / f"{SCORES}.parquet")
+        self._tables: dict[tuple[str, str, str], Table] = {}
         query = (
             "SELECT dense_rank() OVER (ORDER BY scenario_id IS NULL, coalesce(scenario_id, conversation), "
             "CASE WHEN scenario_id IS NOT NULL THEN dataset END, CASE WHEN scenario_id IS NOT NULL THEN domain END) "
@@ -64,6 +68,14 @@ class Arrays:
         self.clusters = np.asarray(connection.execute(query).fetchnumpy()["cluster"], dtype=np.int64)
         self.count = len(self.clusters)
         self._dimension = cache(self._read_dimension)
+
+    def _held(self, path: Path) -> str:
+        """A file as SQL names it, held in memory where it is small."""
+        if path.stat().st_size > _SMALL_BYTES:
+            return parquet(path)
+        name = f"held_{path.stem}"
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {parquet(path)}")
+        return name
 
     def rows(self, subset: Subset) -> NDArray[np.bool_]:
         """Which conversations belong to a subset."""
@@ -108,19 +120,32 @@ class Arrays:
         Where judges speak, a conversation that never reached them has a row of nobody's; it is
         theirs, too (see `table`).
         """
-        query = f"SELECT DISTINCT judge FROM {self._reduced} WHERE metric = ? AND variant = ?"
-        rows = self._connection.execute(query, [declared.name, declared.variant]).fetchall()
-        found = {row[0] for row in rows}
+        found = self._judges.get((declared.name, declared.variant), set())
         return sorted(found - {COMPUTED} or found, key=lambda judge: (judge.startswith("panel:"), judge))
 
+    @cached_property
+    def _judges(self) -> dict[tuple[str, str], set[str]]:
+        rows = self._connection.execute(f"SELECT DISTINCT metric, variant, judge FROM {self._reduced}").fetchall()
+        found: dict[tuple[str, str], set[str]] = {}
+        for metric, variant, judge in rows:
+            found.setdefault((metric, variant), set()).add(judge)
+        return found
+
     def table(self, declared: Declared, judge: str) -> Table:
-        """What one metric, by one judge, says of every conversation."""
-        which = [declared.name, declared.variant, judge]
+        """What one metric, by one judge, says of every conversation; the last few are kept at hand."""
+        which = (declared.name, declared.variant, judge)
+        if which not in self._tables:
+            while len(self._tables) >= _AT_HAND:
+                del self._tables[next(iter(self._tables))]
+            self._tables[which] = self._table(which)
+        return self._tables[which]
+
+    def _table(self, which: tuple[str, str, str]) -> Table:
         rows = self._connection.execute(
             f"SELECT number, status, reason, not_applicable + unmeasured + errors AS skipped, {_COLUMNS} "
             f"FROM {self._reduced} WHERE metric = ? AND variant = ? AND judge IN (?, '{COMPUTED}') "
             f"QUALIFY row_number() OVER (PARTITION BY number ORDER BY judge = '{COMPUTED}') = 1 ORDER BY number",
-            which,
+            list(which),
         ).fetchnumpy()
         number = np.asarray(rows["number"])
         status = np.full(self.count, STATUSES.index(UNMEASURED), dtype=np.int8)
@@ -154,10 +179,14 @@ class Arrays:
         ).fetchnumpy()
         return Subjects(np.asarray(rows["value"], dtype=np.float64), np.asarray(rows["number"], dtype=np.int64))
 
+    @cached_property
+    def _ids(self) -> list[str]:
+        query = f"SELECT conversation FROM {self._conversations} ORDER BY number"
+        return [row[0] for row in self._connection.execute(query).fetchall()]
+
     def samples(self, table: Table, rows: NDArray[np.bool_]) -> list[Sample]:
         """The conversations of some rows, one by one."""
-        query = f"SELECT conversation FROM {self._conversations} ORDER BY number"
-        ids = [row[0] for row in self._connection.execute(query).fetchall()]
+        ids = self._ids
         samples: list[Sample] = []
         for row in np.flatnonzero(rows).tolist():
             status = STATUSES[table.status[row]]

@@ -127,5 +127,6 @@ def _group_figure(
             # A panel's verdict stands for its judges.
             judge = arrays.judges(one)[-1]
             table = arrays.table(one, judge)
-            given.append((next(figures(one, judge, table, rows, key)), arrays.samples(table, rows)))
+            figure = next(figures(one, judge, table, rows, key))
+            given.append((figure, arrays.samples(table, rows) if figure.value is not None else []))
     return derived_figure(declared, given, key)

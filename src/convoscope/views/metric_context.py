@@ -144,7 +144,9 @@ def metric_context(conversation: Conversation) -> MetricContext:
     """The context of a conversation, by its turn rule; built once."""
     held = conversation.__dict__
     if "_metric_context" not in held:
-        said = _eva_facts(conversation) if conversation.turn_rule == EVA_TURN_RULE else _facts(conversation)
+        # Without logs there is nothing that the rule could count by.
+        by_logs = conversation.turn_rule == EVA_TURN_RULE and conversation.log
+        said = _eva_facts(conversation) if by_logs else _facts(conversation)
         held["_metric_context"] = MetricContext(**_constants(conversation), **said)
     context: MetricContext = held["_metric_context"]
     return context
@@ -204,7 +206,12 @@ def _hash(database: Database | None) -> str | None:
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
-    told = {"name": tool.name, "description": tool.description, "parameters": tool.arguments_schema}
+    told = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.arguments_schema,
+        "tool_type": tool.kind,
+    }
     return {**tool.extras, **{key: value for key, value in told.items() if value}}
 
 

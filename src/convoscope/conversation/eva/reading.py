@@ -55,8 +55,9 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
     framework's texts as merged runs. `shift_ms` is added to the times of a source before sorting.
     """
     moments = _moments(log, shift_ms)
-    state = CallState(pipeline, log)
-    for place in sorted(range(len(log)), key=moments.__getitem__):
+    order = sorted(range(len(log)), key=moments.__getitem__)
+    state = CallState(pipeline, log, _endless(log, order))
+    for place in order:
         state.meet(place, log[place])
 
     end = _session_end(log, moments, state, shift_ms)
@@ -94,6 +95,28 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
         latency_assistant_turns=_latencies(user_audio, assistant_audio),
         turn_of=tuple(state.turn_of),
     )
+
+
+def _endless(log: Sequence[Logged], order: Sequence[int]) -> frozenset[int]:
+    """Starts of the assistant's sound whose end was lost (3.9).
+
+    The assistant starts again without having ended, and the user came to a word in between: it had
+    not been speaking all the time, and nobody was interrupted.
+    """
+    lost: set[int] = set()
+    began: int | None = None
+    answered = False
+    for place in order:
+        record = log[place]
+        if record.kind == "audio_start" and record.speaker == ASSISTANT:
+            if began is not None and answered:
+                lost.add(began)
+            began, answered = place, False
+        elif record.kind == "audio_end" and record.speaker == ASSISTANT:
+            began = None
+        elif record.kind == "audio_end" and record.speaker == USER:
+            answered = True
+    return frozenset(lost)
 
 
 def _moments(log: Sequence[Logged], shift_ms: Mapping[str, int]) -> list[int]:

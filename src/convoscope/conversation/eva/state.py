@@ -58,9 +58,11 @@ class Entry(msgspec.Struct):
 class CallState:
     """What is known after the records met so far (3.2). A handler says which turn its record belongs to."""
 
-    def __init__(self, pipeline: str | None, log: Sequence[Logged]) -> None:
+    def __init__(self, pipeline: str | None, log: Sequence[Logged], endless: frozenset[int] = frozenset()) -> None:
         sources = {record.source for record in log}
         self.s2s = pipeline == "s2s"
+        self._endless = endless
+        """Starts of sound whose end was lost: they keep nobody from speaking, and have no interval."""
         self.knows_what_was_spoken = "framework" in sources
         self.audit_alone = sources == {"audit"}
         self.audio_native = pipeline in ("s2s", "audio_llm")
@@ -212,7 +214,10 @@ class CallState:
             self._assistant_starts()
         else:
             return self.turn
-        self.starts[record.speaker].setdefault(self.turn, []).append(_sound_of(record))
+        if self._place in self._endless:
+            self.asst_open = False
+        else:
+            self.starts[record.speaker].setdefault(self.turn, []).append(_sound_of(record))
         return self.turn
 
     def _user_starts(self) -> None:

@@ -54,6 +54,13 @@ def _middle(gaps: list[float]) -> Skew | None:
     return Skew(median(near), len(near))
 
 
+def sent_in_time(replies: Sequence[Heard], runs: Sequence[Heard], usual: float) -> bool:
+    """At a glance: most replies were sent as they are, and when they should have been."""
+    when = {compact(run.text): run.at for run in runs}
+    gaps = [abs(when[text] - reply.at - usual) for reply in replies if (text := compact(reply.text)) in when]
+    return 2 * sum(gap <= NOTICEABLE for gap in gaps) > len(replies)
+
+
 def sent_after(replies: Sequence[Heard], words: Sequence[Heard], usual: float) -> Skew | None:
     """How far the clock of single words is ahead of that of whole replies, which hold the same words exactly."""
     keys = [compact(word.text) for word in words]
@@ -76,16 +83,15 @@ def sent_after(replies: Sequence[Heard], words: Sequence[Heard], usual: float) -
 
 def _agree(mine: Sequence[Heard], theirs: Sequence[Heard], usual: float) -> bool:
     """Side by side in time, most texts find their like: no need to look any further."""
-    wanted = min(len(mine), len(theirs)) / 2
-    found = 0
+    latest: dict[int, float] = {}
     for one in mine:
         expected = one.at - usual
-        nearest = min(theirs, key=lambda other: abs(expected - other.at))
-        if abs(expected - nearest.at) <= NOTICEABLE and resemble(one.text, nearest.text):
-            found += 1
-            if found >= wanted:
-                return True
-    return False
+        nearest = min(range(len(theirs)), key=lambda other: abs(expected - theirs[other].at))
+        # Of an utterance that was heard in parts only the last part was logged at its end.
+        if resemble(one.text, theirs[nearest].text):
+            latest[nearest] = expected - theirs[nearest].at
+    in_time = sum(abs(gap) <= NOTICEABLE for gap in latest.values())
+    return 2 * in_time > min(len(mine), len(theirs))
 
 
 def _pairs(mine: Sequence[Heard], theirs: Sequence[Heard]) -> list[tuple[int, int]]:

@@ -53,23 +53,32 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> Companions:
     problems: list[str] = []
     for path, _ in stamped:
         try:
-            for value in _values(path):
+            for value in _values(path, problems):
                 if is_record(value):
                     records.setdefault(str(value["id"]), value)
                 elif is_config(value):
-                    config = value
+                    config = config or value
         except (BadJson, InputError, OSError) as error:
             problems.append(f"{path.name}: {error}")
     return Companions(records, config, tuple(problems))
 
 
-def _values(path: Path) -> list[Any]:
+def _values(path: Path, problems: list[str]) -> list[Any]:
+    """The records of a file, be they lines or an array. A line that is broken costs itself."""
     data = files.whole(path)
     try:
         value = decode(data).value
-    except BadJson:
-        return [decode(line).value for line in data.split(b"\n") if line.strip()]
-    return value if isinstance(value, list) else [value]
+        return value if isinstance(value, list) else [value]
+    except BadJson as error:
+        found: list[Any] = []
+        for number, line in enumerate(data.split(b"\n"), 1):
+            try:
+                found += [decode(line).value] if line.strip() else []
+            except BadJson as broken:
+                problems.append(f"{path.name} line {number}: {broken}")
+        if not found:
+            raise BadJson(str(error), error.line) from None
+        return found
 
 
 def resolved(record: Mapping[str, Any], language: str) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ FRAMEWORK = ("pipecat_events.jsonl", "pipecat_logs.jsonl", "framework_logs.jsonl
 SIMULATOR = ("elevenlabs_events.jsonl", "user_simulator_events.jsonl")
 RESULT = "result.json"
 LOGS = frozenset((*AUDIT, *FRAMEWORK, *SIMULATOR))
+PACKED = (".gz", ".zst", ".zstd")
 
 _NAMED = {
     "audit": (("audit_log_path",), AUDIT),
@@ -43,7 +44,7 @@ class CallFolder:
     def __init__(self, path: Path, result: dict[str, Any]) -> None:
         self.path = path
         self._names = {entry.name for entry in path.iterdir() if entry.is_file()}
-        self._result = result
+        self._result: dict[str, Any] = result
         self.missing: list[Missing] = []
         self.audit = self._find(*_NAMED["audit"])
         self.framework = self._find(*_NAMED["framework"])
@@ -54,9 +55,9 @@ class CallFolder:
     def file(self, *names: str) -> Path | None:
         """The first of these that is there, packed or not."""
         for name in names:
-            for packed in (name, f"{name}.gz", f"{name}.zst"):
-                if packed in self._names:
-                    return self.path / packed
+            for ending in ("", *PACKED):
+                if name + ending in self._names:
+                    return self.path / (name + ending)
         return None
 
     def _find(self, fields: tuple[str, ...], names: tuple[str, ...]) -> Path | None:
@@ -69,6 +70,11 @@ class CallFolder:
                     return found
                 self.missing.append(Missing(field, base_name(told)))
         return self.file(*names)
+
+
+def unpacked_name(name: str) -> str:
+    """The name of a file without the ending of its packing."""
+    return next((name.removesuffix(ending) for ending in PACKED if name.endswith(ending)), name)
 
 
 def base_name(path: str) -> str:

@@ -21,10 +21,15 @@ from convoscope.ingest.voice.logs import UNHEARD
 from convoscope.ingest.voice.matching import likeness
 from convoscope.ingest.voice.placing import NOWHERE, placed
 from convoscope.ingest.voice.replies import Reply, replies
-from convoscope.ingest.voice.sounds import Sound, find_sounds
+from convoscope.ingest.voice.sounds import Sound, find_sounds, parted
 
 _EMPTY_SPEECH = frozenset({"", "...", "......", ".", ",", "?", "!"})
 _WORDS_PER_SECOND = 2.7
+_SPEECH = 1.0
+"""Seconds; a sound without words that is shorter is taken for noise."""
+_SOON = 10.0
+_WRITTEN_AFTER = 1.0
+"""Seconds after the agent's sound at which the caller writes down what they heard, at the least."""
 _EARLY = 0.3
 """Seconds by which a text may be logged before its sound without being early."""
 
@@ -96,15 +101,20 @@ class Join:
     def join(self, notes: Notes) -> Joined:
         told = self.order("simulator")
         sounds = find_sounds(self.log, told, self.offsets.audio, notes)
-        says = self._says([one for one in sounds if one.role == "user"], told, notes)
+        mine = [sound for sound in sounds if sound.role == "assistant"]
+        theirs = [sound for sound in sounds if sound.role == "user"]
+        texts = self._texts(told, "user_speech")
+        if len(texts) > 1:
+            theirs = parted(theirs, mine, [self.at(text) for text in texts], notes)
+        says = self._says(theirs, [sound.at for sound in mine], texts, notes)
         heard = [place for place in self.order("audit") if self.log[place].kind == "user"]
         self._hear(says, heard, notes)
-        noise = [sound for say in says if not say.meant and not say.heard for sound in say.sounds]
-        says = [say for say in says if say.meant or say.heard]
+        spoken = [say for say in says if say.meant or say.heard or _is_answered(say, says, mine)]
+        noise = [sound for say in says if say not in spoken for sound in say.sounds]
+        says = spoken
         self._tell_of(says, noise, heard, notes)
         slot = self._slots(says)
-        mine = [sound for sound in sounds if sound.role == "assistant"]
-        self._lay(mine, self._texts(told, "assistant_speech"), notes)
+        mine = self._understood(mine, told, notes)
         self._tell_of_understood(mine, says, notes)
         found = replies(self, says, mine, slot, notes)
         noise += [sound for sound in mine if sound not in found.sounds]
@@ -117,23 +127,24 @@ class Join:
             if self.log[place].kind == kind and self.log[place].text.strip() not in _EMPTY_SPEECH
         ]
 
-    def _says(self, sounds: list[Sound], told: Sequence[int], notes: Notes) -> list[Say]:
-        """What the user said, by the caller's own log."""
-        texts = self._texts(told, "user_speech")
-        alone = self._lay(sounds, texts, notes)
+    def _says(self, sounds: list[Sound], replied: Sequence[float], texts: list[int], notes: Notes) -> list[Say]:
+        """What the user said, by the caller's own log. `replied`: when the agent began to speak."""
+        alone = self._lay(sounds, texts, notes, replied)
         says = [Say(sound.at, [sound], sound.texts) for sound in sounds]
         says += [Say(self.at(place), (), [place]) for place in alone]
         for place in alone:
             notes.repaired("text_without_sound", f"user: {self.log[place].text[:60]!r}")
         return sorted(says, key=lambda say: say.at)
 
-    def _lay(self, sounds: list[Sound], texts: list[int], notes: Notes) -> list[int]:
+    def _lay(self, sounds: list[Sound], texts: list[int], notes: Notes, replied: Sequence[float] = ()) -> list[int]:
         """Lay texts on the sounds of their side; those that belong to none are given back."""
         if not sounds:
             return texts
-        where_to = self._plainly(sounds, texts) or self._by_length(sounds, texts)
+        where_to = self._plainly(sounds, texts) or self._by_length(sounds, texts, replied)
         for text, where in zip(texts, where_to, strict=True):
-            if where != NOWHERE and not self._is_said_twice(text, sounds[where].texts):
+            if where != NOWHERE and self._is_said_twice(text, sounds[where].texts):
+                notes.repaired("duplicate_record", f"{self.log[text].kind}: {self.log[text].text[:60]!r}")
+            elif where != NOWHERE:
                 sounds[where].texts.append(text)
                 self._note_delay(text, sounds, where, notes)
         return [text for text, where in zip(texts, where_to, strict=True) if where == NOWHERE]
@@ -158,7 +169,7 @@ class Join:
             return None
         return found
 
-    def _by_length(self, sounds: list[Sound], texts: list[int]) -> list[int]:
+    def _by_length(self, sounds: list[Sound], texts: list[int], replied: Sequence[float]) -> list[int]:
         """By time and by how long each text takes to say."""
         times = [self.at(text) for text in texts]
         spoken = [len(self.log[text].text.split()) / _WORDS_PER_SECOND for text in texts]
@@ -169,13 +180,17 @@ class Join:
         def cost(text: int, where: int) -> float:
             sound = sounds[where]
             early = max(0.0, sound.at - times[text] - _EARLY)
-            late = max(0.0, times[text] - max(nexts[where], sound.until + 3.0))
+            # A caller knows their own words soon; what they heard they may write down when they speak next.
+            due = sound.until + 2.5 if sound.role == "user" else max(nexts[where], sound.until + 3.0)
+            late = max(0.0, times[text] - due)
             misfit = 0.0
             if sound.length is not None:
                 misfit = abs(spoken[text] - sound.length) / (spoken[text] + sound.length + 0.5)
-            return 0.6 * early + 0.4 * late + misfit
+            # Words that come when the agent has spoken since are hardly those of the sound before.
+            answered = bisect_right(replied, times[text]) - bisect_right(replied, sound.until) > 0
+            return 0.6 * early + 0.6 * late + misfit + answered
 
-        return placed(len(texts), empty, cost, again=0.4, alone=4.0)
+        return placed(len(texts), empty, cost, again=0.4, alone=3.0)
 
     def _note_delay(self, text: int, sounds: list[Sound], where: int, notes: Notes) -> None:
         """Say of a text that it was logged before its sound, or so late that another had begun, or its own was over."""
@@ -248,6 +263,18 @@ class Join:
             if say.meant and not say.heard:
                 notes.inferred("not_transcribed", f"user: {self.log[say.meant[0]].text[:60]!r}")
 
+    def _understood(self, sounds: list[Sound], told: Sequence[int], notes: Notes) -> list[Sound]:
+        """The agent's sounds with what the caller heard in each; words whose sound is lost stand for it."""
+        lost: list[Sound] = []
+        for text in self._lay(sounds, self._texts(told, "assistant_speech"), notes):
+            notes.repaired("text_without_sound", f"assistant: {self.log[text].text[:60]!r}")
+            said = len(self.log[text].text.split()) / _WORDS_PER_SECOND
+            sound = Sound("assistant", None, None, [])
+            sound.since = sound.till = self.at(text) - said - _WRITTEN_AFTER
+            sound.texts.append(text)
+            lost.append(sound)
+        return sorted([*sounds, *lost], key=lambda sound: sound.at) if lost else sounds
+
     def _tell_of_understood(self, sounds: list[Sound], says: list[Say], notes: Notes) -> None:
         """Name stretches of the agent's speech that the caller wrote down late, or not at all."""
         starts = [say.at for say in says]
@@ -286,3 +313,15 @@ class Join:
             most = len(says) if coming is None else coming - 1
             found[place] = max(least, min(most, bisect_right(ends, self.at(place))))
         return found
+
+
+def _is_answered(say: Say, says: Sequence[Say], agent: Sequence[Sound]) -> bool:
+    """Whether a sound of the user without words in any log was speech: long, and after it the agent speaks anew."""
+    sound = say.sounds[0]
+    if sound.length is None or sound.length < _SPEECH:
+        return False
+    until = min((other.at for other in says if other.at > say.at), default=float("inf"))
+    before = [one for one in agent if one.at < sound.at]
+    if not before or before[-1].until > sound.at:
+        return False
+    return any(sound.until <= one.at < min(until, sound.until + _SOON) for one in agent)

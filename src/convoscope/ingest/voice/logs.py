@@ -186,24 +186,25 @@ def read_framework(
 ) -> Framework:
     """pipecat_events.jsonl and its kin, put right by the model's replies and by what the caller heard."""
     taken: list[_FrameworkLine] | list[_AnyFrameworkLine] = read_lines(path, _FrameworkLine, notes)
-    if any(line.data is None or line.data.frame is None for line in taken if line.type in _FRAMEWORK_KINDS):
+    lines = _framework_lines(taken)
+    if lines is None:
         # The text may sit under another name: then it is the first.
         taken = read_lines(path, _AnyFrameworkLine, Notes())
-    for kind in {line.type for line in taken} - _FRAMEWORK_KINDS - {TRANSCRIPT}:
+        lines = _framework_lines(taken) or []
+    others = [line for line in taken if line.type not in _FRAMEWORK_KINDS]
+    for kind in {line.type for line in others} - {TRANSCRIPT}:
         notes.ignored(f"framework.{kind}")
-    lines: list[Line] = []
-    heard: list[Logged] = []
-    for line in taken:
-        kind = line.type
-        if kind in _FRAMEWORK_KINDS:
-            stamp = line.timestamp
-            ms = stamp if type(stamp) is int and stamp >= _EPOCH_MS else milliseconds(stamp)
-            lines.append(Line(ms, kind, *_frame(line.data)))
-        elif kind == TRANSCRIPT:
-            ms = milliseconds(line.timestamp)
-            heard.append(
-                Logged(source="framework", kind=kind, ms=ms, speaker="user", text=_frame(line.data)[0].strip())
-            )
+    heard = [
+        Logged(
+            source="framework",
+            kind=TRANSCRIPT,
+            ms=milliseconds(line.timestamp),
+            speaker="user",
+            text=_frame(line.data)[0].strip(),
+        )
+        for line in others
+        if line.type == TRANSCRIPT
+    ]
     notes.records += len(taken)
     replies = [record.text for record in audit if record.kind == "assistant"]
     lines = _without_doubles(lines, path.name, notes)
@@ -219,9 +220,28 @@ def read_framework(
 _EPOCH_MS = 10**11
 
 
+def _framework_lines(taken: list[_FrameworkLine] | list[_AnyFrameworkLine]) -> list[Line] | None:
+    """Turn boundaries and what was sent to the speech engine; None where a text is not where it usually is."""
+    lines: list[Line] = []
+    for line in taken:
+        kind = line.type
+        if kind not in _FRAMEWORK_KINDS or kind is None:
+            continue
+        stamp, data = line.timestamp, line.data
+        ms = stamp if type(stamp) is int and stamp >= _EPOCH_MS else milliseconds(stamp)
+        if type(data) is _Frame and type(data.frame) is str and data.was_interrupted is None:
+            lines.append(Line(ms, kind, data.frame))
+        elif type(line) is _FrameworkLine and (data is None or data.frame is None):
+            return None
+        else:
+            lines.append(Line(ms, kind, *_frame(data)))
+    return lines
+
+
 def _without_doubles(lines: list[Line], name: str, notes: Notes) -> list[Line]:
     """A phrase or a turn boundary that was logged twice counts once. A word may well be said twice in an instant."""
-    if len(set(lines)) == len(lines):
+    whole = [line for line in lines if line.kind != "tts_text" or " " in line.text.strip()]
+    if len(set(whole)) == len(whole):
         return lines
     kept: list[Line] = []
     seen: set[Line] = set()
@@ -279,14 +299,60 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
         numbers = [line.sequence for line in lines if isinstance(line.sequence, int)]
         numbered = 2 * len(numbers) > len(lines) and numbers == sorted(numbers)
         records = in_order(records, "file" if numbered else "time", path.name, notes)
-    return _without_repeats(records, path.name, notes)
+    return _with_late_words(_without_repeats(records, path.name, notes), notes)
+
+
+_MOMENT = 250
+"""Milliseconds."""
+
+
+def _with_late_words(records: list[Logged], notes: Notes) -> list[Logged]:
+    """The user's words, where they were logged a moment after the end of a sound that had none, before that end."""
+    wordless: int | None = None
+    for place, record in enumerate(records):
+        if record.kind == "user_speech":
+            if wordless is not None and _is_soon(records[wordless], record):
+                records.insert(wordless, msgspec.structs.replace(record, ms=records[wordless].ms))
+                del records[place + 1]
+                notes.repaired("late_transcript", f"user: {record.text[:60]!r}")
+            wordless = None
+        elif record.kind == "audio_start":
+            wordless = None
+        elif record.kind == "audio_end" and record.speaker == "user":
+            wordless = place if _is_wordless(records, place) else None
+    return records
+
+
+def _is_soon(before: Logged, after: Logged) -> bool:
+    return before.ms is not None and after.ms is not None and after.ms - before.ms <= _MOMENT
+
+
+def _is_wordless(records: list[Logged], end: int) -> bool:
+    """Whether nothing was said in the user's sound that ends here."""
+    for place in range(end - 1, -1, -1):
+        if records[place].kind == "user_speech":
+            return False
+        if records[place].kind == "audio_start" and records[place].speaker == "user":
+            return True
+    return False
 
 
 def _without_repeats(records: list[Logged], name: str, notes: Notes) -> list[Logged]:
-    """An event that was logged twice counts once: equal in all, or a sound that begins or ends at the same instant."""
+    """An event that was logged twice counts once.
+
+    That is one equal in all, a sound that begins or ends at the same instant, or the same words
+    within a moment in which nobody could have said them again.
+    """
     kept: list[Logged] = []
     seen: set[tuple[Any, ...]] = set()
+    said: dict[tuple[str, str], int] = {}
     for record in records:
+        if record.kind in _SPEECH and record.text and record.ms is not None:
+            before = said.get((record.kind, record.text))
+            said[record.kind, record.text] = record.ms
+            if before is not None and abs(record.ms - before) <= _MOMENT:
+                notes.repaired("duplicate_record", f"{name}: {record.kind}")
+                continue
         value = record.value if record.value is None else msgspec.json.encode(record.value, order="sorted")
         when = record.sound if record.sound is not None else record.ms
         key = (record.kind, record.speaker, record.text, when, value)

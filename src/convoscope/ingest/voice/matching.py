@@ -9,6 +9,7 @@ _TAG = re.compile(r"\[[^\]]*\]")
 _NOT_SPOKEN = re.compile(r"[^0-9a-z\u00c0-\uffff]+")
 
 
+@lru_cache(maxsize=4096)
 def compact(text: str) -> str:
     """Letters and digits only, in small letters, without bracketed tags."""
     if "[" in text:
@@ -52,4 +53,7 @@ def resemble(one: str, other: str) -> bool:
     """At a glance: letters and digits agree for the most part."""
     from rapidfuzz import fuzz
 
-    return fuzz.partial_ratio(compact(one), compact(other), score_cutoff=70) > 0
+    mine, theirs = compact(one), compact(other)
+    if min(len(mine), len(theirs)) < _TELLING:
+        return mine == theirs
+    return fuzz.partial_ratio(mine, theirs, score_cutoff=70) > 0

@@ -18,13 +18,8 @@ _DONE = ("user", "assistant", "tool_call", "tool_response", "llm_call")
 
 def agree(times: Sequence[int | None]) -> bool:
     """Whether no record is earlier than the one before it."""
-    latest = 0
-    for ms in times:
-        if ms is not None:
-            if ms < latest:
-                return False
-            latest = ms
-    return True
+    known = [ms for ms in times if ms is not None]
+    return known == sorted(known)
 
 
 def by_time(times: Sequence[int | None]) -> list[int]:

@@ -21,10 +21,11 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.databases import database_hash, is_hash_of
 from convoscope.errors import InputError
+from convoscope.ingest import files
 from convoscope.ingest.reader import Detection, FolderSample, Group, Reader, Sample
 from convoscope.ingest.report import Notes
 from convoscope.ingest.voice import dataset
-from convoscope.ingest.voice.folder import LOGS, RESULT, CallFolder, track
+from convoscope.ingest.voice.folder import LOGS, PACKED, RESULT, CallFolder, track, unpacked_name
 from convoscope.ingest.voice.lines import read_document, read_lines
 from convoscope.ingest.voice.logs import (
     Audit,
@@ -51,20 +52,21 @@ class VoiceLogsReader(Reader):
     title = "Voice calls: folders with audit, framework and caller logs"
 
     def detect_folder(self, folder: FolderSample) -> Detection | None:
-        plain = {name.removesuffix(".gz").removesuffix(".zst") for name in folder.names}
-        found = sorted(plain & LOGS)
+        plain = {unpacked_name(name): name for name in folder.names}
+        found = sorted(plain.keys() & LOGS)
         if found:
             return Detection(0.95, f"holds {' and '.join(found)}", "folder")
         if RESULT in plain:
-            value = read_document(folder.path / RESULT, Notes())
+            value = read_document(folder.path / plain[RESULT], Notes())
             if isinstance(value, dict) and "record_id" in value and "audit_log_path" in value:
                 return Detection(0.9, "its result.json names the logs of a call", "folder")
         return None
 
     def leave_out(self, folder: FolderSample) -> str:
-        if _SET_ASIDE.search(folder.path.name) and folder.names & LOGS:
-            return "an attempt that was set aside"
-        return ""
+        if not _SET_ASIDE.search(folder.path.name):
+            return ""
+        logs = any(unpacked_name(name) in LOGS for name in folder.names)
+        return "an attempt that was set aside" if logs or any(map(_TRIAL.fullmatch, folder.names)) else ""
 
     def detect(self, sample: Sample) -> Detection | None:
         first = sample.values[0] if sample.values else None
@@ -82,9 +84,7 @@ class VoiceLogsReader(Reader):
 
 def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Path, ...] = ()) -> Conversation:
     """The call in a folder. Whatever cannot be read is said, and the rest is joined."""
-    held = path / RESULT
-    result = read_document(held, notes) if held.exists() else None
-    result = result if isinstance(result, dict) else {}
+    result = _result(path, notes)
     beside = dataset.load(companions)
     for problem in beside.problems:
         notes.repaired("file_left_out", problem)
@@ -93,8 +93,12 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         notes.repaired("named_file_missing", f"{missing.field}: {missing.name}")
     audit, framework, simulator = _logs(folder, notes)
     told = pipeline(result, beside.config, audit.records, framework=bool(framework.runs))
+    if not framework.runs and told.pipeline != "s2s":
+        _note_missing(folder.framework, "framework: replies as the model wrote them, not as they were spoken", notes)
     if told.inferred:
         notes.inferred(f"pipeline_{told.pipeline}", told.inferred)
+    if told.pipeline != "s2s" and not framework.runs:
+        notes.repaired("log_missing", "framework: the model's replies stand for what was sent to the voice")
     call = Call(
         audit=audit.records,
         runs=[] if told.pipeline == "s2s" else framework.runs,
@@ -132,6 +136,19 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     )
 
 
+def _result(path: Path, notes: Notes) -> dict[str, Any]:
+    """result.json, packed or not; nothing, and said, where it is not what it should be."""
+    held = next((path / (RESULT + ending) for ending in ("", *PACKED) if (path / (RESULT + ending)).exists()), None)
+    if held is None:
+        return {}
+    result = read_document(held, notes)
+    if isinstance(result, dict):
+        return result
+    if result is not None:
+        notes.repaired("file_left_out", f"{held.name}: holds no object")
+    return {}
+
+
 def _logs(folder: CallFolder, notes: Notes) -> tuple[Audit, Framework, list[Logged]]:
     audit, framework, simulator = Audit([], []), Framework([], []), list[Logged]()
     if folder.audit is not None:
@@ -142,7 +159,7 @@ def _logs(folder: CallFolder, notes: Notes) -> tuple[Audit, Framework, list[Logg
         told = (audit.records, simulator)
         framework = _readable(lambda path: read_framework(path, notes, *told), folder.framework, notes) or framework
     if not audit.records:
-        notes.repaired("log_missing", "audit: no tool calls, and no words of the recogniser")
+        _note_missing(folder.audit, "audit: no tool calls, and no words of the recogniser", notes)
         if framework.heard:
             audit = Audit(_as_audit(framework.heard), audit.calls)
             notes.inferred("heard_from_framework", f"{len(framework.heard)} lines")
@@ -151,8 +168,12 @@ def _logs(folder: CallFolder, notes: Notes) -> tuple[Audit, Framework, list[Logg
             audit = Audit(said, audit.calls)
             notes.inferred("heard_from_transcript", f"{len(said)} lines")
     if not simulator:
-        notes.repaired("log_missing", "caller: no sound, and no words as the caller meant or heard them")
+        _note_missing(folder.simulator, "caller: no sound, and no words as the caller meant or heard them", notes)
     return audit, framework, simulator
+
+
+def _note_missing(path: Path | None, what: str, notes: Notes) -> None:
+    notes.repaired("log_missing" if path is None else "log_empty", what)
 
 
 def _readable(read: Any, path: Path, notes: Notes) -> Any:
@@ -189,7 +210,8 @@ def _agent(record: Any, calls: Sequence[LlmCall], config: Any) -> Agent:
     if not agent.instructions and calls:
         agent = msgspec.structs.replace(agent, instructions=_system_prompt(calls[0]))
     models = config.get("model")
-    named = {part: str(name) for part, name in models.items() if isinstance(name, str)} if models else {}
+    models = models if isinstance(models, dict) else {"llm": models}
+    named = {part: name for part, name in models.items() if isinstance(name, str)}
     return msgspec.structs.replace(agent, models=named) if named else agent
 
 
@@ -313,13 +335,13 @@ def _perf_rows(path: Path, notes: Notes) -> list[dict[str, Any]]:
 
     rows: list[dict[str, Any]] = []
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            for row in csv.DictReader(stream):
-                tokens = {name: _number(row.get(name)) for name in ("output_tokens", "reasoning_tokens")}
-                tokens = {name: value for name, value in tokens.items() if value is not None}
-                if tokens:
-                    rows.append({"type": "tokens", "value": tokens})
-    except (OSError, csv.Error) as error:
+        text = files.whole(path).decode("utf-8-sig", "replace")
+        for row in csv.DictReader(text.splitlines(keepends=True)):
+            tokens = {name: _number(row.get(name)) for name in ("output_tokens", "reasoning_tokens")}
+            tokens = {name: value for name, value in tokens.items() if value is not None}
+            if tokens:
+                rows.append({"type": "tokens", "value": tokens})
+    except (OSError, InputError, csv.Error) as error:
         notes.repaired("file_left_out", f"{path.name}: {error}")
     return rows
 

@@ -234,6 +234,8 @@ class _Match(NamedTuple):
 
 def _by_line(join: Join, pieces: list[Piece], lines: list[int], notes: Notes) -> tuple[list[Piece], list[int]]:
     """What was sent, parted where the model's replies begin and end, and the replies that are not in it."""
+    if _are_the_same(join, pieces, lines):
+        return pieces, []
     words = [_Word(piece, at, word, compact(word)) for piece in pieces for at, word in piece.words]
     whole = "".join([word.key for word in words])
     when: dict[int, float] = {}
@@ -250,6 +252,24 @@ def _by_line(join: Join, pieces: list[Piece], lines: list[int], notes: Notes) ->
             notes.repaired("reply_cut_to_spoken", f"{join.log[match.line].text[:60]!r}")
     taken = {match.line for match in chain}
     return _cut(words, chain), [line for line in lines if line not in taken]
+
+
+def _are_the_same(join: Join, pieces: list[Piece], lines: list[int]) -> bool:
+    """Each reply is a piece as it is, in one order: then nothing need be cut."""
+    texts = [compact(piece.text) for piece in pieces]
+    at = 0
+    taken: list[tuple[Piece, int]] = []
+    for line in lines:
+        text = compact(join.log[line].text)
+        while at < len(texts) and texts[at] != text:
+            at += 1
+        if at == len(texts):
+            return False
+        taken.append((pieces[at], line))
+        at += 1
+    for piece, line in taken:
+        piece.line = line
+    return True
 
 
 class _Word(NamedTuple):

@@ -122,6 +122,28 @@ def _hear(
         found.append(Sound(role, None, moment, [place]))
 
 
+def parted(sounds: list[Sound], agent: Sequence[Sound], words: Sequence[float], notes: Notes) -> list[Sound]:
+    """The user's sounds, parted where an end and the next start were lost.
+
+    That is where a whole sound of the agent lies inside one of the user's, and the user has words
+    (logged at the moments `words`) both before and after it.
+    """
+    found: list[Sound] = []
+    for sound in sounds:
+        inside = [one for one in agent if sound.at < one.at and one.until < sound.until] if sound.length else []
+        mine = [at for at in words if sound.at - 0.3 <= at <= sound.until] if inside else []
+        between = next((one for one in inside if any(at < one.at for at in mine) and mine[-1] > one.until), None)
+        if between is None:
+            found.append(sound)
+            continue
+        first, second = Sound("user", sound.start, None, sound.records[:1]), Sound("user", None, sound.end, [])
+        first.till, second.since, second.records = between.at, between.until, sound.records[1:]
+        found += [first, second]
+        notes.repaired("audio_end_missing", f"user, sound of {first.at:.3f} s")
+        notes.repaired("audio_start_missing", f"user, sound that ended at {second.until:.3f} s")
+    return found
+
+
 def _is_end(record: Logged) -> bool:
     return (
         record.kind == "connection_state"

@@ -24,7 +24,7 @@ from convoscope.conversation import (
 from convoscope.conversation.model import Pipeline
 from convoscope.ingest.building import signs_of_success
 from convoscope.ingest.report import Notes
-from convoscope.ingest.voice.clocks import NOTICEABLE, Heard, Skew, sent_after, skew
+from convoscope.ingest.voice.clocks import NOTICEABLE, Heard, Skew, sent_after, sent_in_time, skew
 from convoscope.ingest.voice.framework import Run
 from convoscope.ingest.voice.join import Join, Joined, Offsets, Say
 from convoscope.ingest.voice.lines import milliseconds
@@ -128,16 +128,18 @@ def _clocks(
     meant, heard = _told_texts(log, told, audio, ends=call.pipeline != "s2s")
     of_audit = _line_texts(log, range(first_run), "user")
     of_replies = _line_texts(log, range(first_run), "assistant")
-    sent = [Heard(ms / 1000, text) for run in call.runs if run.kind == "tts_text" for ms, text in run.parts if ms]
+    runs = [Heard(run.ms / 1000, run.text) for run in call.runs if run.kind == "tts_text" and run.ms is not None]
     ahead: dict[str, Skew | None] = {"audit": None, "framework": None}
     if meant or heard:
         # Speech-to-speech services stamp the user's words when speech begins, recognisers when it has ended.
         usual = 0.0 if call.pipeline == "s2s" else _AFTER_SPEECH
         ahead["audit"] = skew(of_audit, meant, usual) if of_audit else skew(of_replies, heard, -_BEFORE_SOUND)
     if of_replies:
-        ahead["framework"] = _added(sent_after(of_replies, sent, _AFTER_REPLY), ahead["audit"])
-    elif heard:
-        ahead["framework"] = skew(_phrases(sent), heard, _AFTER_SOUND)
+        in_time = sent_in_time(of_replies, runs, _AFTER_REPLY)
+        late = None if in_time else sent_after(of_replies, _words(call), _AFTER_REPLY)
+        ahead["framework"] = _added(late, ahead["audit"])
+    elif heard and runs:
+        ahead["framework"] = skew(_phrases(_words(call)), heard, _AFTER_SOUND)
     for source, found in ahead.items():
         if found is not None:
             told_by = "the caller's" if meant or heard else "the audit log's"
@@ -166,6 +168,10 @@ def _added(one: Skew | None, other: Skew | None) -> Skew | None:
         return one or other
     seconds = one.seconds + other.seconds
     return Skew(seconds, min(one.texts, other.texts)) if abs(seconds) >= NOTICEABLE else None
+
+
+def _words(call: Call) -> list[Heard]:
+    return [Heard(ms / 1000, text) for run in call.runs if run.kind == "tts_text" for ms, text in run.parts if ms]
 
 
 def _phrases(words: list[Heard]) -> list[Heard]:
@@ -279,7 +285,7 @@ def _heard(join: Join, say: Say) -> Text | None:
 
 
 def _say(join: Join, number: int, say: Say) -> _Entry:
-    first = say.meant[0] if say.meant else say.heard[0]
+    first = next(iter([*say.meant, *say.heard]), None)
     event = Utterance(
         seq=0,
         speaker=_USER,

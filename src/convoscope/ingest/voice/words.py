@@ -7,7 +7,8 @@ many share an instant. The model's replies hold the same words once and in their
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
+from operator import eq
 from typing import NamedTuple
 
 from convoscope.ingest.report import Notes
@@ -18,6 +19,7 @@ from convoscope.ingest.voice.ordering import agree, by_time, steadied
 _SPOKEN = "tts_text"
 _NEAR = 12
 """Lines by which a word may be away from where the reply has it."""
+_BREAK = 3
 _TELLING = 12
 """Letters and digits that must be found of a reply before a place is taken for its own."""
 
@@ -45,13 +47,14 @@ def mended(
     What no reply holds, a greeting say, may still be told by what the caller heard. `moved`: the
     order of the lines was in doubt.
     """
-    written = {text: reply for reply in replies if (text := compact(reply))}
+    texts = [(key, reply) for reply in replies if (key := compact(reply))]
+    written = {key for key, _ in texts}
     sent = _sent(lines)
-    doubled = _are_doubled(lines)
+    doubled = _are_doubled(lines, written)
     if not sent or not (moved or doubled or any(reply not in sent for reply in written)):
         return lines
     spoken = _Spoken(lines)
-    for key, reply in written.items():
+    for key, reply in texts:
         if doubled or key not in sent:
             spoken.take(key, reply)
     for text in heard if doubled or moved else ():
@@ -65,9 +68,17 @@ def _sent(lines: Sequence[Line]) -> str:
     return compact(" ".join([line.text for line in lines if line.kind == _SPOKEN]))
 
 
-def _are_doubled(lines: Sequence[Line]) -> bool:
-    words = [line for line in lines if line.kind == _SPOKEN]
-    return len(set(words)) < len(words)
+def _are_doubled(lines: Sequence[Line], written: Iterable[str]) -> bool:
+    """Whether a word follows itself in an instant, and no reply has it so."""
+    texts = [line.text for line in lines]
+    if not any(map(eq, texts, texts[1:])):
+        return False
+    for place, (before, after) in enumerate(pairwise(lines)):
+        if before.text == after.text and before == after and before.kind == _SPOKEN:
+            around = _sent(lines[max(0, place - 2) : place + 4])
+            if not any(around in reply for reply in written):
+                return True
+    return False
 
 
 class _Found(NamedTuple):
@@ -75,6 +86,8 @@ class _Found(NamedTuple):
 
     places: list[int]
     length: int
+    jumps: int = 0
+    """Lines that lie between words which follow each other."""
 
 
 class _Spoken:
@@ -99,9 +112,8 @@ class _Spoken:
         for place in self._order:
             if place not in self._used and reply.startswith(self._keys[place]):
                 found = self._follow(reply, self._rank[place])
-                if found.length > best.length:
-                    best = found
-                if best.length == len(reply):
+                best = max(best, found, key=lambda one: (one.length, -one.jumps))
+                if best.length == len(reply) and not best.jumps:
                     break
         if best.length < (len(reply) if whole else min(_TELLING, len(reply))):
             return
@@ -119,7 +131,7 @@ class _Spoken:
         """The words of a reply from a place on, each the nearest to where it should stand."""
         places: list[int] = []
         taken: set[int] = set()
-        at = 0
+        at = jumps = 0
         while at < len(reply):
             near = range(max(0, rank - _NEAR), min(len(self._order), rank + _NEAR + 1))
             fitting = [
@@ -131,14 +143,19 @@ class _Spoken:
             ]
             if not fitting:
                 break
-            word = self._written.get(at, "")
-            rank = min(fitting, key=lambda one: self._unfit(one, rank, word))
+            word, wanted = self._written.get(at, ""), rank
+            rank = min(fitting, key=lambda one: self._unfit(one, wanted, word))
+            jumps += abs(rank - wanted) if places else 0
             place = self._order[rank]
             places.append(place)
             taken.add(place)
             at += len(self._keys[place])
             rank += 1
-        return _Found(places, at)
+        if at < len(reply):
+            # A reply that breaks off does not go on with a like word of the next.
+            while len(places) > 1 and abs(self._rank[places[-1]] - self._rank[places[-2]]) > _BREAK:
+                at -= len(self._keys[places.pop()])
+        return _Found(places, at, jumps)
 
     def _unfit(self, one: int, rank: int, word: str) -> tuple[bool, int, int]:
         """Words of the very spelling first (`One` is not `one`), then the nearest, then the longest."""

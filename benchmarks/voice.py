@@ -1,0 +1,52 @@
+"""A real voice call, joined from its three logs and scored: CPU milliseconds per record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import process_time
+
+from convoscope.ingest.report import Notes
+from convoscope.ingest.voice.reader import read_call
+from convoscope.metrics.registry import installed
+from convoscope.scoring.evaluate import evaluate
+from convoscope.views import metric_context
+
+RECORD = "real_record_1.1.2"
+PEER_JOIN_MS = 5.0
+PEER_SCORED_MS = 51.0
+"""What a published peer needs for the same record, on this kind of machine."""
+
+
+def run(rounds: int) -> None:
+    shared = Path(os.environ.get("CONVOSCOPE_SHARED", Path(__file__).parents[2] / "shared"))
+    folder = shared / "data" / "voice-logs" / RECORD
+    if not folder.is_dir():
+        print(f"the real call: skipped, {RECORD} is not there (CONVOSCOPE_SHARED names the folder that holds it)\n")
+        return
+    metrics = installed().resolve()
+
+    def joined() -> None:
+        metric_context(read_call(folder, Notes()))
+
+    def scored() -> None:
+        for _ in evaluate(read_call(folder, Notes()), metrics):
+            pass
+
+    print(f"the real call, 867 log lines, from its files, CPU ms per record (median of {rounds})")
+    for name, work, peer in (("joined", joined, PEER_JOIN_MS), ("with every metric", scored, PEER_SCORED_MS)):
+        took = _milliseconds(work, rounds)
+        print(f"  {name:<18} {took:6.2f} ms, {peer / took:4.1f} times faster than the peer's {peer:g} ms")
+    print()
+
+
+def _milliseconds(work: Callable[[], None], rounds: int) -> float:
+    work()
+    times = []
+    for _ in range(rounds):
+        began = process_time()
+        work()
+        times.append(1000 * (process_time() - began))
+    return median(times)
