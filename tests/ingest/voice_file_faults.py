@@ -51,7 +51,7 @@ def _cut_framework(call: Call, draw: random.Random) -> bool:
     kind, number = call.framework[-1]["_tag"]
     if kind == "sent":
         said = call.acts[number].said
-        call.acts[number].said = said[: len(said) - len(call.framework[-1]["data"]["frame"])].strip()
+        call.acts[number].said = said[: len(said) - len(next(iter(call.framework[-1]["data"].values())))].strip()
     return kind != "transcript"
 
 

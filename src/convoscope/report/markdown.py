@@ -201,7 +201,7 @@ def _groups(summary: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _grouping(summary: Mapping[str, Any], names: Sequence[str], groups: Sequence[Mapping[str, Any]]) -> Block:
-    heads = headlines(summary)
+    heads = headlines(summary, groups)
     columns = [name_text(one) for one in heads[:MAX_COLUMNS]]
     titles = [*(code(name) for name in names), "conversations", *(code(name) for name in columns)]
     lines = []

@@ -69,9 +69,14 @@ def heard(summary: Mapping[str, Any], asked: Collection[str] = ()) -> Heard:
     return Heard(rows, parts, [_silence(family, mine) for family, mine in left.items()])
 
 
-def headlines(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The figures that stand at the head of a table of groups: with a value, and no part of another."""
-    return [one for one in heard(summary).figures if not one["reduction"] and one["value"] is not None]
+def headlines(summary: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The figures that stand at the head of a table of groups: no part of another, with a value in one of them."""
+    valued = {name_text(one) for group in groups for one in group["metrics"] if one["value"] is not None}
+    return [
+        one
+        for one in heard(summary).figures
+        if not one["reduction"] and one["value"] is not None and name_text(one) in valued
+    ]
 
 
 def _family(figure: Mapping[str, Any]) -> str:

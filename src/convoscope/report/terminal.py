@@ -88,11 +88,11 @@ def _row(figure: Mapping[str, Any], summary: Mapping[str, Any], checks: Mapping[
 
 def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
     """One table per grouping: groups as rows, headline metrics as columns. Groups of one are not worth a table."""
-    heads = headlines(summary)
     for names, groups in groupings(summary["groups"]).items():
         if are_alone(groups):
             continue
         screen.line()
+        heads = headlines(summary, groups)
         columns = [Column(name) for name in names] + [Column("conversations", "right")]
         columns += [Column(name_text(figure).split(".", 1)[1], "right") for figure in heads]
         rows = []

@@ -13,7 +13,7 @@ from convoscope.metrics.parts import whole_of
 from convoscope.report.findings import findings, side
 from convoscope.report.groups import are_alone, groupings
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
-from convoscope.report.silence import heard
+from convoscope.report.silence import headlines, heard
 from convoscope.report.targets import Check, observed, tally, target_text
 from convoscope.report.words import (
     counted,
@@ -338,10 +338,10 @@ def _percent(value: float) -> float:
 
 def _groupings(summary: Mapping[str, Any]) -> Iterator[Grouping]:
     """The groups of each dimension, with the headline figures that have a value anywhere."""
-    names = {figure["metric"] for figure in summary["metrics"]}
-    columns = [one for one in _spoken(summary) if one["value"] is not None and not whole_of(one["metric"], names)]
-    shown = [name_text(one) for one in columns]
+    speaking = {id(one) for one in _spoken(summary)}
     for by, groups in groupings(summary["groups"]).items():
+        columns = [one for one in headlines(summary, groups) if id(one) in speaking]
+        shown = [name_text(one) for one in columns]
         rows = []
         for group in groups[:MAX_GROUPS]:
             figures = {name_text(one): one for one in group["metrics"]}
