@@ -87,10 +87,12 @@ def is_hash_of(stored: str, content: Json) -> bool:
     That is: of the canonical form, or of the content as it stands, with or without its session, as
     published records of the same system have it; written in ASCII, or not.
     """
-    bare = {key: value for key, value in content.items() if key != SESSION} if isinstance(content, dict) else content
-    forms = (canonical(content), bare, content)
     wanted = stored.strip().lower()
-    return any(_hash(form, ascii) == wanted for form in forms for ascii in (True, False))
+    bare = {key: value for key, value in content.items() if key != SESSION} if isinstance(content, dict) else content
+    # Most content is written alike by the fast encoder: the careful one is asked only where that gives no match.
+    if any(_fast_hash(form) == wanted for form in (content, bare)):
+        return True
+    return any(_hash(form, ascii) == wanted for form in (canonical(content), bare, content) for ascii in (True, False))
 
 
 def canonical_text(value: Json) -> str:
@@ -188,6 +190,10 @@ def _json(value: Json, ascii: bool = True) -> str:
 
 def _hash(value: Json, ascii: bool = True) -> str:
     return hashlib.sha256(_json(value, ascii).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _fast_hash(value: Json) -> str:
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
 def _compare_records(path: Path, before: dict[str, Json], after: dict[str, Json], found: list[Change]) -> None:

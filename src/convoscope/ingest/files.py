@@ -127,8 +127,11 @@ def head_of(path: Path, size: int) -> bytes:
 
 def whole(path: Path) -> bytes:
     """All of the text, up to the size that one record may have."""
-    with open_bytes(path) as stream:
-        block, broken = read_block(stream, MAX_RECORD_BYTES + 1)
+    with path.open("rb") as plain:
+        block, broken = plain.read(MAX_RECORD_BYTES + 1), ""
+    if block.startswith((_GZIP, _ZSTD, *_UTF16)):
+        with open_bytes(path) as stream:
+            block, broken = read_block(stream, MAX_RECORD_BYTES + 1)
     if broken:
         raise InputError(broken, hint="make the file again")
     if len(block) > MAX_RECORD_BYTES:

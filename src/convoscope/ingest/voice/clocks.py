@@ -12,6 +12,9 @@ from convoscope.ingest.voice.placing import NOWHERE, placed
 NOTICEABLE = 1.5
 """Seconds; less than this cannot be told from the usual delay between two logs."""
 _SPREAD = 2.5
+_SEVERAL = 3
+_PLAIN = 5.0
+"""Seconds that one or two texts must be apart, since a single slow answer can be late by less."""
 _ALIKE = 0.6
 _WINDOW = 12
 _LONG = 20
@@ -49,7 +52,8 @@ def _middle(gaps: list[float]) -> Skew | None:
         return None
     middle = median(gaps)
     near = [gap for gap in gaps if abs(gap - middle) <= _SPREAD]
-    if abs(middle) < NOTICEABLE or 2 * len(near) <= len(gaps):
+    least = NOTICEABLE if len(near) >= _SEVERAL else _PLAIN
+    if abs(middle) < least or 2 * len(near) <= len(gaps):
         return None
     return Skew(median(near), len(near))
 

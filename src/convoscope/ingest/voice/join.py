@@ -10,7 +10,7 @@ not. Everything then falls into the stretch between two utterances of the user.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -80,23 +80,30 @@ class Join:
         self.first_run = first_run
         """Place in the log of the first run."""
         self.offsets = offsets
-        self._shift = {"audit": offsets.audit, "framework": offsets.framework, "simulator": offsets.simulator}
+        self._times = list(self._moments())
+        self._orders: dict[str, list[int]] = {}
+
+    def _moments(self) -> Iterator[float]:
+        """When each record was logged, in common time; one without a time is as late as the one before it."""
+        shift = {"audit": self.offsets.audit, "framework": self.offsets.framework, "simulator": self.offsets.simulator}
+        latest, source = 0, ""
+        for record in self.log:
+            if record.source != source:
+                latest, source = 0, record.source
+            latest = latest if record.ms is None else record.ms
+            yield latest / 1000 + shift[source]
 
     def at(self, place: int) -> float:
-        """When a record was logged, in common time; a record without time is as late as the one before it."""
-        record = self.log[place]
-        while record.ms is None and place > 0 and self.log[place - 1].source == record.source:
-            place -= 1
-            record = self.log[place]
-        return (record.ms or 0) / 1000 + self._shift[record.source]
+        """When a record was logged, in common time."""
+        return self._times[place]
 
     def order(self, source: str) -> list[int]:
         """The records of a log by their time, as places."""
-        places = [place for place, record in enumerate(self.log) if record.source == source]
-        times = [self.at(place) for place in places]
-        if all(before <= after for before, after in pairwise(times)):
-            return places
-        return [place for _, place in sorted(zip(times, places, strict=True))]
+        if source not in self._orders:
+            places = [place for place, record in enumerate(self.log) if record.source == source]
+            # Sorting is stable: of one moment, the file's order.
+            self._orders[source] = sorted(places, key=self._times.__getitem__)
+        return self._orders[source]
 
     def join(self, notes: Notes) -> Joined:
         told = self.order("simulator")

@@ -225,7 +225,7 @@ def _framework_lines(taken: list[_FrameworkLine] | list[_AnyFrameworkLine]) -> l
     lines: list[Line] = []
     for line in taken:
         kind = line.type
-        if kind not in _FRAMEWORK_KINDS or kind is None:
+        if kind not in _FRAMEWORK_KINDS:
             continue
         stamp, data = line.timestamp, line.data
         ms = stamp if type(stamp) is int and stamp >= _EPOCH_MS else milliseconds(stamp)

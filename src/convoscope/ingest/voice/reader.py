@@ -97,8 +97,6 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         _note_missing(folder.framework, "framework: replies as the model wrote them, not as they were spoken", notes)
     if told.inferred:
         notes.inferred(f"pipeline_{told.pipeline}", told.inferred)
-    if told.pipeline != "s2s" and not framework.runs:
-        notes.repaired("log_missing", "framework: the model's replies stand for what was sent to the voice")
     call = Call(
         audit=audit.records,
         runs=[] if told.pipeline == "s2s" else framework.runs,

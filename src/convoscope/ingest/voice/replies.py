@@ -31,7 +31,7 @@ _BETTER = 0.02
 class Piece:
     """Some words meant to be spoken: their times, the sounds they are heard in, the stretch they fall into."""
 
-    __slots__ = ("at", "cut", "heard_in", "line", "records", "slot", "sounds", "words")
+    __slots__ = ("_text", "at", "cut", "heard_in", "line", "records", "slot", "sounds", "words")
 
     def __init__(self, at: float, words: list[tuple[float, str]], records: list[int], slot: int = 0) -> None:
         self.at = at
@@ -44,10 +44,14 @@ class Piece:
         self.line: int | None = None
         """Place in the log of the model's reply that they come from."""
         self.cut = False
+        self._text = ""
 
     @property
     def text(self) -> str:
-        return " ".join(word for _, word in self.words)
+        """The words in one; asked for only when all of them are there."""
+        if not self._text:
+            self._text = " ".join([word for _, word in self.words])
+        return self._text
 
 
 class Reply(NamedTuple):
