@@ -8,7 +8,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import page, scoring, startup, voice
+from benchmarks import faults, page, scoring, startup, voice
 
 
 def main() -> None:
@@ -18,6 +18,7 @@ def main() -> None:
     print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n")
     startup.run()
     voice.run(rounds=300 if full else 50)
+    faults.run(alone=140 if full else 5, together=7 if full else 1)
     with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:
         page.run(Path(folder))
         scoring.run(Path(folder), sizes=(20_000, 200_000) if full else (500, 5_000))

@@ -25,7 +25,11 @@ class Share(NamedTuple):
 
     @property
     def part(self) -> float:
-        return self.recovered / self.calls if self.calls else 1.0
+        return self.recovered / self.calls
+
+    def __str__(self) -> str:
+        """A fault that could befall none of the calls says nothing."""
+        return f"{self.part:7.1%} of {self.calls}" if self.calls else "      · of 0"
 
 
 def run(*, alone: int = 70, together: int = 7) -> None:
@@ -36,16 +40,17 @@ def run(*, alone: int = 70, together: int = 7) -> None:
 
     with tempfile.TemporaryDirectory(prefix="convoscope-faults-") as folder:
         single = _shares([(), *((name,) for name in FAULTS)], calls(alone, first=_FIRST), Path(folder))
-        print(f"{'fault':46} recovered of {alone} calls that it can befall")
+        print(f"calls recovered exactly from faulty logs\n{'fault':46} recovered of {alone} calls that it can befall")
         for share in single:
-            print(f"{(share.faults or ('none',))[0]:46} {share.part:7.1%} of {share.calls}")
+            print(f"{(share.faults or ('none',))[0]:46} {share}")
         pairs = [pair for pair in combinations(FAULTS, 2) if len(FAULTS[pair[0]].removes | FAULTS[pair[1]].removes) < 3]
         found = [share for share in _shares(pairs, calls(together, first=_FIRST + alone), Path(folder)) if share.calls]
     worst = sorted(found, key=lambda share: share.part)[:_WORST]
     whole = sum(share.recovered for share in found) / sum(share.calls for share in found)
     print(f"\n{len(found)} pairs: median {statistics.median(share.part for share in found):.1%}, overall {whole:.1%}")
     for share in worst:
-        print(f"  {share.part:7.1%} of {share.calls}  {' + '.join(share.faults)}")
+        print(f"  {share}  {' + '.join(share.faults)}")
+    print()
 
 
 def _shares(faults: Iterable[tuple[str, ...]], calls: Sequence[Any], folder: Path) -> list[Share]:
@@ -61,7 +66,3 @@ def _shares(faults: Iterable[tuple[str, ...]], calls: Sequence[Any], folder: Pat
         tried = [trial for trial in trials if trial is not None]
         shares.append(Share(names, sum(not trial.differs for trial in tried), len(tried)))
     return shares
-
-
-if __name__ == "__main__":
-    run()

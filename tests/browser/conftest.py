@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-import convoscope
 from browser import given
 from browser.looking import View
 from convoscope.runs.run import Run
@@ -65,8 +64,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def examples(runs: Path) -> Run:
-    """The examples of the repository: 24 conversations of three formats, one of them a recorded call."""
-    return convoscope.score(given.EXAMPLES, out=runs / "examples", workers=1)
+    """Examples of the repository: 24 conversations of three formats, one of them a recorded call."""
+    return given.examples(runs)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,17 @@ from metrics.chats import agent, user
 from metrics.chats import chat as told
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+FORMATS = ("convoscope", "openai-chat", "openai-responses")
+METRICS = ("agent", "answer", "conversation", "timing", "tools")
+PARTS = "tools.tool_call_validity."
+"""What the names of those begin with that are part of another metric."""
+
+
+def examples(folder: Path) -> Run:
+    """Always the same few, however many examples there are."""
+    for name in FORMATS:
+        shutil.copytree(EXAMPLES / name, folder / "logs" / name)
+    return convoscope.score(folder / "logs", metrics=METRICS, out=folder / "examples", workers=1)
 
 
 def asked(run: Run, query: str, *values: object) -> list[Any]:
@@ -136,7 +148,7 @@ def _shop_metrics() -> list[Any]:
 
 def forty(folder: Path) -> Run:
     log = write_lines(folder / "forty.jsonl", range(40))
-    return convoscope.score(log, out=folder / "forty", workers=1)
+    return convoscope.score(log, metrics=METRICS, out=folder / "forty", workers=1)
 
 
 # ---------------------------------------------------------------------- hostile logs

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 import convoscope
 from browser.conftest import Look
-from browser.given import CHATS, asked
+from browser.given import CHATS, PARTS, asked
 from browser.looking import Cells, View, cells
 from convoscope.report.targets import observed, run_checks, target_text
 from convoscope.report.words import (
@@ -76,19 +76,44 @@ class TestFigures:
         self, look: Look, run: Run
     ) -> None:
         summary = json.loads((run.folder / "summary.json").read_text())
-        expected = [told(figure, summary) for figure in summary["metrics"]]
+        expected = [told(figure, summary) for figure in summary["metrics"] if figure["metric"] not in folded(run)]
         assert [shown(row) for row in figures(look(run))] == expected
 
     def test_a_question_stands_with_every_headline(self, look: Look, run: Run) -> None:
         text = look(run).section("Metrics").inner_text()
-        missing = [one["metric"] for one in run.summary["declared"] if plain(one["question"]) not in plain(text)]
-        assert missing == []
+        missing = {one["metric"] for one in run.summary["declared"] if plain(one["question"]) not in plain(text)}
+        assert missing == folded(run)
+
+    def test_parts_of_metrics_open_with_a_click(self, look: Look, examples: Run) -> None:
+        view = look(examples)
+        section = view.section("Metrics")
+        section.get_by_text("Parts of these metrics").click()
+        expect(section.get_by_role("table")).to_have_count(2)
+        parts = cells(section.get_by_role("table").nth(1))
+        summary = examples.summary
+        expected = [told(figure, summary) for figure in summary["metrics"] if figure["metric"].startswith(PARTS)]
+        assert [shown(row) for row in parts] == expected
+        assert len(expected) == 4
+
+    def test_metrics_that_had_nothing_to_measure_are_named_with_the_reason(self, look: Look, hostile: Run) -> None:
+        section = look(hostile).section("Metrics")
+        expect(section).to_contain_text("Nothing to measure here for:")
+        assert section.get_by_role("listitem").all_inner_texts() == [
+            "timing.response_latency, timing.response_latency p50, timing.response_latency p95 (no clock)"
+        ]
 
     def test_what_has_no_value_has_a_dot_and_a_reason(self, look: Look, hostile: Run) -> None:
         row = next(row for row in figures(look(hostile)) if row.head == "test.raises")
         assert row.by_column["value"] == "· metric raised"
         assert row.by_column["95 % interval"] == "·"
         assert row.by_column["not measured, and why"] == "44 metric raised"
+
+
+def folded(run: Run) -> set[str]:
+    """Metrics without a row: parts of another, and one of which nothing in its family could be measured."""
+    names = {figure["metric"] for figure in run.summary["metrics"]}
+    silent = {"timing.response_latency"} if "onerror" in run.name else set()
+    return {name for name in names if name.startswith(PARTS)} | silent
 
 
 def plain(text: str) -> str:

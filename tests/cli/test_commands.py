@@ -105,6 +105,30 @@ class TestScore:
         assert ended.code == 2
         assert ended.err.startswith("error: ")
 
+    def test_parts_of_metrics_are_counted_unless_asked_for(self, scored: Path) -> None:
+        again = ("chats.jsonl", "-m", "tools", "-o", "runs/parts")
+        part = "\ntools.tool_call_validity.rejected_rate "
+        counted = "\nand 1 figure of their parts, with --parts and in the page\n"
+        for command in (("score", *again), ("runs", "show", "runs/parts")):
+            plain, asked = convoscope(*command, cwd=scored), convoscope(*command, "--parts", cwd=scored)
+            assert (plain.code, asked.code) == (0, 0)
+            assert (part in plain.out, counted in plain.out) == (False, True)
+            assert (part in asked.out, counted in asked.out) == (True, False)
+            # A part stands where its whole stands.
+            lines = [line.split(" ")[0] for line in asked.out.splitlines() if line.startswith("tools.")]
+            assert lines == sorted(lines)
+
+    def test_metrics_with_nothing_to_measure_are_named_with_the_reason(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "chats.jsonl", range(11, 15))  # which have no ground truth
+        ended = convoscope("score", "chats.jsonl", "-m", "turns,answer", cwd=tmp_path)
+        assert "\nnothing to measure here for:\n  answer.exact_match, answer.f1 (no ground truth)\n" in ended.out
+
+    @pytest.mark.parametrize("command", [("score",), ("inspect",), ("view", "trace")])
+    def test_an_unknown_turn_rule_is_bad_usage(self, command: tuple[str, ...], scored: Path) -> None:
+        ended = convoscope(*command, "chats.jsonl", "--turns", "sentence", cwd=scored)
+        assert ended.code == 2
+        assert ended.err == "error: no turn rule is called 'sentence'\n  there is exchange, eva\n"
+
     def test_a_log_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
         evil = {"messages": [{"role": "user", "content": "x"}], "\x1b[31mred": 1}
         (tmp_path / "evil.jsonl").write_text(json.dumps(evil) + "\n")

@@ -20,6 +20,7 @@ from generated import write_lines
 
 MET = "turns > 0"
 MISSED = "turns > 100"
+FEW = "turns,f1,tools.calls"
 UNTOLD = "f1 > 0.5"  # these chats have no ground truth
 
 
@@ -28,9 +29,9 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Logs without a ground truth, and two runs of them: `runs/free`, and `runs/mine` with a target that it misses."""
     folder = tmp_path_factory.mktemp("work")
     write_lines(folder / "chats.jsonl", range(11, 15))
-    ended = convoscope("score", "chats.jsonl", "-o", "runs/mine", "--target", MISSED, cwd=folder)
+    ended = convoscope("score", "chats.jsonl", "-m", FEW, "-o", "runs/mine", "--target", MISSED, cwd=folder)
     assert ended.code == 1, ended.err
-    assert convoscope("score", "chats.jsonl", "-o", "runs/free", cwd=folder).code == 0
+    assert convoscope("score", "chats.jsonl", "-m", FEW, "-o", "runs/free", cwd=folder).code == 0
     return folder
 
 
@@ -44,7 +45,7 @@ def outcomes(told: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 class TestScore:
     def test_says_where_the_page_is(self, work: Path) -> None:
-        ended = convoscope("score", "chats.jsonl", "-o", "runs/plain", cwd=work)
+        ended = convoscope("score", "chats.jsonl", "-m", FEW, "-o", "runs/plain", cwd=work)
         assert (ended.code, ended.err) == (0, "")
         assert "\npage: runs/plain/report.html\n" in ended.out
         assert (work / "runs/plain/report.html").is_file()
@@ -57,24 +58,26 @@ class TestScore:
         self, work: Path, targets: list[str], code: int
     ) -> None:
         out = f"runs/score-{'-'.join(targets)}"
-        first = convoscope("score", "chats.jsonl", "-o", out, *with_targets(*targets), cwd=work)
-        again = convoscope("score", "chats.jsonl", "-o", out, *with_targets(*targets), "--json", cwd=work)
+        first = convoscope("score", "chats.jsonl", "-m", FEW, "-o", out, *with_targets(*targets), cwd=work)
+        again = convoscope("score", "chats.jsonl", "-m", FEW, "-o", out, *with_targets(*targets), "--json", cwd=work)
         assert (first.code, again.code) == (code, code)
         assert first.out.count("\ntarget: ") == len(targets)
         assert len(again.json["targets"]) == len(targets)
 
     def test_a_missed_target_is_said(self, work: Path) -> None:
-        ended = convoscope("score", "chats.jsonl", "-o", "runs/mine", "--target", MISSED, cwd=work)
+        ended = convoscope("score", "chats.jsonl", "-m", FEW, "-o", "runs/mine", "--target", MISSED, cwd=work)
         assert "target: conversation.turns > 100: missed" in ended.out
 
     def test_a_typo_fails_before_anything_is_scored(self, work: Path) -> None:
-        ended = convoscope("score", "chats.jsonl", "-o", "runs/typo", "--target", "turn > 1", cwd=work)
+        ended = convoscope("score", "chats.jsonl", "-m", FEW, "-o", "runs/typo", "--target", "turn > 1", cwd=work)
         assert ended.code == 2
         assert ended.err.startswith("error: no figure is called 'turn'\n  there is conversation.turns")
         assert not list((work / "runs").glob("typo*"))
 
     def test_a_place_that_cannot_be_written_fails_before_anything_is_scored(self, work: Path) -> None:
-        ended = convoscope("score", "chats.jsonl", "-o", "runs/place", "--junit", "nowhere/junit.xml", cwd=work)
+        ended = convoscope(
+            "score", "chats.jsonl", "-m", FEW, "-o", "runs/place", "--junit", "nowhere/junit.xml", cwd=work
+        )
         assert (ended.code, ended.err.splitlines()[0]) == (
             2,
             "error: cannot write nowhere/junit.xml: there is no folder nowhere",
@@ -88,7 +91,7 @@ class TestScore:
 
     def test_writes_junit_and_markdown_though_a_target_is_missed(self, work: Path) -> None:
         files = ("--junit", "s.xml", "--markdown", "s.md")
-        ended = convoscope("score", "chats.jsonl", "-o", "runs/mine", "--target", MISSED, *files, cwd=work)
+        ended = convoscope("score", "chats.jsonl", "-m", FEW, "-o", "runs/mine", "--target", MISSED, *files, cwd=work)
         assert ended.code == 1
         assert ElementTree.parse(work / "s.xml").getroot().get("failures") == "1"
         assert "**1 target: 1 missed**" in (work / "s.md").read_text()
@@ -244,26 +247,28 @@ class TestWhatAMetricDeclares:
         return convoscope(*arguments, cwd=work, PYTHONPATH=path)
 
     def test_is_shown_as_such_and_is_nobodys_demand(self, theirs: Path) -> None:
-        scored = self.command(theirs, "score", "chats.jsonl", "-o", "runs/declared")
+        scored = self.command(theirs, "score", "chats.jsonl", "-m", "turns,ones", "-o", "runs/declared")
         told = self.command(theirs, "report", "runs/declared")
         for ended in (scored, told):
             assert ended.code == 0, ended.err
             assert self.LINE.format(whose=", declared by the metric") in ended.out.splitlines()
 
     def test_is_nobodys_demand_beside_what_a_user_wants(self, theirs: Path) -> None:
-        ended = self.command(theirs, "score", "chats.jsonl", "-o", "runs/beside", "--target", MET)
+        ended = self.command(theirs, "score", "chats.jsonl", "-m", "turns,ones", "-o", "runs/beside", "--target", MET)
         assert ended.code == 0
         lines = [line for line in ended.out.splitlines() if line.startswith("target: ")]
         assert len(lines) == 2
         assert [", declared by the metric" in line for line in lines] == [False, True]
 
     def test_until_the_user_wants_it_too(self, theirs: Path) -> None:
-        ended = self.command(theirs, "score", "chats.jsonl", "-o", "runs/wanted", "--target", "ones < 1")
+        ended = self.command(
+            theirs, "score", "chats.jsonl", "-m", "turns,ones", "-o", "runs/wanted", "--target", "ones < 1"
+        )
         assert ended.code == 1
         assert [line for line in ended.out.splitlines() if line.startswith("target: ")] == [self.LINE.format(whose="")]
 
     def test_nor_is_it_one_of_an_invalid_run(self, theirs: Path) -> None:
-        assert self.command(theirs, "score", "chats.jsonl", "-o", "runs/undone").code == 0
+        assert self.command(theirs, "score", "chats.jsonl", "-m", "turns,ones", "-o", "runs/undone").code == 0
         assert self.command(theirs, "runs", "invalidate", "runs/undone", "--reason", "wrong").code == 0
         assert self.command(theirs, "report", "runs/undone").code == 0
 

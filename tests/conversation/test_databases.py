@@ -239,8 +239,9 @@ class TestParts:
     def test_of_a_record_that_is_removed(self) -> None:
         assert list(Change(("r",), REMOVED, was={"a": 1}).parts()) == [Change(("r", "a"), REMOVED, was=1)]
 
-    def test_a_changed_value_has_none(self) -> None:
-        assert list(Change(("a",), CHANGED, {"b": 1}, [1]).parts()) == []
+    def test_a_record_that_becomes_something_else_loses_its_fields(self) -> None:
+        assert list(Change(("a",), CHANGED, {"b": 1}, "gone").parts()) == [Change(("a", "b"), REMOVED, 1)]
+        assert list(Change(("a",), CHANGED, "x", "y").parts()) == []
 
 
 class TestProperties:

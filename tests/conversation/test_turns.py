@@ -1,13 +1,19 @@
-"""Turns by the rule `exchange/1`: given this timeline, these are the turns."""
+"""Turns by the rules `exchange/1` and `eva/1`: given this timeline, these are the turns."""
+
+from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import convoscope
+from conversation.voice_calls import GREETING, ends, log, reply, starts
+from conversation.voice_calls import says as user_says
 from convoscope.conversation import (
     Clock,
     Conversation,
+    Logged,
     Marker,
     Participant,
     Segment,
@@ -16,7 +22,10 @@ from convoscope.conversation import (
     ToolCall,
     ToolResult,
     Utterance,
+    turn_rule,
 )
+from convoscope.errors import UsageError
+from generated import write_lines
 
 PARTICIPANTS = (
     Participant("u", "user"),
@@ -275,5 +284,73 @@ def test_the_text_of_a_turn_is_the_text_that_counts() -> None:
 
 def test_an_unknown_rule_is_refused_with_the_rules_there_are() -> None:
     made = conversation(says("u", "Hi."), turn_rule="exchange/9")  # it can be read; only its turns cannot be derived
-    with pytest.raises(ValueError, match=r"^turn rule 'exchange/9' is not known; there is exchange/1$"):
+    with pytest.raises(ValueError, match=r"^turn rule 'exchange/9' is not known; there is eva/1, exchange/1$"):
         _ = made.turns
+
+
+class TestEva:
+    """`eva/1`: an event belongs to the turn in which the first of its log records was met."""
+
+    EVENTS = (
+        says("a", "Hello."),
+        says("u", "Are you open?"),
+        Marker(seq=0, name="of which no record speaks"),
+        says("a", "Until six."),
+        says("u", "Good."),
+    )
+    RECORDS = (
+        *((0, record) for record in GREETING),
+        *((1, record) for record in user_says("Are you open?")),
+        *((3, record) for record in reply("Until six.")),
+        *((4, record) for record in user_says("Good.")),
+    )
+
+    def cut(self, *records: tuple[int, Logged], events: tuple[msgspec.Struct, ...] = EVENTS) -> dict[int, list[int]]:
+        made = conversation(*events, turn_rule="eva/1")
+        joined = log(*(msgspec.structs.replace(record, event=event) for event, record in records))
+        made = msgspec.structs.replace(made, log=tuple(joined), pipeline="cascade")
+        return {turn.id: [event.seq for event in turn.events] for turn in made.turns}
+
+    def test_turns_are_those_of_the_records(self) -> None:
+        assert self.cut(*self.RECORDS) == {0: [0], 1: [1, 2, 3], 2: [4]}
+
+    def test_what_is_logged_late_stays_with_the_first_of_its_records(self) -> None:
+        *before, heard = self.RECORDS[:-4]
+        # The caller writes the agent's words down when the user has spoken again.
+        assert heard[1].kind == "assistant_speech"
+        assert self.cut(*before, *self.RECORDS[-4:], heard) == {0: [0], 1: [1, 2, 3], 2: [4]}
+
+    def test_an_event_without_records_at_the_start_is_in_turn_0(self) -> None:
+        events = (Marker(seq=0, name="ring"), *self.EVENTS)
+        moved = ((event + 1, record) for event, record in self.RECORDS)
+        assert self.cut(*moved, events=events) == {0: [0, 1], 1: [2, 3, 4], 2: [5]}
+
+    def test_records_that_became_no_event_move_nothing(self) -> None:
+        noise = ((-1, record) for record in (starts("user"), ends("user")))
+        assert self.cut(*self.RECORDS, *noise) == {0: [0], 1: [1, 2, 3], 2: [4]}
+
+    def test_without_logs_turns_are_exchanges(self) -> None:
+        assert conversation(*self.EVENTS, turn_rule="eva/1").turns == conversation(*self.EVENTS).turns
+
+
+class TestNames:
+    @pytest.mark.parametrize(("name", "rule"), [("eva", "eva/1"), ("eva/1", "eva/1"), ("exchange", "exchange/1")])
+    def test_a_rule_goes_by_its_name_with_or_without_the_version(self, name: str, rule: str) -> None:
+        assert turn_rule(name) == rule
+
+    @pytest.mark.parametrize("name", ["", "eva/2", "EVA", "sentence"])
+    def test_any_other_is_refused(self, name: str) -> None:
+        with pytest.raises(UsageError, match=f"^no turn rule is called '{name}'\n  there is exchange, eva$"):
+            turn_rule(name)
+
+    def test_before_anything_is_read_or_scored(self, tmp_path: Path) -> None:
+        for refuses in (convoscope.read, convoscope.score):
+            write_lines(tmp_path / "chats.jsonl", range(3))
+            with pytest.raises(UsageError, match="no turn rule is called 'sentence'"):
+                refuses(tmp_path / "chats.jsonl", turns="sentence")
+        assert [path.name for path in tmp_path.iterdir()] == ["chats.jsonl"]
+
+    def test_what_is_read_by_a_rule_names_it(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "chats.jsonl", range(3))
+        for name, rule in ((None, "exchange/1"), ("eva", "eva/1")):
+            assert {one.turn_rule for one in convoscope.read(tmp_path / "chats.jsonl", turns=name)} == {rule}

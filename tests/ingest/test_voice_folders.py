@@ -6,11 +6,13 @@ The first half reads the run in `examples/voice-logs`, the second writes small f
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from backports import zstd
 
 import convoscope
 from convoscope.conversation import ComponentMetric, Conversation
@@ -415,3 +417,89 @@ class TestPipelines:
         assert outcome.only.pipeline == "s2s"
         assert "pipeline_s2s" in outcome.report.inferred
         assert metric_context(outcome.only).is_audio_native
+
+
+class TestRunsAndPacks:
+    """What folders of calls look like once people have moved, packed, repeated and cut them."""
+
+    def test_settings_may_name_the_model_alone(self, tmp_path: Path) -> None:
+        write_call(tmp_path / "records" / "desk")
+        write_json(tmp_path / "config.json", {"domain": "clinic", "model": "llm-1"})
+        assert read(tmp_path).only.agent.models == {"llm": "llm-1"}
+
+    def test_settings_belong_to_the_run_that_they_lie_in(self, tmp_path: Path) -> None:
+        for run, pipeline in (("first", "cascade"), ("second", "s2s")):
+            write_call(tmp_path / run / "records" / "desk")
+            write_json(tmp_path / run / "config.json", {"domain": run, "pipeline_type": pipeline, "model": {}})
+        found = [(one.dimensions["domain"], one.pipeline) for one in read(tmp_path).conversations]
+        assert found == [("first", "cascade"), ("second", "s2s")]
+
+    def test_a_cut_line_costs_one_record_of_the_dataset(self, tmp_path: Path) -> None:
+        write_call(tmp_path / "records" / "desk")
+        write(tmp_path / "dataset.jsonl", f'{json.dumps(RECORD)}\n{{"id": "cut", "user_goal"')
+        assert metric_context(read(tmp_path).only).user_goal == {
+            "high_level_user_goal": "Ask <FIRST_NAME> in Tarnholm."  # nobody says who
+        }
+
+    @pytest.mark.parametrize("ending", [".gz", ".zst", ".zstd"])
+    def test_everything_may_be_packed(self, tmp_path: Path, ending: str) -> None:
+        folder = write_call(tmp_path / "elsewhere", conversation_ended_reason="goodbye")
+        write_json(folder / "result.json", {"record_id": "desk", "conversation_ended_reason": "goodbye"})
+        write(folder / "agent_perf_stats.csv", "output_tokens,reasoning_tokens\n24,0\n")
+        pack(folder, ending)
+        call = read(tmp_path).only
+        assert told(call) == WHOLE
+        assert (call.id, call.outcome.ended_reason) == ("desk", "goodbye")
+        assert [one.values["output_tokens"] for one in call.timeline if isinstance(one, ComponentMetric)] == [24.0]
+
+    def test_packed_attempts_that_were_set_aside_are_left_out(self, tmp_path: Path) -> None:
+        write_call(tmp_path / "desk")
+        pack(write_call(tmp_path / "desk_failed_attempt_1"), ".gz")
+        assert read(tmp_path).ids == ["desk"]
+
+    def test_so_are_those_that_hold_trials(self, tmp_path: Path) -> None:
+        write_call(tmp_path / "desk" / "trial_0")
+        write_call(tmp_path / "desk_failed_attempt_1" / "trial_0")
+        assert read(tmp_path).ids == ["desk/trial_0"]
+
+    def test_a_folder_that_is_only_called_so_is_read(self, tmp_path: Path) -> None:
+        write_call(tmp_path / "runs_attempt_2" / "desk")
+        assert read(tmp_path).ids == ["desk"]
+
+    def test_an_empty_log_is_not_a_missing_one(self, tmp_path: Path) -> None:
+        write(write_call(tmp_path / "desk") / "pipecat_logs.jsonl", "")
+        repaired = read(tmp_path).report.repaired
+        assert "log_missing" not in repaired
+        assert repaired["log_empty"].count == 1
+
+    def test_a_result_of_another_shape_is_said(self, tmp_path: Path) -> None:
+        write_json(write_call(tmp_path / "desk") / "result.json", [1])
+        outcome = read(tmp_path)
+        assert told(outcome.only) == WHOLE
+        assert outcome.report.repaired["file_left_out"].examples == ["desk result.json: holds no object"]
+
+    def test_a_tool_keeps_its_kind_in_the_context(self) -> None:
+        call = read(RUN / "records" / "tool-calls", RUN / "dataset.jsonl").only
+        assert metric_context(call).agent_tools[0]["tool_type"] == "auth"
+
+
+def pack(folder: Path, ending: str) -> None:
+    """Every file of a folder, compressed in its place."""
+    compress = gzip.compress if ending == ".gz" else zstd.compress
+    for path in list(folder.iterdir()):
+        write(path.with_name(path.name + ending), compress(path.read_bytes()))
+        path.unlink()
+
+
+class TestTheRuleEva:
+    def test_a_chat_has_no_logs_to_count_by_and_is_cut_into_exchanges(self) -> None:
+        (chat,) = convoscope.read(EXAMPLES / "openai-chat" / "single.json", turns="eva")
+        assert chat.turn_rule == "eva/1"
+        assert len(chat.turns) == 2
+        context = metric_context(chat)
+        assert context.num_turns == 2
+        assert [entry["role"] for entry in context.conversation_trace].count("user") == 2
+
+    def test_an_end_that_is_missing_is_no_interruption(self) -> None:
+        (call,) = convoscope.read(RUN / "records" / "damaged-logs", turns="eva")
+        assert metric_context(call).user_interrupted_turns == set()

@@ -125,10 +125,18 @@ def test_clocks_that_agree_have_no_skew() -> None:
 
 def test_words_tell_the_skew_to_the_replies_that_hold_them() -> None:
     replies = [Heard(10.0, "Sure, I can help you with that."), Heard(20.0, "Your flight was changed as you asked.")]
-    words = [Heard(reply.at + 5.7 + 0.1 * n, word) for reply in replies for n, word in enumerate(reply.text.split())]
+    words = [Heard(reply.at + 6.7 + 0.1 * n, word) for reply in replies for n, word in enumerate(reply.text.split())]
     found = sent_after(replies, words, 0.7)
     assert found is not None
-    assert found.seconds == pytest.approx(5.0)
+    assert found.seconds == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(
+    ("texts", "ahead", "is_told"), [(2, 3.0, False), (2, 6.0, True), (3, 3.0, True), (3, 1.0, False)]
+)
+def test_one_or_two_texts_that_are_a_little_late_may_be_slow_answers(texts: int, ahead: float, is_told: bool) -> None:
+    theirs = [Heard(10.0 * number, text) for number, text in enumerate(_SAID[:texts])]
+    assert (skew([Heard(at + 0.4 + ahead, text) for at, text in theirs], theirs, 0.4) is not None) == is_told
 
 
 def _words(text: str, ms: int = 1000, step: int = 0) -> list[Line]:

@@ -56,7 +56,7 @@ def attempt(call: Call, faults: tuple[str, ...], seed: int, folder: Path) -> Tri
     except Exception as error:
         return Trial(["everything"], error=f"{type(error).__name__}: {error}")
     codes = {note.code for note in notes.taken}
-    unnamed = [] if untold else _unnamed(chosen, codes)
+    unnamed = [] if untold else [name for name in _unnamed(chosen, codes) if not _is_subtle(name, call, len(chosen))]
     negative = any(turn.id < 0 for turn in conversation.turns)
     return Trial(differs, unnamed, negative)
 
@@ -67,6 +67,16 @@ def _unnamed(chosen: list[Fault], codes: set[str]) -> list[str]:
     same = len(chosen) > 1 and chosen[0].touches == chosen[1].touches
     clocks = len(chosen) > 1 and all("clock" in fault.name for fault in chosen)
     return [] if (same or clocks) and len(found) < len(chosen) + clocks else found
+
+
+def _is_subtle(fault: str, call: Call, faults: int) -> bool:
+    """A clock that is 3 s off may be a slow answer: three texts must tell of it, and another fault may spoil one."""
+    if not fault.endswith("clock 3 s off"):
+        return False
+    kinds = [line["message_type"] for line in call.audit]
+    meant = sum(line.get("type") == "user_speech" for line in call.simulator)
+    common = kinds.count("assistant") if fault.startswith("framework") else min(kinds.count("user"), meant)
+    return common < 2 + faults
 
 
 def _named(fault: Fault, chosen: list[Fault], codes: set[str]) -> bool:

@@ -76,9 +76,17 @@ class TestValidEnd:
         assert (one.value, one.details) == (value, {"end": end})
 
     @pytest.mark.parametrize("value", [None, "goodbye", {}, {"details": None}, {"details": {"reason": None}}])
-    def test_a_line_that_says_no_goodbye(self, value: Any) -> None:
-        conversation = ended("goodbye", by_user=False, log=(simulated("connection_state", value),))
-        assert told(observe(conversation_valid_end, conversation)) == [("conversation", 0.0)]
+    @pytest.mark.parametrize(
+        ("reason", "said"), [("goodbye", 1.0), ("error", 0.0), ("", "unmeasured: no_ended_reason")]
+    )
+    def test_a_log_that_does_not_say_why_it_ended(self, value: Any, reason: str, said: Any) -> None:
+        # The reason that the call itself gives stands for it.
+        conversation = ended(reason, by_user=False, log=(simulated("connection_state", value),))
+        assert told(observe(conversation_valid_end, conversation)) == [("conversation", said)]
+
+    def test_a_log_that_breaks_off_after_a_goodbye_of_the_call(self) -> None:
+        conversation = ended("goodbye", by_user=False, log=(simulated("user_speech"), simulated("audio_end")))
+        assert told(observe(conversation_valid_end, conversation)) == [("conversation", 1.0)]
 
     def test_without_the_log_of_the_simulator_it_is_unmeasured(self) -> None:
         assert told(observe(conversation_valid_end, ended("goodbye", by_user=False))) == [

@@ -249,7 +249,7 @@ class TestFigures:
         asking = conversation(speech(8, (0, 2)), speech(8, (4, 6)), id="asking")
         shown = figures(talking, asking)
         assert shown["agent_interruption_rate"].value == 1.0  # (1 + 0) / (0 + 1)
-        assert shown["agent_interrupts_count"].value == 0.5
+        assert shown["agent_interrupts_count"].value == 1  # 1 + 0: counts are summed
         assert shown["response_rate"].n == 1
 
     def test_no_turn_at_all_is_not_applicable(self, figures: Callable[..., dict[str, Any]]) -> None:
@@ -265,16 +265,27 @@ class TestFigures:
             else:
                 assert (figure.status, figure.value) == ("not_applicable", None)
 
-    def test_selectivity_is_the_plain_mean_of_three_pooled_shares(self, figures: Callable[..., dict[str, Any]]) -> None:
+    @pytest.mark.parametrize("copies", [9, 10])
+    def test_selectivity_is_the_plain_mean_of_three_pooled_shares(
+        self, figures: Callable[..., dict[str, Any]], copies: int
+    ) -> None:
         actions = {2: "backchannel", 12: "backchannel"}
         first = conversation(speech(30, (2, 4), (12, 14)), speech(30, (0, 9), (11, 14)), actions, id="first")
         inserts = [Laid(2, COUGH), Laid(20, PHRASE)]
-        second = conversation(speech(60, (50, 52)), speech(60, (5, 8), (45, 58)), {50: "backchannel"}, inserts, id="b")
-        shown = figures(first, second)
-        # Backchannels: stops at offset 7 (right), 2 (wrong), 8 (right): 2 of 3. The cough is answered at 5: 0 of 1.
-        # The phrase at 20 is followed by silence until 45: 1 of 1.
-        assert shown["selectivity_backchannel"].value == pytest.approx(2 / 3)
-        assert shown["selectivity"].value == pytest.approx((2 / 3 + 0 + 1) / 3)
+        others = [
+            conversation(speech(60, (50, 52)), speech(60, (5, 8), (45, 58)), {50: "backchannel"}, inserts, id=f"b{n}")
+            for n in range(copies)
+        ]
+        shown = figures(first, *others)
+        # Backchannels: stops at offset 7 (right), 2 (wrong), and 8 (right) in each copy: all but one.
+        # The cough is answered at 5: never right. The phrase at 20 is followed by silence until 45: always.
+        backchannels = (1 + copies) / (2 + copies)
+        assert shown["selectivity_backchannel"].value == pytest.approx(backchannels)
+        if copies == 10:
+            assert shown["selectivity"].value == pytest.approx((backchannels + 0 + 1) / 3)
+        else:
+            # Nine coughs and nine phrases are fewer than the ten events that the figure needs of each.
+            assert (shown["selectivity"].status, shown["selectivity"].reason) == ("unmeasured", "fewer_than_ten_events")
 
     def test_selectivity_needs_all_three(self, figures: Callable[..., dict[str, Any]]) -> None:
         shown = figures(conversation(speech(30), speech(30, (5, 8)), inserts=[Laid(2, COUGH), Laid(20, PHRASE)]))

@@ -254,9 +254,10 @@ class TestTheAnswer:
         assert judged({"origin": "AUS"}, answer, metric=rejected_rate).value == 0.0
 
     @pytest.mark.parametrize("answer", SAYS_NOTHING, ids=json.dumps)
-    def test_one_that_does_not_say_why_is_no_mistake_and_is_told(self, answer: Any) -> None:
-        one = judged({}, answer)
-        assert (one.value, one.details["answer"]) == (1.0, "undecided")
+    def test_one_that_does_not_say_why_tells_nothing_of_the_call(self, answer: Any) -> None:
+        for metric in (tool_call_validity, rejected_rate):
+            one = judged({}, answer, metric=metric)
+            assert (one.status, one.reason) == ("unmeasured", "undecided_error")
 
     @pytest.mark.parametrize("answer", [{"success": True}, {"options": []}, "two flights", [], {"status": "success"}])
     def test_one_without_an_error_is_a_1(self, answer: Any) -> None:
@@ -343,4 +344,4 @@ def test_whatever_a_log_holds_is_judged_and_nothing_breaks(schema: Any, argument
     others = Agent(tools=(Tool(name="search", arguments_schema=shaped),))
     for told_tools in (agent, properties, others):
         one = judged(arguments, {"success": False, "error": answer}, agent=told_tools)
-        assert one.status == "measured"
+        assert one.status == "measured" or one.reason == "undecided_error"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import convoscope
 from command_line import convoscope as command
 from convoscope.report.contexts import write_contexts
+from convoscope.runs.run import Run
 from convoscope.views import metric_context
 from generated import write_lines
 from ingest.logs import EXAMPLES, chat
@@ -94,14 +96,28 @@ def test_chats_have_contexts_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("id", "folder"),
     [
-        ("../../outside", "_/_/outside"),
-        ("/etc/hosts", "_/etc/hosts"),
-        ("call 7: late?", "call_7_late_"),
-        ("..", "_"),
+        ("../../outside", "_/_/outside-#"),
+        ("/etc/hosts", "_/etc/hosts-#"),
+        ("call 7: late?", "call_7_late_-#"),
+        ("..", "_-#"),
         ("Gespräch-1", "Gespräch-1"),
+        ("x" * 300, f"{'x' * 80}-#"),
+        ("a/metrics.json", "a/metrics.json-#"),
     ],
 )
 def test_no_id_leads_out_of_the_run(tmp_path: Path, id: str, folder: str) -> None:
-    write_records(tmp_path / "chats.jsonl", chat(id))
-    run = convoscope.score(tmp_path / "chats.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
-    assert write_contexts(run) == (run.folder / "records" / folder / "metrics.json",)
+    """An id that cannot be a folder as it is gets ten letters of its hash."""
+    (path,) = write_contexts(scored(tmp_path, id))
+    place = folder.replace("#", sha256(id.encode()).hexdigest()[:10])
+    assert path == tmp_path / "run" / "records" / place / "metrics.json"
+
+
+@pytest.mark.parametrize("ids", [("a b", "a_b"), ("a", "a/metrics.json"), ("x" * 300, "x" * 301)])
+def test_no_context_is_written_over_another(tmp_path: Path, ids: tuple[str, str]) -> None:
+    written = write_contexts(scored(tmp_path, *ids))
+    assert sorted(json.loads(path.read_text())["record_id"] for path in written) == sorted(ids)
+
+
+def scored(folder: Path, *ids: str) -> Run:
+    write_records(folder / "chats.jsonl", *map(chat, ids))
+    return convoscope.score(folder / "chats.jsonl", metrics=["turns"], out=folder / "run", workers=1)

@@ -60,7 +60,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         chat(user("hi"), call("find", "1"), result("find", "1", success=number > 0), id=f"c{number}")
         for number in range(4)
     ]
-    return convoscope.score(conversations, out=tmp_path_factory.mktemp("junit") / "mine", workers=1)
+    metrics = ["agent", "answer", "conversation", "timing", "tools"]
+    return convoscope.score(conversations, metrics=metrics, out=tmp_path_factory.mktemp("junit") / "mine", workers=1)
 
 
 class TestOutcomes:
@@ -116,11 +117,26 @@ class TestOutcomes:
 
     def test_every_headline_is_in_the_suite_of_its_family(self, run: Run) -> None:
         families = {name: case.get("classname") for name, case in cases(junit(run)).items()}
+        # tools.tool_call_validity.unknown_tool_rate and its like are parts of another headline
         assert families == {
             "run is valid": "run",
             "every record was read": "reading",
-            **{one["metric"]: one["metric"].split(".")[0] for one in run.summary["metrics"] if not one["reduction"]},
+            "agent.repetition": "agent",
+            "agent.words_per_turn": "agent",
+            "answer.exact_match": "answer",
+            "answer.f1": "answer",
+            "conversation.turns": "conversation",
+            "timing.response_latency": "timing",
+            "tools.calls": "tools",
+            "tools.success": "tools",
+            "tools.tool_call_validity": "tools",
         }
+
+    def test_a_part_of_a_metric_has_a_test_where_it_has_a_target(self, run: Run) -> None:
+        part = "tools.tool_call_validity.rejected_rate"
+        found = cases(junit(run, [f"{part} < 10%"]))
+        assert end(found[part]) == "passed"  # one failed, and does not say that it was the call
+        assert "tools.tool_call_validity.unknown_tool_rate" not in found
 
     def test_targets_that_the_run_was_scored_with_need_not_be_given_again(self, tmp_path: Path) -> None:
         run = convoscope.score([chat(user("hi"))], out=tmp_path / "run", workers=1, targets=["turns > 1"])

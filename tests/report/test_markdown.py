@@ -91,7 +91,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         )
         for number in range(4)
     ]
-    return convoscope.score(conversations, out=tmp_path_factory.mktemp("markdown") / "mine", workers=1)
+    metrics = ["agent", "answer", "conversation", "timing", "tools"]
+    return convoscope.score(conversations, metrics=metrics, out=tmp_path_factory.mktemp("markdown") / "mine", workers=1)
 
 
 class TestWhatItSays:
@@ -105,16 +106,42 @@ class TestWhatItSays:
         assert text.splitlines()[2] == "**no target: nothing was checked**, over 4 conversations"
         assert tables(text)[0][0] == TITLES
 
-    def test_every_figure_is_in_one_table_under_its_family(self, run: Run) -> None:
+    def test_every_figure_with_a_value_is_in_one_table_under_its_family(self, run: Run) -> None:
         rows = tables(markdown(run))[0][1:]
-        names = [cells[0] for cells in rows]
-        assert names[:4] == ["agent", "agent.repetition", "agent.words_per_turn", "agent.words_per_turn p95"]
-        assert len(names) == len(run.summary["metrics"]) + 5  # agent, answer, conversation, timing, tools
+        assert [cells[0] for cells in rows] == [
+            "conversation",
+            "conversation.turns",
+            "conversation.turns p50",
+            "conversation.turns p95",
+            "tools",
+            "tools.calls",
+            "tools.success",
+            "tools.tool_call_validity",
+        ]
         found = {cells[0]: cells for cells in rows}
         assert found["tools.success"][1] == "75.0 %"  # 3 of 4
         assert found["tools.success"][3:6] == ["4", "100 %", "higher"]
-        assert found["answer.f1"][1:] == ["·", "·", "0", "0 %", "higher", "4 no ground truth"]
         assert found["tools"] == ["tools", *[""] * 6]
+
+    def test_parts_of_metrics_are_counted_and_silent_ones_named_with_their_reason(self, run: Run) -> None:
+        lines = markdown(run).splitlines()
+        # Of the four parts of tool_call_validity, one can be told without a list of tools.
+        assert "And 1 figure of their parts, in the page." in lines
+        first = lines.index("Nothing to measure here for:") + 2
+        assert lines[first : first + 5] == [
+            "- `agent.repetition, agent.words_per_turn, agent.words_per_turn p95 (no assistant speech)`",
+            "- `answer.exact_match, answer.f1 (no ground truth)`",
+            "- `timing.response_latency, timing.response_latency p50, timing.response_latency p95 (no clock)`",
+            "- `tools.tool_call_validity.bad_argument_rate, tools.tool_call_validity.missing_argument_rate, "
+            "tools.tool_call_validity.unknown_tool_rate (no arguments schema, tools unknown)`",
+            "",
+        ]
+
+    def test_a_silent_figure_that_a_target_asks_for_has_its_row(self, run: Run) -> None:
+        found = {cells[0]: cells for cells in tables(markdown(run, ["f1 > 0.5"]))[0][1:]}
+        assert found["answer.f1"][1:6] == ["·", "·", "0", "0 %", "higher"]
+        assert found["answer.f1"][7] == "4 no ground truth"
+        assert "answer.exact_match" not in found
 
     def test_targets_have_a_column_where_there_are_any(self, run: Run) -> None:
         text = markdown(run, ["success > 10%", "success < 90%", "f1 > 0.5", "turns <= 3"])

@@ -262,10 +262,19 @@ def test_a_run_tells_the_same(tmp_path: Path) -> None:
     chosen = {one["metric"]: one for one in run.summary["declared"]}
     ordered = sorted(metrics, key=lambda one: list(chosen).index(one.key))
     again = msgspec.structs.replace(FLOW, source=record.conversation.source)
-    assert story(record, run.summary) == tell(again, *ordered)
+    assert story(record, run.summary) == story(record_of(again, ordered), run.summary)
+
+
+def test_scores_of_metrics_that_are_silent_in_the_run_are_not_told(tmp_path: Path) -> None:
+    found = finding(measured(FLOW.turns[0], 1))
+    # Nobody expects an answer of it, and nothing else of that family has a value.
+    run = score([FLOW], metrics=[found, "turns", "f1"], out=tmp_path / "run", workers=1)
+    (record,) = records(run, [0])
+    assert [mark.metric for mark in story(record, run.summary).scores] == ["conversation.turns", "test.found"]
 
 
 INSTALLED = installed().resolve()
+PARTS = {one.name for one in INSTALLED if any(one.name.startswith(f"{other.name}.") for other in INSTALLED)}
 
 
 @metric("test.everything", version=1, observes=EVENT, unit="points", better=HIGHER)
@@ -298,7 +307,10 @@ class TestAnyConversation:
         record = record_of(conversation, metrics)
         told = story(record, {"declared": [describe(one) for one in metrics]})
         assert msgspec.json.decode(msgspec.json.encode(told))["id"] == conversation.id
-        assert marks(told) == sum(one.subject.kind != "conversation" for one in record.scores)
+        # The evidence of a part of a metric is the whole's, and is told with that.
+        assert marks(told) == sum(
+            one.subject.kind != "conversation" and one.metric not in PARTS for one in record.scores
+        )
         assert len(told.scores) == len(record.reduced)
 
     @unhurried

@@ -27,6 +27,8 @@ FILES = {
     "scores.parquet",
     "summary.json",
 }
+FEW = ["agent", "answer", "conversation", "timing", "tools"]
+"""Enough for what is no matter of metrics."""
 
 
 @pytest.fixture
@@ -67,20 +69,20 @@ class TestTheFolder:
         assert body == [("chat-00000",)]
 
     def test_can_be_moved(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         summary, scores = run.summary, [str(score) for score in run.scores()]
         again = convoscope.Run.open(shutil.move(run.folder, tmp_path / "elsewhere"))
         assert again.summary == summary
         assert [str(score) for score in again.scores()] == scores
 
     def test_keeps_every_conversation_as_it_was_scored(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         kept = list(run.conversations())
         assert sorted(kept, key=lambda one: one.id) == sorted(convoscope.read(logs), key=lambda one: one.id)
         assert run.conversation("chat-00007") == next(one for one in kept if one.id == "chat-00007")
 
     def test_no_path_of_this_machine_in_the_results(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         for name in ("summary.json", "receipt.json", "read-report.json"):
             assert str(tmp_path) not in (run.folder / name).read_text()
 
@@ -88,7 +90,7 @@ class TestTheFolder:
 class TestSameInputSameBytes:
     def test_whatever_the_number_of_workers(self, logs: Path, tmp_path: Path) -> None:
         runs = [
-            convoscope.score(logs, out=tmp_path / f"run{workers}", workers=workers, part_bytes=2000)
+            convoscope.score(logs, metrics=FEW, out=tmp_path / f"run{workers}", workers=workers, part_bytes=2000)
             for workers in (1, 2, 3)
         ]
         assert len({summary_bytes(run) for run in runs}) == 1
@@ -102,8 +104,8 @@ class TestSameInputSameBytes:
         assert summary_bytes(one) == summary_bytes(other)
 
     def test_whatever_the_size_of_parts(self, logs: Path, tmp_path: Path) -> None:
-        one = convoscope.score(logs, out=tmp_path / "one", workers=1, part_bytes=500)
-        other = convoscope.score(logs, out=tmp_path / "other", workers=1)
+        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "one", workers=1, part_bytes=500)
+        other = convoscope.score(logs, metrics=FEW, out=tmp_path / "other", workers=1)
         assert summary_bytes(one) == summary_bytes(other)
 
     def test_another_setting_is_another_config_hash(self, logs: Path, tmp_path: Path) -> None:
@@ -121,10 +123,10 @@ class TestSameInputSameBytes:
         assert all(one.startswith("sha256:") and len(one) == 71 for one in hashes)
 
     def test_another_input_is_another_input_hash(self, logs: Path, tmp_path: Path) -> None:
-        one = convoscope.score(logs, out=tmp_path / "one", workers=1)
+        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "one", workers=1)
         with (logs / "a.jsonl").open("a") as stream:
             stream.write(json.dumps(chat(999)) + "\n")
-        other = convoscope.score(logs, out=tmp_path / "other", workers=1)
+        other = convoscope.score(logs, metrics=FEW, out=tmp_path / "other", workers=1)
         assert one.receipt.input_hash != other.receipt.input_hash
         assert one.receipt.config_hash == other.receipt.config_hash
 
@@ -146,29 +148,29 @@ class TestGroups:
 
 class TestAnExistingFolder:
     def test_a_run_that_would_come_out_the_same_is_opened(self, logs: Path, tmp_path: Path) -> None:
-        one = convoscope.score(logs, out=tmp_path / "run", workers=1)
-        again = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        again = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert again.receipt.run_id == one.receipt.run_id
 
     def test_a_run_that_was_killed_at_the_very_last_moment_is_opened_and_tidied(
         self, logs: Path, tmp_path: Path
     ) -> None:
-        one = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         # The folder had its name already; journal and lock were still to go.
         (one.folder / "journal.jsonl").write_text('{"type": "header", "depends_on": {}}\n')
         (one.folder / "lock").touch()
-        again = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        again = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert again.receipt.run_id == one.receipt.run_id
         assert {path.name for path in again.folder.iterdir()} == FILES
 
     def test_a_folder_that_holds_more_than_a_run_keeps_it(self, logs: Path, tmp_path: Path) -> None:
-        one = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         (one.folder / "notes.txt").write_text("mine")
-        again = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        again = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert {path.name for path in again.folder.iterdir()} == FILES | {"notes.txt"}
 
     def test_another_run_is_never_overwritten(self, logs: Path, tmp_path: Path) -> None:
-        convoscope.score(logs, out=tmp_path / "run", workers=1)
+        convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         with pytest.raises(RunError, match="holds another run"):
             convoscope.score(logs, out=tmp_path / "run", metrics=["turns"], workers=1)
 
@@ -176,24 +178,24 @@ class TestAnExistingFolder:
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "thesis.txt").write_text("years of work")
         with pytest.raises(RunError, match="is not a run"):
-            convoscope.score(logs, out=tmp_path / "mine", workers=1)
+            convoscope.score(logs, metrics=FEW, out=tmp_path / "mine", workers=1)
         assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
 
     def test_somebody_elses_partial_folder_is_left_alone(self, logs: Path, tmp_path: Path) -> None:
         (tmp_path / "run.partial").mkdir()
         (tmp_path / "run.partial" / "thesis.txt").write_text("years of work")
         with pytest.raises(RunError, match="not an unfinished run of ours"):
-            convoscope.score(logs, out=tmp_path / "run", workers=1)
+            convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert (tmp_path / "run.partial" / "thesis.txt").exists()
 
     def test_an_empty_folder_may_be_used(self, logs: Path, tmp_path: Path) -> None:
         (tmp_path / "run").mkdir()
-        assert convoscope.score(logs, out=tmp_path / "run", workers=1).folder == tmp_path / "run"
+        assert convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1).folder == tmp_path / "run"
 
 
 class TestWhatIsScored:
     def test_a_limit_takes_the_first_in_order(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, out=tmp_path / "run", limit=45, workers=2, part_bytes=1000)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", limit=45, workers=2, part_bytes=1000)
         ids = {one.id for one in run.conversations()}
         # a.jsonl comes first with chats 0 to 39, then array.json from 100 on
         assert ids == {f"chat-{number:05d}" for number in (*range(40), *range(100, 105))}
@@ -201,7 +203,7 @@ class TestWhatIsScored:
 
     def test_a_limit_of_nothing_is_refused(self, logs: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="leaves nothing"):
-            convoscope.score(logs, out=tmp_path / "run", limit=0)
+            convoscope.score(logs, metrics=FEW, out=tmp_path / "run", limit=0)
 
     def test_conversations_made_in_python(self, tmp_path: Path) -> None:
         talk = Conversation(
@@ -242,14 +244,14 @@ class TestWhatIsScored:
 
     def test_one_bad_file_in_many_is_a_warning(self, logs: Path, tmp_path: Path) -> None:
         (logs / "bad.json").write_text('{"messages": [')
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert run.summary["conversations"] == 121
         assert [problem.file for problem in run.read_report.problems] == ["bad.json"]
 
     def test_strict_refuses_and_leaves_nothing_behind(self, logs: Path, tmp_path: Path) -> None:
         (logs / "bad.json").write_text('{"messages": [')
         with pytest.raises(InputError, match=r"bad\.json"):
-            convoscope.score(logs, out=tmp_path / "run", workers=1, strict=True)
+            convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, strict=True)
         assert not list(tmp_path.glob("run*"))
 
     def test_nothing_readable_is_an_error(self, tmp_path: Path) -> None:
@@ -288,9 +290,11 @@ class TestLargeAndOdd:
 
         monkeypatch.setattr(local, "can_share", lambda: False)
         logs = write_lines(tmp_path / "chats.jsonl", range(40))
-        spawned = convoscope.score(logs, out=tmp_path / "spawned", workers=2, part_bytes=8000)
+        spawned = convoscope.score(logs, metrics=FEW, out=tmp_path / "spawned", workers=2, part_bytes=8000)
         monkeypatch.undo()
-        assert summary_bytes(spawned) == summary_bytes(convoscope.score(logs, out=tmp_path / "here", workers=1))
+        assert summary_bytes(spawned) == summary_bytes(
+            convoscope.score(logs, metrics=FEW, out=tmp_path / "here", workers=1)
+        )
 
     def test_one_task_of_two_domains_is_two_clusters(self, tmp_path: Path) -> None:
         records = [
@@ -310,7 +314,7 @@ class TestResuming:
         busy = Partial(tmp_path / "run", {"settings": "x"})
         try:
             with pytest.raises(RunError, match="another process"):
-                convoscope.score(logs, out=tmp_path / "run", workers=1)
+                convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         finally:
             busy.discard()
 
@@ -318,13 +322,13 @@ class TestResuming:
         from convoscope.runs.partial import Partial
 
         Partial(tmp_path / "run", {"settings": "other", "input": "same"}).close()
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert any("starting afresh" in one and "settings" in one for one in run.read_report.warnings)
 
 
 class TestValidity:
     def test_a_run_is_valid_until_somebody_says_otherwise(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         before = summary_bytes(run)
         run.invalidate("the labels were wrong", superseded_by="run-2")
         receipt = json.loads((run.folder / "receipt.json").read_text())
@@ -335,7 +339,7 @@ class TestValidity:
         assert summary_bytes(run) == before
 
     def test_without_a_reason_nothing_is_invalidated(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         with pytest.raises(RunError, match="reason"):
             run.invalidate("  ")
         assert convoscope.Run.open(run.folder).receipt.valid

@@ -388,9 +388,11 @@ def told(value: float) -> Decimal:
 def by_the_book(run: Run) -> list[tuple[str, float | None]]:
     """The ranking from its definition, one pair of conversations at a time."""
     better = {one["metric"]: one["better"] for one in run.summary["declared"]}
+    wholes = tuple(f"{key.partition('@')[0]}." for key in better)
     with_value: dict[str, dict[str, Decimal]] = {}
     for id, key, value in _measured(run):
-        if better[key] != NEITHER:
+        # A part of a metric is left to the whole.
+        if better[key] != NEITHER and not key.startswith(wholes):
             with_value.setdefault(key, {})[id] = told(value)
     standing: list[tuple[bool, str, float | None]] = []
     for conversation in run.conversations():

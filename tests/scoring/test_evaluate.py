@@ -212,6 +212,36 @@ class TestNeeds:
         assert (one.status, one.reason, one.detail) == ("error", "metric_raised", "KeyError: 'gold'")
         assert only(evaluated["test.two"]).value == 2.0
 
+    def test_metrics_share_what_is_known_of_a_need(self) -> None:
+        asked: list[str] = []
+
+        def asks(conversation: Conversation) -> bool:
+            asked.append(conversation.id)
+            return conversation.id == "a"
+
+        need = Need(code="no_gold", field="gold", unlock="gold labels", present=asks)
+        both = (made("test.one", two, needs=(need,)), made("test.two", two, needs=(need,)))
+        for id, found in (("a", 2.0), ("b", None)):
+            evaluated = run(*both, conversation=chat(user("hi"), id=id))
+            assert [only(one).value for one in evaluated.values()] == [found, found]
+        # Once for each conversation: what is known of one says nothing of another.
+        assert asked == ["a", "b"]
+
+    def test_a_shared_predicate_that_raises_is_an_error_of_each(self) -> None:
+        need = Need(code="no_gold", field="gold", unlock="gold labels", present=lambda conversation: bool(1 / 0))
+        names = ("test.one", "test.two")
+        evaluated = run(*(made(name, self.never_called, needs=(need,)) for name in names))
+        assert [(only(evaluated[name]).status, only(evaluated[name]).reason) for name in names] == [
+            ("error", "metric_raised")
+        ] * 2
+
+    def test_needs_that_are_equal_are_not_the_same(self) -> None:
+        """Two conditions of one code are asked each: what is kept goes by the need, not by its name."""
+        needs = [Need(code="no", field="f", unlock="u", present=lambda _, met=met: met) for met in (True, False)]
+        first, second = (made(f"test.n{place}", two, needs=(need,)) for place, need in enumerate(needs))
+        evaluated = run(first, second)
+        assert [only(one).value for one in evaluated.values()] == [2.0, None]
+
     def test_a_met_need_changes_nothing(self) -> None:
         need = Need(code="no_turns", field="timeline", unlock="turns", present=lambda conversation: True)
         assert only(run(made("test.met", two, needs=(need,)))["test.met"]).value == 2.0
@@ -252,8 +282,9 @@ class TestDerived:
         evaluated = run(TWO, empty, figure("test.sum", "test.two", "test.empty"), figure("test.next", "test.sum"))
         one = only(evaluated["test.sum"])
         assert (one.status, one.value, one.reason, one.detail) == (status, None, reason, "test.empty")
+        # Further down, the reason is still what is missing at the start.
         onward = only(evaluated["test.next"])
-        assert (onward.status, onward.reason, onward.detail) == (status, f"input_{reason}", "test.sum")
+        assert (onward.status, onward.reason, onward.detail) == (status, reason, "test.sum")
 
     def test_an_input_that_failed_leaves_it_unmeasured(self) -> None:
         broken = made("test.broken", lambda conversation: 1 / 0)

@@ -145,6 +145,11 @@ class TestShipped:
             "timing.response_latency": ["no_clock"],
             "tools.calls": ["tools_unknown"],
             "tools.success": ["no_tool_calls"],
+            "tools.tool_call_validity": ["no_tool_calls"],
+            "tools.tool_call_validity.bad_argument_rate": ["no_tool_calls"],
+            "tools.tool_call_validity.missing_argument_rate": ["no_tool_calls"],
+            "tools.tool_call_validity.rejected_rate": ["no_tool_calls"],
+            "tools.tool_call_validity.unknown_tool_rate": ["no_tool_calls"],
         }
         assert missing["answer.f1"][0].field == "expected.ground_truth"
         assert "ground_truth" in missing["answer.f1"][0].unlock

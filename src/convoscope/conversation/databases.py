@@ -51,12 +51,14 @@ class Change(NamedTuple):
         return f"{printed(self.path)}: {self.kind} {shown(self.now if self.kind == ADDED else self.was)}"
 
     def parts(self) -> Iterator[Change]:
-        """A record that is added or removed, field by field, one step down; nothing where it holds nothing."""
-        if self.kind != CHANGED:
-            held = self.now if self.kind == ADDED else self.was
-            for key, value in _members(held, self.path[-1] if self.path else ""):
-                was, now = (None, value) if self.kind == ADDED else (value, None)
-                yield Change((*self.path, key), self.kind, was, now)
+        """What is added or removed with it, field by field, one step down; nothing where it holds nothing."""
+        last = self.path[-1] if self.path else ""
+        if self.kind != ADDED:
+            for key, value in _members(self.was, last):
+                yield Change((*self.path, key), REMOVED, value)
+        if self.kind != REMOVED:
+            for key, value in _members(self.now, last):
+                yield Change((*self.path, key), ADDED, None, value)
 
     def inside(self) -> Iterator[Change]:
         """This change and all its parts, from the outside in."""

@@ -80,7 +80,7 @@ class ChangePattern(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     fields: dict[str, Json] = {}
     """What the new record has to hold; its other fields may be anything."""
     times: int | None = None
-    """How often a required change happens; None is once or more."""
+    """How often a required change happens; None is once for a record that comes or goes, once or more else."""
 
 
 class ChangeRules(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

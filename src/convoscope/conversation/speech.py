@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.conversation.events import Utterance
@@ -42,11 +44,16 @@ def interruptions(conversation: Conversation) -> Interruptions:
 
 def _began_during(breaking: list[_Sound], broken: list[_Sound]) -> set[int]:
     """The turns of those sounds that began inside another side's sound."""
-    return {
-        one.turn
-        for one in breaking
-        if any(other.start < one.start and one.start + TOUCH < other.end for other in broken)
-    }
+    ordered = sorted(broken)
+    starts = [other.start for other in ordered]
+    # The latest end of all that began so far.
+    ends = list(accumulate((other.end for other in ordered), max))
+    found: set[int] = set()
+    for one in breaking:
+        before = bisect_left(starts, one.start)
+        if before and one.start + TOUCH < ends[before - 1]:
+            found.add(one.turn)
+    return found
 
 
 def _told(conversation: Conversation) -> Interruptions:

@@ -87,8 +87,14 @@ def _accompanied(one: Input, beside: Sequence[Input], free: Sequence[Input]) -> 
     """
     near = [other for other in beside if _is_below(one, other)]
     near.sort(key=lambda other: (-len(Path(other.path).resolve().parts), other.path))
-    mine = tuple(other.path for other in (*near, *free) if other.reader == one.reader)
-    return msgspec.structs.replace(one, companions=mine) if mine else one
+    mine = [other.path for other in (*near, *free) if other.reader == one.reader]
+    known = {Path(path).resolve() for path in mine}
+    mine += [str(path) for path in _beside(one) if path.resolve() not in known]
+    return msgspec.structs.replace(one, companions=tuple(mine)) if mine else one
+
+
+def _beside(one: Input) -> Sequence[Path]:
+    return installed().by_name[one.reader].beside(Path(one.path)) if one.grouping == "folder" else ()
 
 
 def _is_below(one: Input, companion: Input) -> bool:
@@ -231,6 +237,9 @@ def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
     values = _first_values(path, head, container)
     best = _best((_claim(reader, Sample(path, container, values)), reader) for reader in readers.values())
     if best is None:
+        told = next(filter(None, (reader.part_of(path.name) for reader in readers.values())), "")
+        if told:
+            raise InputError(f"is {told}")
         raise InputError(f"is JSON of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
     claim, reader = best
     return Input(str(path), name, reader.name, container, claim.grouping, claim.why)

@@ -92,6 +92,16 @@ class Reader:
         del folder
         return ""
 
+    def beside(self, folder: Path) -> Sequence[Path]:
+        """Companions of a folder that lie outside of what was given, such as the settings of its run."""
+        del folder
+        return ()
+
+    def part_of(self, name: str) -> str:
+        """What a file of this name is a part of, where it cannot be read by itself; "" where that is not known."""
+        del name
+        return ""
+
     def key(self, value: Any) -> str | None:
         """With grouping by key: the conversation that a record belongs to."""
         del value

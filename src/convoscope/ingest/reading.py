@@ -80,7 +80,7 @@ def nothing_readable(report: ReadReport) -> NothingReadable:
     reasons = [str(problem) for problem in report.problems[:10]]
     reasons += [f"{name}: {file.skipped}" for name, file in report.files.items() if file.skipped and not reasons][:10]
     if not reasons:
-        reasons += [f"{name}: {file.why}" for name, file in report.files.items() if file.why][:10]
+        reasons += [f"{name}: {file.why}; what it belongs to is not there" for name, file in report.files.items()][:10]
     reasons += [f"unknown name {name}" for name in list(report.unknown)[:10]]
     return NothingReadable(
         "\n  ".join(["no conversation could be read", *reasons]), hint="`convoscope formats` lists what can be read"

@@ -141,6 +141,8 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
 
     def __call__(self, conversation: Conversation) -> tuple[Observation, ...]:
         result = awaited(self.function(metric_context(conversation) if self.takes_context else conversation))
+        if not isinstance(result, Observation | Iterable):
+            raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")
         observations = (result,) if isinstance(result, Observation) else tuple(result)
         if len(observations) > 1:
             keys = {(one.subject, one.judge, one.repeat) for one in observations}

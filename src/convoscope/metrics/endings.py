@@ -49,12 +49,19 @@ def conversation_valid_end(conversation: Conversation) -> Observation:
 
     1 where the last thing that the simulator logged is the end of its connection after a goodbye, or
     where the agent left the user waiting until the call timed out; else 0, and the call is better
-    simulated anew. Unmeasured without the simulator's log.
+    simulated anew. Where the simulator's log breaks off, or does not say why it ended, the call's own
+    reason for its end stands for it. Unmeasured without that, and without the simulator's log.
     """
     last = _last_of_simulator(conversation)
     if last is not None and _is_goodbye(last):
         return measured(conversation, 1, details={"end": "goodbye"})
-    inactive = folded(conversation.outcome.ended_reason) == INACTIVITY
+    reason = folded(conversation.outcome.ended_reason)
+    if last is not None and not any(_reason(record) for record in conversation.log):
+        if reason == "goodbye":
+            return measured(conversation, 1, details={"end": "goodbye", "told_by": "outcome.ended_reason"})
+        if not reason:
+            return unmeasured(conversation, "no_ended_reason", last.kind)
+    inactive = reason == INACTIVITY
     waiting = left_waiting(metric_context(conversation)) if inactive else False
     if waiting:
         return measured(conversation, 1, details={"end": "agent_timed_out"})
@@ -70,6 +77,11 @@ def _last_of_simulator(conversation: Conversation) -> Logged | None:
 
 
 def _is_goodbye(record: Logged) -> bool:
+    return _reason(record) == "goodbye"
+
+
+def _reason(record: Logged) -> str | None:
+    """Why the connection ended, where this record tells."""
     details = record.value.get("details") if isinstance(record.value, dict) else None
     reason = details.get("reason") if isinstance(details, dict) else None
-    return record.kind == "connection_state" and isinstance(reason, str) and folded(reason) == "goodbye"
+    return folded(reason) if record.kind == "connection_state" and isinstance(reason, str) else None

@@ -40,7 +40,7 @@ from convoscope.metrics.interaction_events import (
     events_of,
 )
 from convoscope.metrics.needs import Need
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, Reduce
+from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, Reduce
 from convoscope.metrics.reduction import RATIO as RATIO_WITHIN
 from convoscope.metrics.score import Observation, Subject, measured, not_applicable, ratio
 
@@ -196,9 +196,12 @@ def _waits(
 
 
 _alike = partial(metric, needs=(TICKS,))
+LEAST_EVENTS = 10
+"""A rate of fewer events is not shown on the published board (interaction, 8)."""
+
 _latency = partial(_alike, observes=EVENT, unit=SECONDS, better=LOWER, reduce=Reduce(MEAN, MEAN_OF_SUBJECTS))
 _rate = partial(_alike, observes=EVENT, unit=SHARE, better=HIGHER, reduce=Reduce(RATIO_WITHIN, RATIO_OF_SUMS))
-_number = partial(_alike, observes=CONVERSATION, unit=COUNT, reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS))
+_number = partial(_alike, observes=CONVERSATION, unit=COUNT, reduce=Reduce(MEAN, SUM_OF_CONVERSATIONS))
 _total = partial(_number, better=NEITHER)
 
 
@@ -353,14 +356,17 @@ def agent_interruption_rate(interruptions: list[Sample], turns: list[Sample], an
         "interaction.vocal_tic_total",
         "interaction.non_directed_total",
     ),
+    unscored="fewer_than_ten_events",
 )
-def selectivity(*given: list[Sample]) -> float:
+def selectivity(*given: list[Sample]) -> float | None:
     """How well does the agent tell what is meant for it from what is not?
 
     The plain mean of the three selectivities: backchannels, vocal tics, words to somebody else.
-    Null unless all three have a value.
+    Null unless all three have a value, each from ten events or more.
     """
     shares, totals = given[:3], given[3:]
+    if any(_sum(total) < LEAST_EVENTS for total in totals):
+        return None
     return fmean(_pooled(share, total) for share, total in zip(shares, totals, strict=True))
 
 

@@ -16,6 +16,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.databases import (
     ADDED,
+    CHANGED,
     REMOVED,
     SESSION,
     Change,
@@ -37,7 +38,7 @@ from convoscope.metrics.score import Observation, measured, not_applicable, rati
 MAX_LINES = 20
 """So many lines of a difference are kept; of the rest, the number."""
 
-TIME_LIMIT = "time_limit_exceeded"
+TOO_LATE = frozenset({"time_limit_exceeded", "timeout"})
 
 
 def _scenario(conversation: Conversation) -> Scenario:
@@ -257,11 +258,11 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
 def conversation_completed_on_time(conversation: Conversation) -> Observation:
     """Did the conversation end before its time limit?
 
-    0 where it ended because the time limit was exceeded, 1 where it ended for any other reason,
-    good or bad. Unmeasured where the log does not say why it ended.
+    0 where it ended because it took longer than it might (`time_limit_exceeded`, `timeout`), 1 where
+    it ended for any other reason, good or bad. Unmeasured where the log does not say why it ended.
     """
     reason = conversation.outcome.ended_reason
-    late = reason.strip().casefold().replace(" ", "_").replace("-", "_") == TIME_LIMIT
+    late = reason.strip().casefold().replace(" ", "_").replace("-", "_") in TOO_LATE
     return measured(conversation, 0 if late else 1, details={"ended_reason": reason})
 
 
@@ -367,10 +368,18 @@ def _missing(done: Sequence[Change], required: Sequence[ChangePattern]) -> Itera
     every = [inner for change in done for inner in change.inside()]
     for pattern in required:
         times = sum(_describes(pattern, change) for change in every)
-        if times == 0 and pattern.times != 0:
+        records = sum(_is_record(inner) for change in done if (inner := _first(change, (pattern,))) is not None)
+        if pattern.times is None and records > 1:
+            yield _Broken("collateral", f"done {records} times, not once: {_told(pattern)}")
+        elif times == 0 and pattern.times != 0:
             yield _Broken("required", f"not done: {_told(pattern)}")
         elif pattern.times is not None and times != pattern.times:
             yield _Broken("required", f"done {times} times, not {pattern.times}: {_told(pattern)}")
+
+
+def _is_record(change: Change) -> bool:
+    """A record came or went: whoever asks for that asks for one."""
+    return change.kind != CHANGED and isinstance(change.now if change.kind == ADDED else change.was, dict)
 
 
 def _first(change: Change, patterns: Sequence[ChangePattern]) -> Change | None:

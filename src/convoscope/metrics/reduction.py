@@ -21,6 +21,7 @@ LAST = "last"
 MEAN_OF_CONVERSATIONS = "mean_of_conversations"
 MEAN_OF_SUBJECTS = "mean_of_subjects"
 RATIO_OF_SUMS = "ratio_of_sums"
+SUM_OF_CONVERSATIONS = "sum_of_conversations"
 POOLED_COUNTS = "pooled_counts"
 
 

@@ -34,7 +34,7 @@ class Registry(msgspec.Struct, frozen=True):
             return tuple(self.declared[key] for key in sorted(self.declared))
         chosen: dict[str, Declared] = {}
         for name in names:
-            for one in self._find(name) if isinstance(name, str) else (name,):
+            for one in self._find(name) if isinstance(name, str) else (_declared(name),):
                 chosen[one.key] = one
         pending = [one for one in chosen.values() if isinstance(one, Derived)]
         while pending:
@@ -65,6 +65,13 @@ class Registry(msgspec.Struct, frozen=True):
             bare_names = {_bare_name(one) for one in self.declared.values()}
             raise UnknownMetric(name, {*self.declared, *bare_names})
         return matches or family
+
+
+def _declared(one: object) -> Declared:
+    if not isinstance(one, Metric | Derived):
+        called = getattr(one, "__name__", repr(one))
+        raise DeclarationError(f"{called} is no metric", hint="declare it with @convoscope.metric(...)")
+    return one
 
 
 def _bare_name(one: Declared) -> str:

@@ -225,10 +225,44 @@ class _Read(NamedTuple):
 @functools.cache
 def _read(function: Any) -> _Read | None:
     """The source of a function without what does not matter; metrics of a family share many."""
+    node = _node(function)
+    if node is not None:
+        return _Read.of(ast.Module(body=[node], type_ignores=[]))
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
         return None
+    _strip(tree)
+    return _Read.of(tree)
+
+
+def _node(function: Any) -> ast.stmt | None:
+    """A function in the source of its module, which is read once for all that live there."""
+    plain = inspect.unwrap(function)
+    code = getattr(plain, "__code__", None)
+    if code is None:
+        return None
+    node = _nodes(code.co_filename).get((code.co_name, code.co_firstlineno))
+    # A text over several lines reads differently when what surrounds it is moved to the margin.
+    return node if node is not None and node.col_offset == 0 else None
+
+
+@functools.cache
+def _nodes(file: str) -> dict[tuple[str, int], ast.stmt]:
+    try:
+        tree = ast.parse(Path(file).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    found: dict[tuple[str, int], ast.stmt] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found[node.name, min([node.lineno, *(one.lineno for one in node.decorator_list)])] = node
+    _strip(tree)
+    return found
+
+
+def _strip(tree: ast.AST) -> None:
+    """Take away what does not count: decorators, docstrings, annotations."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             node.decorator_list = []
@@ -240,7 +274,6 @@ def _read(function: Any) -> _Read | None:
             node.annotation = None
         elif isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
-    return _Read.of(tree)
 
 
 def _compiled(code: Any) -> str:

@@ -78,11 +78,14 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     Per call: 0 where there is no such tool, where the arguments are not JSON or do not fit the tool's
     schema, or where the tool's answer blames the call; else 1. An answer that merely says no (nothing
     found, not eligible, try later) is no mistake of the call. A call of which neither the schema nor
-    the result is known is unmeasured.
+    the result is known is unmeasured, and so is one without a schema whose error does not say what
+    it blames.
     """
     for call, look in _looks(conversation):
         if not look.mistakes and look.missing is None and look.answer is None:
             yield unmeasured(call, "no_tool_result", call.name)
+        elif not look.mistakes and look.missing is None and look.answer == "undecided":
+            yield unmeasured(call, "undecided_error", f"{call.name}: {look.error}"[:200])
         else:
             yield ratio(call, 0 if look.mistakes else 1, 1, empty="no_tool_calls", details=look.details(call))
 
@@ -166,13 +169,14 @@ def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is turned down by the tool because of how they were made?
 
     Per call: 1 where its result reports an error that blames the call, else 0. A call without a
-    result in the log is unmeasured.
+    result in the log is unmeasured, and so is an error that does not say what it blames.
     """
     for call, look in _looks(conversation):
         if look.answer is None:
             yield unmeasured(call, "no_tool_result", call.name)
         else:
-            yield _rate(call, look.answer == "rejected", "no_tool_result")
+            undecided = look.answer == "undecided"
+            yield _rate(call, None if undecided else look.answer == "rejected", "undecided_error")
 
 
 def _rate(call: ToolCall, mistaken: object, unknown: str) -> Observation:
@@ -230,7 +234,8 @@ def _look(call: ToolCall, result: ToolResult | None, tool: Tool | None, listed: 
     schema = _schema(tool.arguments_schema) if tool else None
     read = _Reading(None) if result is None else _read(result, schema, call.arguments)
     # A tool that answers as tools do exists, whatever the list says.
-    unknown_tool = (tool is None and read.answer not in ("worked", "world")) if listed else None
+    answered = read.answer in ("worked", "world") and (result is None or result.result is not None)
+    unknown_tool = (tool is None and not answered) if listed else None
     unlisted = ["tool"] if listed and tool is None and not unknown_tool else []
     missing: list[str] | None = None
     bad: list[str] | None = None

@@ -12,10 +12,11 @@ _LETTERS = frozenset(string.ascii_lowercase)
 _DOUBTFUL = frozenset("ai")
 """Letters that are words of their own: at the edge of a code they belong to it only on good grounds."""
 _FIGURES = frozenset(string.digits)
-_STARTS = frozenset((*_LETTERS, *NATO, *REPEATS)) - _DOUBTFUL
+_STARTS = frozenset((*_LETTERS, *NATO, *REPEATS))
 _GOES_ON = frozenset((*_LETTERS, *NATO, *REPEATS, MARK + "a", "as", "for", "like", "oh", "ray"))
 _SEATS = frozenset(("seat", "row", "seats"))
-_PHONE = [3, 3, 4]
+_PHONES = ([1, 3, 3, 4], [1, 3, 7], [1, 10], [3, 3, 4], [3, 7])
+"""How many digits the parts of a phone number have; the 1 is the prefix of a country or of long distance."""
 
 
 class _Piece(NamedTuple):
@@ -27,6 +28,11 @@ class _Piece(NamedTuple):
     """No article, pronoun, name or drink: a piece that is a letter or number wherever it stands."""
 
     @property
+    def is_spelled(self) -> bool:
+        """Said with more than the letter: `alpha`, `a as in anna`."""
+        return len(self.words) > 1 or self.words[0] in NATO
+
+    @property
     def is_number(self) -> bool:
         return self.text[0] in _FIGURES
 
@@ -34,7 +40,7 @@ class _Piece(NamedTuple):
 def join_codes(words: list[str]) -> list[str]:
     """Runs of single letters, digits and radio-alphabet words become one token: `z k 3 foxtrot foxtrot w` zk3ffw."""
     # Figures and the mark come before ":" in the order of characters, letters after it.
-    starts = [place for place, word in enumerate(words) if word < ":" or word in _STARTS]
+    starts = [place for place, word in enumerate(words) if word < ":" or (word in _STARTS and _starts(words, place))]
     if not starts:
         return words
     out: list[str] = []
@@ -51,6 +57,11 @@ def join_codes(words: list[str]) -> list[str]:
         pieces, done = _run(words, first)
         out += _joined(pieces, out[-1] if out else "")
     return out + words[done:]
+
+
+def _starts(words: list[str], place: int) -> bool:
+    """An `a` or `i` starts a code only where it is explained: `a as in alpha`."""
+    return words[place] not in _DOUBTFUL or _as_in(words, place) > 0
 
 
 def _run(words: list[str], place: int) -> tuple[list[_Piece], int]:
@@ -118,6 +129,8 @@ def _joined(pieces: list[_Piece], before: str) -> list[str]:
 
 def _may_lead(pieces: list[_Piece]) -> bool:
     first, rest = pieces[0], pieces[1:]
+    if first.is_spelled:
+        return True
     if first.text == "a":
         return first.sure and len(rest) >= 2
     return first.text != "i" or first.sure or sum(piece.sure and not piece.is_number for piece in rest) >= 2
@@ -125,7 +138,7 @@ def _may_lead(pieces: list[_Piece]) -> bool:
 
 def _may_end(pieces: list[_Piece], seat: bool) -> bool:
     last, rest = pieces[-1], pieces[:-1]
-    if last.text not in _DOUBTFUL or last.words[0] in NATO:
+    if last.text not in _DOUBTFUL or last.is_spelled:
         return True
     if last.sure and rest and rest[-1].is_number:
         return True
@@ -157,7 +170,7 @@ def _around(pieces: list[_Piece], word: _Piece) -> list[str]:
 
 
 def _digits(pieces: list[_Piece]) -> list[str]:
-    """Single digits are one number, as are the three parts of a phone number; other numbers stay apart."""
+    """Single digits are one number, as are the parts of a phone number; other numbers stay apart."""
     out: list[str] = []
     single = False
     for piece in pieces:
@@ -168,9 +181,17 @@ def _digits(pieces: list[_Piece]) -> list[str]:
         else:
             out.append(piece.text)
         single = short or zero
+    return _phones(out) if len(out) > 1 else out
+
+
+def _phones(numbers: list[str]) -> list[str]:
+    out: list[str] = []
     place = 0
-    while place + 3 <= len(out):
-        if [len(part) for part in out[place : place + 3]] == _PHONE:
-            out[place : place + 3] = ["".join(out[place : place + 3])]
-        place += 1
+    while place < len(numbers):
+        rest = numbers[place : place + 4]
+        lengths = [len(number) for number in rest]
+        fitting = (len(shape) for shape in _PHONES if shape == lengths[: len(shape)])
+        size = next(fitting, 1) if lengths[0] != 1 or rest[0] == "1" else 1
+        out.append("".join(rest[:size]))
+        place += size
     return out

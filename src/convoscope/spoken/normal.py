@@ -9,13 +9,15 @@ from convoscope.spoken.addresses import fold_addresses
 from convoscope.spoken.codes import join_codes
 from convoscope.spoken.numbers import read_numbers
 from convoscope.spoken.units import fold_dates, fold_units
-from convoscope.spoken.written import BREAKS, cut, plain
+from convoscope.spoken.written import BREAKS, cut, plain, without_accents
 
 _BY_CHARACTER = frozenset(("ja", "zh", "ko", "yue"))
 _WORD = re.compile(r"(?:[^\W_]|[^\x00-\x7f\s])+(?:'(?:[^\W_]|[^\x00-\x7f\s])+)*")
 _CHARACTER = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[^\x00-\x7f\s]")
 _BREAKS = frozenset(BREAKS)
 _PASSES = 6
+_SPELLINGS = {"ok": "okay", "mister": "mr", "missus": "mrs"}
+"""Words that are written in two ways."""
 
 
 @lru_cache(maxsize=4096)
@@ -28,7 +30,7 @@ def normalise(text: str, language: str = "en") -> tuple[str, ...]:
     tongue = language[:3].lower().rstrip("-_")  # "en-US", "yue"
     text = plain(text)
     if tongue == "en":
-        return tuple(_english(cut(text)))
+        return tuple(_english(cut(text if text.isascii() else without_accents(text))))
     text = text.lower()
     found: list[str] = (_CHARACTER if tongue in _BY_CHARACTER else _WORD).findall(text)
     return tuple(found)
@@ -42,8 +44,8 @@ def normalised(text: str, language: str = "en") -> str:
 def _english(words: list[str]) -> list[str]:
     words = [word for word in read_numbers(words) if word not in _BREAKS]
     for _ in range(_PASSES):
-        folded = fold_addresses(fold_units(join_codes(fold_dates(words))))
+        folded = fold_units(fold_addresses(join_codes(fold_dates(words))))
         if folded == words:
             break
         words = read_numbers(folded)
-    return words
+    return words if _SPELLINGS.keys().isdisjoint(words) else [_SPELLINGS.get(word, word) for word in words]

@@ -57,6 +57,8 @@ def read_numbers(words: list[str]) -> list[str]:
 def _read(words: list[str], start: int, out: list[str]) -> int:
     """Read one number from `start`, add it to `out`, return where it ends."""
     word = words[start]
+    if out and out[-1] == "point" and word in SMALL and _is_whole(out[-2:-1]):
+        return _fraction(words, start, out)
     if word in SMALL and words[start + 1] not in _GOES_ON:
         out.append(str(SMALL[word]))
         return start + 1
@@ -76,6 +78,20 @@ def _read(words: list[str], start: int, out: list[str]) -> int:
         out.append(str(number.value))
         return number.end
     return _side_by_side(words, start, out)
+
+
+def _is_whole(words: list[str]) -> bool:
+    return bool(words) and words[0].isascii() and words[0].isdecimal()
+
+
+def _fraction(words: list[str], start: int, out: list[str]) -> int:
+    """What stands behind one `point`; a scale behind it is of the whole number: one point two million."""
+    digits, place = "", start
+    while words[place] in SMALL:
+        value, place = _below_hundred(words, place)
+        digits += str(value)
+    out[-2:] = [f"{out[-2]}.{digits}"]
+    return place
 
 
 def _side_by_side(words: list[str], start: int, out: list[str]) -> int:
@@ -129,6 +145,8 @@ def _scaled(words: list[str], number: _Number) -> _Number:
             return _Number(total + part, end)
         after = end + 1 if words[end] == "and" else end
         if words[after] in SMALL and words[after] != "zero" and not _is_ordinal(words, after):
+            if DIGITS.keys() >= {*words[after : after + 3]}:  # one eight hundred `five five five`
+                return _Number(total + part, end)
             more, end = _below_hundred(words, after)
             part += more
         if total >= _LARGEST:
@@ -144,11 +162,22 @@ def _scale(words: list[str], start: int, out: list[str]) -> int:
         number = _scaled(words, _Number(1, start))
         out[-1] = str(number.value)
         return number.end
-    if before.isascii() and before.isdecimal() and len(before) < 12 and int(before):
-        out[-1] = str(int(before) * SCALES[words[start]])
+    product = _times(before, SCALES[words[start]])
+    if product:
+        out[-1] = str(product)
     else:
         out.append(words[start])
     return start + 1
+
+
+def _times(number: str, scale: int) -> int:
+    """1.2 times a million; 0 where that is no whole number, or the first is none."""
+    whole, _, fraction = number.partition(".")
+    digits = whole + fraction
+    if not (digits.isascii() and digits.isdecimal() and whole and len(digits) < 12):
+        return 0
+    product, rest = divmod(int(digits) * scale, 10 ** len(fraction))
+    return 0 if rest else product
 
 
 def _below_hundred(words: list[str], place: int) -> _Number:
@@ -169,7 +198,7 @@ def _is_year(first: str, second: str) -> bool:
 
 
 def _said(groups: list[str], words: list[str], end: int) -> str:
-    """`twelve fifty` is 12.50 before a currency, and 1250 otherwise."""
-    if len(groups) == 2 and len(groups[1]) == 2 and words[end] in CURRENCIES and groups[0] != "0":
+    """`twelve fifty` is 12.50 before a currency, and 1250 otherwise; `one fifteen` is 115 always."""
+    if [len(group) for group in groups] == [2, 2] and words[end] in CURRENCIES:
         return f"{groups[0]}.{groups[1]}"
     return "".join(groups)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from convoscope.spoken.vocabulary import (
-    ALWAYS_MONTHS,
     CURRENCIES,
     CURRENCY_CODES,
     MONTH_SHORT,
@@ -17,8 +16,13 @@ from convoscope.spoken.vocabulary import (
 _MONTHS = frozenset(MONTHS)
 _MONTH_STARTS = frozenset((*MONTHS, *MONTH_SHORT))
 _DAY = re.compile(r"([0-9]{1,2})(st|nd|rd|th)?")
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_UNIT_WORDS = frozenset((*CURRENCIES, "cents", "cent", "am", "pm", "m", "clock", "oclock", "point"))
+_DAY_POINTS = {"noon": "pm", "midnight": "am"}
+_QUARTERS = {"half": 30, "quarter": 15}
+_LONG = range(8, 16)
+"""Digits of a phone number with its country."""
+_UNIT_WORDS = frozenset((*CURRENCIES, "cents", "cent", "am", "pm", "m", "clock", "oclock", "point", *_DAY_POINTS, *_QUARTERS, "plus"))
 
 
 def fold_dates(words: list[str]) -> list[str]:
@@ -37,16 +41,18 @@ def fold_dates(words: list[str]) -> list[str]:
             out += [month, ordinal(day)]
             done += 1
             continue
-        day = _take_day_before(out, month) if month in _MONTHS else 0
+        # "The first may go" has no month in it, "the first may 2026" has.
+        sure = month != "may" or (done < len(words) and _YEAR.fullmatch(words[done]) is not None)
+        day = _take_day_before(out, sure=sure) if month in _MONTHS else 0
         out += [month, ordinal(day)] if day else [words[place]]
     return out + words[done:]
 
 
-def _take_day_before(out: list[str], month: str) -> int:
+def _take_day_before(out: list[str], *, sure: bool) -> int:
     """The day in front of a month, taken away from `out` with its `the` and `of`."""
     of = out[-1:] == ["of"]
     place = len(out) - (2 if of else 1)
-    if place < 0 or (not of and month not in ALWAYS_MONTHS):
+    if place < 0 or (not of and not sure):
         return 0
     day = _day(out[place])
     if not day or (place and out[place - 1] in _MONTHS):
@@ -91,12 +97,42 @@ def _unit(words: list[str], place: int, out: list[str]) -> int:
     if word == "point" and number and following.isdecimal() and following.isascii() and "." not in number:
         out[-1] = f"{number}.{following}"
         return place + 2
+    if word in _DAY_POINTS:
+        _day_point(word, out)
+        return place + 1
+    if word in _QUARTERS:
+        return _quarter(words, place, out)
+    if word == "plus" and len(following) in _LONG and following.isdecimal():
+        return place + 1
     if word in CURRENCIES:
         return _money(words, place, out, number)
     if word in ("cent", "cents"):
         return _cents(place, out, word, number)
     out.append(word)
     return place + 1
+
+
+def _day_point(word: str, out: list[str]) -> None:
+    """`noon`, `12 noon` and `12 o'clock noon` are 12 pm."""
+    if out[-2:] == ["12", "o'clock"]:
+        out.pop()
+    if out[-1:] != ["12"]:
+        out.append("12")
+    out.append(_DAY_POINTS[word])
+
+
+def _quarter(words: list[str], place: int, out: list[str]) -> int:
+    """`half past 4` is 430, `a quarter to 5` is 445."""
+    side, hour = (*words[place + 1 : place + 3], "", "")[:2]
+    word = words[place]
+    if not _is_hour(hour) or (side != "past" and (side != "to" or word == "half")):
+        out.append(word)
+        return place + 1
+    if out[-1:] == ["a"]:
+        out.pop()
+    start = int(hour) if side == "past" else (int(hour) - 2) % 12 + 1
+    out.append(f"{start}{_QUARTERS[word] if side == 'past' else 60 - _QUARTERS[word]}")
+    return place + 3
 
 
 def _half_day(word: str, out: list[str]) -> None:

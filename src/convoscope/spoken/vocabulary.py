@@ -8,7 +8,9 @@ def listed(words: str) -> list[str]:
     return words.split()
 
 
-DIGITS = {word: str(value) for value, word in enumerate(listed("zero one two three four five six seven eight nine"))}
+DIGITS = {word: str(value) for value, word in enumerate(listed("zero one two three four five six seven eight nine"))} | {
+    "niner": "9"
+}
 TEENS = {
     word: 10 + place
     for place, word in enumerate(
@@ -46,14 +48,12 @@ ORDINAL_WORDS = {value: word for word, value in UNIT_ORDINALS.items()}
 
 MONTHS = listed("january february march april may june july august september october november december")
 MONTH_SHORT = {month[:3]: month for month in MONTHS if month != "may"} | {"sept": "september"}
-ALWAYS_MONTHS = frozenset(MONTHS) - {"march", "may"}
-"""Those that are no verbs."""
 
 NATO = {
     word: word[0]
     for word in listed(
         "alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november oscar "
-        "papa quebec romeo sierra tango uniform victor whiskey whisky xray yankee zulu"
+        "papa quebec romeo sierra tango uniform victor whiskey whisky xray yankee zulu zee zed"
     )
 }
 

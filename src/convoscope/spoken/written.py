@@ -15,6 +15,7 @@ BREAKS = ",.;:!?()"
 _FOLDED = (
     dict.fromkeys("’‘ʼ′´", "'") | dict.fromkeys("“”«»", '"') | dict.fromkeys("‐‑‒−", "-") | dict.fromkeys("–—―…", ",")
 )
+_ACCENTS = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 _TAG = re.compile(r"\[[^\[\]]*\]")
@@ -24,12 +25,17 @@ _DOTTED_MAIL = re.compile(
 )
 
 _INITIALS = re.compile(r"(?<![\w.@'-])(?:[A-Za-z]\.)+[A-Za-z](?![\w@'])\.?+(?![\w@])")
-_PHONE_DOTS = re.compile(r"([0-9]{3})\.([0-9]{3})\.([0-9]{4})(?![0-9.])")
+_PHONE_DOTS = re.compile(r"(?:(?<![0-9.])(1)\.)?([0-9]{3})\.([0-9]{3})\.([0-9]{4})(?![0-9.])")
+_COUNTRY_PHONE = re.compile(r"(?<!\w)\+(?:1[ .-]?\(?[0-9]{3}\)?[ .-]?[0-9]{3}[ .-]?[0-9]{4}|[2-9](?:[ .()-]{0,2}[0-9]){7,14})(?!\w)")
+_NO_DIGIT = re.compile(r"[^0-9]+")
+_MAY_DAY = re.compile(r"\b([0-9]{1,2})(?:st|nd|rd|th)? May\b(?! [0-9]{1,2}\b)")
 _THOUSANDS = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
-_MONEY = re.compile(r"(?:\bUS)?([$€£]) ?([0-9]+(?:\.[0-9]+)?)((?: (?:thousand|million|billion))?)", re.IGNORECASE)
+_MONEY = re.compile(r"(?:\bUS)?([$€£]) ?([0-9]+(?:\.[0-9]+)?)((?: (?:thousand|million|billion)|[kmb]n?(?!\w))?)", re.IGNORECASE)
+_SCALE_LETTERS = {"k": " thousand", "m": " million", "mn": " million", "b": " billion", "bn": " billion"}
 _NO_CENTS = re.compile(r"\.00$")
 _CLOCK = re.compile(r"(?<![0-9:.])([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?![0-9:])")
 _HALF_DAY = re.compile(r"([0-9]{1,4})([ap])\.?m\b", re.IGNORECASE)
+_HALF_BEHIND = re.compile(r"\s*[ap]\W{0,2}m\b", re.IGNORECASE)
 _ISO_DAY = re.compile(r"(?<![0-9-])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9-])")
 _SLASH_DAY = re.compile(r"(?<![0-9/])([0-9]{1,2})/([0-9]{1,2})(?:/([0-9]{4}))?(?![0-9/])")
 _DIGIT_GROUPS = re.compile(r"(?<![\w./-])[0-9]+(?:-[0-9]+)+(?![\w/-])(?!\.[0-9])")
@@ -107,6 +113,11 @@ def _scrubbed(text: str) -> str:
     return "".join(one if one.isascii() or one in SIGNS or _is_letter(one) else " " for one in text)
 
 
+def without_accents(text: str) -> str:
+    """`café` is cafe: English writes its loan words both ways."""
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+
+
 def _is_letter(one: str) -> bool:
     return one.isalnum() or unicodedata.category(one)[0] == "M"
 
@@ -134,14 +145,18 @@ def _has_digit(text: str) -> bool:
 
 
 def _numbers(text: str) -> str:
+    if "+" in text:
+        text = _COUNTRY_PHONE.sub(lambda found: _NO_DIGIT.sub("", found[0]), text)
+    if " May" in text:  # written small it may be the verb
+        text = _MAY_DAY.sub(r"May \1", text)
     if "," in text:
         text = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), text)
     if any(sign in text for sign in SIGNS):
-        text = _MONEY.sub(lambda found: f" {_NO_CENTS.sub('', found[2])}{found[3]} {SIGNS[found[1]]} ", text)
+        text = _MONEY.sub(_money, text)
     if ":" in text:
         text = _CLOCK.sub(_clock, text)
     if "." in text:
-        text = _PHONE_DOTS.sub(r"\1\2\3", text)
+        text = _PHONE_DOTS.sub(r"\1\2\3\4", text)
     text = _HALF_DAY.sub(_half_day, text)
     if "/" in text:
         text = _SLASH_DAY.sub(_slash_day, text)
@@ -157,13 +172,21 @@ def _mail(found: re.Match[str]) -> str:
     return f"{found[1]}@{found[2]}" if "." in found[1] else found[0]
 
 
+def _money(found: re.Match[str]) -> str:
+    scale = _SCALE_LETTERS.get(found[3].lower(), found[3])
+    return f" {_NO_CENTS.sub('', found[2])}{scale} {SIGNS[found[1]]} "
+
+
 def _marked(found: re.Match[str]) -> str:
     return found[0] if found[0] in _NO_CODE else MARK + found[0]
 
 
 def _clock(found: re.Match[str]) -> str:
     hour, minute, second = found.groups(default="")
-    return f"{hour} o'clock" if minute == "00" and not second else f"{hour}{minute}{second}"
+    if minute == "00" and not second:
+        afternoon = 12 < int(hour) < 24 and not _HALF_BEHIND.match(found.string, found.end())
+        return f"{int(hour) - 12} pm" if afternoon else f"{hour} o'clock"
+    return f"{hour}{minute}{second}"
 
 
 def _half_day(found: re.Match[str]) -> str:

@@ -15,7 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.reduction import MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, POOLED_COUNTS, RATIO_OF_SUMS
+from convoscope.metrics.reduction import (
+    MEAN_OF_CONVERSATIONS,
+    MEAN_OF_SUBJECTS,
+    POOLED_COUNTS,
+    RATIO_OF_SUMS,
+    SUM_OF_CONVERSATIONS,
+)
 
 _PERCENTILE = re.compile(r"percentile:(\d+(?:\.\d+)?)")
 
@@ -64,6 +70,10 @@ def _pooled_counts(columns: Columns) -> list[Ratio]:
 ACROSS: dict[str, Callable[[Columns], list[Ratio]]] = {
     MEAN_OF_CONVERSATIONS: lambda columns: [Ratio("", columns.value, np.ones_like(columns.value))],
     MEAN_OF_SUBJECTS: lambda columns: [Ratio("", columns.total, columns.n)],
+    # n times the mean, so that a sum has an interval like any other figure.
+    SUM_OF_CONVERSATIONS: lambda columns: [
+        Ratio("", columns.value, np.full_like(columns.value, 1 / max(1, len(columns.value))))
+    ],
     RATIO_OF_SUMS: lambda columns: [Ratio("", columns.numerator, columns.denominator)],
     POOLED_COUNTS: _pooled_counts,
 }

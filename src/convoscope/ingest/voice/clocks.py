@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
@@ -88,9 +89,12 @@ def sent_after(replies: Sequence[Heard], words: Sequence[Heard], usual: float) -
 def _agree(mine: Sequence[Heard], theirs: Sequence[Heard], usual: float) -> bool:
     """Side by side in time, most texts find their like: no need to look any further."""
     latest: dict[int, float] = {}
+    order = sorted(range(len(theirs)), key=lambda place: theirs[place].at)
+    times = [theirs[place].at for place in order]
     for one in mine:
         expected = one.at - usual
-        nearest = min(range(len(theirs)), key=lambda other: abs(expected - theirs[other].at))
+        after = bisect_left(times, expected)
+        nearest = min(order[max(0, after - 1) : after + 1], key=lambda other: abs(expected - theirs[other].at))
         # Of an utterance that was heard in parts only the last part was logged at its end.
         if resemble(one.text, theirs[nearest].text):
             latest[nearest] = expected - theirs[nearest].at

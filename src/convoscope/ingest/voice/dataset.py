@@ -19,7 +19,6 @@ from convoscope.ingest.report import Notes
 _SIGNS = ("user_goal", "ground_truth", "user_config", "expected_scenario_db", "starting_utterances")
 _AGENT_KEYS = ("agent", "agent_config", "agent_configuration", "agent_override")
 _RULES = ("rules", "expected_changes", "change_rules")
-_KEPT = ("scenario_context", "category", "expected_flow", "subflow_in_depth")
 _PLACEHOLDER = re.compile(r"<(?:LOC:([^<>]*)|([A-Z_]+))>")
 
 

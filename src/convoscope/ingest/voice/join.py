@@ -84,18 +84,47 @@ class Join:
         self._orders: dict[str, list[int]] = {}
 
     def _moments(self) -> Iterator[float]:
-        """When each record was logged, in common time; one without a time is as late as the one before it."""
+        """When each record was logged, in common time.
+
+        One without a time is as late as the one before it in its log; the first, as early as the one behind it.
+        """
         shift = {"audit": self.offsets.audit, "framework": self.offsets.framework, "simulator": self.offsets.simulator}
+        first: dict[str, int] = {}
+        for record in self.log:
+            if record.ms is not None:
+                first.setdefault(record.source, record.ms)
         latest, source = 0, ""
         for record in self.log:
             if record.source != source:
-                latest, source = 0, record.source
+                latest, source = first.get(record.source, 0), record.source
             latest = latest if record.ms is None else record.ms
             yield latest / 1000 + shift[source]
 
     def at(self, place: int) -> float:
         """When a record was logged, in common time."""
         return self._times[place]
+
+    def latest(self, place: int) -> float:
+        """When a record was logged at the latest: one without a time, before the next of its log that has one."""
+        if self.log[place].ms is not None:
+            return self._times[place]
+        for after in range(place + 1, len(self.log)):
+            if self.log[after].source != self.log[place].source:
+                break
+            if self.log[after].ms is not None:
+                return self._times[after]
+        return float("inf")
+
+    def earliest(self, place: int) -> float:
+        """When a record was logged at the earliest: one without a time, after the one before it in its log."""
+        if self.log[place].ms is not None:
+            return self._times[place]
+        before = self.log[:place]
+        known = any(record.source == self.log[place].source and record.ms is not None for record in before)
+        return self._times[place] if known else float("-inf")
+
+    def _all_timed(self, places: Iterable[int]) -> bool:
+        return all(self.log[place].ms is not None for place in places)
 
     def order(self, source: str) -> list[int]:
         """The records of a log by their time, as places."""
@@ -164,6 +193,8 @@ class Join:
 
         Where there are more sounds than texts, the user's words must also lie within their sound.
         """
+        if not self._all_timed(texts):
+            return None
         starts = [sound.at for sound in sounds]
         found = [bisect_right(starts, self.at(text) + _EARLY) - 1 for text in texts]
         if found == list(range(len(sounds))):
@@ -178,7 +209,8 @@ class Join:
 
     def _by_length(self, sounds: list[Sound], texts: list[int], replied: Sequence[float]) -> list[int]:
         """By time and by how long each text takes to say."""
-        times = [self.at(text) for text in texts]
+        since = [self.earliest(text) for text in texts]
+        until = [self.latest(text) for text in texts]
         spoken = [len(self.log[text].text.split()) / _WORDS_PER_SECOND for text in texts]
         nexts = [sound.at for sound in sounds[1:]] + [float("inf")]
         # A short burst without words is likely noise, a long one is likely speech whose words are late.
@@ -186,15 +218,15 @@ class Join:
 
         def cost(text: int, where: int) -> float:
             sound = sounds[where]
-            early = max(0.0, sound.at - times[text] - _EARLY)
+            early = max(0.0, sound.at - until[text] - _EARLY)
             # A caller knows their own words soon; what they heard they may write down when they speak next.
             due = sound.until + 2.5 if sound.role == "user" else max(nexts[where], sound.until + 3.0)
-            late = max(0.0, times[text] - due)
+            late = max(0.0, since[text] - due)
             misfit = 0.0
             if sound.length is not None:
                 misfit = abs(spoken[text] - sound.length) / (spoken[text] + sound.length + 0.5)
             # Words that come when the agent has spoken since are hardly those of the sound before.
-            answered = bisect_right(replied, times[text]) - bisect_right(replied, sound.until) > 0
+            answered = bisect_right(replied, since[text]) - bisect_right(replied, sound.until) > 0
             return 0.6 * early + 0.6 * late + misfit + answered
 
         return placed(len(texts), empty, cost, again=0.4, alone=3.0)
@@ -202,6 +234,8 @@ class Join:
     def _note_delay(self, text: int, sounds: list[Sound], where: int, notes: Notes) -> None:
         """Say of a text that it was logged before its sound, or so late that another had begun, or its own was over."""
         record, sound, at = self.log[text], sounds[where], self.at(text)
+        if record.ms is None:
+            return
         late = sound.end is not None and record.speaker == "user" and at > sound.end
         if at < sound.at - _EARLY:
             notes.repaired("early_transcript", f"{record.speaker}: {record.text[:60]!r}")
@@ -226,7 +260,7 @@ class Join:
 
     def _heard_plainly(self, says: list[Say], lines: list[int]) -> list[int] | None:
         """Each line with the last utterance that had begun, where that leaves no utterance in mid-call unheard."""
-        if not says or not all(say.meant for say in says):
+        if not says or not all(say.meant for say in says) or not self._all_timed(lines):
             return None
         starts = [say.at for say in says]
         found = [bisect_right(starts, self.at(line) + _EARLY) - 1 for line in lines]
@@ -239,16 +273,17 @@ class Join:
     def _heard_by_likeness(self, says: list[Say], lines: list[int]) -> list[int]:
         meant = [" ".join(self.log[place].text for place in say.meant) for say in says]
         nexts = [say.at for say in says[1:]] + [float("inf")]
-        times = [self.at(line) for line in lines]
+        since = [self.earliest(line) for line in lines]
+        until = [self.latest(line) for line in lines]
 
         def cost(line: int, where: int) -> float:
-            early = max(0.0, says[where].at - times[line] - _EARLY)
-            late = max(0.0, times[line] - max(nexts[where], says[where].until + 3.0))
+            early = max(0.0, says[where].at - until[line] - _EARLY)
+            late = max(0.0, since[line] - max(nexts[where], says[where].until + 3.0))
             away = min(4.0, 0.5 * early + 0.4 * late)
             text = self.log[lines[line]].text
             if text in UNHEARD:
                 # Without words there is but the time, and a recogniser is done soon after the sound.
-                late = max(0.0, times[line] - says[where].until - 1.0)
+                late = max(0.0, since[line] - says[where].until - 1.0)
                 return min(4.0, early + late) + (0.3 if meant[where] else 0.9)
             if not meant[where]:
                 return away + 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,6 +81,30 @@ def milliseconds(value: object) -> int | None:
     return round(1000 * read.at) if read.kind == "wall" else round(read.at)
 
 
+def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, notes: Notes) -> list[int | None]:
+    """The times of one log without those that cannot be: `stamps` as logged, `times` what was read of them.
+
+    No call lasts hours, so that a time before the epoch, or more than six hours from the middle one
+    of its log, is none. A log in which nothing has a time lacks none of them.
+    """
+    known = sorted(ms for ms in times if ms is not None)
+    if not known:
+        return list(times)
+    middle = known[len(known) // 2]
+    if len(known) == len(times) and known[0] >= 0 and known[0] >= middle - _HOURS and known[-1] <= middle + _HOURS:
+        return list(times)
+    found: list[int | None] = []
+    for stamp, ms in zip(stamps, times, strict=True):
+        if ms is None:
+            notes.repaired("unreadable_time", f"{name}: {str(stamp)[:40]!r}")
+        elif ms < 0 or abs(ms - middle) > _HOURS:
+            notes.repaired("implausible_time", f"{name}: {str(stamp)[:40]!r}")
+            ms = None
+        found.append(ms)
+    return found
+
+
+_HOURS = 6 * 3_600_000
 _SMALL = 10**8
 _MS = 10**11
 _US = 10**14

@@ -15,7 +15,7 @@ from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.report import Notes
 from convoscope.ingest.voice import words
 from convoscope.ingest.voice.framework import Line, Run, runs, without_previews
-from convoscope.ingest.voice.lines import milliseconds, read_lines, seconds
+from convoscope.ingest.voice.lines import milliseconds, plausible, read_lines, seconds
 from convoscope.ingest.voice.ordering import agree, believed, in_order
 
 _SPEAKERS = {
@@ -110,14 +110,14 @@ def read_audit(path: Path, notes: Notes) -> Audit:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         log = _mended_audit(data, path, notes)
     records: list[Logged] = []
-    for entry in log.transcript:
+    for entry, ms in zip(log.transcript, _entry_times(log, path.name, notes), strict=True):
         kind, value = entry.message_type or "", entry.value
         text = value if isinstance(value, str) else ""
         records.append(
             Logged(
                 source="audit",
                 kind=kind,
-                ms=milliseconds(entry.timestamp),
+                ms=ms,
                 speaker=kind if kind in ("user", "assistant") else "",
                 text=text,
                 value=None if text or value == "" else value,
@@ -128,6 +128,18 @@ def read_audit(path: Path, notes: Notes) -> Audit:
     if not agree([record.ms for record in records]):
         records = in_order(records, believed(records), path.name, notes)
     return Audit(records, log.llm_prompts)
+
+
+def _entry_times(log: _Audit, name: str, notes: Notes) -> list[int | None]:
+    """When each entry was made. A call to the model whose end cannot be has none."""
+    stamps = [entry.timestamp for entry in log.transcript]
+    ended = [call for call in log.llm_prompts if call.end_time is not None]
+    every = [*stamps, *(call.end_time for call in ended)]
+    times = plausible(every, [milliseconds(stamp) for stamp in every], name, notes)
+    for call, ms in zip(ended, times[len(stamps) :], strict=True):
+        if ms is None:
+            call.end_time = None
+    return times[: len(stamps)]
 
 
 def _mended_audit(data: bytes, path: Path, notes: Notes) -> _Audit:
@@ -186,24 +198,18 @@ def read_framework(
 ) -> Framework:
     """pipecat_events.jsonl and its kin, put right by the model's replies and by what the caller heard."""
     taken: list[_FrameworkLine] | list[_AnyFrameworkLine] = read_lines(path, _FrameworkLine, notes)
-    lines = _framework_lines(taken)
+    lines = _framework_lines(taken, path.name, notes)
     if lines is None:
         # The text may sit under another name: then it is the first.
         taken = read_lines(path, _AnyFrameworkLine, Notes())
-        lines = _framework_lines(taken) or []
+        lines = _framework_lines(taken, path.name, notes) or []
     others = [line for line in taken if line.type not in _FRAMEWORK_KINDS]
     for kind in {line.type for line in others} - {TRANSCRIPT}:
         notes.ignored(f"framework.{kind}")
+    told = [line for line in others if line.type == TRANSCRIPT]
     heard = [
-        Logged(
-            source="framework",
-            kind=TRANSCRIPT,
-            ms=milliseconds(line.timestamp),
-            speaker="user",
-            text=_frame(line.data)[0].strip(),
-        )
-        for line in others
-        if line.type == TRANSCRIPT
+        Logged(source="framework", kind=TRANSCRIPT, ms=ms, speaker="user", text=(_frame(line.data)[0] or "").strip())
+        for line, ms in zip(told, _times([line.timestamp for line in told], path.name, notes), strict=True)
     ]
     notes.records += len(taken)
     replies = [record.text for record in audit if record.kind == "assistant"]
@@ -214,15 +220,44 @@ def read_framework(
     lines = words.mended(without_previews(ordered), replies, understood, path.name, notes, moved=moved)
     if not agree([record.ms for record in heard]):
         heard = in_order(heard, "time", path.name, notes)
-    return Framework(runs(lines), heard)
+    return Framework(runs(_timed(lines)), heard)
 
 
+def _times(stamps: Sequence[object], name: str, notes: Notes) -> list[int | None]:
+    return plausible(stamps, [milliseconds(stamp) for stamp in stamps], name, notes)
+
+
+def _timed(lines: list[Line]) -> list[Line]:
+    """Words without a time of their own have that of the word before them; where that ends a sentence, the next one's.
+
+    A phrase without a time stays without: it may be all that was said in its turn.
+    """
+    if all(line.ms is not None for line in lines):
+        return lines
+    found = list(lines)
+    for step, at_ends in ((1, False), (-1, True), (1, True)):
+        for place in range(len(found))[::step]:
+            line, beside = found[place], place - step
+            if line.ms is not None or " " in line.text.strip() or not 0 <= beside < len(found):
+                continue
+            ends = step > 0 and found[beside].text.rstrip().endswith(_ENDS)
+            if found[beside].kind == line.kind and (at_ends or not ends):
+                found[place] = line._replace(ms=found[beside].ms)
+    return found
+
+
+_ENDS = (".", "?", "!")
 _EPOCH_MS = 10**11
+_SPOKEN = frozenset({"tts_text", "llm_response"})
 
 
-def _framework_lines(taken: list[_FrameworkLine] | list[_AnyFrameworkLine]) -> list[Line] | None:
+def _framework_lines(
+    taken: list[_FrameworkLine] | list[_AnyFrameworkLine], name: str, notes: Notes
+) -> list[Line] | None:
     """Turn boundaries and what was sent to the speech engine; None where a text is not where it usually is."""
     lines: list[Line] = []
+    stamps: list[Stamp] = []
+    untold = 0
     for line in taken:
         kind = line.type
         if kind not in _FRAMEWORK_KINDS:
@@ -234,8 +269,16 @@ def _framework_lines(taken: list[_FrameworkLine] | list[_AnyFrameworkLine]) -> l
         elif type(line) is _FrameworkLine and (data is None or data.frame is None):
             return None
         else:
-            lines.append(Line(ms, kind, *_frame(data)))
-    return lines
+            text, interrupted = _frame(data)
+            if text is None and kind in _SPOKEN:
+                untold += 1
+                continue
+            lines.append(Line(ms, kind, text or "", interrupted))
+        stamps.append(stamp)
+    for _ in range(untold):
+        notes.repaired("line_left_out", f"{name}: what was spoken is not told")
+    times = plausible(stamps, [line.ms for line in lines], name, notes)
+    return [line if line.ms == ms else line._replace(ms=ms) for line, ms in zip(lines, times, strict=True)]
 
 
 def _without_doubles(lines: list[Line], name: str, notes: Notes) -> list[Line]:
@@ -254,14 +297,15 @@ def _without_doubles(lines: list[Line], name: str, notes: Notes) -> list[Line]:
     return kept
 
 
-def _frame(data: Any) -> tuple[str, bool | None]:
+def _frame(data: Any) -> tuple[str | None, bool | None]:
+    """The text of a line, and whether the user ended it; None is what it does not tell."""
     if isinstance(data, _Frame):
         text, interrupted = data.frame, data.was_interrupted
     elif isinstance(data, dict):
-        text, interrupted = next(iter(data.values()), ""), data.get("was_interrupted")
+        text, interrupted = next(iter(data.values()), None), data.get("was_interrupted")
     else:
         text, interrupted = data, None
-    return text if isinstance(text, str) else "", interrupted if isinstance(interrupted, bool) else None
+    return text if isinstance(text, str) else None, interrupted if isinstance(interrupted, bool) else None
 
 
 def as_logged(run: Run) -> Logged:
@@ -274,19 +318,22 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
     """elevenlabs_events.jsonl and its kin."""
     records: list[Logged] = []
     lines = read_lines(path, _SimulatorLine, notes)
-    for line in lines:
+    times = _times([line.timestamp for line in lines], path.name, notes)
+    sounds = _sound_times(lines, path.name, notes)
+    for line, ms, sound in zip(lines, times, sounds, strict=True):
         kind = line.type or line.event_type or ""
         speaker, text, value = _SPEAKERS.get(line.user or "", ""), "", line.data
         if kind in _SPEECH:
             speaker = _SPEECH[kind]
             said = value.get("text") if isinstance(value, dict) else value
             text, value = said if isinstance(said, str) else "", None
-        sound = None if line.audio_timestamp is None else seconds(line.audio_timestamp)
+        if kind in _SOUNDS and sound is None and ms is not None:
+            notes.repaired("sound_time_from_log", f"{path.name}: {speaker} {kind}")
         records.append(
             Logged(
                 source="simulator",
                 kind=kind,
-                ms=milliseconds(line.timestamp),
+                ms=ms,
                 sound=sound,
                 speaker=speaker,
                 text=text,
@@ -302,6 +349,19 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
     return _with_late_words(_without_repeats(records, path.name, notes), notes)
 
 
+def _sound_times(lines: Sequence[_SimulatorLine], name: str, notes: Notes) -> list[float | None]:
+    """When sounds began and ended, in seconds, but for times that cannot be."""
+    told = [None if line.audio_timestamp is None else seconds(line.audio_timestamp) for line in lines]
+    places = [place for place, line in enumerate(lines) if line.audio_timestamp is not None]
+    stamps = [lines[place].audio_timestamp for place in places]
+    rounded = [None if (at := told[place]) is None else round(1000 * at) for place in places]
+    for place, ms in zip(places, plausible(stamps, rounded, name, notes), strict=True):
+        if ms is None:
+            told[place] = None
+    return told
+
+
+_SOUNDS = frozenset({"audio_start", "audio_end"})
 _MOMENT = 250
 """Milliseconds."""
 
@@ -374,10 +434,11 @@ def read_transcript(path: Path, notes: Notes) -> list[Logged]:
         content: Any = None
 
     found = []
-    for line in read_lines(path, Said, notes):
+    lines = read_lines(path, Said, notes)
+    for line, ms in zip(lines, _times([line.timestamp for line in lines], path.name, notes), strict=True):
         role = line.role or line.type or ""
         if role in ("user", "assistant") and isinstance(line.content, str):
             text = line.content.strip()
-            found.append(Logged(source="audit", kind=role, ms=milliseconds(line.timestamp), speaker=role, text=text))
+            found.append(Logged(source="audit", kind=role, ms=ms, speaker=role, text=text))
     notes.records += len(found)
     return found

@@ -41,6 +41,7 @@ from convoscope.ingest.voice.timeline import Call, build
 
 _SET_ASIDE = re.compile(r"_(?:attempt|failed_attempt|extra|unvalidated)_\d+$")
 _TRIAL = re.compile(r"trial_(\d+)$")
+_OF_RUN = ("config.json", "dataset.json*", "*_dataset.json*")
 _OUTPUTS = ("overall_scores", "per_metric")
 _LATENCIES = ("llm", "stt", "tts", "model_response")
 
@@ -67,6 +68,16 @@ class VoiceLogsReader(Reader):
             return ""
         logs = any(unpacked_name(name) in LOGS for name in folder.names)
         return "an attempt that was set aside" if logs or any(map(_TRIAL.fullmatch, folder.names)) else ""
+
+    def beside(self, folder: Path) -> Sequence[Path]:
+        """Settings and dataset of the run that a record lies in, where only the record was given."""
+        records = next((parent for parent in folder.resolve().parents if parent.name == "records"), None)
+        if records is None:
+            return ()
+        return sorted(path for name in _OF_RUN for path in records.parent.glob(name) if path.is_file())
+
+    def part_of(self, name: str) -> str:
+        return "one log of a call: give the folder that holds it" if unpacked_name(name) in LOGS else ""
 
     def detect(self, sample: Sample) -> Detection | None:
         first = sample.values[0] if sample.values else None

@@ -26,15 +26,18 @@ _EARLY = 0.7
 _SOON = 10.0
 """Seconds from a reply's writing within which its first word is spoken, mostly."""
 _BETTER = 0.02
+_NEVER = float("inf")
 
 
 class Piece:
     """Some words meant to be spoken: their times, the sounds they are heard in, the stretch they fall into."""
 
-    __slots__ = ("_text", "at", "cut", "heard_in", "line", "records", "slot", "sounds", "words")
+    __slots__ = ("_text", "at", "by", "cut", "heard_in", "line", "records", "since", "slot", "sounds", "words")
 
     def __init__(self, at: float, words: list[tuple[float, str]], records: list[int], slot: int = 0) -> None:
         self.at = at
+        self.since = self.by = at
+        """The earliest and the latest that it may have been logged; other than `at` only where that is not known."""
         self.words = words
         self.records = records
         self.slot = slot
@@ -142,6 +145,7 @@ def _was_heard(
 def _piece(join: Join, line: int, slot: dict[int, int]) -> Piece:
     piece = Piece(join.at(line), [(join.at(line), join.log[line].text)], [line], slot.get(line, 0))
     piece.line = line
+    piece.since, piece.by = join.earliest(line), join.latest(line)
     return piece
 
 
@@ -155,19 +159,28 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
     for number, run in spoken:
         record = join.first_run + number
         known = join.at(record)
-        words = [(known if ms is None else ms / 1000 + shift, text) for ms, text in run.parts]
+        words: list[tuple[float, str]] = []
+        for ms, text in run.parts:
+            known = known if ms is None else ms / 1000 + shift
+            words.append((known, text))
+        untimed = {at for at, (ms, _) in enumerate(run.parts) if ms is None} if len(words) > 1 else set()
         begin = 0
-        for at in range(1, len(words)):
-            if words[at][0] - words[at - 1][0] > _TURN_PAUSE and _parts(words[at - 1][0], words[at][0], starts):
-                pieces.append(Piece(words[begin][0], words[begin:at], [record]))
-                begin = at
-        pieces.append(Piece(words[begin][0], words[begin:], [record]))
+        for at in range(1, len(words) + 1):
+            if at < len(words) and not {at - 1, at} & untimed and not _parts(words[at - 1][0], words[at][0], starts):
+                continue
+            pieces.append(Piece(words[begin][0], words[begin:at], [record]))
+            if begin in untimed:
+                # What has no time of its own was said before what follows it.
+                pieces[-1].by = next((words[on][0] for on in range(at, len(words)) if on not in untimed), _NEVER)
+            begin = at
         following = join.runs[number + 1] if number + 1 < len(join.runs) else None
         pieces[-1].cut = following is not None and bool(following.interrupted)
     return [piece for piece in pieces if piece.text.strip()]
 
 
 def _parts(before: float, after: float, starts: Sequence[float]) -> bool:
+    if after - before <= _TURN_PAUSE:
+        return False
     return after - before > _PAUSE or bisect_right(starts, before) < bisect_right(starts, after)
 
 
@@ -203,8 +216,8 @@ def _plainly(pieces: list[Piece], sounds: list[Sound], *, lead: bool) -> list[in
     if len(pieces) != len(sounds):
         return None
     for piece, sound in zip(pieces, sounds, strict=True):
-        early = sound.at - piece.at
-        if not (-max(_EARLY, sound.until - sound.at) <= early <= (8.0 if lead else 2.0)):
+        late = piece.since - sound.at > max(_EARLY, sound.until - sound.at)
+        if late or sound.at - piece.by > (8.0 if lead else 2.0):
             return None
     return list(range(len(pieces)))
 
@@ -215,10 +228,10 @@ def _by_likeness(join: Join, pieces: list[Piece], sounds: list[Sound], *, lead: 
     allowed = 8.0 if lead else 1.5
 
     def cost(number: int, where: int) -> float:
-        sound, at = sounds[where], pieces[number].at
-        early = max(0.0, sound.at - at - allowed)
-        late = max(0.0, at - max(sound.until, sound.at) - _EARLY)
-        away = min(4.0, 0.5 * early + 0.5 * late) + 0.01 * min(10.0, abs(sound.at - at))
+        sound, piece = sounds[where], pieces[number]
+        early = max(0.0, sound.at - piece.by - allowed)
+        late = max(0.0, piece.since - max(sound.until, sound.at) - _EARLY)
+        away = min(4.0, 0.5 * early + 0.5 * late) + 0.01 * min(10.0, abs(sound.at - piece.at))
         if not heard[where]:
             return away + 0.8
         return away + 2.0 * (1 - likeness(texts[number], heard[where]))
@@ -249,7 +262,7 @@ def _by_line(join: Join, pieces: list[Piece], lines: list[int], notes: Notes) ->
         at += len(word.key)
     found: list[_Match] = []
     for line in lines:
-        found += _matches(whole, compact(join.log[line].text), line, join.at(line), when)
+        found += _matches(whole, compact(join.log[line].text), _Written(line, join.earliest(line), join.latest(line)), when)
     chain = _chain(found)
     for match in chain:
         if match.end - match.begin < len(compact(join.log[match.line].text)):
@@ -283,7 +296,15 @@ class _Word(NamedTuple):
     key: str
 
 
-def _matches(whole: str, text: str, line: int, written: float, when: dict[int, float]) -> list[_Match]:
+class _Written(NamedTuple):
+    """A reply of the model, and when it was logged, at the earliest and at the latest."""
+
+    line: int
+    since: float
+    until: float
+
+
+def _matches(whole: str, text: str, written: _Written, when: dict[int, float]) -> list[_Match]:
     """Where a reply is spoken: in whole, or, where it is nowhere so, from its beginning on."""
     found: list[_Match] = []
     for part in (text, text[:_SAID]):
@@ -292,8 +313,8 @@ def _matches(whole: str, text: str, line: int, written: float, when: dict[int, f
             if begin in when:
                 length = len(text) if part == text else _common(whole, begin, text)
                 # Words come within some seconds after the reply was written.
-                away = max(0.0, abs(when[begin] - written) - _SOON)
-                found.append(_Match(line, begin, begin + length, length - min(0.9 * length, away)))
+                away = max(0.0, max(when[begin] - written.until, written.since - when[begin]) - _SOON)
+                found.append(_Match(written.line, begin, begin + length, length - min(0.9 * length, away)))
             begin = whole.find(part, begin + 1)
         if found:
             break
@@ -346,7 +367,7 @@ def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[Piece]:
         now = (0 if line is not None else id(word.piece), line)
         if now != key:
             found.append(Piece(word.at, [], []))
-            found[-1].line = line
+            found[-1].line, found[-1].by = line, word.piece.by
             key = now
         mine = found[-1]
         mine.words.append((word.at, word.text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -191,10 +192,11 @@ def _told_texts(log: Sequence[Logged], told: range, audio: float, *, ends: bool)
     """What the caller meant, with the end (or else the start) of its sound, and what they heard, with its start."""
     meant: list[Heard] = []
     heard: list[Heard] = []
-    began = spoke = 0.0
+    began = spoke = latest = 0.0
     for place in told:
         record = log[place]
-        when = record.sound + audio if record.sound is not None else (record.ms or 0) / 1000
+        latest = latest if record.ms is None else record.ms / 1000
+        when = record.sound + audio if record.sound is not None else latest
         if record.kind == START and record.speaker == _AGENT:
             began = when
         elif record.kind == "assistant_speech":
@@ -247,7 +249,7 @@ def _entries(join: Join, joined: Joined, call: Call) -> list[_Entry]:
 
 
 def _slot(starts: Sequence[float], at: float) -> int:
-    return sum(1 for start in starts if start <= at)
+    return bisect_right(starts, at)
 
 
 def _time(join: Join, place: int) -> Time | None:
@@ -356,15 +358,15 @@ def _components(join: Join, call: Call, starts: Sequence[float]) -> list[_Entry]
     for made in call.llm_calls:
         latency = _float(made.latency_ms)
         ended = milliseconds(made.end_time)
-        if latency is None or ended is None:
+        if latency is None:
             continue
-        at = ended / 1000 + join.offsets.audit
+        at = float("inf") if ended is None else ended / 1000 + join.offsets.audit
         event = ComponentMetric(
             seq=0,
             component="llm",
             values={"latency": latency / 1000},
             label=_label(made.model),
-            time=Time(ended / 1000, "audit"),
+            time=None if ended is None else Time(ended / 1000, "audit"),
         )
         entries.append(_Entry(_slot(starts, at), at, event))
     for line in call.metrics:

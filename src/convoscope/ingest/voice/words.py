@@ -99,6 +99,10 @@ class _Spoken:
             place: key for place, line in enumerate(lines) if line.kind == _SPOKEN and (key := compact(line.text))
         }
         self._order = list(self._keys)
+        self._places: dict[str, list[int]] = {}
+        for place, key in self._keys.items():
+            self._places.setdefault(key, []).append(place)
+        self._longest = max(map(len, self._places), default=0)
         self._rank = {place: rank for rank, place in enumerate(self._order)}
         self._used: set[int] = set()
         self._moved: list[list[int]] = []
@@ -109,8 +113,8 @@ class _Spoken:
         """Find the words of a reply, and note what of them is out of place or there twice."""
         best = _Found([], 0)
         self._written = _beginnings(text)
-        for place in self._order:
-            if place not in self._used and reply.startswith(self._keys[place]):
+        for place in self._beginning(reply):
+            if place not in self._used:
                 found = self._follow(reply, self._rank[place])
                 best = max(best, found, key=lambda one: (one.length, -one.jumps))
                 if best.length == len(reply) and not best.jumps:
@@ -126,6 +130,11 @@ class _Spoken:
             line = self._lines[place]
             if place not in self._used and (line.text, line.ms) in mine:
                 self._repeated.add(place)
+
+    def _beginning(self, reply: str) -> list[int]:
+        """Where words stand that the reply could begin with, in their order."""
+        lengths = range(1, min(self._longest, len(reply)) + 1)
+        return sorted(place for length in lengths for place in self._places.get(reply[:length], ()))
 
     def _follow(self, reply: str, rank: int) -> _Found:
         """The words of a reply from a place on, each the nearest to where it should stand."""

@@ -1,0 +1,146 @@
+"""Metrics that wait for something: a coroutine or an asynchronous generator, run to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import convoscope.views
+from convoscope.conversation import Conversation
+from convoscope.metrics import CONVERSATION, HIGHER, TURN, Metric, Observation, measured, metric
+from convoscope.metrics.waiting import awaited
+from convoscope.scoring.evaluate import observe
+from convoscope.views import MetricContext
+from metrics.chats import agent, chat, told, user
+
+TWO_TURNS = chat(user("hi"), agent("hello"), user("thanks"), agent("bye"))
+
+
+def declared(function: Any, **facts: Any) -> Metric:
+    return metric("test.waits", **{"version": 1, "observes": CONVERSATION, "unit": "x", "better": HIGHER} | facts)(
+        function
+    )
+
+
+async def one(conversation: Conversation) -> Observation:
+    """How many turns are there, by and by?"""
+    await asyncio.sleep(0)
+    return measured(conversation, len(conversation.turns))
+
+
+async def several(conversation: Conversation) -> AsyncIterator[Observation]:
+    """How long is each turn, by and by?"""
+    for turn in conversation.turns:
+        await asyncio.sleep(0)
+        yield measured(turn, len(turn.user_text))
+
+
+async def listed(conversation: Conversation) -> list[Observation]:
+    """How long is each turn, all at once?"""
+    return [measured(turn, len(turn.user_text)) for turn in conversation.turns]
+
+
+async def breaks(conversation: Conversation) -> Observation:
+    """What goes wrong on the way?"""
+    await asyncio.sleep(0)
+    raise RuntimeError("the line is down")
+
+
+class TestAMetric:
+    def test_may_be_a_coroutine(self) -> None:
+        assert told(declared(one)(TWO_TURNS)) == [("conversation", 2.0)]
+
+    @pytest.mark.parametrize("function", [several, listed])
+    def test_may_give_several_observations(self, function: Any) -> None:
+        found = declared(function, observes=TURN)(TWO_TURNS)
+        assert told(found) == [("turn 1", 2.0), ("turn 2", 6.0)]  # hi, thanks
+
+    def test_that_breaks_while_it_waits_has_an_error_for_a_score(self) -> None:
+        (found,) = observe(declared(breaks), TWO_TURNS)
+        assert (found.status, found.reason, found.detail) == (
+            "error",
+            "metric_raised",
+            "RuntimeError: the line is down",
+        )
+
+    @pytest.mark.parametrize("function", [one, several, listed])
+    def test_can_be_called_inside_a_running_loop_as_in_a_notebook(self, function: Any) -> None:
+        async def notebook() -> tuple[Observation, ...]:
+            return declared(function, observes=TURN)(TWO_TURNS)
+
+        assert asyncio.run(notebook()) == declared(function, observes=TURN)(TWO_TURNS)
+
+    def test_that_breaks_inside_a_running_loop_raises_the_same(self) -> None:
+        async def notebook() -> tuple[Observation, ...]:
+            return declared(breaks)(TWO_TURNS)
+
+        with pytest.raises(RuntimeError, match="the line is down"):
+            asyncio.run(notebook())
+
+
+@pytest.mark.parametrize("value", [None, 3, [1, 2], "text", iter([])])
+def test_what_need_not_be_waited_for_is_given_as_it_is(value: Any) -> None:
+    assert awaited(value) is value
+
+
+# A metric that takes a `MetricContext` says so by the annotation of its first parameter. In this
+# module annotations are text, as they are wherever they are evaluated late.
+
+
+def by_text(context: MetricContext) -> Observation:
+    """How many turns has the context?"""
+    return measured(context, context.num_turns)
+
+
+async def by_text_waiting(context: MetricContext) -> Observation:
+    """How many turns has the context, by and by?"""
+    await asyncio.sleep(0)
+    return by_text(context)
+
+
+async def by_text_each(context: MetricContext) -> AsyncIterator[Observation]:
+    """How many turns has the context, one by one?"""
+    yield by_text(context)
+
+
+def by_whole_name(context: convoscope.views.MetricContext) -> Observation:
+    """How many turns has the context, called by its whole name?"""
+    return by_text(context)
+
+
+def by_class(context: Any) -> Observation:
+    """How many turns has the context, asked for with the class itself?"""
+    return by_text(context)
+
+
+by_class.__annotations__["context"] = MetricContext
+
+
+class TestAMetricOfAContext:
+    @pytest.mark.parametrize("function", [by_text, by_text_waiting, by_text_each, by_whole_name, by_class])
+    def test_gets_one(self, function: Any) -> None:
+        asks = declared(function)
+        assert asks.takes_context
+        assert [one.value for one in asks(TWO_TURNS)] == [2.0]
+        assert [one.value for one in observe(asks, TWO_TURNS)] == [2.0]
+
+    @pytest.mark.parametrize("function", [one, lambda conversation: [], lambda: None])
+    def test_others_do_not(self, function: Any) -> None:
+        function.__doc__ = "What?"
+        assert not declared(function).takes_context
+
+    def test_the_context_is_made_once_for_a_conversation(self) -> None:
+        seen: list[MetricContext] = []
+
+        def keeps(context: MetricContext) -> Observation:
+            """Which context is it?"""
+            seen.append(context)
+            return by_text(context)
+
+        talk = chat(user("hi"))
+        declared(keeps)(talk)
+        declared(keeps)(talk)
+        assert seen[0] is seen[1]
