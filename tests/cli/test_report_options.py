@@ -20,7 +20,7 @@ from generated import write_lines
 
 MET = "turns > 0"
 MISSED = "turns > 100"
-FEW = "turns,f1,tools.calls"
+FEW = "turns,f1,repetition,tools.calls"
 UNTOLD = "f1 > 0.5"  # these chats have no ground truth
 
 

@@ -32,7 +32,9 @@ class TestMetricContext:
         assert "record_id normal" in printed
         assert "conversation_ended_reason goodbye" in printed
         assert "duration_seconds 17.4" in printed
-        assert "user_goal ·" in printed  # without the dataset nobody knows it
+        # from the dataset of the run that it lies in
+        goal = "high_level_user_goal, decision_tree, information_required, starting_utterance"
+        assert f"user_goal 4 keys: {goal}" in printed
         assert (
             "1 assistant 9.100–13.000 1.200 Yes, on Saturday we see animals from eight until noon. Shall I note a "
             "visit? Yes, on Saturday we see animals from 8 until noon. Shall I note a visit?"

@@ -171,12 +171,22 @@ class TestSilence:
         assert noisy.latency_assistant_turns == clean.latency_assistant_turns
         assert min(noisy.turn_of) == 0
 
-    def test_noise_at_the_end_adds_an_empty_user_entry(self) -> None:
-        # 3.6(8) as published: the interval gives intended_user_turns the key 2, higher than the last entry's turn
+    def test_noise_at_the_end_is_no_turn(self) -> None:
+        # 3.9: as published the burst would give intended_user_turns the key 2, and the trace an empty last entry
         told = read(*GREETING, *says("Hi."), *reply("Bye."), starts("user"), ends("user"), hangs_up())
-        assert told.intended_user_turns == {1: "Hi.", 2: ""}
-        assert told.conversation_trace[-1] == {"role": "user", "content": "", "type": "intended", "turn_id": 2}
-        assert told.intended_assistant_turns == {0: "Hello.", 1: "Bye."}  # no trailing label
+        assert told.intended_user_turns == {1: "Hi."}
+        assert trace(told)[-1] == (1, "assistant", "Bye. [speaker likely cut itself off]")
+        assert told.audio_timestamps_user_turns.keys() == {1}
+
+    def test_words_that_come_before_the_last_sound_are_said_in_it(self) -> None:
+        # 3.5: buffered until the sound begins; so the sound is no noise, though no word follows it
+        told = read(*GREETING, *says("Hi."), *reply("Well?"), means("Bye."), starts("user"), ends("user"), hangs_up())
+        assert told.intended_user_turns == {1: "Hi.", 2: "Bye."}
+
+    def test_a_sound_that_is_answered_is_no_noise(self) -> None:
+        # The recogniser heard nothing either, but the agent speaks again
+        told = read(*GREETING, *says("Hi."), *reply("Well?"), starts("user"), ends("user"), *reply("Are you there?"))
+        assert sum(map(len, filter(None, told.audio_timestamps_user_turns.values()))) == 2
 
 
 class TestAssistantInterrupts:

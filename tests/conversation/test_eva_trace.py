@@ -240,9 +240,14 @@ class TestReconciliation:
         assert told.intended_assistant_turns[1] == "Well?"
 
     def test_a_last_user_turn_that_was_not_transcribed_is_backfilled(self) -> None:
-        told = read(*GREETING, starts("user"), means("Hi."), ends("user"), calls("find", {}))
-        assert told.transcribed_user_turns == {1: "Hi."}
-        assert trace(told) == [(1, "tool_call", "find")]  # a trace that begins with a tool gets no greeting
+        heard = (*says("Hey."), *reply("Yes?"))
+        told = read(*GREETING, *heard, starts("user"), means("Hi."), ends("user"), calls("find", {}))
+        assert told.transcribed_user_turns == {1: "Hey.", 2: "Hi."}
+        assert trace(told)[-1] == (2, "tool_call", "find")
+
+    def test_a_trace_that_begins_with_a_tool_gets_no_greeting(self) -> None:
+        told = read(*GREETING, calls("find", {}))
+        assert trace(told) == [(0, "tool_call", "find")]
 
     def test_the_agents_last_words_are_taken_as_cut_off(self) -> None:
         told = read(*GREETING, *says("Hi."), *reply("Goodbye."))

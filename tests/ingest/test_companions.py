@@ -106,6 +106,22 @@ class TestCompanions:
         )
 
 
+class TestOutsideOfWhatWasGiven:
+    """A reader may know companions that nobody named, such as the settings of the run that a call lies in."""
+
+    def test_they_come_last_and_none_comes_twice(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        call(tmp_path / "calls" / "x")
+        outside, near = notes(tmp_path / "outside"), notes(tmp_path / "calls" / "near")
+        monkeypatch.setattr(Calls, "beside", lambda self, folder: [near, outside])
+        assert beside(tmp_path / "calls") == {"x": ["near", "outside"]}
+        assert beside(tmp_path / "calls" / "x") == {"x": ["near", "outside"]}
+
+    def test_there_are_none_unless_the_reader_says_so(self, tmp_path: Path) -> None:
+        call(tmp_path / "calls" / "x")
+        notes(tmp_path / "outside")
+        assert beside(tmp_path / "calls" / "x") == {"x": []}
+
+
 class TestFingerprint:
     def only(self, folder: Path) -> Input:
         (one,) = find_inputs([folder]).inputs

@@ -301,6 +301,11 @@ class TestFiles:
         # One that is named itself is meant to be read.
         assert read(tmp_path / f"desk_{suffix}").ids == [f"desk_{suffix}"]
 
+    def test_one_log_by_itself_is_no_call_and_the_error_says_what_to_give(self, tmp_path: Path) -> None:
+        folder = write_call(tmp_path / "desk")
+        with pytest.raises(NothingReadable, match="is one log of a call: give the folder that holds it"):
+            read(folder / "user_simulator_events.jsonl")
+
     def test_trials_lie_below_their_record(self, tmp_path: Path) -> None:
         for number in (0, 1):
             write_call(tmp_path / "desk" / f"trial_{number}", caller=CALLER)
@@ -335,6 +340,14 @@ class TestDatasets:
         # What nobody resolves is left as it stands.
         assert context.user_goal == {"a": "Maël, mael", "b": "Zoé <UNKNOWN>"}
         assert context.expected_scenario_db == {"owners": {"Maël": 1}}
+
+    def test_a_call_that_is_given_by_itself_finds_those_of_its_run(self, tmp_path: Path) -> None:
+        write_call(tmp_path / "records" / "desk" / "trial_0")
+        write_json(tmp_path / "dataset.json", [RECORD])
+        write_json(tmp_path / "config.json", {"domain": "clinic", "model": {}})
+        outcome = read(tmp_path / "records" / "desk" / "trial_0")
+        assert metric_context(outcome.only).user_goal == {"high_level_user_goal": "Ask <FIRST_NAME> in Tarnholm."}
+        assert outcome.only.dimensions["domain"] == "clinic"
 
     def test_a_call_without_a_record_is_said(self, tmp_path: Path) -> None:
         write_call(tmp_path / "records" / "desk")

@@ -485,10 +485,13 @@ def _trace(call: Call, trace: list[dict[str, Any]], act: Act, turn: int) -> None
         choices.reverse()
     for text, kind in choices:
         if text:
+            # A greeting is always intended.
+            greets = act.role == "assistant" and turn == 0 and not any(one.get("role") == act.role for one in trace)
             if trace and trace[-1].get("role") == act.role:
                 trace[-1]["content"] += f" {text}"
             else:
-                trace.append({"role": act.role, "content": text, "type": kind, "turn_id": turn})
+                told = "intended" if greets else kind
+                trace.append({"role": act.role, "content": text, "type": told, "turn_id": turn})
             return
 
 

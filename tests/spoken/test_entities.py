@@ -54,8 +54,52 @@ class TestEntities:
             ("email", "ann dot gray at example dot com", "ann.gray@example.com"),
         ]
 
+    def test_a_radio_word_inside_a_code_is_a_letter_of_it(self) -> None:
+        assert told("My code is Foxtrot two three Foxtrot nine Alpha.") == [
+            ("confirmation_code", "Foxtrot two three Foxtrot nine Alpha", "f23f9a")
+        ]
+        assert told("It is Q B F as in Foxtrot, seven, two.") == [
+            ("confirmation_code", "Q B F as in Foxtrot, seven, two", "qbf72")
+        ]
+
+    def test_dates(self) -> None:
+        assert told("I fly in June, or on 25 March 2026, or the 1st of May.") == [
+            ("date", "June", "june"),
+            ("date", "25 March 2026", "march 25th 2026"),
+            ("date", "1st of May", "may first"),
+        ]
+
+    def test_times(self) -> None:
+        assert told("Not at four p.m. but at half past five, quarter to six p.m. or noon.") == [
+            ("time", "four p.m", "4 pm"),
+            ("time", "half past five", "530"),
+            ("time", "quarter to six p.m", "545 pm"),
+            ("time", "noon", "12 pm"),
+        ]
+
+    def test_phone_mail_and_large_amounts(self) -> None:
+        text = (
+            "Call +1 (555) 123-4567 or (555) 765-4321, mail is john underscore doe ninety nine at mail dot co dot uk, "
+            "it costs one point two million dollars, look at example.com or ask a dash b at x dot com."
+        )
+        assert told(text) == [
+            ("phone", "+1 (555) 123-4567", "15551234567"),
+            ("phone", "(555) 765-4321", "5557654321"),
+            ("email", "john underscore doe ninety nine at mail dot co dot uk", "john_doe99@mail.co.uk"),
+            ("amount", "one point two million dollars", "1200000 dollars"),
+            ("email", "a dash b at x dot com", "a-b@x.com"),
+        ]
+
     @pytest.mark.parametrize(
-        "text", ["I want one checked bag.", "Yes, please. Thanks!", "[pause] Hello", "I may go", ""]
+        "text",
+        [
+            "I was the 1st, half way to you.",
+            "I want one checked bag.",
+            "Yes, please. Thanks!",
+            "[pause] Hello",
+            "I may go",
+            "",
+        ],
     )
     def test_prose_holds_no_fact(self, text: str) -> None:
         assert told(text) == []
@@ -82,6 +126,9 @@ class TestIsHeard:
             ("Norwind 472", "Norwind 4? 472"),  # begun twice
             ("four thirty (4:30)", "the 430"),  # brackets hold another form
             ("March third", "March 3"),
+            ("115", "it is 115 pounds"),  # no currency was said
+            ("anna.lee@gmail.com", "anna dot lee at gmail dot com"),
+            ("(555) 123-4567", "555 123 4567"),
         ],
     )
     def test_heard(self, said: str, heard: str) -> None:
@@ -95,6 +142,9 @@ class TestIsHeard:
             ("$15", "a $50 voucher", "50"),
             ("Elliot", "last name Eliot", "eliot"),
             ("Petrov", "", None),
+            ("$115", "it is 115 pounds", "115 pounds"),  # another currency
+            ("anna.lee@gmail.com", "annalee at gmail dot com", "annalee@gmail.com"),  # the dot matters
+            ("(555) 123-4567", "555", None),  # an area code is no other form of the number
             ("45", "145", "145"),  # part of a number is another number
         ],
     )
@@ -118,3 +168,15 @@ class TestHear:
         # Said twice, heard once, at the end: the second is the one that was heard.
         checked = hear(said, "My code is QB8TL, I repeat: my code is QBB8TL.")
         assert [one.heard.correct for one in checked] == [False, True]
+
+    def test_of_two_currencies_the_right_one_is_taken(self) -> None:
+        checked = hear("It is $115.", "It is 115 pounds, no, 115 dollars.")
+        assert [one.heard.correct for one in checked] == [True]
+
+    def test_what_was_heard_is_looked_for_near_the_fact(self) -> None:
+        # 600 facts, none heard, each two words from the next: the work per fact does not grow with the turn.
+        checked = hear("in Oslo. " * 600, "in Osla. " * 600)
+        assert {one.heard for one in checked} == {(False, "osla")}
+        far = "we met them. " * 100
+        (one,) = hear(f"From Oslo. {far}", f"{far} From Osla.")
+        assert one.heard == (False, None)

@@ -6,11 +6,16 @@ import re
 
 from convoscope.spoken.vocabulary import listed
 
-TOP_LEVEL = frozenset(listed("com org net edu gov ac io co ai info biz de uk us fr eu ca au nz ch jp cn kr br mx nl se dk fi pl pt za"))
+TOP_LEVEL = frozenset(
+    listed("com org net edu gov ac io co ai info biz de uk us fr eu ca au nz ch jp cn kr br mx nl se dk fi pl pt za")
+)
 _SITE = re.compile(r"[a-z0-9]+(?:\.[a-z0-9]+)*\.(?:" + "|".join(sorted(TOP_LEVEL)) + ")")
 _LINKS = {"dot": ".", "underscore": "_", "dash": "-", "hyphen": "-", "plus": "+"}
 NOBODY = frozenset(
-    listed("me us him her it it's them you look looking is are was be here there or and find to on my the mail email address")
+    listed(
+        "a an at me us him her it it's them you look looking is are was be here there or and find "
+        "to on my the mail email address"
+    )
 )
 """Words before `at` that are no mailbox: "look at example.com"."""
 _PART = re.compile(r"[a-z0-9][a-z0-9._+-]*")
@@ -53,7 +58,7 @@ def _join_site(out: list[str]) -> None:
 def _join_mail(out: list[str]) -> None:
     """Take in `john underscore doe 99 at` in front of the site at the end."""
     start = len(out) - 3
-    if start < 0 or not _is_part(out[start]):
+    if start < 0 or out[start] in NOBODY or not _is_part(out[start]):
         return
     while start and (before := _part_before(out, start)) < start:
         start = before
@@ -65,8 +70,11 @@ def _part_before(out: list[str], start: int) -> int:
     """Where the part of a mailbox before the one at `start` begins: behind a link, or the name before a number."""
     if out[start - 1] in _LINKS:
         return start - 2 if start >= 2 and _is_part(out[start - 2]) else start
-    return start - 1 if out[start].isdecimal() and out[start - 1].isalpha() and _is_part(out[start - 1]) else start
+    name = out[start - 1]
+    named = out[start].isdecimal() and name.isalpha() and _is_part(name)
+    # Behind a link any word is part of a mailbox.
+    return start - 1 if named and (name not in NOBODY or (start >= 2 and out[start - 2] in _LINKS)) else start
 
 
 def _is_part(word: str) -> bool:
-    return word not in NOBODY and word not in _LINKS and _PART.fullmatch(word) is not None
+    return word not in _LINKS and _PART.fullmatch(word) is not None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from convoscope.spoken.addresses import TOP_LEVEL
+from convoscope.spoken.addresses import NOBODY, TOP_LEVEL
 from convoscope.spoken.normal import normalise
 from convoscope.spoken.stretch import Words, stretch
 from convoscope.spoken.vocabulary import CURRENCIES, MONTHS, NATO, ORDINALS, REPEATS, SCALES, SIGNS, SMALL, listed
@@ -20,10 +20,13 @@ CODE, FLIGHT, SEAT = "confirmation_code", "flight_number", "seat"
 TIME, DATE, DURATION = "time", "date", "duration"
 AMOUNT, PHONE, EMAIL, NUMBER = "amount", "phone", "email", "number"
 
+_ENDING = "|".join(sorted(TOP_LEVEL))
+_LINK = "(?: +(?:dot|underscore|dash|hyphen|plus) +|[.+-])"  # an underscore is in \w already
 _MAIL = re.compile(
     r"(?<![\w.+-])(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|\w+(?: +(?:dot|underscore|dash|hyphen|plus) +\w+|[._+-]\w+){0,8}"
-    r" +at +[\w-]+(?:(?: +dot +|\.)[\w-]+)*?(?: +dot +|\.)(?:" + "|".join(sorted(TOP_LEVEL)) + r")\b)",
+    rf"|(?!(?:{'|'.join(sorted(NOBODY))})\b(?!{_LINK}))\w+(?:{_LINK}\w+"
+    rf"| +(?:[0-9]+|{'|'.join(sorted(SMALL))})\b){{0,9}}"
+    rf" +at +[\w-]+(?:(?: +dot +|\.)[\w-]+){{0,8}}(?: +dot +|\.)(?:{_ENDING})\b)",
     re.IGNORECASE,
 )
 _MAYBE_MAIL = re.compile(r"@| at +[\w-]+(?: +dot |\.[a-z])", re.IGNORECASE)
@@ -35,7 +38,9 @@ _CLOCK_SHAPE = re.compile(r"(?:1[0-2]|[1-9])[0-5][0-9]")
 _YEAR_SHAPE = re.compile(r"(?:19|20)[0-9]{2}")
 
 _MONTHS = frozenset(MONTHS)
-_STARTS = frozenset((*SMALL, *SCALES, *ORDINALS, *NATO, *REPEATS, *MONTHS))
+_MOMENTS = frozenset(("noon", "midnight"))
+_PARTS_OF_HOURS = frozenset(("half", "quarter"))
+_STARTS = frozenset((*SMALL, *SCALES, *ORDINALS, *NATO, *REPEATS, *MONTHS, *_MOMENTS, *_PARTS_OF_HOURS))
 _WEEKDAYS = frozenset(listed("monday tuesday wednesday thursday friday saturday sunday"))
 _UNITS = frozenset(listed("minute hour day week month year night minutes hours days weeks months years nights"))
 _LONG_UNITS = _UNITS - {"night", "nights", "day"}
@@ -45,6 +50,7 @@ _NAMING = frozenset(("name", "names", "name's", "surname"))
 _SPELLING = frozenset(("spelled", "spelt", "spell", "spelling"))
 _TITLES = frozenset(("mr", "mrs", "ms", "miss", "dr"))
 _TO_PLACE = frozenset(listed("from to into in near via through departing leaving reach visit between"))
+_TO_MONTH = frozenset(listed("in of until till by since from to through between next last this early late mid"))
 _CALLING = frozenset(listed("phone telephone cell mobile call contact callback"))
 _AT_TIME = frozenset(listed("at by the before after around until till from to for confirmed my original"))
 _COUNTED = frozenset(listed("option gate terminal row zone group step number no flight room"))
@@ -107,19 +113,40 @@ def _facts(words: Words) -> Iterator[tuple[str, int, int]]:
             continue
         done, type = _fact(words, place)
         if type:
-            start = words.start(place)
-            yield type, start - 1 if words.text[start - 1 : start] in SIGNS else start, words.end(done - 1)
+            yield type, _with_sign(words, place, type), words.end(done - 1)
+
+
+def _with_sign(words: Words, place: int, type: str) -> int:
+    """Where a fact begins that a currency stands before, or the plus or bracket of a phone number."""
+    start = words.start(place)
+    sign = words.text[max(start - 1, 0) : start]
+    opened = type == PHONE and (sign == "+" or (sign == "(" and ")" in words.text[start : start + 4]))
+    return start - 1 if sign in SIGNS or opened else start
 
 
 def _fact(words: Words, place: int) -> _Found:
     if words.small[place] in _MONTHS and (end := _date(words, place)):
         return _Found(end, DATE)
+    if words.small[place] in _MOMENTS or words.small[place] in _PARTS_OF_HOURS:
+        return _moment(words, place)
     end = stretch(words, place)
     if end > place:
         return _numeric(words, place, end)
     if words.written[place][0].isupper():
         return _capital(words, place)
     return _Found(place + 1)
+
+
+def _moment(words: Words, place: int) -> _Found:
+    """Noon, half past four, quarter to five p m."""
+    if words.small[place] in _MOMENTS:
+        return _Found(place + 1, TIME)
+    hour = place + 2
+    if words.one(place + 1) not in ("past", "to") or (end := stretch(words, hour)) == hour:
+        return _Found(place + 1)
+    end += words.one(end) in _HALF_DAYS
+    # What folds to a time in digits is one; a quarter to twenty is not.
+    return _Found(end, TIME) if normalise(words.between(place, end))[0].isdecimal() else _Found(place + 1)
 
 
 def _date(words: Words, place: int) -> int:
@@ -129,9 +156,22 @@ def _date(words: Words, place: int) -> int:
     end = stretch(words, place + 1)
     if end == place + 1:
         return 0
+    return _with_year(words, end)
+
+
+def _with_year(words: Words, end: int) -> int:
     year = stretch(words, end) if end < len(words) and words.gap(end).strip() in ("", ",") else end
     is_year = year > end and _YEAR_SHAPE.fullmatch("".join(normalise(words.between(end, year))))
     return year if is_year else end
+
+
+def _day_first(words: Words, start: int, end: int) -> int:
+    """Where a date ends whose day stands before its month: 25 March, the first of May 2026; 0 where it is none."""
+    month = end + 1 if words.one(end) == "of" else end
+    if words.one(month) not in _MONTHS or (month == end and not words.is_name(month)):
+        return 0
+    is_day = normalise(words.between(start, month + 1))[:1] == (words.one(month),)
+    return _with_year(words, month + 1) if is_day else 0
 
 
 def _numeric(words: Words, start: int, end: int) -> _Found:
@@ -149,8 +189,8 @@ def _numeric(words: Words, start: int, end: int) -> _Found:
         return _Found(end, AMOUNT)
     if unit in _UNITS:
         return _Found(end + 1, DURATION if unit in _LONG_UNITS else "")
-    if unit == "of" and words.one(end + 1) in _MONTHS:
-        return _Found(end + 2, DATE)
+    if dated := _day_first(words, start, end):
+        return _Found(dated, DATE)
     return _Found(end, _shape(words, "".join(tokens), start, end))
 
 
@@ -164,6 +204,8 @@ def _with_cents(words: Words, end: int) -> int:
 def _shape(words: Words, code: str, start: int, end: int) -> str:
     before = words.near(start - 5, start)
     letters = sum(one.isalpha() for one in code)
+    if code in ORDINALS:
+        return ""
     if words.one(start - 1) == "seat" or _SEAT_SHAPE.fullmatch(code):
         return SEAT
     if not letters:
@@ -216,6 +258,8 @@ def _capital(words: Words, place: int) -> _Found:
         return _Found(place + 1)
     if words.small[place] in _WEEKDAYS:
         return _Found(place + 1, DATE)
+    if words.small[place] in _MONTHS:
+        return _Found(place + 1, DATE if words.one(place - 1) in _TO_MONTH else "")
     number = stretch(words, end)
     if number > end and _is_brand(words, end - 1) and words.gap(end) == " ":
         numbered = _numeric(words, end, number)

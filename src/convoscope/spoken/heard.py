@@ -10,9 +10,10 @@ from convoscope.spoken.entities import Entity, entities
 from convoscope.spoken.normal import normalise
 from convoscope.spoken.vocabulary import CURRENCIES, ORDINALS
 
+_UNITS = frozenset(CURRENCIES.values())
 _SILENT = frozenset((*CURRENCIES, "o'clock", "the", "of"))
-"""Words that a fact may lose: 450 for $450 is heard rightly."""
-_GLOSS = re.compile(r"\(([^()]*)\)")
+"""Words that a fact may lose: 450 for $450 is heard rightly, £450 is not."""
+_GLOSS = re.compile(r"\(([^()]*)\)(?![\s-]*[0-9])")  # no area code of a phone number
 _ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th)")
 _SIGNS = re.compile(r"[^a-z0-9@]+")
 _HALF_DAYS = frozenset(("am", "pm"))
@@ -22,6 +23,10 @@ _ALIKE = 49.0
 
 _WIDEST = 12
 """In tokens; a longer stretch is not looked for."""
+_FAR = 60
+"""In tokens; what a fact was heard as is looked for this far around its place."""
+_LONGER = 3.1
+"""A stretch that is so many times longer, or shorter, than a fact cannot be above `_ALIKE`."""
 
 
 class Heard(NamedTuple):
@@ -46,12 +51,23 @@ class Fact(NamedTuple):
     place: float
 
 
+class _Form(NamedTuple):
+    """A fact as letters and digits without gaps, and its currency."""
+
+    text: str
+    currency: str
+
+
 class Hearing:
     """The heard text of a turn. Each stretch of it can answer for one fact only."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _without_restarts(normalise(text))
         self._parts = [_part(token) for token in self._tokens]
+        self._starts: dict[str, list[int]] = {}
+        for place, part in enumerate(self._parts):
+            if part:
+                self._starts.setdefault(part, []).append(place)
         self._taken: set[int] = set()
 
     def check(self, intended: str) -> Heard:
@@ -61,7 +77,7 @@ class Hearing:
             if found is not None:
                 self._taken.update(found)
                 return Heard(correct=True, instead=None)
-        return Heard(correct=False, instead=self._closest(intended))
+        return Heard(correct=False, instead=self._closest(intended, range(len(self._parts))))
 
     def check_all(self, facts: Sequence[Fact]) -> list[Heard]:
         """Look for the facts of one turn, each with its place between 0, the beginning, and 1, the end.
@@ -69,26 +85,42 @@ class Hearing:
         Where a fact was said more often than it was heard, those are right that stand nearest to it.
         """
         verdicts: dict[int, Heard] = {}
-        alike: dict[str, list[int]] = {}
+        alike: dict[_Form, list[int]] = {}
         for number, fact in enumerate(facts):
-            alike.setdefault("".join(_forms(fact.text)[:1]), []).append(number)
+            for form in _forms(fact.text)[:1]:
+                alike.setdefault(form, []).append(number)
         for form, numbers in alike.items():
-            found = list(self._places(form)) if form else []
+            found = list(self._places(form))
             for number, places in _nearest([facts[number].place for number in numbers], found, len(self._parts)):
                 self._taken.update(places)
                 verdicts[numbers[number]] = Heard(correct=True, instead=None)
         return [
-            verdicts.get(number) or Heard(correct=False, instead=self._closest(fact.text))
+            verdicts.get(number) or Heard(correct=False, instead=self._closest(fact.text, self._around(fact.place)))
             for number, fact in enumerate(facts)
         ]
 
-    def _places(self, wanted: str) -> Iterator[range]:
+    def _places(self, form: _Form) -> Iterator[range]:
         """The stretches of free tokens whose letters and digits, put together, are those wanted."""
+        wanted = form.text
+        beginnings = (wanted[: length + 1] for length in range(len(wanted)))
+        starts = sorted(start for beginning in beginnings for start in self._starts.get(beginning, ()))
         done = 0
-        for start, part in enumerate(self._parts):
-            if part and start >= done and wanted.startswith(part) and (end := self._match(wanted, start)):
+        for start in starts:
+            if start >= done and (end := self._match(wanted, start)) and self._is_payable(form.currency, end):
                 yield range(start, end)
                 done = end
+
+    def _is_payable(self, currency: str, end: int) -> bool:
+        """Whether no other currency than that of the fact is named behind what was heard."""
+        named = self._unit(end)
+        return not currency or not named or named == currency
+
+    def _unit(self, place: int) -> str:
+        return self._tokens[place] if place < len(self._tokens) and self._tokens[place] in _UNITS else ""
+
+    def _around(self, place: float) -> range:
+        middle = int(place * len(self._parts))
+        return range(max(middle - _FAR, 0), min(middle + _FAR, len(self._parts)))
 
     def _match(self, wanted: str, start: int) -> int:
         rest = wanted
@@ -101,20 +133,31 @@ class Hearing:
                 return place + 1
         return 0
 
-    def _closest(self, intended: str) -> str | None:
-        from rapidfuzz import fuzz
+    def _closest(self, intended: str, places: range) -> str | None:
+        """The stretch of free tokens that begins at one of some places and is most like a fact."""
+        from rapidfuzz import fuzz, process
 
-        wanted = next(iter(_forms(intended)), "")
+        forms = _forms(intended)
+        if not forms:
+            return None
+        wanted = forms[0].text
         width = min(len(normalise(intended)) + 2, _WIDEST)
-        best, score = None, _ALIKE
-        for start, part in enumerate(self._parts):
-            for end in range(start + 1, min(start + width, len(self._parts)) + 1) if part else ():
-                if end - 1 in self._taken:
-                    break
-                alike = fuzz.ratio(wanted, "".join(self._parts[start:end]))
-                if alike > score:
-                    best, score = " ".join(self._tokens[start:end]), alike
-        return best
+        candidates = [found for start in places for found in self._from(start, width, len(wanted))]
+        best = process.extractOne(wanted, [text for text, _ in candidates], scorer=fuzz.ratio, score_cutoff=_ALIKE)
+        if best is None:
+            return None
+        chosen = candidates[best[2]][1]
+        return " ".join(self._tokens[chosen.start : chosen.stop + bool(self._unit(chosen.stop))])
+
+    def _from(self, start: int, width: int, length: int) -> Iterator[tuple[str, range]]:
+        """The free stretches from a place on that are neither much shorter nor much longer than a fact."""
+        text = ""
+        for end in range(start, min(start + width, len(self._parts)) if self._parts[start] else start):
+            text += self._parts[end]
+            if end in self._taken or len(text) > length * _LONGER:
+                return
+            if len(text) * _LONGER >= length:
+                yield text, range(start, end + 1)
 
 
 def hear(intended: str, heard: str) -> tuple[Checked, ...]:
@@ -139,24 +182,28 @@ def _nearest(said: list[float], found: list[range], length: int) -> list[tuple[i
         for order, stretch in enumerate(found)
     )
     chosen: dict[int, int] = {}
+    taken: set[int] = set()
     for _, number, order in pairs:
-        if number not in chosen and order not in chosen.values():
+        if number not in chosen and order not in taken:
             chosen[number] = order
+            taken.add(order)
     return [(number, found[order]) for number, order in chosen.items()]
 
 
-def _forms(intended: str) -> list[str]:
+def _forms(intended: str) -> list[_Form]:
     """The fact, and what stands in brackets behind it, as letters and digits without gaps."""
     glosses = [form for gloss in _GLOSS.findall(intended) for form in gloss.split("/")]
-    said = [_GLOSS.sub(" ", intended), *glosses]
-    found = ["".join(map(_part, _without_restarts(normalise(form)))) for form in said]
-    return [form for form in found if form]
+    said = [_without_restarts(normalise(form)) for form in (_GLOSS.sub(" ", intended), *glosses)]
+    found = [_Form("".join(map(_part, tokens)), next(filter(_UNITS.__contains__, tokens), "")) for tokens in said]
+    return [form for form in found if form.text]
 
 
 def _part(token: str) -> str:
-    """What of a token is compared: no currency, no signs, no ending of an ordinal."""
+    """What of a token is compared: no currency, no signs but those of a mailbox, no ending of an ordinal."""
     if token in _SILENT:
         return ""
+    if "@" in token:
+        return token
     if token in ORDINALS:
         return str(ORDINALS[token])
     if token.isalnum() and not token[0].isdigit():

@@ -13,6 +13,10 @@ _LISTED = re.compile(r"[\s,-]*")
 _NUMBER_WORDS = frozenset((*SMALL, *SCALES, *ORDINALS)) - {"second"}
 _BEFORE_SECOND = frozenset((*TENS, *MONTHS))
 _AS_IN = ["as", "in"]
+_AREA, _AREA_END = (" (", "("), (") ", ")", ")-")
+"""Around the area code of a phone number."""
+_AHEAD = 5
+"""Words behind a radio word in which another letter is looked for."""
 
 
 class Words:
@@ -61,41 +65,47 @@ class Words:
 def stretch(words: Words, start: int) -> int:
     """Where a stretch of numbers and single letters ends; `start` itself where there is none."""
     end = start
-    while end < len(words) and (end == start or _goes_on(words, end)):
-        step = _piece(words, end, begun=end > start)
+    while end < len(words) and (end == start or _goes_on(words, start, end)):
+        step = _piece(words, start, end)
         if not step:
             break
         end += step
     return min(end, len(words))
 
 
-def _goes_on(words: Words, place: int) -> bool:
+def _goes_on(words: Words, start: int, place: int) -> bool:
     """Whether a number or code may go on with a word: after a blank, a hyphen, a hesitation, in 4:30 and 1,200."""
     gap = words.gap(place)
     if gap == " ":
         return True
     before, word = words.written[place - 1], words.written[place]
     if gap in (":", ".", ","):
-        return before.isdigit() and word[0].isdigit() and (gap != "," or len(word) == 3)
-    explained = words.near(place - 3, place - 1) == _AS_IN
+        half_day = gap == "." and before.lower() in ("a", "p") and word.lower() == "m"
+        return half_day or (before.isdigit() and word[0].isdigit() and (gap != "," or len(word) == 3))
+    if before.isdigit() and len(word) == 3 and word.isdigit() and gap in _AREA:
+        return True
+    if before.isdigit() and len(before) == 3 and word.isdigit() and gap in _AREA_END:
+        return True
+    explained = "as" in words.near(start, place)
     return (_LISTED if explained else _JOINS).fullmatch(gap) is not None
 
 
-def _piece(words: Words, place: int, *, begun: bool) -> int:
+def _piece(words: Words, start: int, place: int) -> int:
     """Of how many words the letter or number at a place is; 0 where there is none."""
     word = words.small[place]
+    begun = place > start
     if word in _NUMBER_WORDS or _DIGIT.search(word):
         alone = word in SCALES and not begun
         return 0 if alone else _with_example(words, place)
     if len(word) == 1:
         return _letter(words, place, begun=begun)
     if word in NATO:
-        return int(word != "november" and _is_radio(words, place, begun=begun))
+        return int(_is_radio(words, start, place))
     return int(_links(words, place, begun=begun))
 
 
 def _links(words: Words, place: int, *, begun: bool) -> bool:
-    """Words that belong to a number but are none: `double` seven, one hundred `and` five, four `oh` two."""
+    """Words that belong to a number but are none: `double` seven, one hundred `and` five, one `point` two."""
     word, following = words.small[place], words.one(place + 1)
     if word == "second":
         return words.one(place - 1) in _BEFORE_SECOND
@@ -103,12 +113,22 @@ def _links(words: Words, place: int, *, begun: bool) -> bool:
         return following in SMALL or len(following) == 1
     if word == "and":
         return begun and following in SMALL and words.one(place - 1) in ("hundred", "thousand")
+    if word == "point":
+        return begun and _is_number(following) and _is_number(words.one(place - 1))
     return word == "oh" and begun
 
 
+def _is_number(word: str) -> bool:
+    return word in SMALL or word.isdigit()
+
+
 def _with_example(words: Words, place: int) -> int:
-    """N, or the four words N as in November."""
-    return 4 if words.near(place + 1, place + 3) == _AS_IN else 1
+    """N, the four words N as in November, or the three words N for November."""
+    following = words.near(place + 1, place + 3)
+    if following == _AS_IN:
+        return 4
+    explained = len(following) == 2 and following[0] in ("for", "like") and NATO.get(following[1]) == words.small[place]
+    return 3 if explained else 1
 
 
 def _letter(words: Words, place: int, *, begun: bool) -> int:
@@ -126,10 +146,25 @@ def _letter(words: Words, place: int, *, begun: bool) -> int:
     return int(word == "A" or len(following) == 1 or letters_before)
 
 
-def _is_radio(words: Words, place: int, *, begun: bool) -> bool:
-    """Whether a word of the radio alphabet is a letter here: beside another letter, or in a seat."""
-    following = words.one(place + 1)
-    if (len(following) == 1 and following not in "ai") or following in NATO:
+def _is_radio(words: Words, start: int, place: int) -> bool:
+    """Whether a word of the radio alphabet is a letter here: with another letter in the stretch, or in a seat."""
+    said = words.near(start, place)
+    if words.small[place] == "november":  # a month, unless right behind a letter
+        return bool(said) and _is_letter(said[-1])
+    right_behind = bool(said) and len(said[-1]) == 1 and said[-1].isalpha()
+    if right_behind or any(map(_is_letter, said)) or _letter_follows(words, place):
         return True
     before = words.near(place - 4, place)
-    return begun and (len(before[-1]) == 1 or before[-1] in NATO or "seat" in before or "row" in before)
+    return bool(said) and ("seat" in before or "row" in before)
+
+
+def _letter_follows(words: Words, place: int) -> bool:
+    """Whether behind a radio word, and some numbers, another letter is said: foxtrot two `bravo`."""
+    following = words.near(place + 1, place + 1 + _AHEAD)
+    behind = next((word for word in following if not _is_number(word)), "")
+    return _is_letter(behind) and words.gap(place + 1) in (" ", "-", ", ")
+
+
+def _is_letter(word: str) -> bool:
+    """Whether a word is a letter for sure, or a radio word: no article, no pronoun."""
+    return word in NATO or (len(word) == 1 and word.isalpha() and word not in "ai")

@@ -22,7 +22,8 @@ _DAY_POINTS = {"noon": "pm", "midnight": "am"}
 _QUARTERS = {"half": 30, "quarter": 15}
 _LONG = range(8, 16)
 """Digits of a phone number with its country."""
-_UNIT_WORDS = frozenset((*CURRENCIES, "cents", "cent", "am", "pm", "m", "clock", "oclock", "point", *_DAY_POINTS, *_QUARTERS, "plus"))
+_TIME_WORDS = frozenset(("am", "pm", "m", "clock", "oclock", *_DAY_POINTS))
+_UNIT_WORDS = frozenset((*CURRENCIES, "cents", "cent", "point", "plus", *_TIME_WORDS, *_QUARTERS))
 
 
 def fold_dates(words: list[str]) -> list[str]:
@@ -88,21 +89,16 @@ def _unit(words: list[str], place: int, out: list[str]) -> int:
     word = words[place]
     following = words[place + 1] if place + 1 < len(words) else ""
     number = out[-1] if out and _NUMBER.fullmatch(out[-1]) else ""
-    if word == "oclock" or (word == "clock" and out[-1:] == ["o"]):
-        out[len(out) - (word == "clock") :] = ["o'clock"]
-        return place + 1
-    if word in ("m", "am", "pm"):
-        _half_day(word, out)
+    if word in _TIME_WORDS and _time(word, out):
         return place + 1
     if word == "point" and number and following.isdecimal() and following.isascii() and "." not in number:
         out[-1] = f"{number}.{following}"
         return place + 2
-    if word in _DAY_POINTS:
-        _day_point(word, out)
-        return place + 1
     if word in _QUARTERS:
         return _quarter(words, place, out)
     if word == "plus" and len(following) in _LONG and following.isdecimal():
+        while out[-1:] == ["plus"]:
+            out.pop()
         return place + 1
     if word in CURRENCIES:
         return _money(words, place, out, number)
@@ -110,6 +106,19 @@ def _unit(words: list[str], place: int, out: list[str]) -> int:
         return _cents(place, out, word, number)
     out.append(word)
     return place + 1
+
+
+def _time(word: str, out: list[str]) -> bool:
+    """Fold a word of the clock; whether it is one here."""
+    if word in ("m", "am", "pm"):
+        _half_day(word, out)
+    elif word in _DAY_POINTS:
+        _day_point(word, out)
+    elif word == "oclock" or out[-1:] == ["o"]:
+        out[len(out) - (word == "clock") :] = ["o'clock"]
+    else:
+        return False
+    return True
 
 
 def _day_point(word: str, out: list[str]) -> None:

@@ -8,9 +8,8 @@ def listed(words: str) -> list[str]:
     return words.split()
 
 
-DIGITS = {word: str(value) for value, word in enumerate(listed("zero one two three four five six seven eight nine"))} | {
-    "niner": "9"
-}
+DIGITS = {word: str(value) for value, word in enumerate(listed("zero one two three four five six seven eight nine"))}
+DIGITS["niner"] = "9"
 TEENS = {
     word: 10 + place
     for place, word in enumerate(

@@ -21,16 +21,21 @@ _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _TAG = re.compile(r"\[[^\[\]]*\]")
 _TLD = "|".join(sorted(TOP_LEVEL))
 _DOTTED_MAIL = re.compile(
-    r"(?<![\w.+-])([a-z0-9][\w+-]*(?:\.[\w+-]+){0,8}) +at +([\w-]+(?:\.[\w-]+)+)", re.IGNORECASE | re.ASCII
+    r"(?<![\w.+-])([a-z0-9][\w+-]*(?:\.[\w+-]+){0,8}) +at +([\w-]+(?:\.[\w-]+)+)(?![\w@+-]|\.\w)",
+    re.IGNORECASE | re.ASCII,
 )
 
 _INITIALS = re.compile(r"(?<![\w.@'-])(?:[A-Za-z]\.)+[A-Za-z](?![\w@'])\.?+(?![\w@])")
 _PHONE_DOTS = re.compile(r"(?:(?<![0-9.])(1)\.)?([0-9]{3})\.([0-9]{3})\.([0-9]{4})(?![0-9.])")
-_COUNTRY_PHONE = re.compile(r"(?<!\w)\+(?:1[ .-]?\(?[0-9]{3}\)?[ .-]?[0-9]{3}[ .-]?[0-9]{4}|[2-9](?:[ .()-]{0,2}[0-9]){7,14})(?!\w)")
+_COUNTRY_PHONE = re.compile(
+    r"(?<!\w)\+(?:1[ .-]?\(?[0-9]{3}\)?[ .-]?[0-9]{3}[ .-]?[0-9]{4}|[2-9](?:[ .()-]{0,2}[0-9]){7,14})(?!\w)"
+)
 _NO_DIGIT = re.compile(r"[^0-9]+")
-_MAY_DAY = re.compile(r"\b([0-9]{1,2})(?:st|nd|rd|th)? May\b(?! [0-9]{1,2}\b)")
+_MAY_DAY = re.compile(r"(?:\b[Tt]he )?(?<![\w:./-])([0-9]{1,2})(?:st|nd|rd|th)? May\b(?! [0-9]{1,2}\b)")
 _THOUSANDS = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
-_MONEY = re.compile(r"(?:\bUS)?([$€£]) ?([0-9]+(?:\.[0-9]+)?)((?: (?:thousand|million|billion)|[kmb]n?(?!\w))?)", re.IGNORECASE)
+_MONEY = re.compile(
+    r"(?:\bUS)?([$€£]) ?([0-9]+(?:\.[0-9]+)?)((?: (?:thousand|million|billion)|[kmb]n?(?!\w))?)", re.IGNORECASE
+)
 _SCALE_LETTERS = {"k": " thousand", "m": " million", "mn": " million", "b": " billion", "bn": " billion"}
 _NO_CENTS = re.compile(r"\.00$")
 _CLOCK = re.compile(r"(?<![0-9:.])([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?![0-9:])")

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from convoscope.conversation import ASSISTANT, EVA_TURN_RULE, USER, Conversation, Database, Text, Tool
+from convoscope.conversation import (
+    ASSISTANT,
+    EVA_TURN_RULE,
+    USER,
+    Conversation,
+    Database,
+    Text,
+    Time,
+    Tool,
+    Utterance,
+)
 from convoscope.conversation.databases import database_hash
 from convoscope.conversation.speech import interruptions
 from convoscope.views.trace import TraceEntry, conversation_trace
@@ -95,9 +106,9 @@ class MetricContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     language_display_name: str = ""
     fallback_turn_ids: set[int] = set()
     sound_latency_assistant_turns: dict[int, float] = {}
-    """The same from the sound alone, beside what was logged."""
+    """The same from the sound alone, beside what was logged. One end of each sound is enough."""
     backfilled_user_turns: set[int] = set()
-    """Turns whose transcribed text was filled from the intended one, since none was logged."""
+    """Turns in which the user spoke and nothing was transcribed: only the intended text is known."""
 
     @property
     def is_audio_native(self) -> bool:
@@ -171,7 +182,7 @@ def _constants(conversation: Conversation) -> dict[str, Any]:
         "agent_instructions": agent.instructions,
         "agent_tools": [_tool(tool) for tool in agent.tools or ()],
         "current_date_time": scenario.clock if scenario else "",
-        "conversation_finished": None if reason is None else reason == "goodbye",
+        "conversation_finished": None if reason is None else reason.strip().casefold() == "goodbye",
         "conversation_ended_reason": reason,
         "duration_seconds": outcome.duration,
         "pipeline_type": None if conversation.pipeline in (None, "text") else PipelineType(conversation.pipeline),
@@ -247,7 +258,7 @@ def _facts(conversation: Conversation) -> dict[str, Any]:
         if any(one.manner == "fallback" for one in turn.assistant):
             fallbacks.add(turn.id)
     interrupted = interruptions(conversation)
-    computed = _latencies(audio[USER], audio[ASSISTANT], interrupted.by_assistant)
+    computed = _latencies(conversation, interrupted.by_assistant)
     calls, trace = conversation.tool_calls, conversation_trace(conversation)
     return {
         **{f"{name}_turns": texts for name, texts in said.items()},
@@ -285,14 +296,47 @@ def _put(texts: dict[int, str], turn: int, found: list[Text | None]) -> None:
         texts[turn] = " ".join(words)
 
 
-def _latencies(user: dict[int, Intervals], assistant: dict[int, Intervals], interrupted: set[int]) -> dict[int, float]:
+def _latencies(conversation: Conversation, interrupted: set[int]) -> dict[int, float]:
     """From the end of the user's last sound to the start of the reply. Who was interrupted waited for nothing."""
-    waits = {
-        turn: round(assistant[turn][0][0] - max(end for _, end in spans), 6)
-        for turn, spans in user.items()
-        if turn in assistant and turn not in interrupted
-    }
-    return {turn: wait for turn, wait in waits.items() if wait >= 0}
+    waits: dict[int, float] = {}
+    start = conversation.started
+    for turn in conversation.turns:
+        ended, began = _ended(conversation, turn.user), _began(conversation, turn.assistant)
+        if ended is not None and began is not None and turn.id not in interrupted:
+            wait = round(round(began - start, 6) - round(ended - start, 6), 6)
+            if wait >= 0:
+                waits[turn.id] = wait
+    return waits
+
+
+def _ended(conversation: Conversation, said: Sequence[Utterance]) -> float | None:
+    """When the last sound ended, be its start known or not; None also where just that end was lost."""
+    ends: list[float] = []
+    for number, one in enumerate(said, 1):
+        mine = [end for _, end in conversation.sounds(one)]
+        time = _heard_at(conversation, one)
+        if time is not None and time.until is not None:
+            mine.append(conversation.common(Time(time.until, time.clock)))
+        elif time is not None and not mine and number == len(said):
+            return None
+        ends += mine
+    return max(ends, default=None)
+
+
+def _began(conversation: Conversation, said: Sequence[Utterance]) -> float | None:
+    """When the first sound began, be its end known or not."""
+    starts = [start for one in said for start, _ in conversation.sounds(one)]
+    starts += [conversation.common(time) for one in said if (time := _heard_at(conversation, one)) is not None]
+    return min(starts, default=None)
+
+
+def _heard_at(conversation: Conversation, utterance: Utterance) -> Time | None:
+    """When it sounded; None where its time is that of a log."""
+    time = utterance.time
+    audible = time is not None and any(
+        clock.id == time.clock and clock.kind == "audio" for clock in conversation.clocks
+    )
+    return time if audible else None
 
 
 def _logged_latencies(conversation: Conversation) -> dict[int, float]:

@@ -22,7 +22,7 @@ def conversation_trace(conversation: Conversation) -> list[TraceEntry]:
 
     The assistant's words are as intended. The user's are as the model received them: transcribed in
     a cascade, intended where the model hears the sound. Where one is missing the other stands in,
-    and `type` says so.
+    and `type` says so; but a greeting is always intended.
     """
     trace: list[TraceEntry] = []
     answers = {id(result): call for call, result in _answered(conversation)}
@@ -59,7 +59,8 @@ def _say(trace: list[TraceEntry], conversation: Conversation, utterance: Utteran
         order.reverse()
     for text, kind in order:
         if text is not None and text.text.strip():
-            _add(trace, TraceEntry(role=role, content=text.text, type=kind, turn_id=turn))
+            greets = role == ASSISTANT and turn == 0 and not any(entry["role"] == ASSISTANT for entry in trace)
+            _add(trace, TraceEntry(role=role, content=text.text, type=INTENDED if greets else kind, turn_id=turn))
             return
 
 

@@ -56,7 +56,7 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
     """
     moments = _moments(log, shift_ms)
     order = sorted(range(len(log)), key=moments.__getitem__)
-    state = CallState(pipeline, log, _endless(log, order))
+    state = CallState(pipeline, log, _endless(log, order), _noise_at_the_end(log, order))
     for place in order:
         state.meet(place, log[place])
 
@@ -73,8 +73,9 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
 
     user = align(state.transcribed[USER], state.intended[USER], user_audio)
     assistant = align(state.transcribed[ASSISTANT], state.intended[ASSISTANT], assistant_audio)
-    reconcile(trace, user, assistant)
-    told = state.transcribed if state.s2s else state.intended
+    reconcile(trace, user, assistant, backfill=not state.alone.meant)
+    told = state.transcribed if state.s2s or state.alone.caught else state.intended
+    users = state.intended if state.alone.meant else state.transcribed
     return EvaReading(
         transcribed_assistant_turns=assistant.transcribed,
         transcribed_user_turns=user.transcribed,
@@ -90,9 +91,9 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
         tool_params=tools.params,
         tool_responses=tools.responses,
         num_assistant_turns=len(told[ASSISTANT]),
-        num_user_turns=len(state.transcribed[USER]),
+        num_user_turns=len(users[USER]),
         num_tool_calls=len(tools.params),
-        latency_assistant_turns=_latencies(user_audio, assistant_audio),
+        latency_assistant_turns=_latencies(_last_ends(state, user_audio), _first_starts(state, assistant_audio)),
         turn_of=tuple(state.turn_of),
     )
 
@@ -117,6 +118,34 @@ def _endless(log: Sequence[Logged], order: Sequence[int]) -> frozenset[int]:
         elif record.kind == "audio_end" and record.speaker == USER:
             answered = True
     return frozenset(lost)
+
+
+def _noise_at_the_end(log: Sequence[Logged], order: Sequence[int]) -> frozenset[int]:
+    """Sounds of the user after which nobody comes to a word any more, nor in them: noise, and no turn (3.9).
+
+    Where the user has no word in the whole call there is no last one.
+    """
+    noise: list[int] = []
+    said = is_open = replied = waits = False
+    for place in order:
+        record = log[place]
+        if record.kind == "audio_start" and record.speaker == USER:
+            noise = [] if waits else [*noise, place]
+            is_open, replied, waits = True, False, False
+        elif record.kind == "audio_end" and record.speaker == USER:
+            noise = [*noise, place] if noise else noise
+            is_open = False
+        elif record.kind == "user_speech" and is_speech(record):
+            # Words that come before their sound wait for it (3.5, user_speech case 1).
+            waits, said, noise = replied and not is_open, True, []
+        elif record.kind == "audio_start":
+            replied, noise = replied or not is_open, []
+        elif record.kind in _HAPPENS:
+            said, noise = said or record.kind == USER, []
+    return frozenset(noise) if said else frozenset()
+
+
+_HAPPENS = frozenset((USER, ASSISTANT, "tool_call", "tts_text", "llm_response"))
 
 
 def _moments(log: Sequence[Logged], shift_ms: Mapping[str, int]) -> list[int]:
@@ -186,6 +215,21 @@ def _tools(trace: list[Entry]) -> _Tools:
     )
 
 
-def _latencies(user: dict[int, list[Interval]], assistant: dict[int, list[Interval]]) -> dict[int, float]:
+def _last_ends(state: CallState, audio: dict[int, list[Interval]]) -> dict[int, float]:
+    """When the user was last heard in each turn, also where the start of that sound was lost."""
+    found = {turn: spans[-1][1] for turn, spans in audio.items()}
+    for turn, starts in state.starts[USER].items():
+        ends = state.ends[USER].get(turn, [])
+        if starts[-1] is None and len(ends) >= len(starts) and (end := ends[len(starts) - 1]) is not None:
+            found[turn] = end
+    return found
+
+
+def _first_starts(state: CallState, audio: dict[int, list[Interval]]) -> dict[int, float]:
+    """When the assistant was first heard in each turn, also where the end of that sound was lost."""
+    return {turn: spans[0][0] for turn, spans in audio.items()} | state.first_lost_start
+
+
+def _latencies(ended: dict[int, float], began: dict[int, float]) -> dict[int, float]:
     """3.6(7): from the end of the user's last sound to the assistant's first."""
-    return {turn: round(assistant[turn][0][0] - user[turn][-1][1], 6) for turn in sorted(user) if turn in assistant}
+    return {turn: round(began[turn] - ended[turn], 6) for turn in sorted(ended) if turn in began}

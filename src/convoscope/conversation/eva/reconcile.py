@@ -53,8 +53,11 @@ def label_interruptions(trace: list[Entry], assistant_interrupted: set[int], use
             said[0].content = f"{USER_INTERRUPTS} {said[0].content}"
 
 
-def reconcile(trace: list[Entry], user: Aligned, assistant: Aligned) -> None:
-    """3.6(8): the greeting first, the user's last words last; where the agent has the last word, it was cut off."""
+def reconcile(trace: list[Entry], user: Aligned, assistant: Aligned, *, backfill: bool = True) -> None:
+    """3.6(8): the greeting first, the user's last words last; where the agent has the last word, it was cut off.
+
+    `backfill`: what the user was to say stands in for what was last heard of them.
+    """
     if not trace:
         if greeting := assistant.intended.get(0):
             trace.append(Entry(ASSISTANT, INTENDED, 0, greeting))
@@ -68,7 +71,7 @@ def reconcile(trace: list[Entry], user: Aligned, assistant: Aligned) -> None:
         trace.append(Entry(USER, INTENDED, last, user.intended[last]))
     else:
         _cut_off_at_the_end(trace, assistant)
-    if not user.transcribed.get(last):
+    if backfill and not user.transcribed.get(last):
         user.transcribed[last] = user.intended[last]
 
 

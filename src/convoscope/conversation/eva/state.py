@@ -6,7 +6,7 @@ Section numbers are those of the specification of voice logs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -55,16 +55,47 @@ class Entry(msgspec.Struct):
         return {"tool_name": self.tool, key: self.payload, "type": self.type, "turn_id": self.turn}
 
 
+class Alone(NamedTuple):
+    """What of a call is told by one log only, since the audit log was lost (3.9): it stands in the trace then."""
+
+    meant: bool
+    """No recogniser's line is left, but what the user was to say."""
+    sent: bool
+    """No reply of the model is left, but what was sent to the speech engine."""
+    caught: bool
+    """Nor that, but what the caller heard."""
+
+
+def _alone(log: Sequence[Logged], *, s2s: bool) -> Alone:
+    spoken = {(record.source, record.kind) for record in log if is_speech(record)}
+    meant = ("simulator", "user_speech") in spoken
+    # A greeting with nothing after it is told as it always was.
+    unwritten = meant and ("audit", ASSISTANT) not in spoken and not s2s
+    sent = bool(spoken & {("framework", "tts_text"), ("framework", "llm_response")})
+    return Alone(meant and ("audit", USER) not in spoken, unwritten and sent, unwritten and not sent)
+
+
 class CallState:
     """What is known after the records met so far (3.2). A handler says which turn its record belongs to."""
 
-    def __init__(self, pipeline: str | None, log: Sequence[Logged], endless: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        pipeline: str | None,
+        log: Sequence[Logged],
+        endless: frozenset[int] = frozenset(),
+        noise: frozenset[int] = frozenset(),
+    ) -> None:
         sources = {record.source for record in log}
         self.s2s = pipeline == "s2s"
         self._endless = endless
         """Starts of sound whose end was lost: they keep nobody from speaking, and have no interval."""
+        self._noise = noise
+        """Starts and ends of sounds that are nobody's speech."""
+        self.first_lost_start: dict[int, float] = {}
+        """Of turns in which the end of the assistant's first sound was lost, when that began."""
         self.knows_what_was_spoken = "framework" in sources
         self.audit_alone = sources == {"audit"}
+        self.alone = _alone(log, s2s=self.s2s)
         self.audio_native = pipeline in ("s2s", "audio_llm")
         self.turn = 0
         self.spoke = False
@@ -102,7 +133,7 @@ class CallState:
 
     def meet(self, place: int, record: Logged) -> None:
         """Take in the record that stands at this place of the log."""
-        handler = self._handlers.get((record.source, record.kind))
+        handler = None if place in self._noise else self._handlers.get((record.source, record.kind))
         self._place = place
         self.turn_of[place] = self.turn if handler is None else handler(self, record)
 
@@ -201,7 +232,7 @@ class CallState:
                 text = f"{ASSISTANT_INTERRUPTS} {text}"
             texts[turn] = text
         self.segments.setdefault(turn, []).append(text)
-        if text == _ERROR_SPEECH:
+        if text == _ERROR_SPEECH or self.alone.sent:
             self.trace.append(Entry(ASSISTANT, INTENDED, turn, text))
         return turn
 
@@ -216,6 +247,9 @@ class CallState:
             return self.turn
         if self._place in self._endless:
             self.asst_open = False
+            began = _sound_of(record)
+            if began is not None and self.turn not in self.starts[ASSISTANT]:
+                self.first_lost_start.setdefault(self.turn, began)
         else:
             self.starts[record.speaker].setdefault(self.turn, []).append(_sound_of(record))
         return self.turn
@@ -302,7 +336,7 @@ class CallState:
             if turn in self.assistant_interrupted:
                 text = f"{ASSISTANT_INTERRUPTS} {text}"
             texts[turn] = text
-        if self.s2s:
+        if self.s2s or self.alone.caught:
             self.trace.append(Entry(ASSISTANT, TRANSCRIBED, turn, text))
         return turn
 
@@ -328,7 +362,7 @@ class CallState:
         if self.pending_user_label and not existing:
             text = f"{USER_INTERRUPTS} {text}"
         texts[turn] = joined(existing, CUT_ITSELF_OFF, text)
-        if self.audio_native:
+        if self.audio_native or self.alone.meant:
             if existing and turn in self.user_interrupted:
                 text = f"{USER_INTERRUPTS} {text}"
             elif self.pending_user_label:
@@ -354,7 +388,9 @@ def is_speech(record: Logged) -> bool:
 
 
 def _sound_of(record: Logged) -> float | None:
-    """When it sounded; where the log does not tell that apart, when it was logged."""
+    """When it sounded; where the log does not tell that apart, when it was logged; None where no log has it."""
+    if isinstance(record.value, dict) and record.value.get("inferred"):
+        return None
     if record.sound is not None:
         return record.sound
     return None if record.ms is None else record.ms / 1000

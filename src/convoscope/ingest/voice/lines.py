@@ -99,7 +99,8 @@ def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, 
             notes.repaired("unreadable_time", f"{name}: {str(stamp)[:40]!r}")
         elif ms < 0 or abs(ms - middle) > _HOURS:
             notes.repaired("implausible_time", f"{name}: {str(stamp)[:40]!r}")
-            ms = None
+            found.append(None)
+            continue
         found.append(ms)
     return found
 

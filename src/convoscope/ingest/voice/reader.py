@@ -97,8 +97,6 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     """The call in a folder. Whatever cannot be read is said, and the rest is joined."""
     result = _result(path, notes)
     beside = dataset.load(companions)
-    for problem in beside.problems:
-        notes.repaired("file_left_out", problem)
     folder = CallFolder(path, result)
     for missing in folder.missing:
         notes.repaired("named_file_missing", f"{missing.field}: {missing.name}")
@@ -121,8 +119,12 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     record_id, trial = _identity(path, result)
     language = str(beside.config.get("language") or "en")
     record = beside.records.get(record_id)
-    if companions and beside.records and record is None:
-        notes.repaired("record_not_in_dataset", record_id)
+    if record is None:
+        # What is broken in a dataset matters to those whose record it may have held.
+        for problem in beside.problems:
+            notes.repaired("file_left_out", problem)
+        if beside.records:
+            notes.repaired("record_not_in_dataset", record_id)
     record = dataset.resolved(record, language) if record is not None else None
     built = build(call, notes)
     dimensions = {"scenario_id": record_id, **({"trial": trial} if trial else {})}

@@ -69,6 +69,8 @@ class Reply(NamedTuple):
     records: list[int]
     line: int | None = None
     cut: bool = False
+    sent: float = 0.0
+    """When its first word was logged."""
 
 
 class Replies(NamedTuple):
@@ -262,7 +264,9 @@ def _by_line(join: Join, pieces: list[Piece], lines: list[int], notes: Notes) ->
         at += len(word.key)
     found: list[_Match] = []
     for line in lines:
-        found += _matches(whole, compact(join.log[line].text), _Written(line, join.earliest(line), join.latest(line)), when)
+        found += _matches(
+            whole, compact(join.log[line].text), _Written(line, join.earliest(line), join.latest(line)), when
+        )
     chain = _chain(found)
     for match in chain:
         if match.end - match.begin < len(compact(join.log[match.line].text)):
@@ -398,7 +402,7 @@ def _finished(
             *piece.records,
             *([piece.line] if piece.line is not None and piece.line not in piece.records else []),
         ]
-        done.append(Reply(where, order, at, piece.text, piece.sounds, records, piece.line, piece.cut))
+        done.append(Reply(where, order, at, piece.text, piece.sounds, records, piece.line, piece.cut, piece.at))
         used += piece.sounds
     for sound in sounds:
         if sound in used:

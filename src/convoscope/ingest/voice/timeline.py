@@ -26,6 +26,7 @@ from convoscope.conversation.model import Pipeline
 from convoscope.ingest.building import signs_of_success
 from convoscope.ingest.report import Notes
 from convoscope.ingest.voice.clocks import NOTICEABLE, Heard, Skew, sent_after, sent_in_time, skew
+from convoscope.ingest.voice.completing import completed
 from convoscope.ingest.voice.framework import Run
 from convoscope.ingest.voice.join import Join, Joined, Offsets, Say
 from convoscope.ingest.voice.lines import milliseconds
@@ -79,6 +80,8 @@ class _Entry(NamedTuple):
     records: Sequence[int] = ()
     place: int = -1
     """Among events of one moment, the place in the audit log."""
+    reply: int = -1
+    """The number of the reply that it is."""
 
 
 def build(call: Call, notes: Notes) -> Built:
@@ -89,20 +92,25 @@ def build(call: Call, notes: Notes) -> Built:
     offsets, clocks = _clocks(log, call, first_run, first_told, notes)
     join = Join(log, call.runs, first_run, offsets)
     joined = join.join(notes)
+    if not joined.says and len([run for run in call.runs if run.text and run.kind in ("tts_text", "llm_response")]) > 1:
+        # Turn boundaries tell that the user spoke, but not what: without a word or a sound that is no utterance.
+        notes.inferred("turns_unknown", "no log tells of the user: all replies are one turn")
     entries = _entries(join, joined, call)
     entries.sort(key=lambda entry: (entry.slot, entry.order, entry.place))
     timeline: list[AnyEvent] = []
     event_of: dict[int, int] = {}
+    event_of_reply: dict[int, int] = {}
     for seq, entry in enumerate(entries):
         timeline.append(msgspec.structs.replace(entry.event, seq=seq))
         for place in entry.records:
             event_of[place] = seq
-    kept = tuple(
+        event_of_reply[entry.reply] = seq
+    kept = [
         msgspec.structs.replace(record, event=event_of[place]) if place in event_of else record
         for place, record in enumerate(log)
-    )
+    ]
     people = (Participant(_USER, _USER), Participant(_AGENT, _AGENT))
-    return Built(people, clocks, tuple(timeline), kept, _duration(join))
+    return Built(people, clocks, tuple(timeline), completed(kept, join, joined, event_of_reply, notes), _duration(join))
 
 
 def _corrected(log: list[Logged], notes: Notes) -> list[Logged]:
@@ -223,8 +231,8 @@ def _entries(join: Join, joined: Joined, call: Call) -> list[_Entry]:
     entries = [_say(join, number, say) for number, say in enumerate(joined.says, 1)]
     fallback = _fallbacks(join, call)
     entries += [
-        _reply(join, reply, joined.says, manner="fallback" if reply.line in fallback else "")
-        for reply in joined.replies
+        _reply(join, reply, joined.says, manner="fallback" if reply.line in fallback else "")._replace(reply=number)
+        for number, reply in enumerate(joined.replies)
     ]
     for place, slot in joined.slot.items():
         event = _tool(join, place)
@@ -267,11 +275,17 @@ def _segments(join: Join, sounds: Sequence[Sound]) -> tuple[Segment, ...]:
 
 
 def _heard_at(join: Join, sounds: Sequence[Sound], place: int | None) -> Time | None:
-    """When an utterance began: by its sound, else by its log."""
-    if sounds and sounds[0].start is not None:
-        end = sounds[-1].end
+    """When an utterance began: by its sound, else by its log.
+
+    Of a sound of the user whose start is lost the end is the one moment that is known, and what a reply is timed by.
+    """
+    if sounds:
         shift = join.offsets.audio
-        return Time(sounds[0].start - shift, "audio", None if end is None else end - shift)
+        start, end = sounds[0].start, sounds[-1].end
+        if start is None and sounds[0].role == _USER:
+            start = end
+        if start is not None:
+            return Time(start - shift, "audio", None if end is None else end - shift)
     return None if place is None else _time(join, place)
 
 
