@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import random
 import sys
 from collections.abc import Iterable
 from itertools import combinations
@@ -12,8 +14,9 @@ import pytest
 from convoscope.ingest.report import Notes
 from convoscope.ingest.voice.reader import read_call
 from ingest.voice_calls import Call, calls, expected, make_call
+from ingest.voice_faults import LOGS
 from ingest.voice_file_faults import FAULTS
-from ingest.voice_recovery import Trial, attempt
+from ingest.voice_recovery import Trial, attempt, differences
 
 _CALLS = calls(21)
 _PAIRS = [pair for pair in combinations(FAULTS, 2) if len(FAULTS[pair[0]].removes | FAULTS[pair[1]].removes) < 3]
@@ -43,6 +46,24 @@ def test_one_fault_is_recovered_from_and_named(fault: str, tmp_path: Path) -> No
     share = sum(not trial.differs for trial in trials) / len(trials)
     sys.stdout.write(f"{fault}: {share:.0%} of {len(trials)}\n")
     assert share >= _FLOORS.get(fault, _FLOOR), [trial.differs for trial in trials if trial.differs]
+
+
+@pytest.mark.parametrize("stamp", ["0", "-5", None, "garbage", "4102444800000"])
+@pytest.mark.parametrize("log", LOGS)
+def test_one_time_that_cannot_be_changes_nothing(log: str, stamp: str | None, tmp_path: Path) -> None:
+    """Order and likeness place what has no time; everything else keeps its own."""
+    recovered: list[bool] = []
+    for seed, clean in enumerate(_CALLS):
+        call: Call = pickle.loads(pickle.dumps(clean))
+        if not call.log(log):
+            continue
+        random.Random(f"{seed} {log}").choice(call.log(log))["timestamp"] = stamp
+        notes = Notes()
+        conversation = read_call(call.write(tmp_path / str(seed)), notes)
+        recovered.append(not differences(call, conversation))
+        named = {note.code for note in notes.taken} & {"implausible_time", "unreadable_time"}
+        assert named == {"implausible_time" if stamp and stamp != "garbage" else "unreadable_time"}
+    assert sum(recovered) / len(recovered) >= _FLOOR
 
 
 @pytest.mark.parametrize("part", range(_PARTS))

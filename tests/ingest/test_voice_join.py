@@ -15,6 +15,7 @@ from convoscope.conversation import Logged
 from convoscope.ingest.report import Notes
 from convoscope.ingest.voice.clocks import Heard, sent_after, skew
 from convoscope.ingest.voice.framework import Line
+from convoscope.ingest.voice.lines import milliseconds, plausible
 from convoscope.ingest.voice.logs import read_simulator
 from convoscope.ingest.voice.ordering import believed, by_time, steadied
 from convoscope.ingest.voice.placing import NOWHERE, placed
@@ -270,3 +271,26 @@ def test_a_late_transcript_collapses_no_turns_by_the_published_rule(late: int, t
     assert found.intended_user_turns == expected.intended_user_turns
     assert found.conversation_trace == expected.conversation_trace
     assert found.latency_assistant_turns == expected.latency_assistant_turns
+
+
+@pytest.mark.parametrize(
+    ("stamps", "kept", "codes"),
+    [
+        # Six hours are 21 600 000 ms: at that distance from the middle a time stays, beyond it goes.
+        ([50_000_000, 71_600_000, 71_600_001], [50_000_000, 71_600_000, 71_600_001], []),
+        ([50_000_000, 50_000_000, 71_600_000], [50_000_000, 50_000_000, 71_600_000], []),
+        ([50_000_000, 50_000_000, 71_600_001], [50_000_000, 50_000_000, None], ["implausible_time"]),
+        ([0, 50_000_000, 50_000_001], [None, 50_000_000, 50_000_001], ["implausible_time"]),
+        ([-5, 3000, 4000], [None, 3000, 4000], ["implausible_time"]),
+        (["soon", 3000, 4000], [None, 3000, 4000], ["unreadable_time"]),
+        # Nothing has a time: such a log lacks none.
+        ([None, None], [None, None], []),
+        ([], [], []),
+    ],
+)
+def test_times_that_cannot_be_are_dropped_and_said(
+    stamps: list[object], kept: list[int | None], codes: list[str]
+) -> None:
+    notes = Notes()
+    assert plausible(stamps, [milliseconds(stamp) for stamp in stamps], "log", notes) == kept
+    assert [note.code for note in notes.taken] == codes

@@ -424,7 +424,8 @@ class TestDamagedLogs:
             user={1: [(4.4, 6.6)], 2: [(11.2, 12.7)]},
             # The end of the agent's second sound is not there, and nothing is made up for it.
             agent={0: [(1.1, 3.6)], 2: [(13.8, 15.2)]},
-            waits={2: 1.1},
+            # Its start is enough for the wait: 7.7 - 6.6.
+            waits={1: 1.1, 2: 1.1},
         )
 
     def test_every_repair_is_said(self, notes: dict[str, list[str]]) -> None:

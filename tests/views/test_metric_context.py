@@ -152,10 +152,17 @@ class TestTheTrace:
 
     def test_where_only_the_caller_knows_what_the_agent_said_that_stands_in(self) -> None:
         heard = Utterance(seq=UNPLACED, speaker="agent", heard=Text("Hello there."))
-        context = metric_context(voice_call(heard, pipeline="s2s"))
-        assert context.conversation_trace == [
-            {"role": "assistant", "content": "Hello there.", "type": "transcribed", "turn_id": 0}
+        context = metric_context(voice_call(caller("Hello", heard="hello"), heard, pipeline="s2s"))
+        assert context.conversation_trace[1:] == [
+            {"role": "assistant", "content": "Hello there.", "type": "transcribed", "turn_id": 1}
         ]
+        assert context.intended_assistant_turns == {}
+
+    def test_but_a_greeting_counts_as_intended(self) -> None:
+        greeting, more = (Utterance(seq=UNPLACED, speaker="agent", heard=Text(text)) for text in ("Hello.", "Yes?"))
+        context = metric_context(voice_call(greeting, caller("Hello", heard="hello"), more))
+        kinds = [(entry["role"], entry["type"]) for entry in context.conversation_trace]
+        assert kinds == [("assistant", "intended"), ("user", "transcribed"), ("assistant", "transcribed")]
         assert context.intended_assistant_turns == {}
 
     def test_others_than_user_and_assistant_have_no_entry(self) -> None:

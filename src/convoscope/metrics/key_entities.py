@@ -11,6 +11,7 @@ from convoscope.metrics.needs import Need
 from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.metrics.score import Observation, in_turn, not_applicable, ratio
 from convoscope.metrics.transcription import NEEDS, dictation, each_heard, not_transcribed
+from convoscope.spoken import entities, hear
 
 NO_ENTITIES = "no_entities"
 
@@ -40,8 +41,6 @@ def _facts(conversation: Conversation) -> Facts:
     """The facts of each turn; found once."""
     held = conversation.__dict__
     if "_key_facts" not in held:
-        from convoscope.spoken import entities, hear
-
         said = dictation(conversation)
         held["_key_facts"] = Facts(
             {

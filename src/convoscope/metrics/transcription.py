@@ -12,6 +12,7 @@ from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
 from convoscope.metrics.needs import USER_SPEECH, Need
 from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.metrics.score import NOT_APPLICABLE, Observation, in_turn, not_applicable, ratio, unmeasured
+from convoscope.spoken import normalise
 from convoscope.views import MetricContext, metric_context
 
 ERRORS_PER_WORD = "errors per word"
@@ -81,8 +82,6 @@ def dictation(conversation: Conversation) -> Dictation:
 
 
 def _dictation(conversation: Conversation, context: MetricContext) -> Dictation:
-    from convoscope.spoken import normalise
-
     language = context.language or "en"
     heard = _really_heard(conversation, context)
     transcribed = [turn for turn, text in heard.items() if normalise(text, language)]
@@ -147,8 +146,6 @@ class Errors(NamedTuple):
 def word_errors(intended: str, heard: str, language: str) -> Errors:
     """The fewest substitutions, deletions and insertions from the one text to the other, after normalising."""
     from jiwer import process_words
-
-    from convoscope.spoken import normalise
 
     reference, hypothesis = normalise(intended, language), normalise(heard, language)
     details: dict[str, Any] = {"reference": " ".join(reference), "hypothesis": " ".join(hypothesis)}

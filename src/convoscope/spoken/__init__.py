@@ -6,7 +6,4 @@ from convoscope.spoken.entities import Entity, entities
 from convoscope.spoken.heard import Checked, Heard, hear, is_heard
 from convoscope.spoken.normal import normalise, normalised
 
-VERSION = 1
-"""Raised when a text folds differently."""
-
-__all__ = ["VERSION", "Checked", "Entity", "Heard", "entities", "hear", "is_heard", "normalise", "normalised"]
+__all__ = ["Checked", "Entity", "Heard", "entities", "hear", "is_heard", "normalise", "normalised"]

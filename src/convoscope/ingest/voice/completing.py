@@ -36,6 +36,7 @@ def completed(
     log: Sequence[Logged], join: Join, joined: Joined, event_of_reply: Mapping[int, int], notes: Notes
 ) -> tuple[Logged, ...]:
     """The records as they are to be kept. `event_of_reply`: the event that each reply, by number, became."""
+    log = _timed(log, join, joined)
     instead = _parted(log, join, joined.replies, event_of_reply)
     puts = [put for say in joined.says if (put := _start(log, say)) is not None]
     for put in puts:
@@ -55,6 +56,23 @@ def completed(
     return tuple(found)
 
 
+def _timed(log: Sequence[Logged], join: Join, joined: Joined) -> Sequence[Logged]:
+    """Texts without a time with that of the sound that they were laid on, as far as the order of their log allows."""
+    found = {place: say.until for say in joined.says for place in say.heard if log[place].ms is None}
+    for reply in joined.replies:
+        for place in reply.records if reply.sounds else ():
+            if log[place].ms is None:
+                found.setdefault(place, reply.sounds[0].at)
+    if not found:
+        return log
+    shift = {"audit": join.offsets.audit, "framework": join.offsets.framework}
+    kept = list(log)
+    for place, at in found.items():
+        moment = min(join.latest(place), max(join.earliest(place), at)) - shift[log[place].source]
+        kept[place] = msgspec.structs.replace(log[place], ms=round(1000 * moment))
+    return kept
+
+
 def _parted(
     log: Sequence[Logged], join: Join, replies: Sequence[Reply], event_of_reply: Mapping[int, int]
 ) -> dict[int, list[Logged]]:
@@ -64,7 +82,7 @@ def _parted(
     """
     if any(record.source == "framework" and record.kind in _BOUNDARIES for record in log):
         return {}
-    heard = sorted(join.at(place) for place in join.order("audit") if log[place].kind == _USER)
+    heard = sorted(join.at(place) for place in join.order("audit") if _is_timed_line(join.log[place]))
     instead: dict[int, list[Logged]] = {}
     for place, record in enumerate(log):
         if record.source != "framework":
@@ -87,6 +105,10 @@ def _parted(
             for numbers in parts.values()
         ]
     return instead
+
+
+def _is_timed_line(record: Logged) -> bool:
+    return record.kind == _USER and record.ms is not None
 
 
 def _start(log: Sequence[Logged], say: Say) -> _Put | None:

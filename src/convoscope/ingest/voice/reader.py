@@ -279,7 +279,7 @@ def _outcome(result: dict[str, Any], simulator: Sequence[Logged], duration: floa
         if result.get(key) is not None
     }
     return Outcome(
-        finished=None if not reason else reason == "goodbye",
+        finished=None if not reason else reason.strip().casefold() == "goodbye",
         ended_reason=reason,
         error=str(error) if error else "",
         duration=float(told) if isinstance(told, int | float) and not isinstance(told, bool) else duration,

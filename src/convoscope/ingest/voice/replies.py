@@ -70,7 +70,7 @@ class Reply(NamedTuple):
     line: int | None = None
     cut: bool = False
     sent: float = 0.0
-    """When its first word was logged."""
+    """When its first word was logged, or, where that is not known, heard."""
 
 
 class Replies(NamedTuple):
@@ -398,11 +398,12 @@ def _finished(
         where = max(piece.slot, 0)
         order = join.at(piece.line) if piece.line is not None else piece.at
         at = piece.sounds[0].at if piece.sounds else piece.at
+        sent = piece.at if piece.by == piece.at else at
         records = [
             *piece.records,
             *([piece.line] if piece.line is not None and piece.line not in piece.records else []),
         ]
-        done.append(Reply(where, order, at, piece.text, piece.sounds, records, piece.line, piece.cut, piece.at))
+        done.append(Reply(where, order, at, piece.text, piece.sounds, records, piece.line, piece.cut, sent))
         used += piece.sounds
     for sound in sounds:
         if sound in used:
