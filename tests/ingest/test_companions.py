@@ -172,7 +172,6 @@ class TestLeftOut:
         assert Reader().leave_out(FolderSample(Path("old"), frozenset())) == ""
 
 
-@pytest.mark.xfail(strict=True, reason="free companions are in the order in which they were given")
 def test_the_order_of_paths_does_not_matter(tmp_path: Path) -> None:
     call(tmp_path / "calls" / "x")
     given: Sequence[Path] = [notes(tmp_path / "b" / "second"), notes(tmp_path / "a" / "first")]

@@ -69,7 +69,7 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
                 inputs[real] = min(found, inputs.get(real, found), key=lambda one: (len(one.name), one.name))
     beside = [one for one in inputs.values() if one.grouping == "companion"]
     rest = [one for one in inputs.values() if one.grouping != "companion"]
-    free = [one for one in beside if not any(_is_below(other, one) for other in rest)]
+    free = sorted((one for one in beside if not any(_is_below(other, one) for other in rest)), key=lambda one: one.path)
     inputs = {real: _accompanied(one, beside, free) for real, one in inputs.items() if one.grouping != "companion"}
     for one in beside:
         report.files[one.name] = FileRead(one.reader, one.why)
