@@ -88,7 +88,7 @@ def test_both_are_listed(site: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_of_several_files_is_one_conversation(site: Path, calls: Path, tmp_path: Path) -> None:
-    ended = command(site, "score", calls, "--workers", "2", "--json", cwd=tmp_path)
+    ended = command(site, "score", calls, "-m", "turns,shouting", "--workers", "2", "--json", cwd=tmp_path)
     assert ended.code == 0
     summary = ended.json["summary"]
     assert summary["conversations"] == 3
@@ -102,7 +102,7 @@ def test_a_folder_of_several_files_is_one_conversation(site: Path, calls: Path, 
 
 def test_a_bad_folder_is_a_problem_and_the_rest_goes_on(site: Path, calls: Path, tmp_path: Path) -> None:
     (calls / "call-1" / "answered.json").write_text("[")
-    ended = command(site, "score", calls, "--json", cwd=tmp_path)
+    ended = command(site, "score", calls, "-m", "turns", "--json", cwd=tmp_path)
     assert ended.code == 0
     assert ended.json["summary"]["conversations"] == 2
     assert "call-1" in ended.err

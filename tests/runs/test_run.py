@@ -112,11 +112,11 @@ class TestSameInputSameBytes:
         hashes = {
             convoscope.score(logs, out=tmp_path / name, workers=1, **settings).receipt.config_hash
             for name, settings in {
-                "all": {},
-                "few": {"metrics": ["turns"]},
-                "limited": {"limit": 5},
-                "grouped": {"by": [["flow"]]},
-                "named": {"format": "openai-chat"},
+                "some": {"metrics": FEW},
+                "one": {"metrics": ["turns"]},
+                "limited": {"metrics": FEW, "limit": 5},
+                "grouped": {"metrics": FEW, "by": [["flow"]]},
+                "named": {"metrics": FEW, "format": "openai-chat"},
             }.items()
         }
         assert len(hashes) == 5

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,7 +70,8 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
                 inputs[real] = min(found, inputs.get(real, found), key=lambda one: (len(one.name), one.name))
     beside = [one for one in inputs.values() if one.grouping == "companion"]
     rest = [one for one in inputs.values() if one.grouping != "companion"]
-    free = sorted((one for one in beside if not any(_is_below(other, one) for other in rest)), key=lambda one: one.path)
+    free = [one for one in beside if not any(_is_for(one, other) for other in rest)]
+    free.sort(key=lambda one: one.path)
     inputs = {real: _accompanied(one, beside, free) for real, one in inputs.items() if one.grouping != "companion"}
     for one in beside:
         report.files[one.name] = FileRead(one.reader, one.why)
@@ -95,6 +97,10 @@ def _accompanied(one: Input, beside: Sequence[Input], free: Sequence[Input]) -> 
 
 def _beside(one: Input) -> Sequence[Path]:
     return installed().by_name[one.reader].beside(Path(one.path)) if one.grouping == "folder" else ()
+
+
+def _is_for(companion: Input, one: Input) -> bool:
+    return companion.reader == one.reader and _is_below(one, companion)
 
 
 def _is_below(one: Input, companion: Input) -> bool:
@@ -186,12 +192,24 @@ def _sample(folder: Path) -> FolderSample:
 
 def _left_out(folder: Path, readers: Mapping[str, Reader]) -> str:
     sample = _sample(folder)
-    return next(filter(None, (reader.leave_out(sample) for reader in readers.values())), "")
+    for reader in readers.values():
+        with suppress(Exception):  # a reader that trips over a stranger's folder has nothing to say of it
+            if reason := reader.leave_out(sample):
+                return reason
+    return ""
 
 
 def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> tuple[Detection, Reader] | None:
     sample = _sample(folder)
-    return _best((reader.detect_folder(sample), reader) for reader in readers.values())
+    return _best((_folder_claim(reader, sample), reader) for reader in readers.values())
+
+
+def _folder_claim(reader: Reader, sample: FolderSample) -> Detection | None:
+    """A reader that trips over a stranger's folder does not know it."""
+    try:
+        return reader.detect_folder(sample)
+    except Exception:  # whatever odd names do to a reader
+        return None
 
 
 def _folder_input(name: str, folder: Path, readers: Mapping[str, Reader]) -> Input | None:

@@ -136,7 +136,8 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
         """The function asks for a `MetricContext`, by the annotation of its first parameter."""
         asked = next(iter(signature(self.function).parameters.values()), None)
         return asked is not None and (
-            asked.annotation is MetricContext or str(asked.annotation).rpartition(".")[2] == MetricContext.__name__
+            asked.annotation is MetricContext
+            or str(asked.annotation).strip("'\"").rpartition(".")[2] == MetricContext.__name__
         )
 
     def __call__(self, conversation: Conversation) -> tuple[Observation, ...]:
