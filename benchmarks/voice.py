@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -36,7 +37,14 @@ def run(rounds: int) -> None:
         for _ in evaluate(read_call(folder, Notes()), metrics):
             pass
 
+    def decoded() -> None:
+        json.loads((folder / "audit_log.json").read_bytes())
+        for name in ("pipecat_events.jsonl", "elevenlabs_events.jsonl"):
+            for line in (folder / name).read_bytes().splitlines():
+                json.loads(line)
+
     print(f"the real call, 867 log lines, from its files, CPU ms per record (median of {rounds})")
+    print(f"  {'json.loads alone':<18} {_milliseconds(decoded, rounds):6.2f} ms for its three logs, at the same moment")
     for name, work, peer in (("joined", joined, PEER_JOIN_MS), ("with every metric", scored, PEER_SCORED_MS)):
         took = _milliseconds(work, rounds)
         print(f"  {name:<18} {took:6.2f} ms, {peer / took:4.1f} times faster than the peer's {peer:g} ms")
