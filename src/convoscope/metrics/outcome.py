@@ -30,6 +30,7 @@ from convoscope.conversation.databases import (
     same,
     shown,
 )
+from convoscope.metrics.calls import folded
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, SHARE, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
@@ -262,8 +263,7 @@ def conversation_completed_on_time(conversation: Conversation) -> Observation:
     it ended for any other reason, good or bad. Unmeasured where the log does not say why it ended.
     """
     reason = conversation.outcome.ended_reason
-    late = reason.strip().casefold().replace(" ", "_").replace("-", "_") in TOO_LATE
-    return measured(conversation, 0 if late else 1, details={"ended_reason": reason})
+    return measured(conversation, 0 if folded(reason) in TOO_LATE else 1, details={"ended_reason": reason})
 
 
 class _Broken(NamedTuple):
