@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
-from inspect import cleandoc, signature
-from typing import Any, Literal
+from inspect import Parameter, cleandoc, signature
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.errors import DeclarationError
+from convoscope.metrics.item_results import each_item
 from convoscope.metrics.needs import Need
 from convoscope.metrics.reduction import Reduce
 from convoscope.metrics.score import Observation, Status
 from convoscope.metrics.waiting import awaited
 from convoscope.views import MetricContext, metric_context
+
+if TYPE_CHECKING:
+    from convoscope.standard_data.model import StandardData
 
 Level = Literal["conversation", "turn", "event", "state", "item"]
 CONVERSATION: Level = "conversation"
@@ -44,8 +48,12 @@ Result = Observation | Iterable[Observation]
 Measure = (
     Callable[[Conversation], Result | Awaitable[Result] | AsyncIterator[Observation]]
     | Callable[[MetricContext], Result | Awaitable[Result] | AsyncIterator[Observation]]
+    | Callable[["StandardData"], Result | float | Awaitable[Result | float | None] | AsyncIterator[Observation] | None]
 )
-"""What may be declared: a function of a conversation, or of its `MetricContext`; async where it must wait."""
+"""What may be declared: a function of a conversation, of its `MetricContext`, or of each of its items.
+
+It is async where it must wait. A function of an item may give a number, and None for "no value".
+"""
 
 
 class TenPoints(msgspec.Struct, frozen=True):
@@ -54,15 +62,28 @@ class TenPoints(msgspec.Struct, frozen=True):
     zero: float
     ten: float
     passes_at: float = 7.0
+    of: Literal["value", "ratio"] = "value"
+    """What is mapped: the metric's value, or Σ numerator ÷ Σ denominator of its scores where that is another figure."""
+    falls: tuple[float, float] | None = None
+    """Where the best lies in the middle: up to the first value it is still worth 10, at the second it is worth 0."""
 
     def __post_init__(self) -> None:
         if self.zero == self.ten:
             raise DeclarationError(
                 "a 0 to 10 map needs two different values", hint="what is worth 0, what is worth 10?"
             )
+        if self.falls is not None and not self.zero < self.ten <= self.falls[0] < self.falls[1]:
+            raise DeclarationError(
+                "a 0 to 10 map that falls again needs four values in order",
+                hint="worth 0, worth 10, still worth 10, worth 0 again",
+            )
 
     def score(self, value: float) -> float:
-        return 10 * min(1.0, max(0.0, (value - self.zero) / (self.ten - self.zero)))
+        share = (value - self.zero) / (self.ten - self.zero)
+        if self.falls is not None:
+            last, gone = self.falls
+            share = min(share, (gone - value) / (gone - last))
+        return 10 * min(1.0, max(0.0, share))
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -134,14 +155,27 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
     @cached_property
     def takes_context(self) -> bool:
         """The function asks for a `MetricContext`, by the annotation of its first parameter."""
+        return self._asks_for == MetricContext.__name__
+
+    @cached_property
+    def takes_item(self) -> bool:
+        """The function asks for a `StandardData`, and is called once for each item."""
+        return self._asks_for == "StandardData"
+
+    @cached_property
+    def _asks_for(self) -> str:
+        """The name of the type of its first parameter; known without importing that type."""
         asked = next(iter(signature(self.function).parameters.values()), None)
-        return asked is not None and (
-            asked.annotation is MetricContext
-            or str(asked.annotation).strip("'\"").rpartition(".")[2] == MetricContext.__name__
-        )
+        if asked is None or asked.annotation is Parameter.empty:
+            return ""
+        named = asked.annotation.__name__ if isinstance(asked.annotation, type) else str(asked.annotation)
+        return named.strip("'\"").rpartition(".")[2]
 
     def __call__(self, conversation: Conversation) -> tuple[Observation, ...]:
-        result = awaited(self.function(metric_context(conversation) if self.takes_context else conversation))
+        if self.takes_item:
+            result: Any = each_item(self.function, conversation)
+        else:
+            result = awaited(self.function(metric_context(conversation) if self.takes_context else conversation))
         if not isinstance(result, Observation | Iterable):
             raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")
         observations = (result,) if isinstance(result, Observation) else tuple(result)
