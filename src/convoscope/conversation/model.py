@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -12,6 +11,7 @@ from convoscope.conversation.clock import Clock, Time
 from convoscope.conversation.dialogue_state import Frame
 from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
 from convoscope.conversation.logged import Logged
+from convoscope.conversation.remembered import remembered
 from convoscope.conversation.turns import DEFAULT_TURN_RULE, Turn, derive_turns
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     """seq of the utterance that asks."""
     answered: int | None = None
     """seq of the utterance that answers."""
+    events: tuple[int, ...] = ()
+    """seqs of what happened for it beside that: tool calls and their results, retrievals, component metrics."""
     expected: Expected = Expected()
     outcome: Outcome | None = None
     """How this item ended, where that is told apart from the conversation's end."""
@@ -249,7 +251,7 @@ class Conversation(
         known = {event.seq for event in self.timeline}
         pointed: list[tuple[str, int | None]] = [("frame", frame.seq) for frame in self.frames]
         for item in self.items:
-            pointed += [(f"item {item.id!r}", item.asked), (f"item {item.id!r}", item.answered)]
+            pointed += [(f"item {item.id!r}", seq) for seq in (item.asked, item.answered, *item.events)]
         for found in self.annotations:
             for family in (found.topics, found.risks, found.actions, found.entities):
                 pointed += [("annotation", seq) for finding in family or () for seq in finding.events]
@@ -258,27 +260,27 @@ class Conversation(
             if seq is not None and seq not in known:
                 raise ValueError(f"{who} points at event {seq}, which is not in the timeline")
 
-    @cached_property
+    @remembered
     def roles(self) -> dict[str, str]:
         """Role by participant id."""
         return {participant.id: participant.role for participant in self.participants}
 
-    @cached_property
+    @remembered
     def turns(self) -> tuple[Turn, ...]:
         """The conversation cut into turns by its `turn_rule`."""
         return derive_turns(self)
 
-    @cached_property
+    @remembered
     def utterances(self) -> tuple[Utterance, ...]:
         """Everything that was said, in order."""
         return tuple(event for event in self.timeline if type(event) is Utterance)
 
-    @cached_property
+    @remembered
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """Every tool call, in order."""
         return tuple(event for event in self.timeline if type(event) is ToolCall)
 
-    @cached_property
+    @remembered
     def tool_results(self) -> dict[int, ToolResult]:
         """The result of each tool call, by the call's seq.
 
@@ -298,7 +300,7 @@ class Conversation(
                     results[call.seq] = event
         return results
 
-    @cached_property
+    @remembered
     def eva(self) -> EvaReading:
         """The call as the published fixtures of EVA read its logs."""
         from convoscope.conversation.eva import read_eva
@@ -306,7 +308,7 @@ class Conversation(
         shifts = {clock.id: _milliseconds(clock.offset) for clock in self.clocks}
         return read_eva(self.log, self.pipeline, shifts)
 
-    @cached_property
+    @remembered
     def started(self) -> float:
         """When it began, in seconds of the common time: the earliest moment that any event tells; 0 without one."""
         moments = [self.common(event.time) for event in self.timeline if event.time is not None]
@@ -327,7 +329,7 @@ class Conversation(
     def _common(self, at: float, clock: str) -> float:
         return at + self._offsets.get(clock, 0.0)
 
-    @cached_property
+    @remembered
     def _offsets(self) -> dict[str, float]:
         return {clock.id: clock.offset for clock in self.clocks if clock.offset}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -17,6 +18,9 @@ class _Other(msgspec.Struct, tag_field="schema", tag="convoscope.other"):
 
 
 _encoder = msgspec.json.Encoder()
+_packer = msgspec.msgpack.Encoder()
+_NOT_FINITE = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")
+"""How MessagePack begins a NaN or an infinity; no text in UTF-8 holds these bytes."""
 _decoder: msgspec.json.Decoder[Conversation] = msgspec.json.Decoder(Conversation | _Other)
 
 
@@ -24,9 +28,17 @@ def to_json(conversation: Conversation) -> bytes:
     """The conversation as JSON; reading it back gives an equal one."""
     encoded = _encoder.encode(conversation)
     # The encoder writes NaN and infinity as null, which would be a silent loss.
-    if b"null" in encoded and not _finite(msgspec.to_builtins(conversation)):
+    if b"null" in encoded and _may_be_infinite(conversation) and not _finite(msgspec.to_builtins(conversation)):
         raise ValueError(f"conversation {conversation.id!r} holds NaN or infinity, which JSON cannot carry")
     return encoded
+
+
+def _may_be_infinite(conversation: Conversation) -> bool:
+    """A quick look that misses no NaN and no infinity."""
+    try:
+        return _NOT_FINITE.search(_packer.encode(conversation)) is not None
+    except OverflowError:  # a whole number that MessagePack cannot write, but JSON can
+        return True
 
 
 def from_json(data: bytes | str) -> Conversation:

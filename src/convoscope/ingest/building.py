@@ -16,9 +16,9 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.model import DIMENSIONS
+from convoscope.conversation.timestamps import moment
 from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timestamps import moment
 
 _FAILED = frozenset({"error", "failed", "failure", "fail"})
 _WORKED = frozenset({"success", "succeeded", "successful", "ok", "completed"})

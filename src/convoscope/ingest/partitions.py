@@ -6,7 +6,9 @@ Where the cuts fall depends on the input alone, never on who works on it.
 from __future__ import annotations
 
 import zlib
+from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +16,7 @@ import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.errors import InputError
-from convoscope.ingest import files
+from convoscope.ingest import files, tables
 from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.inputs import Input
 from convoscope.ingest.reader import Group, Reader, Record, installed
@@ -35,6 +37,7 @@ class Piece(msgspec.Struct, frozen=True):
     end: int = 0
     data: bytes | None = None
     problem: str = ""
+    hint: str = ""
 
 
 class Partition(msgspec.Struct, frozen=True):
@@ -83,12 +86,18 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
         report.files[one.name] = FileRead(one.reader, one.why)
         if one.grouping == "key":
             by_key.setdefault(one.reader, []).append((place, one))
-        elif one.grouping == "record" and one.container in ("lines", "array"):
+        elif one.grouping == "record" and one.container in _CUTTERS:
             for piece in _cut_up(Piece(one, place), size):
                 yield piece, piece.end - piece.start or len(piece.data or b"")
         else:
             yield Piece(one, place), _size(one)
     for reader, keyed in sorted(by_key.items()):
+        if installed().by_name[reader].alone and not _share_keys(reader, keyed, size):
+            for place, one in keyed:
+                apart = msgspec.structs.replace(one, grouping="record")
+                for piece in _cut_up(Piece(apart, place), size):
+                    yield piece, piece.end - piece.start or len(piece.data or b"") or _size(one)
+            continue
         for place, bucket in enumerate(_spread(reader, keyed, report, scratch, size)):
             yield Piece(bucket, len(inputs) + place), size
 
@@ -96,15 +105,20 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
 def _cut_up(piece: Piece, size: int) -> Iterator[Piece]:
     """A whole input as pieces of about `size` bytes; a document is one piece."""
     one = piece.input
-    if one.container not in ("lines", "array"):
+    cutter = _CUTTERS.get(one.container)
+    if cutter is None:
         yield piece
         return
-    cutter = files.line_stretches if one.container == "lines" else files.element_stretches
     try:
         for stretch in cutter(Path(one.path), size):
             yield Piece(one, piece.place, *stretch)
     except OSError as error:
         yield Piece(one, piece.place, problem=f"cannot be read: {error.strerror}")
+    except InputError as error:
+        yield Piece(one, piece.place, problem=error.message, hint=error.hint)
+
+
+_CUTTERS = {"lines": files.line_stretches, "array": files.element_stretches, "table": tables.row_stretches}
 
 
 def _size(one: Input) -> int:
@@ -115,6 +129,40 @@ def _size(one: Input) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> bool:
+    """Whether any two records belong together. Only hashes are held, eight bytes for each record."""
+    key_of = installed().by_name[reader].quick_key
+    seen: set[int] = set()
+    rest = array("q")
+    for place, one in keyed:
+        for piece in _cut_up(Piece(one, place), size):
+            for text in _readable(piece):
+                with suppress(BadJson):
+                    if (key := key_of(text)) is None:
+                        continue
+                    code = hash(key)
+                    if len(seen) < _EARLY:
+                        if code in seen:
+                            return True
+                        seen.add(code)
+                    rest.append(code)
+    import numpy as np
+
+    codes = np.sort(np.frombuffer(rest, dtype=np.int64))
+    return bool((codes[1:] == codes[:-1]).any())
+
+
+def _readable(piece: Piece) -> Iterator[bytes]:
+    """The records of a piece as text; what cannot be read is told when it is read."""
+    with suppress(OSError, InputError):
+        if not piece.problem:
+            yield from (text for _, text in _texts(piece) if text)
+
+
+_EARLY = 100_000
+"""Of so many records it is known at once that two belong together, of the others in the end."""
 
 
 class _Spilled(msgspec.Struct, array_like=True):
@@ -138,12 +186,14 @@ def _spread(
     paths = [scratch / f"{reader}-{number:03d}.jsonl" for number in range(buckets)]
     streams = [path.open("wb") for path in paths]
     encode = msgspec.json.Encoder().encode
-    key_of = installed().by_name[reader].key
+    key_of, alone = installed().by_name[reader].key, installed().by_name[reader].alone
     try:
         for place, one in keyed:
             for piece in _cut_up(Piece(one, place), size):
                 for record in _records(piece, report):
                     key = key_of(record.value)
+                    if key is None and alone:
+                        key = _ALONE + _called(one, record)
                     if key is None:
                         message = "no id says which conversation this belongs to"
                         report.problem(Problem(one.name, record.number, message, hint="add a conversation_id"))
@@ -166,7 +216,7 @@ def read_partition(partition: Partition, report: ReadReport, turn_rule: str | No
     """
     for piece in partition.pieces:
         for group, name, origin in _groups(piece, report):
-            numbered = piece.input.container in ("lines", "array") and group.records
+            numbered = piece.input.container in _CUTTERS and group.records
             notes = Notes(name, group.records[0].number if numbered else 0)
             for record in group.records:
                 for code in record.repairs:
@@ -217,10 +267,19 @@ def _groups(piece: Piece, report: ReadReport) -> Iterator[tuple[Group, str, Orig
         if records:
             yield Group(_stem(one.name), path, records), one.name, Origin(piece.place, 0, 0)
     else:
-        mark = {"lines": ":", "array": "#"}.get(one.container)
         for record in _records(piece, report):
-            name = f"{one.name}{mark}{record.number}" if mark else _stem(one.name)
-            yield Group(name, path, (record,)), one.name, Origin(piece.place, record.number, 0)
+            yield Group(_called(one, record), path, (record,)), one.name, Origin(piece.place, record.number, 0)
+
+
+def _called(one: Input, record: Record) -> str:
+    """A name for a record that stands for itself."""
+    mark = _MARKS.get(one.container)
+    return f"{one.name}{mark}{record.number}" if mark else _stem(one.name)
+
+
+_MARKS = {"lines": ":", "array": "#", "table": ":"}
+_ALONE = "\0"
+"""Begins the key of a record that has none."""
 
 
 def _keyed(piece: Piece) -> Iterator[tuple[Group, str, Origin]]:
@@ -235,7 +294,8 @@ def _keyed(piece: Piece) -> Iterator[tuple[Group, str, Origin]]:
         records = tuple(Record(msgspec.json.decode(one.value), one.number, one.repairs) for one in mine)
         first = mine[0]
         names = tuple(dict.fromkeys(Path(one.name).name for one in mine))
-        yield Group(key, Path(first.name), records, names), first.name, Origin(piece.place, number, 0)
+        name = key.removeprefix(_ALONE)
+        yield Group(name, Path(first.name), records, names), first.name, Origin(piece.place, number, 0)
 
 
 def _all_records(piece: Piece, report: ReadReport) -> Iterator[Record]:
@@ -248,20 +308,25 @@ def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
     name = piece.input.name
     if piece.problem:
         report.records_seen += 1
-        hint = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "what stands before it was read"
-        report.problem(Problem(name, piece.first, piece.problem, hint=hint))
+        usual = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "what stands before it was read"
+        report.problem(Problem(name, piece.first, piece.problem, hint=piece.hint or usual))
         return
     try:
-        data = _data(piece)
+        for number, text in _texts(piece):
+            if text:
+                yield from _record(text, number, name, report)
+            elif piece.input.container != "table":
+                report.ignore("blank_line")
     except (OSError, InputError) as error:
         report.problem(Problem(name, 0, f"cannot be read: {error}"))
-        return
+
+
+def _texts(piece: Piece) -> Iterator[tuple[int, bytes]]:
+    """The records of a piece as they are written, each with its number; blank lines are among them."""
+    data = _data(piece)
     between = _BETWEEN.get(piece.input.container)
     for number, text in enumerate(data.split(between) if between else (data,), piece.first):
-        if stripped := text.strip():
-            yield from _record(stripped, number, name, report)
-        else:
-            report.ignore("blank_line")
+        yield number, text.strip()
 
 
 def _data(piece: Piece) -> bytes:
@@ -277,7 +342,7 @@ def _data(piece: Piece) -> bytes:
     return data.removesuffix(b"\n")
 
 
-_BETWEEN = {"lines": b"\n", "array": files.BETWEEN_ELEMENTS}
+_BETWEEN = {"lines": b"\n", "array": files.BETWEEN_ELEMENTS, "table": tables.BETWEEN_ROWS}
 
 
 def _record(text: bytes, number: int, name: str, report: ReadReport) -> Iterator[Record]:

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.ingest.decode import decode
 from convoscope.ingest.report import Notes
 
 ENTRY_POINT_GROUP = "convoscope.readers"
 
 Grouping = Literal["record", "file", "key", "folder", "companion"]
-Container = Literal["lines", "array", "document", "folder"]
+Container = Literal["lines", "array", "document", "table", "folder"]
 
 
 class Record(NamedTuple):
-    """One JSON value of a file; `number` is its line, or its place in an array."""
+    """One JSON value of a file; `number` is its line, or its place in an array or a table."""
 
     value: Any
     number: int = 1
@@ -76,6 +77,8 @@ class Reader:
 
     name = ""
     title = ""
+    alone = False
+    """With grouping by key: a record without a key, or with one that no other has, is a conversation by itself."""
 
     def detect(self, sample: Sample) -> Detection | None:
         """Is this file of my format?"""
@@ -106,6 +109,10 @@ class Reader:
         """With grouping by key: the conversation that a record belongs to."""
         del value
         return None
+
+    def quick_key(self, text: bytes) -> str | None:
+        """The key of a record that is still JSON text; told without decoding all of it where a reader knows how."""
+        return self.key(decode(text).value)
 
     def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
         """The conversations in a group. Raise `InputError` where there is none to be had."""

@@ -6,13 +6,16 @@ import math
 import re
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, Union
 
 import msgspec
 
 from convoscope.conversation import Conversation, Item, Turn
 from convoscope.conversation.events import Event
 from convoscope.views import MetricContext
+
+if TYPE_CHECKING:
+    from convoscope.standard_data.model import StandardData
 
 Status = Literal["measured", "not_applicable", "unmeasured", "error"]
 
@@ -145,12 +148,14 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
         return self.observation.judge
 
 
-Subjectlike = Conversation | MetricContext | Turn | Event | Item | State | Subject
+Subjectlike = Union[Conversation, MetricContext, Turn, Event, Item, State, Subject, "StandardData"]
 """What a metric may speak of."""
 
 
 def subject_of(what: Subjectlike) -> Subject:
     """The subject that a thing of the conversation stands for."""
+    if type(what) is Subject:
+        return what
     match what:
         case Turn():
             return Subject("turn", str(what.id), what.id)
@@ -164,6 +169,11 @@ def subject_of(what: Subjectlike) -> Subject:
             return Subject("state", what.name, what.position)
         case Subject():
             return what
+        case _ if type(what).__name__ == "StandardData":
+            # An item as the published schema has it: which one it is, is known to whoever showed it.
+            return Subject("item")
+        case _:
+            raise TypeError(f"{what!r} is no part of a conversation")
 
 
 def in_turn(number: int) -> Subject:
@@ -247,4 +257,4 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 def _number(value: Any) -> float:
     """Whole numbers, truth values and NumPy's numbers become floats; anything else is left for the check to refuse."""
-    return float(value) if isinstance(value, Real) else value
+    return value if type(value) is float or not isinstance(value, Real) else float(value)

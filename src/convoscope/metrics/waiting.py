@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from inspect import isasyncgen, iscoroutine
+from types import GeneratorType
 from typing import Any
 
 
 def awaited(result: Any) -> Any:
     """What a metric gave; where that is still to come, it is waited for."""
+    if type(result) is GeneratorType:
+        return result
     if isasyncgen(result):
         result = _all(result)
     elif not iscoroutine(result):

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-import numpy as np
 
 from convoscope.conversation import DIMENSIONS, to_json
 from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
 from convoscope.metrics.registry import Declared
-from convoscope.runs.tables import connect, write_parquet
+from convoscope.metrics.score import Observation
+from convoscope.runs.columns import Columns
+from convoscope.runs.tables import connect
 from convoscope.scoring.evaluate import Evaluated, evaluate
 from convoscope.statistics.summary import STATUSES
+from convoscope.statistics.within import ConversationScore
 
 CONVERSATIONS = "conversations"
 SCORES = "scores"
@@ -26,6 +29,8 @@ TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES)
 
 _STATUS = {status: code for code, status in enumerate(STATUSES)}
 _encode = msgspec.json.Encoder().encode
+
+T = TypeVar("T")
 
 
 class Timings(msgspec.Struct):
@@ -93,17 +98,17 @@ def _score(read: Read, metrics: Sequence[Declared], rows: _Rows, report: ReadRep
 
 
 class _Rows:
-    """The rows of a part, column by column."""
+    """What a part holds, until its tables are written column by column."""
 
     def __init__(self, part: int, metrics: Sequence[Declared]) -> None:
         self.part = part
         self.count = 0
         self._metric = {declared.key: number for number, declared in enumerate(metrics)}
         self._conversations: list[tuple[Any, ...]] = []
-        self._scores: list[tuple[Any, ...]] = []
-        self._reduced: list[tuple[Any, ...]] = []
+        self._observed = _Kept[Observation]()
+        self._reduced = _Kept[ConversationScore]()
 
-    def add(self, read: Read, body: bytes, evaluated: Sequence[Evaluated]) -> None:
+    def add(self, read: Read, body: bytes, evaluated: Iterable[Evaluated]) -> None:
         number = self.count
         self.count += 1
         conversation = read.conversation
@@ -111,10 +116,9 @@ class _Rows:
         others = {name: value for name, value in dimensions.items() if name not in DIMENSIONS}
         self._conversations.append(
             (
-                number,
                 *read.origin,
                 conversation.id,
-                *(dimensions.get(name) for name in DIMENSIONS),
+                *map(dimensions.get, DIMENSIONS),
                 _encode(others).decode() if others else None,
                 conversation.source.format,
                 conversation.outcome.error or None,
@@ -123,74 +127,54 @@ class _Rows:
                 _encode(read.notes).decode() if read.notes else None,
             )
         )
-        add_score, add_reduced = self._scores.append, self._reduced.append
+        observed, reduced = self._observed, self._reduced
         for declared, observations, scores in evaluated:
             metric = self._metric[declared.key]
             for one in observations:
-                kind, subject, position = one.subject
-                details = None if one.details is None else _encode_details(one.details)
-                add_score(
-                    (
-                        number,
-                        metric,
-                        kind,
-                        subject,
-                        position,
-                        one.judge,
-                        one.repeat,
-                        _STATUS[one.status],
-                        one.value,
-                        one.numerator,
-                        one.denominator,
-                        one.reason or None,
-                        one.detail or None,
-                        details,
-                    )
-                )
+                observed.add(number, metric, one)
             for score in scores:
-                add_reduced(
-                    (
-                        number,
-                        metric,
-                        score.judge,
-                        _STATUS[score.status],
-                        score.value,
-                        score.ten,
-                        score.n,
-                        score.total,
-                        score.numerator,
-                        score.denominator,
-                        score.tp,
-                        score.fp,
-                        score.fn,
-                        score.not_applicable,
-                        score.unmeasured,
-                        score.errors,
-                        score.reason or None,
-                        score.detail or None,
-                    )
-                )
+                reduced.add(number, metric, score)
 
     def write(self, folder: Path) -> None:
-        tables = (
-            (CONVERSATIONS, self._conversations, _CONVERSATION_COLUMNS),
-            (SCORES, self._scores, _SCORE_COLUMNS),
-            (CONVERSATION_SCORES, self._reduced, _REDUCED_COLUMNS),
-        )
+        tables = {
+            CONVERSATIONS: self._conversation_columns(),
+            SCORES: self._observed.columns(_SCORE_COLUMNS),
+            CONVERSATION_SCORES: self._reduced.columns(_REDUCED_COLUMNS),
+        }
         with connect(memory_mb=2048) as connection:
-            for table, rows, types in tables:
-                columns: dict[str, Any] = {
-                    "part": np.full(len(rows), self.part, dtype=np.int32),
-                    "row": np.arange(len(rows), dtype=np.int32),
-                }
-                values = zip(*rows, strict=True) if rows else ((),) * len(types)
-                columns |= {name: _column(one, types[name]) for name, one in zip(types, values, strict=True)}
-                connection.register("columns", columns)
-                path = part_file(folder, table, self.part)
-                # Types are spelled out: a column without a single value would have none.
-                typed = ", ".join(f'"{name}"::{_SQL_TYPES[kind]} AS "{name}"' for name, kind in types.items())
-                query = f"SELECT part, row, {typed} FROM columns"
-                write_parquet(connection, query, path, "COMPRESSION lz4")
+            for table, columns in tables.items():
+                columns.constant("part", self.part)
+                columns.write(connection, part_file(folder, table, self.part))
+
+    def _conversation_columns(self) -> Columns:
+        columns = Columns(self.count)
+        columns.add("conversation", int, range(self.count))
+        values = zip(*self._conversations, strict=True) if self.count else ((),) * len(_CONVERSATION_COLUMNS)
+        for (name, kind), column in zip(_CONVERSATION_COLUMNS.items(), values, strict=True):
+            columns.add(name, kind, column)
+        return columns
+
+
+class _Kept(Generic[T]):
+    """Observations, or what they come to, each with the conversation and the metric it belongs to."""
+
+    def __init__(self) -> None:
+        self._conversations: list[int] = []
+        self._metrics: list[int] = []
+        self._things: list[T] = []
+
+    def add(self, conversation: int, metric: int, thing: T) -> None:
+        self._conversations.append(conversation)
+        self._metrics.append(metric)
+        self._things.append(thing)
+
+    def columns(self, types: Mapping[str, _Column[T]]) -> Columns:
+        columns = Columns(len(self._things))
+        columns.add("conversation", int, self._conversations)
+        columns.add("metric", int, self._metrics)
+        for name, (kind, take) in types.items():
+            columns.add(name, kind, [take(one) for one in self._things])
+        return columns
 
 
 def _encode_details(details: Mapping[str, Any]) -> str:
@@ -203,25 +187,7 @@ def _encode_details(details: Mapping[str, Any]) -> str:
         return '{"unreadable": true}'
 
 
-def _column(values: Sequence[Any], kind: type) -> Any:
-    if kind is float:
-        # NumPy reads None as NaN, which no score can be; DuckDB reads a masked entry as NULL.
-        numbers = np.array(values, dtype=np.float64)
-        return np.ma.masked_array(numbers, mask=np.isnan(numbers))
-    if kind is int:
-        return np.array(values, dtype=np.int64)
-    column = np.empty(len(values), dtype=object)
-    try:
-        "".join(value for value in values if value is not None).encode()
-        column[:] = values
-    except UnicodeEncodeError:
-        column[:] = [None if value is None else value.encode("utf-8", "replace").decode() for value in values]
-    return column
-
-
-_SQL_TYPES = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 _CONVERSATION_COLUMNS: dict[str, type] = {
-    "conversation": int,
     "place": int,
     "record": int,
     "piece": int,
@@ -234,39 +200,35 @@ _CONVERSATION_COLUMNS: dict[str, type] = {
     "body": str,
     "notes": str,
 }
-_SCORE_COLUMNS: dict[str, type] = {
-    "conversation": int,
-    "metric": int,
-    "subject_kind": str,
-    "subject": str,
-    "position": int,
-    "judge": str,
-    "repeat": int,
-    "status": int,
-    "value": float,
-    "numerator": float,
-    "denominator": float,
-    "reason": str,
-    "detail": str,
-    "details": str,
+
+
+class _Column(NamedTuple, Generic[T]):
+    """A column of a table: its type, and where its value is found."""
+
+    kind: type
+    take: Callable[[T], Any]
+
+
+_SCORE_COLUMNS: dict[str, _Column[Observation]] = {
+    "subject_kind": _Column(str, lambda one: one.subject.kind),
+    "subject": _Column(str, lambda one: one.subject.id),
+    "position": _Column(int, lambda one: one.subject.position),
+    "judge": _Column(str, attrgetter("judge")),
+    "repeat": _Column(int, attrgetter("repeat")),
+    "status": _Column(int, lambda one: _STATUS[one.status]),
+    "value": _Column(float, attrgetter("value")),
+    "numerator": _Column(float, attrgetter("numerator")),
+    "denominator": _Column(float, attrgetter("denominator")),
+    "reason": _Column(str, lambda one: one.reason or None),
+    "detail": _Column(str, lambda one: one.detail or None),
+    "details": _Column(str, lambda one: None if one.details is None else _encode_details(one.details)),
 }
-_REDUCED_COLUMNS: dict[str, type] = {
-    "conversation": int,
-    "metric": int,
-    "judge": str,
-    "status": int,
-    "value": float,
-    "ten": float,
-    "n": int,
-    "total": float,
-    "numerator": float,
-    "denominator": float,
-    "tp": float,
-    "fp": float,
-    "fn": float,
-    "not_applicable": int,
-    "unmeasured": int,
-    "errors": int,
-    "reason": str,
-    "detail": str,
+_REDUCED_COLUMNS: dict[str, _Column[ConversationScore]] = {
+    "judge": _Column(str, attrgetter("judge")),
+    "status": _Column(int, lambda one: _STATUS[one.status]),
+    **{name: _Column(float, attrgetter(name)) for name in ("value", "ten", "total", "numerator", "denominator")},
+    **{name: _Column(float, attrgetter(name)) for name in ("tp", "fp", "fn")},
+    **{name: _Column(int, attrgetter(name)) for name in ("n", "not_applicable", "unmeasured", "errors")},
+    "reason": _Column(str, lambda one: one.reason or None),
+    "detail": _Column(str, lambda one: one.detail or None),
 }

@@ -163,7 +163,7 @@ def _say(error: BaseException) -> str:
 
 
 def _reduced(declared: Declared, observations: Sequence[Observation]) -> Evaluated:
-    if len(observations) > 1:
+    if len(observations) > 1 and any(one.judge != COMPUTED for one in observations):
         observations = (*observations, *panel(observations))
     try:
         return Evaluated(declared, observations, reduce_conversation(declared, observations))

@@ -15,6 +15,7 @@ from convoscope.metrics.declaration import SHARE, Better, Derived, Metric, Sampl
 from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.statistics.across import ACROSS, Columns, Floats, Ratio, percentile, percentile_of, total
 from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval, seed
+from convoscope.statistics.within import ten_points
 
 STATUSES: tuple[Status, ...] = (MEASURED, NOT_APPLICABLE, UNMEASURED, ERROR)
 
@@ -152,12 +153,12 @@ class _Frame:
         return seed(self.key, self.declared.key, self.judge, name)
 
     def _figure(self, name: str, value: float, interval: Interval | None) -> Figure:
-        ten = self.declared.ten
+        sums = [total(self.columns.numerator), total(self.columns.denominator)]
         return self._make(
             name,
             status=MEASURED,
             value=value,
-            ten=ten.score(value) if ten and not name else None,
+            ten=None if name else ten_points(self.declared.ten, value, *sums),
             interval=interval,
             interval_reason="" if interval else "one_cluster",
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import fsum
 from statistics import median
+from typing import NamedTuple
 
 import msgspec
 
@@ -90,24 +92,34 @@ def reduce_conversation(declared: Metric | Derived, observations: Sequence[Obser
     return [_reduce(declared, judge, mine) for judge, mine in by_judge.items()]
 
 
-_DEMANDING = {RATIO, RATIO_OF_SUMS, COUNTS, POOLED_COUNTS}
+class _Demands(NamedTuple):
+    """What the declared unit and reducers ask of each score."""
+
+    share: bool
+    ratio: bool
+    counts: bool
+
+
+@lru_cache(maxsize=4096)
+def _demands(unit: str, *steps: str) -> _Demands | None:
+    demands = _Demands(unit == SHARE, RATIO in steps or RATIO_OF_SUMS in steps, COUNTS in steps or POOLED_COUNTS in steps)
+    return demands if any(demands) else None
 
 
 def _check_fit(declared: Metric | Derived, observations: Sequence[Observation]) -> None:
     """Scores must carry what the declared reducers will ask for."""
-    also = declared.also.values() if isinstance(declared, Metric) else ()
-    steps = {declared.reduce.within, declared.reduce.across, *also}
-    share = declared.unit == SHARE
-    if not share and not steps & _DEMANDING:
+    also = declared.also.values() if type(declared) is Metric else ()
+    demands = _demands(declared.unit, declared.reduce.within, declared.reduce.across, *also)
+    if demands is None:
         return
     for one in observations:
         if one.status != MEASURED:
             continue
-        if share and one.value is not None and not 0 <= one.value <= 1:
+        if demands.share and one.value is not None and not 0 <= one.value <= 1:
             raise DeclarationError(f"a share lies between 0 and 1, not at {one.value}")
-        if one.denominator is None and (RATIO in steps or RATIO_OF_SUMS in steps):
+        if demands.ratio and one.denominator is None:
             raise DeclarationError("a ratio needs scores made with ratio()")
-        if one.counts is None and (COUNTS in steps or POOLED_COUNTS in steps):
+        if demands.counts and one.counts is None:
             raise DeclarationError("pooling counts needs scores made with counted()")
 
 
@@ -115,12 +127,12 @@ def _single(ten: TenPoints | None, one: Observation) -> ConversationScore:
     """One subject needs no reducing: every reducer gives its value back."""
     if one.status != MEASURED or one.value is None:
         return _nothing(one.judge, [one])
-    counts = one.counts or Counts(0.0, 0.0, 0.0)
+    counts = one.counts or _NO_COUNTS
     return ConversationScore(
         judge=one.judge,
         status=MEASURED,
         value=one.value,
-        ten=ten.score(one.value) if ten else None,
+        ten=None if ten is None else ten_points(ten, one.value, one.numerator, one.denominator),
         n=1,
         total=one.value,
         numerator=one.numerator or 0.0,
@@ -131,22 +143,38 @@ def _single(ten: TenPoints | None, one: Observation) -> ConversationScore:
     )
 
 
+_NO_COUNTS = Counts(0.0, 0.0, 0.0)
+
+
+def ten_points(
+    ten: TenPoints | None, value: float | None, numerator: float | None, denominator: float | None
+) -> float | None:
+    """The points that a value is worth, or the ratio behind it where the map is of that; None where there is none."""
+    if ten is None or value is None:
+        return None
+    if ten.of == "value":
+        return ten.score(value)
+    return ten.score(numerator / denominator) if numerator is not None and denominator else None
+
+
 def _reduce(declared: Metric | Derived, judge: str, observations: list[Observation]) -> ConversationScore:
     measured = [one for one in observations if one.status == MEASURED]
     if not measured:
         return _nothing(judge, observations)
     value = WITHIN[declared.reduce.within](measured)
-    counts = _pool(measured) if measured[0].counts is not None else Counts(0.0, 0.0, 0.0)
+    counts = _pool(measured) if measured[0].counts is not None else _NO_COUNTS
     tally = Counter(one.status for one in observations) if len(measured) < len(observations) else Counter[Status]()
+    numerator = fsum(one.numerator for one in measured if one.numerator is not None)
+    denominator = fsum(one.denominator for one in measured if one.denominator is not None)
     return ConversationScore(
         judge=judge,
         status=MEASURED,
         value=value,
-        ten=declared.ten.score(value) if declared.ten and value is not None else None,
+        ten=ten_points(declared.ten, value, numerator, denominator),
         n=len(measured),
         total=fsum(_values(measured)),
-        numerator=fsum(one.numerator for one in measured if one.numerator is not None),
-        denominator=fsum(one.denominator for one in measured if one.denominator is not None),
+        numerator=numerator,
+        denominator=denominator,
         tp=counts.tp,
         fp=counts.fp,
         fn=counts.fn,

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from convoscope.conversation.timestamps import moment
 from convoscope.ingest import files
 from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timestamps import moment
 
 Line = TypeVar("Line", bound=msgspec.Struct)
 

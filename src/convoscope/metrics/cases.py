@@ -1,0 +1,108 @@
+"""What metrics of answers look at: each item of a conversation, or the conversation as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+from convoscope.conversation import ASSISTANT, USER, Conversation, Expected, Item
+from convoscope.conversation.events import (
+    AnyEvent,
+    ComponentMetric,
+    Json,
+    Retrieval,
+    ToolCall,
+    ToolResult,
+)
+from convoscope.metrics.score import WHOLE, Subject
+
+_Event = TypeVar("_Event", bound=AnyEvent)
+_NO_EXTRAS: Mapping[str, Json] = {}
+
+
+class Case(NamedTuple):
+    """One thing to be judged: an item, or, where `item` is None, the conversation itself."""
+
+    conversation: Conversation
+    subject: Subject
+    item: Item | None = None
+
+    @property
+    def expected(self) -> Expected:
+        return self.conversation.expected if self.item is None else self.item.expected
+
+    @property
+    def extras(self) -> Mapping[str, Json]:
+        """What an item carries beside the facts that the model names: context, metadata, trace, latency, …"""
+        return _NO_EXTRAS if self.item is None else self.item.extras
+
+    @property
+    def question(self) -> str | None:
+        """What the user asked; the last words of the user where there are no items."""
+        return self._text(None if self.item is None else self.item.asked, USER)
+
+    @property
+    def answer(self) -> str | None:
+        """What the agent answered: "" where it spoke without words, None where the log has nothing of it."""
+        return self._text(None if self.item is None else self.item.answered, ASSISTANT)
+
+    @property
+    def events(self) -> tuple[AnyEvent, ...]:
+        """What happened for it. In a conversation of one item, or of none, that is all that happened."""
+        if self.item is None or len(self.conversation.items) == 1:
+            return self.conversation.timeline
+        mine = set(self.item.events)
+        return tuple(event for event in self.conversation.timeline if event.seq in mine)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return self._of(ToolCall)
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        return self._of(ToolResult)
+
+    @property
+    def retrievals(self) -> tuple[Retrieval, ...]:
+        return self._of(Retrieval)
+
+    @property
+    def metrics(self) -> tuple[ComponentMetric, ...]:
+        return self._of(ComponentMetric)
+
+    def _of(self, kind: type[_Event]) -> tuple[_Event, ...]:
+        return tuple(event for event in self.events if type(event) is kind)
+
+    def _text(self, seq: int | None, role: str) -> str | None:
+        conversation = self.conversation
+        if self.item is None:
+            return last_words(conversation, role)
+        if seq is None:
+            return None
+        for utterance in conversation.utterances:
+            if utterance.seq == seq:
+                return conversation.text(utterance)
+        return None
+
+
+def cases(conversation: Conversation) -> Iterator[Case]:
+    """The conversation itself where it has no items, or says itself what is expected; then its items."""
+    if not conversation.items or conversation.expected != _NOTHING_EXPECTED:
+        yield Case(conversation, WHOLE)
+    for position, item in enumerate(conversation.items):
+        yield Case(conversation, Subject("item", item.id, position), item)
+
+
+def last_words(conversation: Conversation, role: str) -> str | None:
+    """The last words of this role; "" where it spoke without words, None where the log has nothing of it."""
+    spoke = False
+    for utterance in reversed(conversation.utterances):
+        if conversation.roles[utterance.speaker] == role:
+            spoke = True
+            if (text := conversation.text(utterance)).strip():
+                return text
+    return "" if spoke else None
+
+
+_NOTHING_EXPECTED = Expected()
+__all__ = ["Case", "cases", "last_words"]
