@@ -8,7 +8,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import faults, page, scoring, startup, voice
+from benchmarks import faults, items, mutations, page, scoring, startup, voice
 
 
 def main() -> None:
@@ -22,6 +22,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:
         page.run(Path(folder))
         scoring.run(Path(folder), sizes=(20_000, 200_000) if full else (500, 5_000))
+        items.run(Path(folder), 1_000_000 if full else 20_000)
+    mutations.run(100_000 if full else 2_000)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import NamedTuple
@@ -14,7 +15,11 @@ import convoscope
 from benchmarks.chats import write_chats
 
 MEMORY_LIMIT_MB = 500
-_SCRIPT = "import sys, convoscope; convoscope.score(sys.argv[1], out=sys.argv[2], workers=int(sys.argv[3]))"
+_SCRIPT = """
+import sys, convoscope
+logs, out, workers, *metrics = sys.argv[1:]
+convoscope.score(logs, out=out, workers=int(workers), metrics=metrics or None)
+"""
 _SHARES = {
     "JSON": ("reading", "encoding"),
     "metrics": ("metrics",),
@@ -59,10 +64,10 @@ def report(measured: Measured, size: int, workers: int, logs: Path) -> None:
     print(f"  of the work: {shares}")
 
 
-def score(logs: Path, out: Path, workers: int) -> Measured:
+def score(logs: Path, out: Path, workers: int, metrics: Sequence[str] = ()) -> Measured:
     """Score in a process of its own, and watch the memory of it and its children."""
     began = perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", _SCRIPT, str(logs), str(out), str(workers)])
+    process = subprocess.Popen([sys.executable, "-c", _SCRIPT, str(logs), str(out), str(workers), *metrics])
     peak = 0.0
     while process.poll() is None:
         peak = max(peak, _memory_mb(process.pid))

@@ -224,7 +224,8 @@ def _optional(strategy: SearchStrategy[T], filling: Filling, default: Any = None
 
 def _items(filling: Filling, seqs: Sequence[int]) -> SearchStrategy[Item]:
     pointed = _optional(st.sampled_from(seqs), filling) if seqs else st.none()
-    return struct(Item, filling, asked=pointed, answered=pointed)
+    events = _tuples(st.sampled_from(seqs), filling) if seqs else st.just(())
+    return struct(Item, filling, asked=pointed, answered=pointed, events=events)
 
 
 def _annotations(filling: Filling, seqs: Sequence[int]) -> SearchStrategy[Annotations]:

@@ -15,7 +15,7 @@ from convoscope.ingest import reader
 from convoscope.metrics import registry
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.parts import whole_of
-from convoscope.metrics.signatures import Signed, current, signed, unbumped
+from convoscope.metrics.signatures import Signed, current, file, signed, sources, unbumped
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -62,6 +62,9 @@ def test_help_imports_nothing_heavy() -> None:
 class TestSignatures:
     def test_no_metric_changed_without_a_new_version(self) -> None:
         assert current() == signed(), "a metric changed: raise its version=, then run `make signatures`"
+
+    def test_they_are_of_these_sources(self) -> None:
+        assert file().sources == sources(), "sources changed: run `make signatures`, or every run computes them anew"
 
     def test_a_change_without_a_new_version_is_refused(self) -> None:
         before = {"a.b": Signed(1, "x"), "a.c": Signed(1, "x"), "a.d": Signed(1, "x")}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from convoscope.conversation.model import Conversation
     from convoscope.errors import ConvoscopeError
     from convoscope.ingest.reading import read
+    from convoscope.metrics.custom import template_scorer
     from convoscope.metrics.declaration import derived, metric
     from convoscope.metrics.score import Score
     from convoscope.report.junit import write_junit
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from convoscope.report.page import write_page
     from convoscope.runs.run import Run
     from convoscope.runs.worst import worst
+    from convoscope.standard_data.model import StandardData
     from convoscope.views.metric_context import MetricContext
 
 __version__ = "0.1.0"
@@ -32,11 +34,13 @@ __all__ = [
     "MetricContext",
     "Run",
     "Score",
+    "StandardData",
     "__version__",
     "derived",
     "metric",
     "read",
     "score",
+    "template_scorer",
     "worst",
     "write_junit",
     "write_markdown",
@@ -49,10 +53,12 @@ _HOME = {
     "MetricContext": "convoscope.views.metric_context",
     "Run": "convoscope.runs.run",
     "Score": "convoscope.metrics.score",
+    "StandardData": "convoscope.standard_data.model",
     "derived": "convoscope.metrics.declaration",
     "metric": "convoscope.metrics.declaration",
     "read": "convoscope.ingest.reading",
     "score": "convoscope.report.making",
+    "template_scorer": "convoscope.metrics.custom",
     "worst": "convoscope.runs.worst",
     "write_junit": "convoscope.report.junit",
     "write_markdown": "convoscope.report.markdown",

@@ -4,7 +4,7 @@
 |---|---|
 | a block of `console`, or one that begins with `$ ` | commands for bash, each with its output |
 | a block of `python` | a program; a block that follows at once, `text` or of no language, is its output |
-| another block after a paragraph that begins with `` `NAME.json` `` | the content of that file |
+| another block after a paragraph that begins with `` `NAME.json` ``, or `python` after `` `NAME.py` `` | that file |
 | a line `…` in an output | any number of lines, also none |
 | `<!-- not run: REASON -->` | the block that follows is left alone |
 
@@ -44,7 +44,7 @@ VARIES = [
 ]
 """What is another at each time or on each machine, and what it is compared as."""
 
-_FILE = re.compile(r"`([\w.-]+\.jsonl?)`")
+_FILE = re.compile(r"`([\w.-]+\.(?:jsonl?|py|toml))`")
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
 
 
@@ -116,7 +116,6 @@ def steps(text: str, folder: Path) -> Iterator[Step]:
     skipped = False
     tokens = MarkdownIt().parse(text)
     for place, token in enumerate(tokens):
-        before = tokens[place - 1] if place else None
         if token.type == "html_block":
             skipped = _NOT_RUN.fullmatch(token.content.strip()) is not None
         if token.type != "fence" or _is_output(tokens, place):
@@ -125,14 +124,23 @@ def steps(text: str, folder: Path) -> Iterator[Step]:
             skipped = False
         elif token.info == "console" or (not token.info and token.content.startswith("$ ")):
             yield from _commands(token)
+        elif file := _file(tokens, place):
+            (folder / file).write_text(token.content)
         elif token.info == "python":
             program = folder / f"line{token.map[0] + 1}.py"
             program.write_text(token.content)
             after = tokens[place + 1] if _is_output(tokens, place + 1) else None
             shown = after.content.splitlines() if after else [ANY_LINES]
             yield Step(f"python {program.name}", after.map[0] + 1 if after else token.map[1], shown)
-        elif before and before.type == "paragraph_close" and (file := _FILE.match(tokens[place - 2].content)):
-            (folder / file[1]).write_text(token.content)
+
+
+def _file(tokens: Sequence[Token], place: int) -> str:
+    """The file that a block is the content of, "" where it is none; a program is none unless it is named as one."""
+    if not place or tokens[place - 1].type != "paragraph_close":
+        return ""
+    named = _FILE.match(tokens[place - 2].content)
+    is_program = tokens[place].info == "python"
+    return named[1] if named and named[1].endswith(".py") == is_program else ""
 
 
 def _is_output(tokens: Sequence[Token], place: int) -> bool:

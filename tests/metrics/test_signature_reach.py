@@ -13,7 +13,7 @@ import pytest
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, NEITHER, Observation, measured, metric
 from convoscope.metrics import conversation as family
-from convoscope.metrics.signatures import signature
+from convoscope.metrics.signatures import computed as signature
 
 HEAD = """
 import functools
@@ -245,7 +245,7 @@ called = declared("reach.called")(Measure())
 
 SIGN = f"""
 import inspect, {NAME}
-from convoscope.metrics.signatures import signature
+from convoscope.metrics.signatures import computed as signature
 try:
     inspect.getsource({NAME}.unreadable)
 except OSError:

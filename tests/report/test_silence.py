@@ -34,10 +34,10 @@ class TestRows:
         assert names(shown.figures) == ["a.one", "b.two"]
         assert (shown.parts, shown.silent) == ([], [])
 
-    def test_without_a_value_it_has_one_where_something_of_its_family_was_measured(self) -> None:
+    def test_without_a_value_it_is_told_with_the_others_of_its_family(self) -> None:
         shown = sorted_out(figure("a.one", 1.0), figure("a.two"), figure("b.three"))
-        assert names(shown.figures) == ["a.one", "a.two"]
-        assert [one.names for one in shown.silent] == [["b.three"]]
+        assert names(shown.figures) == ["a.one"]
+        assert [one.names for one in shown.silent] == [["a.two"], ["b.three"]]
 
     def test_families_are_told_by_the_first_part_of_the_name(self) -> None:
         shown = sorted_out(figure("tool.one", 1.0), figure("tools.two"))
@@ -75,7 +75,7 @@ class TestParts:
         assert shown.silent == [Silence("a", ["a.one.part"], {"no_clock": 1})]
 
     def test_where_the_whole_was_not_scored_they_stand_for_themselves(self) -> None:
-        assert names(sorted_out(figure("a.one.part", 0.5), figure("a.two")).figures) == ["a.one.part", "a.two"]
+        assert names(sorted_out(figure("a.one.part", 0.5), figure("a.two", 1.0)).figures) == ["a.one.part", "a.two"]
 
     def test_a_figure_over_a_group_has_a_row_with_a_value_and_none_without(self) -> None:
         whole = figure("a.one", 1.0)

@@ -19,6 +19,7 @@ from convoscope.report.words import (
     interval_text,
     number_text,
     place_text,
+    points_text,
     standing_text,
     value_text,
 )
@@ -259,3 +260,18 @@ class TestCounting:
     @pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1_200, "1,200 files")])
     def test_one_is_not_many(self, count: int, text: str) -> None:
         assert counted(count, "file") == text
+
+
+class TestPoints:
+    declared = {"ten_points": {"zero": 0.0, "ten": 1.0, "passes_at": 7.0}}
+
+    def test_without_a_map_there_are_none(self) -> None:
+        assert points_text(None, self.declared) == ""
+
+    def test_the_pass_mark_passes(self) -> None:
+        assert points_text(7.0, self.declared) == "7.0, passes"
+
+    def test_what_does_not_pass_never_prints_as_the_mark(self) -> None:
+        assert points_text(6.5, self.declared) == "6.5, below 7"
+        assert points_text(6.96, self.declared) == "6.96, below 7"
+        assert points_text(6.99999, self.declared) == "just below 7, below 7"

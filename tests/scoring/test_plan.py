@@ -39,7 +39,6 @@ def need(code: str, *ids: str, **facts: Any) -> Need:
     )
 
 
-SHIPPED = ("agent", "answer", "conversation", "timing", "tools")
 A, B, C = (chat(user("hi"), id=name) for name in "abc")
 
 
@@ -139,7 +138,8 @@ class TestShipped:
             "conversation.turns",
         }
         missing = {name: found[name].missing for name in found if not found[name].applies_to}
-        assert {name: [one.code for one in missing[name]] for name in missing if name.split(".")[0] in SHIPPED} == {
+        told = {name: [one.code for one in missing[name]] for name in missing}
+        expected = {
             "answer.exact_match": ["no_ground_truth"],
             "answer.f1": ["no_ground_truth"],
             "timing.response_latency": ["no_clock"],
@@ -150,14 +150,20 @@ class TestShipped:
             "tools.tool_call_validity.missing_argument_rate": ["no_tool_calls"],
             "tools.tool_call_validity.rejected_rate": ["no_tool_calls"],
             "tools.tool_call_validity.unknown_tool_rate": ["no_tool_calls"],
+            # Of what a judge would have to say, the first thing that it would have to see is named.
+            "agent.context_relevancy": ["no_agent_role"],
+            "answer.answer_relevancy": ["no_judge"],
         }
+        assert {name: told[name] for name in expected} == expected
         assert missing["answer.f1"][0].field == "expected.ground_truth"
         assert "ground_truth" in missing["answer.f1"][0].unlock
         assert "timestamp" in missing["timing.response_latency"][0].unlock
 
     def test_what_each_field_unlocks(self) -> None:
         truth = chat(user("hi"), agent("hello"), expected=Expected(ground_truth="hello"))
-        item = chat(user("hi"), agent("hello"), items=(Item(id="q", expected=Expected(ground_truth="hello")),))
+        item = chat(
+            user("hi"), agent("hello"), items=(Item(id="q", answered=1, expected=Expected(ground_truth="hello")),)
+        )
         timed = chat(user("hi", 1.0), agent("hello", 2.0))
         sound = chat(user("hi", sound=[(0, 1)]), agent("hello", sound=[(2, 3)]))
         tools = chat(user("hi"), agent("hello"), agent=Agent(tools=(Tool(name="book"),)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Format, Json, Metrics, Turns, split
+from convoscope.cli.options import Format, Json, Metrics, MetricsFrom, Turns, split
 
 if TYPE_CHECKING:
     from convoscope.conversation import Conversation
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def inspect(
     paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them.")],
     metrics: Metrics = None,
+    metrics_from: MetricsFrom = None,
     limit: Annotated[int, typer.Option("--limit", help="Look at the first N conversations.", min=1)] = 1000,
     format: Format = None,
     turns: Turns = None,
@@ -29,12 +30,12 @@ def inspect(
 ) -> None:
     """Say what these files are, what can be measured in them, and what would unlock the rest."""
     from convoscope.ingest.reading import read
-    from convoscope.metrics.registry import installed
+    from convoscope.metrics.sources import registered
     from convoscope.report.screen import Screen
     from convoscope.report.terminal import print_reading, print_warnings
     from convoscope.scoring.plan import Planner
 
-    planner = Planner(installed().resolve(split(metrics)))
+    planner = Planner(registered(metrics_from or ()).resolve(split(metrics)))
     contents: Counter[str] = Counter()
     dimensions: dict[str, Counter[str]] = {}
     reading = read(paths, format=format, limit=limit, turns=turns)
@@ -135,11 +136,14 @@ _EVENTS = {
 
 
 def _count(conversation: Conversation, contents: Counter[str], dimensions: dict[str, Counter[str]]) -> None:
+    from convoscope.metrics.needs import GROUND_TRUTH
+
+    contents["items"] += len(conversation.items)
     contents["turns"] += len(conversation.turns)
     for event in conversation.timeline:
         contents[_EVENTS[str(type(event).__struct_config__.tag)]] += 1
     contents["conversations with times"] += any(event.time is not None for event in conversation.timeline)
-    contents["with a ground truth"] += conversation.expected.ground_truth is not None
+    contents["with a ground truth"] += GROUND_TRUTH.met(conversation)
     contents["with a recording"] += conversation.recording is not None
     for name, value in conversation.dimensions.items():
         dimensions.setdefault(name, Counter())[value] += 1

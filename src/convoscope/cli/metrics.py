@@ -8,25 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Json
+from convoscope.cli.options import Json, MetricsFrom
 
 if TYPE_CHECKING:
+    from convoscope.metrics.declaration import TenPoints
     from convoscope.metrics.registry import Declared
     from convoscope.report.screen import Screen
 
 
 def metrics(
     name: Annotated[str | None, typer.Argument(help="A metric or a family; all of them by default.")] = None,
+    metrics_from: MetricsFrom = None,
     json: Json = False,
 ) -> None:
     """List the metrics, or explain one."""
     from convoscope.metrics.declaration import Metric
     from convoscope.metrics.parts import whole_of
-    from convoscope.metrics.registry import installed
+    from convoscope.metrics.sources import registered
     from convoscope.report.screen import Column, Screen
     from convoscope.runs.summarising import describe
 
-    registry = installed()
+    registry = registered(metrics_from or ())
     chosen = registry.resolve(None if name is None else [name])
     if name in registry.declared:
         # What a derived figure is computed from was not asked about.
@@ -58,11 +60,21 @@ def metrics(
         else:
             facts += [("computed from", ", ".join(one.inputs))]
         facts += [("conversation", one.reduce.within), ("group", one.reduce.across)]
+        facts += [("0 to 10", _points(one.ten))] if one.ten else []
         screen.table([Column("fact"), Column("")], facts)
         parts = [other for other in registry.resolve() if whole_of(other.name, names) == one.name]
         if parts:
             screen.line()
             _table(screen, parts)
+
+
+def _points(ten: TenPoints) -> str:
+    """What is worth 0, what is worth 10, and the score that passes."""
+    of = "" if ten.of == "value" else f" (of the {ten.of} behind it)"
+    best = f"{ten.ten:g}" if ten.falls is None else f"{ten.ten:g} to {ten.falls[0]:g}"
+    worst = f"{ten.zero:g}" if ten.falls is None else f"{ten.zero:g} and {ten.falls[1]:g}"
+    are = "is" if ten.falls is None else "are"
+    return f"{worst} {are} worth 0, {best} {are} worth 10{of}; {ten.passes_at:g} passes"
 
 
 def _table(screen: Screen, metrics: Sequence[Declared]) -> None:

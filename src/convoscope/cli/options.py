@@ -12,6 +12,14 @@ Metrics = Annotated[
     str | None,
     typer.Option("--metrics", "-m", help="Names or families, with commas between: f1,tools. All by default."),
 ]
+MetricsFrom = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metrics-from",
+        help="Also the metrics of this Python file, module or .toml file of templates. May be repeated. "
+        "Python code that is named here is run.",
+    ),
+]
 Format = Annotated[str | None, typer.Option("--format", help="Read as this format instead of telling it by content.")]
 Turns = Annotated[
     str | None,

@@ -12,13 +12,26 @@ import typer
 if TYPE_CHECKING:
     from convoscope.metrics.registry import Declared
 
-from convoscope.cli.options import Contexts, Format, Json, Junit, Markdown, Metrics, Parts, Targets, Turns, split
+from convoscope.cli.options import (
+    Contexts,
+    Format,
+    Json,
+    Junit,
+    Markdown,
+    Metrics,
+    MetricsFrom,
+    Parts,
+    Targets,
+    Turns,
+    split,
+)
 from convoscope.cli.outcome import Files, exit_by, print_targets, targets_json
 
 
 def score(
     paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them.")],
     metrics: Metrics = None,
+    metrics_from: MetricsFrom = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the run. Default: one under runs/.")
     ] = None,
@@ -54,7 +67,8 @@ def score(
     with progress_bar() as progress:
         run = make(
             paths,
-            metrics=_chosen(metrics, k),
+            metrics=_chosen(metrics, metrics_from or (), k),
+            metrics_from=metrics_from or (),
             out=out,
             limit=limit,
             workers=workers,
@@ -90,11 +104,11 @@ def score(
     exit_by(run, checks)
 
 
-def _chosen(metrics: str | None, k: int | None) -> Sequence[str | Declared] | None:
+def _chosen(metrics: str | None, metrics_from: Sequence[str], k: int | None) -> Sequence[str | Declared] | None:
     """The metrics that are asked for, with other numbers of trials where `k` is."""
     if k is None:
         return split(metrics)
-    from convoscope.metrics.registry import installed
+    from convoscope.metrics.sources import registered
     from convoscope.metrics.trials import with_trials
 
-    return with_trials(installed().resolve(split(metrics)), k)
+    return with_trials(registered(metrics_from).resolve(split(metrics)), k)

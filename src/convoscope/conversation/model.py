@@ -248,16 +248,18 @@ class Conversation(
 
     def _check_references(self) -> None:
         """Whatever points at an event must find it."""
-        known = {event.seq for event in self.timeline}
-        pointed: list[tuple[str, int | None]] = [("frame", frame.seq) for frame in self.frames]
+        known: set[int | None] = {None, *(event.seq for event in self.timeline)}
         for item in self.items:
-            pointed += [(f"item {item.id!r}", seq) for seq in (item.asked, item.answered, *item.events)]
+            if item.asked not in known or item.answered not in known or not known.issuperset(item.events):
+                strange = next(seq for seq in (item.asked, item.answered, *item.events) if seq not in known)
+                raise ValueError(f"item {item.id!r} points at event {strange}, which is not in the timeline")
+        pointed: list[tuple[str, int | None]] = [("frame", frame.seq) for frame in self.frames]
         for found in self.annotations:
             for family in (found.topics, found.risks, found.actions, found.entities):
                 pointed += [("annotation", seq) for finding in family or () for seq in finding.events]
             pointed += [("topic", seq) for topic in found.topics or () for seq in topic.span or ()]
         for who, seq in pointed:
-            if seq is not None and seq not in known:
+            if seq not in known:
                 raise ValueError(f"{who} points at event {seq}, which is not in the timeline")
 
     @remembered

@@ -23,4 +23,9 @@ else:
             return value
 
 
-__all__ = ["remembered"]
+def forget(thing: Any) -> None:
+    """Let go of what a thing remembers: some of it may point back to the thing, which then lives on too long."""
+    thing.__dict__.clear()
+
+
+__all__ = ["forget", "remembered"]

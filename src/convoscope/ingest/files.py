@@ -21,6 +21,8 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BOM = codecs.BOM_UTF8
 
+PACKED_ENDINGS = (".gz", ".zst", ".zstd")
+
 TOO_LONG = f"one record is larger than {MAX_RECORD_BYTES // 1024 // 1024} MB"
 CUT_ARRAY = "the JSON array is cut off at the end"
 TOO_LONG_HINT = "write one conversation per line, and keep audio in files beside the log"
@@ -42,6 +44,8 @@ class Stretch(NamedTuple):
     data: bytes | None
     problem: str = ""
     """Set instead of records: why this stretch cannot be read."""
+    hint: str = ""
+    """With a problem: what to do about it, where that is another thing than usual."""
 
 
 def open_bytes(path: Path) -> IO[bytes]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest import files
+from convoscope.ingest import files, tables
 from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.reader import Container, Detection, FolderSample, Grouping, Reader, Sample, installed
 from convoscope.ingest.report import FileRead, Problem, ReadReport
@@ -24,7 +24,6 @@ MANY_LINES = 100
 
 _LINE_ENDINGS = (".jsonl", ".ndjson")
 _LOG_ENDINGS = (".json", *_LINE_ENDINGS)
-_PACKED_ENDINGS = (".gz", ".zst", ".zstd")
 _MANY_KEYS = 8
 
 
@@ -222,7 +221,7 @@ def _folder_input(name: str, folder: Path, readers: Mapping[str, Reader]) -> Inp
 
 def _is_log_name(name: str) -> bool:
     lower = name.lower()
-    for ending in _PACKED_ENDINGS:
+    for ending in files.PACKED_ENDINGS:
         lower = lower.removesuffix(ending)
     return lower.endswith(_LOG_ENDINGS)
 
@@ -249,16 +248,20 @@ def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
     head = files.head_of(path, HEAD_BYTES)
     if not head.strip():
         raise InputError("is empty", hint="nothing was written to it, or it was not closed")
-    container = _container(path.name, head)
-    if b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
+    container: Container = "table" if tables.is_table(path, head) else _container(path.name, head)
+    if container == "table":
+        values = tables.first_rows(path, SAMPLE_RECORDS)
+    elif b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
         raise InputError("is not JSON", hint=_SEE_FORMATS)
-    values = _first_values(path, head, container)
+    else:
+        values = _first_values(path, head, container)
     best = _best((_claim(reader, Sample(path, container, values)), reader) for reader in readers.values())
     if best is None:
         told = next(filter(None, (reader.part_of(path.name) for reader in readers.values())), "")
         if told:
             raise InputError(f"is {told}")
-        raise InputError(f"is JSON of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
+        kind = "a table" if container == "table" else "JSON"
+        raise InputError(f"is {kind} of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
     claim, reader = best
     return Input(str(path), name, reader.name, container, claim.grouping, claim.why)
 

@@ -215,22 +215,22 @@ def read_partition(partition: Partition, report: ReadReport, turn_rule: str | No
     `turn_rule` is the rule that their turns are cut by; None leaves it to each of them.
     """
     for piece in partition.pieces:
+        reader = installed().by_name[piece.input.reader]
+        numbered = piece.input.container in _CUTTERS
         for group, name, origin in _groups(piece, report):
-            numbered = piece.input.container in _CUTTERS and group.records
-            notes = Notes(name, group.records[0].number if numbered else 0)
+            notes = Notes(name, group.records[0].number if numbered and group.records else 0)
             for record in group.records:
                 for code in record.repairs:
                     notes.repaired(code, f"record {record.number}" if len(group.records) > 1 else "")
-            for read in _build(piece, group, name, origin, notes, report):
-                yield read if turn_rule is None else _cut_by(turn_rule, read)
+            reads = _build(reader, group, name, origin, notes, report)
+            yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
 
 
 def _cut_by(turn_rule: str, read: Read) -> Read:
     return read._replace(conversation=msgspec.structs.replace(read.conversation, turn_rule=turn_rule))
 
 
-def _build(piece: Piece, group: Group, name: str, origin: Origin, notes: Notes, report: ReadReport) -> Iterator[Read]:
-    reader: Reader = installed().by_name[piece.input.reader]
+def _build(reader: Reader, group: Group, name: str, origin: Origin, notes: Notes, report: ReadReport) -> Iterator[Read]:
     line = notes.line
     part = 0
     try:
@@ -242,9 +242,9 @@ def _build(piece: Piece, group: Group, name: str, origin: Origin, notes: Notes, 
             report.records_seen += notes.records
             report.records_used += notes.records
             notes.records = 0
-            file = report.files.setdefault(name, FileRead(reader.name))
+            file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
             file.conversations += 1
-            yield Read(conversation, taken, Origin(origin.place, origin.record, part))
+            yield Read(conversation, taken, Origin(origin.place, origin.record, part) if part else origin)
     except InputError as error:
         report.problem(Problem(name, error.line or line, error.message, error.field, error.hint))
     except OSError as error:
@@ -314,7 +314,8 @@ def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
     try:
         for number, text in _texts(piece):
             if text:
-                yield from _record(text, number, name, report)
+                if (record := _record(text, number, name, report)) is not None:
+                    yield record
             elif piece.input.container != "table":
                 report.ignore("blank_line")
     except (OSError, InputError) as error:
@@ -345,17 +346,17 @@ def _data(piece: Piece) -> bytes:
 _BETWEEN = {"lines": b"\n", "array": files.BETWEEN_ELEMENTS, "table": tables.BETWEEN_ROWS}
 
 
-def _record(text: bytes, number: int, name: str, report: ReadReport) -> Iterator[Record]:
+def _record(text: bytes, number: int, name: str, report: ReadReport) -> Record | None:
     report.records_seen += 1
     if len(text) > files.MAX_RECORD_BYTES:
         report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
-        return
+        return None
     try:
         value, repairs = decode(text)
     except BadJson as error:
         report.problem(Problem(name, number, str(error), hint="the record was skipped; write it whole"))
-        return
-    yield Record(value, number, repairs)
+        return None
+    return Record(value, number, repairs)
 
 
 def _stem(name: str) -> str:

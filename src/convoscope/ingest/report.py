@@ -162,6 +162,8 @@ class Notes:
 
     def hand_over(self) -> tuple[Note, ...]:
         """What was noted since the last time this was asked."""
+        if not self.taken:
+            return ()
         notes, self.taken = tuple(self.taken), []
         return notes
 

@@ -1,96 +1,254 @@
-"""Metrics of an answer against the truth."""
+"""Metrics of an answer against the truth. Each is made by a function that takes its options, for variants of it."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import cleandoc
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, metric
-from convoscope.metrics.needs import GROUND_TRUTH
+from convoscope.conversation.events import Json
+from convoscope.errors import DeclarationError
+from convoscope.metrics.answer_text import accuracy_of, exact_match_of, overlap_of
+from convoscope.metrics.cases import Case, cases
+from convoscope.metrics.choices import LETTERS, multi_pattern_of, offered_by, picked_of
+from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, Measure, Metric, TenPoints, metric
+from convoscope.metrics.fields import missing, needs_of
+from convoscope.metrics.patterns import BadPattern, Checked, checked
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
-from convoscope.metrics.score import WHOLE, Observation, Subject, measured, not_applicable, unmeasured
-from convoscope.metrics.words import tokens
+from convoscope.metrics.score import Observation, failed, measured, not_applicable, unmeasured
+
+FULL_MARKS = TenPoints(zero=0.0, ten=1.0)
+_FLAGS = re.IGNORECASE | re.MULTILINE
 
 
-@metric(
-    "answer.exact_match",
-    version=1,
-    observes=ITEM,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(GROUND_TRUTH,),
-    reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
-)
-def exact_match(conversation: Conversation) -> Iterator[Observation]:
-    """Is the answer the expected one, to the letter?
+def exact_match_metric(
+    variant: str, *, strip: bool = True, collapse: bool = False, case_sensitive: bool = True
+) -> Metric:
+    """`answer.exact_match` with other options: see `exact_match_of`."""
 
-    1 if answer and ground truth are equal after trimming blanks at both ends, else 0; case counts,
-    how an accented letter is composed does not.
-    The answer is the last thing that the agent says; for an item, the item's own answer. An answer
-    without words scores 0; where the log holds none, it is unmeasured. An empty truth is not
-    applicable.
-    """
-    yield from _compare(conversation, _same)
+    def exact_match(conversation: Conversation) -> Iterable[Observation]:
+        """Is the answer the expected one, to the letter?
 
+        1 if answer and ground truth are equal after trimming blanks at both ends, else 0; case counts,
+        how an accented letter is composed does not.
+        The answer is the last thing that the agent says; for an item, the item's own answer. An answer
+        without words scores 0; where the log holds none, it is unmeasured. An empty truth is not
+        applicable.
+        """
+        return _compared(conversation, "exact_match", compare)
 
-@metric(
-    "answer.f1",
-    version=1,
-    observes=ITEM,
-    unit=RATIO,
-    better=HIGHER,
-    needs=(GROUND_TRUTH,),
-    reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
-)
-def f1(conversation: Conversation) -> Iterator[Observation]:
-    """How many words do answer and truth share?
+    def compare(case: Case, answer: str, truth: str) -> Observation:
+        value = exact_match_of(answer, truth, strip=strip, collapse=collapse, case_sensitive=case_sensitive)
+        return _value(case, value)
 
-    Words in small letters, repeats counted. P = shared ÷ words of the answer, R = shared ÷ words of
-    the truth, F1 = 2PR ÷ (P + R); 0 where they share none. Which answer is compared: see
-    `answer.exact_match`. An empty truth is not applicable.
-    """
-    yield from _compare(conversation, _token_f1)
+    told = _told(strip=(strip, True), collapse=(collapse, False), case_sensitive=(case_sensitive, True))
+    return _declared("exact_match", variant, exact_match, told, version=2, unit=SHARE)
 
 
-def _token_f1(answer: str, truth: str) -> float | None:
-    given = Counter(tokens(answer))
-    wanted = Counter(tokens(truth))
-    if not wanted:
-        return None
-    return 2 * (given & wanted).total() / (given.total() + wanted.total())
+def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metric:
+    """`answer.accuracy` of what a pattern finds in the answer: see `accuracy_of`."""
+    declared = None if answer_pattern is None else _pattern_of_a_declaration(answer_pattern)
+
+    def accuracy(conversation: Conversation) -> Iterable[Observation]:
+        """Does the answer say what is true?
+
+        1 if the ground truth stands in the answer as whole words, which it does where both are equal;
+        else the share of the truth's words that the answer has, repeats counted. Case, punctuation at
+        the edges of the truth, runs of blanks and ways of writing one character (NFKC) do not count.
+        Where the item's context has an `answer_pattern`, only what it finds is the answer. Which answer
+        is compared: see `answer.exact_match`. An empty truth is not applicable.
+        """
+        return _compared(conversation, "accuracy", compare)
+
+    def compare(case: Case, answer: str, truth: str) -> Observation:
+        pattern = declared
+        context = case.extras.get("context")
+        if type(context) is dict and context.get("answer_pattern") is not None:
+            try:
+                pattern = _pattern(context["answer_pattern"])
+            except BadPattern as error:
+                return failed(case.subject, "bad_pattern", f"answer_pattern: {error}")
+        if pattern is None:
+            return _value(case, accuracy_of(answer, truth))
+        if len(answer) > pattern.longest:
+            return _too_long(case, answer, pattern)
+        return _value(case, accuracy_of(answer, truth, pattern=pattern.pattern))
+
+    return _declared("accuracy", variant, accuracy, _told(answer_pattern=(answer_pattern, None)), version=1, unit=RATIO)
 
 
-def _same(answer: str, truth: str) -> float | None:
-    answer, truth = (unicodedata.normalize("NFC", text).strip() for text in (answer, truth))
-    return float(answer == truth) if truth else None
+def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metric:
+    """`answer.accuracy@choice` with choices for items that bring none: see `choice_accuracy_of`."""
+
+    def choice_accuracy(conversation: Conversation) -> Iterable[Observation]:
+        """Does the answer pick the right choice?
+
+        1 if the letter that the answer picks, or the text of a choice that it gives, is the right one;
+        else 0, also where it picks none. The choices are `choices` of the item's context. The truth is
+        a letter A to J, the text of a choice or its place counted from 0, else `answer_index` of the
+        context says it. A letter that is stated goes before one that merely stands there; one that is
+        ruled out does not count. Where there are no choices and the truth is no letter, and where the
+        truth is none of the choices, it is not applicable.
+        """
+        return _compared(conversation, "accuracy", compare)
+
+    def compare(case: Case, answer: str, truth: str) -> Observation:
+        offered = offered_by(case.extras.get("context"), choices)
+        chosen, right = picked_of(answer, truth, choices=offered.choices, answer_index=offered.answer_index)
+        if right is not None:
+            details = {"chosen": _letter(chosen), "right": _letter(right)}
+            return measured(case.subject, 1.0 if chosen == right else 0.0, details=details)
+        if not truth.strip():
+            return not_applicable(case.subject, "empty_ground_truth")
+        if offered.choices:
+            return not_applicable(case.subject, "truth_not_a_choice", truth[:200])
+        return not_applicable(case.subject, "not_multiple_choice")
+
+    return _declared("accuracy", variant, choice_accuracy, _told(choices=(tuple(choices), ())), version=1, unit=SHARE)
 
 
-def _compare(conversation: Conversation, compare: Callable[[str, str], float | None]) -> Iterator[Observation]:
-    truth = conversation.expected.ground_truth
-    if truth is not None:
-        yield _score(WHOLE, _last_answer(conversation), truth, compare)
-    if conversation.items:
-        answers = {utterance.seq: conversation.text(utterance) for utterance in conversation.utterances}
-        for position, item in enumerate(conversation.items):
-            answer = None if item.answered is None else answers.get(item.answered)
-            yield _score(Subject("item", item.id, position), answer, item.expected.ground_truth, compare)
+def multi_pattern_accuracy_metric(
+    variant: str, *, patterns: Sequence[str] | None = None, choices: Sequence[str] = ()
+) -> Metric:
+    """`answer.multi_pattern_accuracy` with patterns or choices of your own: see `multi_pattern_of`."""
+    declared = None if patterns is None else tuple(map(_pattern_of_a_declaration, patterns))
+
+    def multi_pattern_accuracy(conversation: Conversation) -> Iterable[Observation]:
+        """Is the truth among the answers that can be read out of the response?
+
+        1 if any candidate equals the ground truth, else 0. Candidates are the whole answer, each of its
+        lines, what it states ("Answer: …", "the answer is …", **…**), and letters A to J that stand
+        alone; where the item's context has `patterns`, what these find instead. Case, blanks and
+        punctuation at the edges do not count. Where the context has `choices`, the letter and the text
+        of the right one are as good as the truth. An empty truth is not applicable.
+        """
+        return _compared(conversation, "multi_pattern_accuracy", compare)
+
+    def compare(case: Case, answer: str, truth: str) -> Observation:
+        context = case.extras.get("context")
+        if declared is None and not choices and type(context) is not dict:
+            return _value(case, multi_pattern_of(answer, truth))
+        try:
+            tried = _patterns(context, declared)
+        except BadPattern as error:
+            return failed(case.subject, "bad_pattern", f"patterns: {error}")
+        for one in tried or ():
+            if len(answer) > one.longest:
+                return _too_long(case, answer, one)
+        found = None if tried is None else [one.pattern for one in tried]
+        offered, index = offered_by(context, choices)
+        return _value(case, multi_pattern_of(answer, truth, patterns=found, choices=offered, answer_index=index))
+
+    told = _told(patterns=(patterns, None), choices=(tuple(choices), ()))
+    return _declared("multi_pattern_accuracy", variant, multi_pattern_accuracy, told, version=1, unit=SHARE)
 
 
-def _score(
-    subject: Subject, answer: str | None, truth: str | None, compare: Callable[[str, str], float | None]
-) -> Observation:
-    if truth is None:
-        return unmeasured(subject, "no_ground_truth")
-    if answer is None:
-        return unmeasured(subject, "no_answer")
-    value = compare(answer, truth)
-    return not_applicable(subject, "empty_ground_truth") if value is None else measured(subject, value)
+def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
+    """`answer.f1` with other options: see `f1_of`."""
+
+    def f1(conversation: Conversation) -> Iterable[Observation]:
+        """How many words do answer and truth share?
+
+        Words in small letters, repeats counted; a number is one word. P = shared ÷ words of the answer,
+        R = shared ÷ words of the truth, F1 = 2PR ÷ (P + R); 0 where they share none. Which answer is
+        compared: see `answer.exact_match`. A truth without words is not applicable.
+        """
+        return _compared(conversation, "f1", compare)
+
+    def compare(case: Case, answer: str, truth: str) -> Observation:
+        overlap = overlap_of(answer, truth, case_sensitive=case_sensitive)
+        if overlap is None:
+            return not_applicable(case.subject, "empty_ground_truth")
+        details = {"precision": overlap.precision, "recall": overlap.recall}
+        return measured(case.subject, overlap.f1, details=details)
+
+    return _declared("f1", variant, f1, _told(case_sensitive=(case_sensitive, False)), version=2, unit=RATIO)
 
 
-def _last_answer(conversation: Conversation) -> str | None:
-    """The last words of the agent; "" where it spoke without words, None where the log has nothing of it."""
-    spoken = [one for one in conversation.utterances if conversation.roles[one.speaker] == "assistant"]
-    said = (conversation.text(utterance) for utterance in reversed(spoken))
-    return next((text for text in said if text.strip()), "") if spoken else None
+def _compared(
+    conversation: Conversation, scorer: str, compare: Callable[[Case, str, str], Observation]
+) -> list[Observation]:
+    """Each case that has both an answer and a truth is compared; of the others, the missing field is named."""
+    found: list[Observation] = []
+    for case in cases(conversation):
+        answer, truth = case.answer, case.expected.ground_truth
+        if answer is None or truth is None:
+            field = missing(case, scorer)
+            found.append(unmeasured(case.subject, f"no_{field}", str(field)))
+        else:
+            found.append(compare(case, answer, truth))
+    return found
+
+
+def _value(case: Case, value: float | None) -> Observation:
+    return not_applicable(case.subject, "empty_ground_truth") if value is None else measured(case.subject, value)
+
+
+def _letter(place: int | None) -> str | None:
+    return None if place is None else LETTERS[place] if place < len(LETTERS) else str(place)
+
+
+# Patterns, declared or brought by an item
+
+
+def _patterns(context: Json, declared: Sequence[Checked] | None) -> Sequence[Checked] | None:
+    """The patterns to try: those of the item where it brings some. Refused with `BadPattern`."""
+    told = context.get("patterns") if isinstance(context, dict) else None
+    if told is None:
+        return declared
+    return [_pattern(one) for one in (told if isinstance(told, list | tuple) else [told])]
+
+
+def _pattern(told: Json) -> Checked:
+    if not isinstance(told, str):
+        raise BadPattern(f"{told!r} is no text")
+    return checked(told, _FLAGS)
+
+
+def _pattern_of_a_declaration(text: str) -> Checked:
+    try:
+        return checked(text, _FLAGS)
+    except BadPattern as error:
+        raise DeclarationError(
+            f"{text!r} is not a pattern that can be used: {error}", hint="mend the pattern"
+        ) from None
+
+
+def _too_long(case: Case, answer: str, pattern: Checked) -> Observation:
+    told = f"{len(answer)} characters; a pattern is tried on {pattern.longest} at most"
+    return unmeasured(case.subject, "answer_too_long", told)
+
+
+# Declarations
+
+
+def _told(**options: tuple[object, object]) -> Mapping[str, object]:
+    """The options that are not as usual, for the definition; each is given with what is usual."""
+    return {name: value for name, (value, usual) in options.items() if value != usual}
+
+
+def _declared(
+    scorer: str, variant: str, measure: Measure, options: Mapping[str, object], *, version: int, unit: str
+) -> Metric:
+    if options:
+        told = ", ".join(f"{name} = {value!r}" for name, value in options.items())
+        measure.__doc__ = f"{cleandoc(measure.__doc__ or '')}\n\nHere with {told}."
+    return metric(
+        f"answer.{scorer}",
+        version=version,
+        observes=ITEM,
+        unit=unit,
+        better=HIGHER,
+        needs=needs_of(scorer),
+        reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
+        variant=variant,
+        ten=FULL_MARKS,
+    )(measure)
+
+
+exact_match = exact_match_metric("")
+accuracy = accuracy_metric("")
+accuracy_choice = choice_accuracy_metric("choice")
+multi_pattern_accuracy = multi_pattern_accuracy_metric("")
+f1 = f1_metric("")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Expected, Item
 from convoscope.conversation.events import (
@@ -14,18 +14,23 @@ from convoscope.conversation.events import (
     ToolCall,
     ToolResult,
 )
+from convoscope.conversation.remembered import remembered
 from convoscope.metrics.score import WHOLE, Subject
 
 _Event = TypeVar("_Event", bound=AnyEvent)
 _NO_EXTRAS: Mapping[str, Json] = {}
 
 
-class Case(NamedTuple):
-    """One thing to be judged: an item, or, where `item` is None, the conversation itself."""
+class Case:
+    """One thing to be judged: an item, or, where `item` is None, the conversation itself.
 
-    conversation: Conversation
-    subject: Subject
-    item: Item | None = None
+    Metrics share the cases of a conversation: what one of them asked for is known to the others.
+    """
+
+    def __init__(self, conversation: Conversation, subject: Subject, item: Item | None = None) -> None:
+        self.conversation = conversation
+        self.subject = subject
+        self.item = item
 
     @property
     def expected(self) -> Expected:
@@ -36,17 +41,17 @@ class Case(NamedTuple):
         """What an item carries beside the facts that the model names: context, metadata, trace, latency, …"""
         return _NO_EXTRAS if self.item is None else self.item.extras
 
-    @property
+    @remembered
     def question(self) -> str | None:
         """What the user asked; the last words of the user where there are no items."""
         return self._text(None if self.item is None else self.item.asked, USER)
 
-    @property
+    @remembered
     def answer(self) -> str | None:
         """What the agent answered: "" where it spoke without words, None where the log has nothing of it."""
         return self._text(None if self.item is None else self.item.answered, ASSISTANT)
 
-    @property
+    @remembered
     def events(self) -> tuple[AnyEvent, ...]:
         """What happened for it. In a conversation of one item, or of none, that is all that happened."""
         if self.item is None or len(self.conversation.items) == 1:
@@ -85,8 +90,16 @@ class Case(NamedTuple):
         return None
 
 
-def cases(conversation: Conversation) -> Iterator[Case]:
+def cases(conversation: Conversation) -> Sequence[Case]:
     """The conversation itself where it has no items, or says itself what is expected; then its items."""
+    held = conversation.__dict__
+    found: Sequence[Case] | None = held.get("cases")
+    if found is None:
+        found = held["cases"] = list(_cases(conversation))
+    return found
+
+
+def _cases(conversation: Conversation) -> Iterator[Case]:
     if not conversation.items or conversation.expected != _NOTHING_EXPECTED:
         yield Case(conversation, WHOLE)
     for position, item in enumerate(conversation.items):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from functools import cached_property
 from inspect import Parameter, cleandoc, signature
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from convoscope.conversation import Conversation
+from convoscope.conversation.remembered import remembered
 from convoscope.errors import DeclarationError
 from convoscope.metrics.item_results import each_item
 from convoscope.metrics.needs import Need
@@ -125,7 +125,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         # our memory looks it up instead.
         return (_look_up, (self.key,))
 
-    @property
+    @remembered
     def key(self) -> str:
         """The name as it prints: `jga@tomiinek`, or without a suffix for the default variant."""
         return f"{self.name}@{self.variant}" if self.variant else self.name
@@ -152,17 +152,17 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
     also: Mapping[str, str] = {}
     """Further second steps, from conversations to a group, each with the name that it prints under."""
 
-    @cached_property
+    @remembered
     def takes_context(self) -> bool:
         """The function asks for a `MetricContext`, by the annotation of its first parameter."""
         return self._asks_for == MetricContext.__name__
 
-    @cached_property
+    @remembered
     def takes_item(self) -> bool:
         """The function asks for a `StandardData`, and is called once for each item."""
         return self._asks_for == "StandardData"
 
-    @cached_property
+    @remembered
     def _asks_for(self) -> str:
         """The name of the type of its first parameter; known without importing that type."""
         asked = next(iter(signature(self.function).parameters.values()), None)
@@ -176,9 +176,11 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
             result: Any = each_item(self.function, conversation)
         else:
             result = awaited(self.function(metric_context(conversation) if self.takes_context else conversation))
-        if not isinstance(result, Observation | Iterable):
+        if isinstance(result, Observation):
+            return (result,)
+        if not isinstance(result, Iterable):
             raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")
-        observations = (result,) if isinstance(result, Observation) else tuple(result)
+        observations = tuple(result)
         if len(observations) > 1:
             keys = {(one.subject, one.judge, one.repeat) for one in observations}
             if len(keys) < len(observations):

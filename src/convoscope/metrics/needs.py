@@ -24,10 +24,25 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     """Set instead of `present` where the run, not the conversation, must bring it: judge."""
     otherwise: Status = UNMEASURED
 
+    @property
+    def detail(self) -> str:
+        """What such a score says beside its reason code, where the code alone does not name what is missing."""
+        return ""
+
     def met(self, conversation: Conversation, resources: frozenset[str] = frozenset()) -> bool:
         if self.present is None:
             return self.resource in resources
         return self.present(conversation)
+
+
+class ToldNeed(Need, frozen=True, kw_only=True):
+    """A need whose reason code says too little by itself."""
+
+    words: str
+
+    @property
+    def detail(self) -> str:
+        return self.words
 
 
 def _has_times(conversation: Conversation) -> bool:
@@ -108,4 +123,6 @@ RECORDING = Need(
     unlock="the audio of the conversation",
     present=lambda conversation: conversation.recording is not None,
 )
-JUDGE = Need(code="no_judge", field="", unlock="a judge, named by the user", resource="judge")
+JUDGE = ToldNeed(
+    code="no_judge", field="", unlock="a judge, named by the user", resource="judge", words="no judge configured"
+)

@@ -23,6 +23,7 @@ MEAN_OF_SUBJECTS = "mean_of_subjects"
 RATIO_OF_SUMS = "ratio_of_sums"
 SUM_OF_CONVERSATIONS = "sum_of_conversations"
 POOLED_COUNTS = "pooled_counts"
+MAXIMUM_OF_SUBJECTS = "max_of_subjects"
 
 
 def percentile(q: float) -> str:

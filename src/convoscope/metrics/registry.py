@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from types import ModuleType
 
 import msgspec
@@ -116,4 +116,10 @@ def installed() -> Registry:
 
 
 def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist else ""
+    return _name(point.dist) if point.dist else ""
+
+
+@cache
+def _name(package: Distribution) -> str:
+    # Each look at a name reads the package's metadata again.
+    return package.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, Union
@@ -27,6 +28,8 @@ ERROR: Status = "error"
 COMPUTED = "(computed)"
 """The judge of a score that no judge made."""
 
+_FAR = 2**31
+_HUGE = sys.float_info.max
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -92,9 +95,22 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         kind, id, position = self.subject
+        if (
+            type(self.value) is float
+            and -_HUGE <= self.value <= _HUGE
+            and self.status == MEASURED
+            and self.denominator is None
+            and self.numerator is None
+            and self.counts is None
+            and not (self.reason or self.detail or self.repeat)
+            and type(kind) is type(id) is type(self.judge) is str
+            and type(position) is int
+            and -_FAR < position < _FAR
+        ):
+            return  # most are plain values, and there are many: the rest looks at what is not
         if not (isinstance(kind, str) and isinstance(id, str) and isinstance(self.judge, str)):
             raise ValueError("the subject's kind and id, and the judge, are texts")
-        if not (isinstance(self.repeat, int) and isinstance(position, int) and abs(position) < 2**31):
+        if not (isinstance(self.repeat, int) and isinstance(position, int) and abs(position) < _FAR):
             raise ValueError("repeat and the subject's position are whole numbers")
         if self.status == MEASURED:
             if not _is_number(self.value):

@@ -28,10 +28,12 @@ from convoscope.metrics.registry import installed
 _FRAME = (
     "convoscope.conversation",
     "convoscope.metrics.declaration",
+    "convoscope.metrics.fields",
     "convoscope.metrics.reduction",
     "convoscope.metrics.score",
 )
 FILE = Path(__file__).with_name("signatures.json")
+_COMPUTES = ("conversation", "metrics", "spoken", "standard_data", "views")
 
 
 class Signed(msgspec.Struct, frozen=True):
@@ -41,15 +43,38 @@ class Signed(msgspec.Struct, frozen=True):
     signature: str
 
 
+class Signatures(msgspec.Struct, frozen=True):
+    """The signature file: what our own metrics computed, and of which sources that was found out."""
+
+    sources: str = ""
+    metrics: dict[str, Signed] = {}
+
+
+@functools.cache
+def file() -> Signatures:
+    """What was committed."""
+    return msgspec.json.decode(FILE.read_bytes(), type=Signatures) if FILE.exists() else Signatures()
+
+
 def signed() -> dict[str, Signed]:
     """The committed signatures of our own metrics."""
-    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, Signed]) if FILE.exists() else {}
+    return file().metrics
+
+
+@functools.cache
+def sources() -> str:
+    """A hash of everything that our own metrics may compute with."""
+    whole = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for place in sorted(place for part in _COMPUTES for place in (root / part).rglob("*.py")):
+        whole.update(place.relative_to(root).as_posix().encode() + b"\0" + place.read_bytes() + b"\0")
+    return "sha256:" + whole.hexdigest()[:16]
 
 
 def current() -> dict[str, Signed]:
     """What our own metrics compute now."""
     ours = (one for one in installed().declared.values() if one.function.__module__.startswith("convoscope."))
-    return {one.key: Signed(one.version, signature(one)) for one in sorted(ours, key=lambda one: one.key)}
+    return {one.key: Signed(one.version, computed(one)) for one in sorted(ours, key=lambda one: one.key)}
 
 
 def unbumped(before: dict[str, Signed], after: dict[str, Signed]) -> list[str]:
@@ -67,11 +92,21 @@ def sign() -> None:
     changed = unbumped(signed(), after)
     if changed:
         raise UsageError(f"{', '.join(changed)} changed without a new version", hint="raise version= and sign again")
-    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(after), indent=2) + b"\n")
+    made = Signatures(sources(), after)
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n")
 
 
 def signature(declared: Metric | Derived) -> str:
-    """`sha256:` and 16 hexadecimal digits."""
+    """`sha256:` and 16 hexadecimal digits. Of our own metrics it is known, as long as our sources are unchanged."""
+    if installed().declared.get(declared.key) is declared and file().sources == sources():
+        known = signed().get(declared.key)
+        if known is not None and declared.function.__module__.startswith("convoscope."):
+            return known.signature
+    return computed(declared)
+
+
+def computed(declared: Metric | Derived) -> str:
+    """The signature, found out from the source."""
     home = getattr(declared.function, "__module__", None) or type(declared.function).__module__
     source = _Source(home.split(".", maxsplit=1)[0])
     for name in declared.__struct_fields__:
@@ -242,13 +277,28 @@ def _node(function: Any) -> ast.stmt | None:
     code = getattr(plain, "__code__", None)
     if code is None:
         return None
-    node = _nodes(code.co_filename).get((code.co_name, code.co_firstlineno))
+    node = _nodes(code.co_filename, _state(code.co_filename)).get((code.co_name, code.co_firstlineno))
     # A text over several lines reads differently when what surrounds it is moved to the margin.
     return node if node is not None and node.col_offset == 0 else None
 
 
+class _State(NamedTuple):
+    """By what a file that a user goes on writing is told from what it was."""
+
+    modified: int = 0
+    size: int = 0
+
+
+def _state(file: str) -> _State:
+    with contextlib.suppress(OSError):
+        found = Path(file).stat()
+        return _State(found.st_mtime_ns, found.st_size)
+    return _State()
+
+
 @functools.cache
-def _nodes(file: str) -> dict[tuple[str, int], ast.stmt]:
+def _nodes(file: str, state: _State) -> dict[tuple[str, int], ast.stmt]:
+    del state
     try:
         tree = ast.parse(Path(file).read_bytes())
     except (OSError, SyntaxError, ValueError):

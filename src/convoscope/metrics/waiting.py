@@ -12,7 +12,7 @@ from typing import Any
 
 def awaited(result: Any) -> Any:
     """What a metric gave; where that is still to come, it is waited for."""
-    if type(result) is GeneratorType:
+    if type(result) in _THERE:
         return result
     if isasyncgen(result):
         result = _all(result)
@@ -25,6 +25,10 @@ def awaited(result: Any) -> Any:
     # Called from inside a loop, as notebooks do: one loop cannot wait inside another.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, result).result()
+
+
+_THERE = frozenset({GeneratorType, list, tuple})
+"""What metrics mostly give: there is nothing to wait for."""
 
 
 async def _all(observations: AsyncIterator[Any]) -> list[Any]:

@@ -25,7 +25,9 @@ from convoscope.report.words import (
     counted,
     coverage_text,
     interval_text,
+    key_text,
     name_text,
+    points_text,
     reason_text,
     reasons_text,
     value_text,
@@ -159,9 +161,11 @@ def _cells(figure: Mapping[str, Any], summary: Mapping[str, Any], checks: Sequen
     left_out = reasons_text(figure, observed(figure, summary))
     if figure["value"] is None and not left_out:
         left_out = reason_text(figure["reason"])
+    key = key_text(figure["metric"], figure["variant"])
+    points = points_text(figure["ten"], next((one for one in summary["declared"] if one["metric"] == key), {}))
     cells = [
         code(name),
-        plain(value_text(figure["value"], figure["unit"])),
+        plain(value_text(figure["value"], figure["unit"])) + (f"<br>of 10: {points}" if points else ""),
         interval_text(figure),
         f"{figure['n']:,}",
         coverage_text(figure),

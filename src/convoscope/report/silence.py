@@ -43,29 +43,26 @@ class Heard(NamedTuple):
 def heard(summary: Mapping[str, Any], asked: Collection[str] = ()) -> Heard:
     """Figures with a value, and those without that somebody should see.
 
-    A figure without a value gives up its row where nothing of its family was measured, and where it
-    is part of another metric or of a group. One that broke, or that a target asks for, keeps it.
-    Where nothing at all was measured, everything is shown.
+    A figure without a value gives up its row, and is told with the others of its family. One that broke,
+    or that a target asks for, keeps it. Where nothing at all was measured, everything is shown.
     """
     figures = summary.get("metrics", ())
     names = {figure["metric"] for figure in figures}
-    speaking = {_family(figure) for figure in figures if figure["value"] is not None}
-    if not speaking:
+    if all(figure["value"] is None for figure in figures):
         return Heard(figures, (), ())
     rows: list[Mapping[str, Any]] = []
     parts: list[Mapping[str, Any]] = []
     left: dict[str, list[Mapping[str, Any]]] = {}
     for figure in figures:
-        of_group = figure["judge"] == "(derived)"
-        is_part = bool(whole_of(figure["metric"], names)) and not of_group
+        is_part = bool(whole_of(figure["metric"], names)) and figure["judge"] != "(derived)"
         if name_text(figure) in asked or figure["status"] == ERROR:
             rows.append(figure)
-        elif is_part and figure["value"] is not None:
-            parts.append(figure)
-        elif figure["value"] is not None or (_family(figure) in speaking and not is_part and not of_group):
-            rows.append(figure)
-        else:
+        elif figure["value"] is None:
             left.setdefault(_family(figure), []).append(figure)
+        elif is_part:
+            parts.append(figure)
+        else:
+            rows.append(figure)
     return Heard(rows, parts, [_silence(family, mine) for family, mine in left.items()])
 
 

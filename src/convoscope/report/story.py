@@ -34,7 +34,7 @@ from convoscope.metrics.score import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.report.difference import Reading, readings
 from convoscope.report.lanes import Ruler, Timeline, timeline
 from convoscope.report.silence import heard
-from convoscope.report.words import because_texts, key_text, reason_text, value_text
+from convoscope.report.words import because_texts, key_text, points_text, reason_text, value_text
 from convoscope.runs.records import Record, Reduced
 from convoscope.runs.worst import Behind
 
@@ -300,9 +300,7 @@ class _Teller:
         if reduced.skipped and reduced.status == MEASURED:
             evidence.append(Fact("without a value", str(reduced.skipped)))
         if reduced.ten is not None:
-            mark = (self._declared.get(reduced.key, {}).get("ten_points") or {}).get("passes_at")
-            passes = f", passes at {mark:g}" if mark is not None else ""
-            evidence.append(Fact("of 10 points", f"{reduced.ten:.1f}{passes}"))
+            evidence.append(Fact("of 10 points", points_text(reduced.ten, self._declared.get(reduced.key, {}))))
         return self._made(reduced.key, reduced.judge, reduced.status, reduced.value, _why(reduced), evidence)
 
     def _mark(self, key: str, one: Observation, subject: str = "") -> Mark:

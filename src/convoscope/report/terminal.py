@@ -14,7 +14,9 @@ from convoscope.report.words import (
     counted,
     coverage_text,
     interval_text,
+    key_text,
     name_text,
+    points_text,
     reading_text,
     reasons_text,
     standing_text,
@@ -32,6 +34,7 @@ _COLUMNS = (
     Column("coverage", "right"),
     Column("better"),
 )
+_POINTS = Column("of 10", "right")
 _TARGET = Column("target")
 _SKIPPED = Column("not measured")
 MAX_PROBLEMS = 5
@@ -52,10 +55,12 @@ def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
     for one in run_checks(run):
         name = name_text(one.figure)
         checks[name] = f"{checks[name]}; {one.text}" if name in checks else one.text
-    columns = [*_COLUMNS, *([_TARGET] if checks else []), _SKIPPED]
     shown = heard(summary, checks)
     rows = sorted((*shown.figures, *shown.parts), key=summary["metrics"].index) if parts else shown.figures
-    screen.table(columns, [_row(figure, summary, checks) for figure in rows])
+    pointed = any(one["ten"] is not None for one in rows)
+    declared = {one["metric"]: one for one in summary["declared"]} if pointed else {}
+    columns = [*_COLUMNS[:2], *([_POINTS] if declared else []), *_COLUMNS[2:], *([_TARGET] if checks else []), _SKIPPED]
+    screen.table(columns, [_row(figure, summary, checks, declared) for figure in rows])
     if shown.parts and not parts:
         screen.line()
         screen.line(f"and {counted(len(shown.parts), 'figure')} of their parts, with --parts and in the page")
@@ -73,10 +78,17 @@ def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
     print_reading(screen, run.read_report)
 
 
-def _row(figure: Mapping[str, Any], summary: Mapping[str, Any], checks: Mapping[str, str]) -> tuple[str, ...]:
+def _row(
+    figure: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    checks: Mapping[str, str],
+    declared: Mapping[str, Mapping[str, Any]],
+) -> tuple[str, ...]:
+    facts = declared.get(key_text(figure["metric"], figure["variant"]), {})
     return (
         name_text(figure),
         value_text(figure["value"], figure["unit"]),
+        *([points_text(figure["ten"], facts)] if declared else []),
         interval_text(figure),
         f"{figure['n']:,}",
         coverage_text(figure),

@@ -36,6 +36,22 @@ def number_text(value: float, unit: str) -> str:
     return text.rstrip("0").rstrip(".") if unit == COUNT else text
 
 
+def points_text(ten: float | None, declared: Mapping[str, Any]) -> str:
+    """What a value is worth on the declared map from 0 to 10, and whether that passes; nothing where there is none.
+
+    What does not pass never prints as the pass mark.
+    """
+    if ten is None:
+        return ""
+    mark = (declared.get("ten_points") or {}).get("passes_at")
+    text = f"{ten:.1f}"
+    if mark is None:
+        return text
+    if ten < mark <= float(text):
+        text = f"{ten:.4g}" if float(f"{ten:.4g}") < mark else f"just below {mark:g}"
+    return f"{text}, {'passes' if ten >= mark else f'below {mark:g}'}"
+
+
 def interval_text(figure: Mapping[str, Any]) -> str:
     """The 95 % interval; a dot where there is none."""
     interval = figure["interval"]

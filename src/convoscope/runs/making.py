@@ -20,6 +20,7 @@ from convoscope.ingest.reading import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.signatures import signature
+from convoscope.metrics.sources import registered
 from convoscope.runs.merging import merge
 from convoscope.runs.partial import Partial, tidy
 from convoscope.runs.parts import PartDone, Timings, score_partition
@@ -49,6 +50,7 @@ def score(
     source: PathLike | Sequence[PathLike] | Iterable[Conversation],
     *,
     metrics: Iterable[str | Declared] | None = None,
+    metrics_from: Iterable[PathLike] = (),
     out: PathLike | None = None,
     limit: int | None = None,
     workers: int | None = None,
@@ -62,9 +64,11 @@ def score(
 ) -> Run:
     """Score the conversations of some files or folders, or conversations made in Python, and keep the run.
 
-    `metrics` are names or declarations; all that are installed for None. `out` is the folder of the
-    run; without it, one under `runs/` that depends on input and settings. An attempt that was cut
-    short is continued, and a run that is there already and would come out the same is opened.
+    `metrics` are names or declarations; all that are installed for None. `metrics_from` are Python
+    files, modules and `.toml` files of templates whose metrics come beside the installed ones. `out`
+    is the folder of the run; without it, one under `runs/` that depends on input and settings. An
+    attempt that was cut short is continued, and a run that is there already and would come out the
+    same is opened.
     `turns` is the rule that turns are cut by, `exchange` or `eva`.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them.
@@ -76,7 +80,7 @@ def score(
     if any(not names for names in by or ()):
         raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
     by = None if by is None else [list(dict.fromkeys(names)) for names in by]
-    registry = installed()
+    registry = registered(metrics_from)
     chosen = registry.resolve(metrics)
     if not chosen:
         raise UsageError("there is no metric to score with")

@@ -12,13 +12,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from convoscope.conversation import DIMENSIONS, to_json
+from convoscope.conversation.remembered import forget
 from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import Observation
 from convoscope.runs.columns import Columns
 from convoscope.runs.tables import connect
-from convoscope.scoring.evaluate import Evaluated, evaluate
+from convoscope.scoring.evaluate import Evaluated, Evaluator
 from convoscope.statistics.summary import STATUSES
 from convoscope.statistics.within import ConversationScore
 
@@ -66,6 +67,7 @@ def score_partition(
     report = ReadReport()
     timings = Timings()
     rows = _Rows(partition.number, metrics)
+    evaluator = Evaluator(metrics)
     reads = read_partition(partition, report, turn_rule)
     while True:
         began = perf_counter()
@@ -73,16 +75,17 @@ def score_partition(
         timings.reading += perf_counter() - began
         if read is None:
             break
-        _score(read, metrics, rows, report, timings)
+        _score(read, evaluator, rows, report, timings)
     began = perf_counter()
     rows.write(folder)
     timings.writing += perf_counter() - began
     return PartDone(part=partition.number, conversations=rows.count, report=report, timings=timings)
 
 
-def _score(read: Read, metrics: Sequence[Declared], rows: _Rows, report: ReadReport, timings: Timings) -> None:
+def _score(read: Read, evaluator: Evaluator, rows: _Rows, report: ReadReport, timings: Timings) -> None:
     began = perf_counter()
-    evaluated = list(evaluate(read.conversation, metrics))
+    evaluated = evaluator.evaluate(read.conversation)
+    forget(read.conversation)
     scored = perf_counter()
     try:
         body = to_json(read.conversation)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from convoscope.errors import DeclarationError
 from convoscope.metrics.declaration import Derived, Metric
+from convoscope.metrics.reduction import MAXIMUM_OF_SUBJECTS
 from convoscope.metrics.registry import Declared
 from convoscope.statistics.across import ACROSS, percentile_of
 from convoscope.statistics.within import WITHIN
@@ -19,7 +20,7 @@ def check(metrics: Sequence[Declared]) -> None:
             raise DeclarationError(f"{declared.key} reduces by {declared.reduce.within!r}", hint=f"there is {known}")
         for across in (declared.reduce.across, *(declared.also.values() if isinstance(declared, Metric) else ())):
             if across not in ACROSS and percentile_of(across) is None:
-                known = ", ".join([*sorted(ACROSS), "percentile:q with q between 0 and 100"])
+                known = ", ".join([*sorted([*ACROSS, MAXIMUM_OF_SUBJECTS]), "percentile:q with q between 0 and 100"])
                 raise DeclarationError(f"{declared.key} reduces by {across!r}", hint=f"there is {known}")
     keys = {one.key for one in metrics}
     for declared in metrics:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -35,42 +35,57 @@ class Evaluated(NamedTuple):
     scores: Sequence[ConversationScore]
 
 
+class Evaluator:
+    """Some metrics, made ready to be asked of one conversation after another."""
+
+    def __init__(self, metrics: Sequence[Declared], resources: frozenset[str] = frozenset()) -> None:
+        self._metrics = [one for one in metrics if isinstance(one, Metric)]
+        derived = [one for one in metrics if isinstance(one, Derived) and one.over == "conversation"]
+        self._derived = _in_order(derived)
+        self._circular = [one for one in derived if one not in self._derived]
+        self._resources = resources
+
+    def evaluate(self, conversation: Conversation) -> list[Evaluated]:
+        """Every metric over the conversation. A metric that raises gives an error score; the rest go on.
+
+        Figures derived within a conversation come after the metrics that they need.
+        """
+        met: dict[int, bool] = {}
+        found: list[Evaluated] = []
+        for declared in self._metrics:
+            unmet = _unmet(declared, conversation, self._resources, met)
+            if unmet is None:
+                found.append(_reduced(declared, _observed(declared, conversation)))
+            elif isinstance(unmet, Need):
+                found.append(Evaluated(declared, *_nothing(unmet.code, unmet.otherwise, unmet.detail)))
+            else:
+                found.append(_reduced(declared, (unmet,)))
+        if self._derived:
+            done = {one.declared.key: one.scores for one in found}
+            for derived in self._derived:
+                evaluated = _reduced(derived, (derive(derived, done),))
+                done[derived.key] = evaluated.scores
+                found.append(evaluated)
+        circle = ((one, failed(WHOLE, "circular_inputs", ", ".join(one.inputs))) for one in self._circular)
+        found += [_reduced(one, (broken,)) for one, broken in circle]
+        return found
+
+
 def evaluate(
     conversation: Conversation, metrics: Sequence[Declared], resources: frozenset[str] = frozenset()
-) -> Iterator[Evaluated]:
-    """Every metric over the conversation. A metric that raises gives an error score; the rest go on.
-
-    Figures derived within a conversation come after the metrics that they need.
-    """
-    done: dict[str, Sequence[ConversationScore]] = {}
-    waiting: list[Derived] = []
-    met: dict[int, bool] = {}
-    for declared in metrics:
-        if isinstance(declared, Metric):
-            evaluated = _evaluated(declared, conversation, _unmet(declared, conversation, resources, met))
-            done[declared.key] = evaluated.scores
-            yield evaluated
-        elif declared.over == "conversation":
-            waiting.append(declared)
-    while waiting:
-        ready = [one for one in waiting if not any(other.key in one.inputs for other in waiting)]
-        if not ready:
-            for one in waiting:
-                yield _reduced(one, (failed(WHOLE, "circular_inputs", ", ".join(one.inputs)),))
-            return
-        for one in ready:
-            waiting.remove(one)
-            evaluated = _reduced(one, (derive(one, done),))
-            done[one.key] = evaluated.scores
-            yield evaluated
+) -> list[Evaluated]:
+    """Every metric over one conversation; for many of them, make an `Evaluator` once."""
+    return Evaluator(metrics, resources).evaluate(conversation)
 
 
-def _evaluated(declared: Metric, conversation: Conversation, unmet: Need | Observation | None) -> Evaluated:
-    if unmet is None:
-        return _reduced(declared, _observed(declared, conversation))
-    if isinstance(unmet, Need):
-        return Evaluated(declared, *_nothing(unmet.code, unmet.otherwise))
-    return _reduced(declared, (unmet,))
+def _in_order(derived: Sequence[Derived]) -> list[Derived]:
+    """Each after those that it needs; those that need each other are left out."""
+    ordered: list[Derived] = []
+    waiting = list(derived)
+    while ready := [one for one in waiting if not any(other.key in one.inputs for other in waiting)]:
+        ordered += ready
+        waiting = [one for one in waiting if one not in ready]
+    return ordered
 
 
 def observe(
@@ -80,7 +95,7 @@ def observe(
     need = _unmet(declared, conversation, resources, {})
     if need is None:
         return _observed(declared, conversation)
-    return _nothing(need.code, need.otherwise).observations if isinstance(need, Need) else (need,)
+    return _nothing(need.code, need.otherwise, need.detail).observations if isinstance(need, Need) else (need,)
 
 
 def _unmet(
@@ -116,16 +131,17 @@ class _Nothing(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _nothing(code: str, status: Status) -> _Nothing:
+def _nothing(code: str, status: Status, detail: str) -> _Nothing:
     """What a metric gives for want of something: the same for every metric and conversation, so made once."""
     explain = not_applicable if status == NOT_APPLICABLE else unmeasured
-    observation = explain(WHOLE, code)
+    observation = explain(WHOLE, code, detail)
     score = ConversationScore(
         judge=COMPUTED,
         status=status,
         not_applicable=int(status == NOT_APPLICABLE),
         unmeasured=int(status != NOT_APPLICABLE),
         reason=code,
+        detail=detail,
     )
     return _Nothing((observation,), [score])
 

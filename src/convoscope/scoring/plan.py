@@ -83,8 +83,10 @@ class Planner:
             if id(need) not in met:
                 met[id(need)] = self._is_met(need, conversation)
             if not met[id(need)]:
-                _, count = self._missing[declared.key].get(need.code, (need, 0))
-                self._missing[declared.key][need.code] = (need, count + 1)
+                # Two needs may have one reason, and differ in what they miss.
+                reason = f"{need.code} {need.detail}"
+                _, count = self._missing[declared.key].get(reason, (need, 0))
+                self._missing[declared.key][reason] = (need, count + 1)
                 return False
         return True
 

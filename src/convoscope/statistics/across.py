@@ -1,7 +1,7 @@
 """The second step of reduction: conversations become a group figure.
 
-Every reducer but a percentile is a ratio of two sums over conversations. That one shape serves the
-figure, its interval and any grouping.
+Every reducer but a percentile and the maximum is a ratio of two sums over conversations. That one
+shape serves the figure, its interval and any grouping.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.metrics.reduction import (
+    MAXIMUM_OF_SUBJECTS,
     MEAN_OF_CONVERSATIONS,
     MEAN_OF_SUBJECTS,
     POOLED_COUNTS,
@@ -80,8 +81,14 @@ ACROSS: dict[str, Callable[[Columns], list[Ratio]]] = {
 """The reducers from conversations to a group, by name. The first ratio is the headline."""
 
 
+MAXIMUM = 100.0
+"""The percentile that is the greatest value of all."""
+
+
 def percentile_of(across: str) -> float | None:
-    """The q of `percentile:q`, or None for anything else."""
+    """The q of `percentile:q`, `MAXIMUM` for the greatest subject, or None for anything else."""
+    if across == MAXIMUM_OF_SUBJECTS:
+        return MAXIMUM
     found = _PERCENTILE.fullmatch(across)
     q = float(found[1]) if found else 0.0
     return q if 0 < q < 100 else None

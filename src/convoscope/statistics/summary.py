@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import SHARE, Better, Derived, Metric, Sample
 from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Status
-from convoscope.statistics.across import ACROSS, Columns, Floats, Ratio, percentile, percentile_of, total
+from convoscope.statistics.across import ACROSS, MAXIMUM, Columns, Floats, Ratio, percentile, percentile_of, total
 from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval, seed
 from convoscope.statistics.within import ten_points
 
@@ -146,13 +146,16 @@ class _Frame:
         subjects = self.table.subjects()
         mine = self.measured[subjects.row]
         values, clusters = subjects.value[mine], self.table.clusters[subjects.row[mine]]
+        if q == MAXIMUM:
+            # What could still come lies above it, and no resampling of what came can tell how far.
+            return self._figure(name, float(values.max()), None, "extreme_value")
         interval = percentile_interval(values, clusters, q, seeded=self._seed(name))
         return self._figure(name, percentile(values, q), interval)
 
     def _seed(self, name: str) -> int:
         return seed(self.key, self.declared.key, self.judge, name)
 
-    def _figure(self, name: str, value: float, interval: Interval | None) -> Figure:
+    def _figure(self, name: str, value: float, interval: Interval | None, bare: str = "one_cluster") -> Figure:
         sums = [total(self.columns.numerator), total(self.columns.denominator)]
         return self._make(
             name,
@@ -160,7 +163,7 @@ class _Frame:
             value=value,
             ten=None if name else ten_points(self.declared.ten, value, *sums),
             interval=interval,
-            interval_reason="" if interval else "one_cluster",
+            interval_reason="" if interval else bare,
         )
 
     def _empty(self, name: str, status: Status, reason: str) -> Figure:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from math import fsum
 from statistics import median
 from typing import NamedTuple
@@ -100,16 +99,23 @@ class _Demands(NamedTuple):
     counts: bool
 
 
-@lru_cache(maxsize=4096)
-def _demands(unit: str, *steps: str) -> _Demands | None:
-    demands = _Demands(unit == SHARE, RATIO in steps or RATIO_OF_SUMS in steps, COUNTS in steps or POOLED_COUNTS in steps)
-    return demands if any(demands) else None
+def _demands(declared: Metric | Derived) -> _Demands | None:
+    """What a declaration asks for, looked at once; None where it asks for nothing."""
+    held = declared.__dict__
+    if "_demands" not in held:
+        also = declared.also.values() if isinstance(declared, Metric) else ()
+        steps = {declared.reduce.within, declared.reduce.across, *also}
+        found = _Demands(
+            declared.unit == SHARE, bool(steps & {RATIO, RATIO_OF_SUMS}), bool(steps & {COUNTS, POOLED_COUNTS})
+        )
+        held["_demands"] = found if any(found) else None
+    demands: _Demands | None = held["_demands"]
+    return demands
 
 
 def _check_fit(declared: Metric | Derived, observations: Sequence[Observation]) -> None:
     """Scores must carry what the declared reducers will ask for."""
-    also = declared.also.values() if type(declared) is Metric else ()
-    demands = _demands(declared.unit, declared.reduce.within, declared.reduce.across, *also)
+    demands = _demands(declared)
     if demands is None:
         return
     for one in observations:

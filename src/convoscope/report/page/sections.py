@@ -22,6 +22,7 @@ from convoscope.report.words import (
     key_text,
     name_text,
     place_text,
+    points_text,
     reading_text,
     reason_text,
     reasons_text,
@@ -317,10 +318,8 @@ def _row(figure: Mapping[str, Any], facts: Mapping[str, Any], checks: Sequence[C
 
 
 def _ten(figure: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    if figure["ten"] is None:
-        return ""
-    mark = (facts.get("ten_points") or {}).get("passes_at")
-    return f"{figure['ten']:.1f} of 10" + ("" if mark is None else f", passes at {mark:g}")
+    points = points_text(figure["ten"], facts)
+    return points and f"of 10: {points}"
 
 
 def _range(figure: Mapping[str, Any], checks: Sequence[Check]) -> Range | None:

@@ -1,0 +1,297 @@
+"""Evaluation items of the StandardData schema: one by one, wrapped in a document, or as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Conversation, Source
+from convoscope.conversation.timestamps import moment
+from convoscope.errors import InputError
+from convoscope.ingest.reader import Detection, Group, Grouping, Reader, Record, Sample
+from convoscope.ingest.report import Notes
+from convoscope.standard_data.canonical import to_conversation
+from convoscope.standard_data.shapes import METRICS, STT, TTS
+from convoscope.standard_data.tidy import Tidied, tidy, unknown_names
+from convoscope.standard_data.warned import Warned
+
+_JOINED_BY = ("conversation_id", "session_id", "task_id", "source_trace_id")
+"""The first of these that an item has says which conversation it belongs to."""
+_WRAPPERS = ("items", "data", "dataset_items")
+
+# One of these names is enough to tell an item: nobody else uses them.
+_DECISIVE = frozenset(
+    {"novaeval_item_type", "agent_task", "agent_response", "expected_tool_call", "parameters_passed"}
+    | {"retrieved_context", "retrieval_query", "conversation_context", "tool_call_results", "tools_available"}
+    | {"metrics_collected", "raw_complete_audio", "stt_data", "tts_data", "agent_exit", "expected_format"}
+    | set(METRICS)
+)
+_FLATTENED = ("metrics_collected.", "stt.", "tts.", "full_conversation.")
+# These are anybody's words: it takes two that go together.
+_ASKS = ("question", "query", "input_text", "agent_role", "system_prompt")
+_ANSWERS = ("answer", "output_text")
+_TRUTHS = ("ground_truth", "expected_output")
+_SURE, _LESS_SURE = 0.55, 0.45
+
+_NESTED = frozenset(
+    {"tools_available", "tool_calls", "tool_call_results", "expected_tool_call", "conversation_context"}
+    | {"stt_data", "tts_data", "raw_complete_audio", "metrics_collected"}
+)
+"""Fields whose objects may have names that the schema does not know."""
+_KEPT = frozenset({"json_repaired", "twins_differ", "not_text", "not_a_time", "key_twice", "lone_surrogate"})
+"""Warnings about values that are still there, if in another form."""
+_FEW, _MANY = 8, 20
+_HINT = "an item has fields such as agent_task, agent_response and ground_truth"
+
+
+class StandardDataReader(Reader):
+    """Items to evaluate; those with the same id are one conversation."""
+
+    name = "standard-data"
+    title = "Evaluation items (StandardData)"
+    alone = True
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            if isinstance(value, dict):
+                if (found := _looks_like_an_item(value)) is not None:
+                    return found
+                wrapped = _wrapped(value)
+                if wrapped is not None:
+                    grouping: Grouping = "file" if sample.container == "document" else "record"
+                    return Detection(_SURE, f'evaluation items in "{wrapped.name}"', grouping)
+        return None
+
+    def key(self, value: Any) -> str | None:
+        return _key(value) if isinstance(value, dict) else None
+
+    def quick_key(self, text: bytes) -> str | None:
+        try:
+            ids = _decode_ids(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return super().quick_key(text)
+        return _key(msgspec.structs.asdict(ids))
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        if len(group.records) == 1:
+            value = group.records[0].value
+            if type(value) is dict and not _WRAPS.isdisjoint(value) and (wrapped := _wrapped(value)) is not None:
+                return _unwrapped(wrapped, value, group, notes)
+        return iter((_built(group.records, group, group.name, notes),))
+
+
+_WRAPS = frozenset(_WRAPPERS)
+
+
+class _Ids(msgspec.Struct):
+    """What of a record says where it belongs."""
+
+    conversation_id: Any = None
+    session_id: Any = None
+    task_id: Any = None
+    source_trace_id: Any = None
+    agent_name: Any = None
+    speaker: Any = None
+    message: Any = None
+
+
+_decode_ids = msgspec.json.Decoder(_Ids).decode
+
+
+def _key(value: Mapping[str, Any]) -> str | None:
+    """The id that joins an item to others, with its kind, since two kinds may use the same; None without one.
+
+    Runs of one task by two agents are two conversations. Single turns are not all the agent's.
+    """
+    for name in _JOINED_BY:
+        if id := _text(value.get(name)):
+            turn = value.get("speaker") is not None and value.get("message") is not None
+            agent = "" if turn else _text(value.get("agent_name"))
+            return f"{name}\x1f{id}\x1f{agent}"
+    return None
+
+
+def _text(id: Any) -> str:
+    """An id as text; "" for what is none."""
+    if isinstance(id, str):
+        return id
+    return str(id) if isinstance(id, int | float) and not isinstance(id, bool) else ""
+
+
+def _looks_like_an_item(value: Mapping[str, Any]) -> Detection | None:
+    attributes = value.get("attributes")
+    names = [*value, *(attributes if isinstance(attributes, dict) else ())]
+    decisive = [name for name in names if name in _DECISIVE or name.startswith(_FLATTENED)]
+    if decisive:
+        return Detection(_SURE, f'"{decisive[0]}" is a field of an evaluation item', "key")
+    asks, answers, truths = (
+        next((name for name in names if name in value), "") for names in (_ASKS, _ANSWERS, _TRUTHS)
+    )
+    pair = [name for name in (asks, answers, truths) if name]
+    if len(pair) > 1:
+        return Detection(_SURE, f'"{pair[0]}" with "{pair[1]}" is an evaluation item', "key")
+    if _is_history(value.get("conversation")):
+        return Detection(_SURE, 'a "conversation" of turns is a field of an evaluation item', "key")
+    if "speaker" in value and "message" in value:
+        return Detection(_LESS_SURE, '"speaker" with "message" is one turn of a conversation', "key")
+    return None
+
+
+def _is_history(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = value.get("turns", value.get("messages"))
+    return isinstance(value, list) and any(
+        isinstance(one, dict) and ("speaker" in one or "role" in one) for one in value
+    )
+
+
+class _Wrapped(NamedTuple):
+    """Items inside of a document, and under which name."""
+
+    name: str
+    items: list[Any]
+
+
+def _wrapped(value: Mapping[str, Any]) -> _Wrapped | None:
+    for name in _WRAPPERS:
+        items = value.get(name)
+        if isinstance(items, list) and any(isinstance(one, dict) and _looks_like_an_item(one) for one in items):
+            return _Wrapped(name, items)
+    return None
+
+
+def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: Group, notes: Notes) -> Iterator[Conversation]:
+    """The conversations of a document; what else the document says is told with each of them."""
+    together: dict[str, list[Record]] = {}
+    for number, value in enumerate(wrapped.items, start=1):
+        key = _key(value) if isinstance(value, dict) else None
+        together.setdefault(f"{number}" if key is None else key, []).append(Record(value, number))
+    beside = {name: value for name, value in document.items() if name != wrapped.name and value is not None}
+    for name in beside:
+        notes.unknown(f"document.{name}")
+    bad: list[str] = []
+    for records in together.values():
+        name = f"{group.name}#{records[0].number}" if len(together) > 1 else group.name
+        try:
+            conversation = _built(records, group, name, notes)
+        except InputError as error:
+            bad.append(f"item {records[0].number} {error.message}")
+            continue
+        yield msgspec.structs.replace(conversation, extras={"document": beside}) if beside else conversation
+    if bad:
+        raise InputError(f"{len(bad)} of {len(wrapped.items)} items cannot be used: {bad[0]}", hint=_HINT)
+
+
+def _built(records: Sequence[Record], group: Group, name: str, notes: Notes) -> Conversation:
+    """One conversation of records that belong together."""
+    if len(records) > 1:
+        return _joined(records, group, name, notes)
+    value, number, _ = records[0]
+    tidied = tidy(value) if type(value) is dict else _NOTHING
+    if not tidied.fields:
+        raise _no_item(value)
+    if tidied.unknown or tidied.warnings or any(map(tidied.fields.get, _NESTED)):
+        _note(tidied, notes)
+    source = Source(format=StandardDataReader.name, files=group.file_names, record=str(number))
+    return to_conversation((tidied,), id=_id(value) or name, source=source)
+
+
+def _joined(records: Sequence[Record], group: Group, name: str, notes: Notes) -> Conversation:
+    items = _several(records, notes)
+    numbers = [str(record.number) for record in records]
+    place = ", ".join(numbers[:_MANY]) + (" …" if len(numbers) > _MANY else "")
+    source = Source(format=StandardDataReader.name, files=group.file_names, record=place)
+    return to_conversation([item.tidied for item in items], id=_id(items[0].value) or name, source=source)
+
+
+class _Read(NamedTuple):
+    """An item, and the record that it was."""
+
+    tidied: Tidied
+    value: dict[str, Any]
+
+
+def _several(records: Sequence[Record], notes: Notes) -> list[_Read]:
+    """The items among some records. What is none is left out, and said."""
+    items: list[_Read] = []
+    first = notes.line
+    for record in records:
+        notes.line = record.number
+        tidied = tidy(record.value) if isinstance(record.value, dict) else _NOTHING
+        if tidied.fields:
+            _note(tidied, notes)
+            items.append(_Read(tidied, record.value))
+        else:
+            notes.ignored("not_an_item", repr(record.value)[:80])
+    notes.line = first
+    if not items:
+        raise _no_item(records[0].value)
+    return items
+
+
+_NOTHING = Tidied({}, {}, [])
+
+
+def _no_item(value: Any) -> InputError:
+    if not isinstance(value, dict):
+        return InputError(f"is not an object but {_kind(value)}", hint=_HINT)
+    filled = [str(name) for name, one in value.items() if one is not None]
+    told = f"its fields are {', '.join(filled[:_FEW])}" if filled else "it is empty"
+    return InputError(f"has no field of an evaluation item: {told}", hint=_HINT)
+
+
+def _kind(value: Any) -> str:
+    kinds = {str: "a text", bool: "true or false", int: "a number", float: "a number", list: "a list"}
+    return kinds.get(type(value), "null")
+
+
+def _id(value: Mapping[str, Any]) -> str:
+    """What a conversation is called: the id that joins its items, else that of its only turn."""
+    for name in _CALLED_BY:
+        id = value.get(name)
+        if id is not None and (text := _text(id)):
+            return text
+    return ""
+
+
+_CALLED_BY = (*_JOINED_BY, "turn_id")
+
+
+def _note(tidied: Tidied, notes: Notes) -> None:
+    """Say what is not of the schema, what had to be concluded, and what had to be set aside."""
+    nested = {name: one for name, one in tidied.fields.items() if name in _NESTED and one}
+    for name in unknown_names(tidied._replace(fields=nested)):
+        if name not in _JOINED_BY:
+            notes.unknown(f"item.{name}")
+    for said in _times(tidied):
+        read = moment(said)
+        if read is not None and read.inferred and all(note.code != read.inferred for note in notes.taken):
+            notes.inferred(read.inferred, repr(said)[:80])
+    for warned in tidied.warnings:
+        _tell(warned, notes)
+
+
+def _times(tidied: Tidied) -> Iterator[Any]:
+    """The times of turns and spans as they were written. Those of metrics are seconds, by the schema."""
+    for turn in tidied.fields.get("conversation_context", {}).get("turns") or ():
+        yield turn.get("timestamp")
+    for kind, name in ((STT, "stt_data"), (TTS, "tts_data")):
+        if given := tidied.fields.get(name):
+            for span in (given,) if kind.is_single(given) else given.values():
+                yield span.get("span_start_time")
+    if "message" in tidied.fields:
+        yield tidied.unknown.get("timestamp")
+
+
+def _tell(warned: Warned, notes: Notes) -> None:
+    if warned.code.startswith("inferred"):
+        notes.inferred(warned.code, warned.path)
+    elif warned.code in _KEPT:
+        notes.repaired(warned.code, warned.path)
+    else:
+        notes.ignored(warned.code, warned.path)
+
+
+READER = StandardDataReader()

@@ -1,0 +1,446 @@
+"""Metrics of what was retrieved: by the words of the truth, and by the ranks of what is known to be relevant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from convoscope.conversation import Conversation, Json
+from convoscope.metrics.cases import Case, cases
+from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, Metric, TenPoints, metric
+from convoscope.metrics.fields import missing, needs_of
+from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
+from convoscope.metrics.score import Observation, Subject, measured, not_applicable, unmeasured
+from convoscope.metrics.words import tokens
+
+LEXICAL = "lexical"
+RELEVANT_FROM = 0.5
+"""The share of the truth's content words that makes a chunk relevant."""
+
+_PER_ITEM = Reduce(MEAN, MEAN_OF_SUBJECTS)
+_TEN = TenPoints(zero=0, ten=1)
+
+
+@metric(
+    "retrieval.contextual_precision",
+    variant=LEXICAL,
+    version=1,
+    observes=ITEM,
+    unit=RATIO,
+    better=HIGHER,
+    needs=needs_of("contextual_precision@lexical"),
+    reduce=_PER_ITEM,
+    ten=_TEN,
+)
+def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
+    """Do the chunks that hold the truth's words stand before those that do not?
+
+    A chunk is relevant where it holds at least half of the distinct content words of the ground truth.
+    Per query the average precision of its ranked chunks: the mean, over the relevant ones, of the share
+    of relevant chunks down to that rank; 0 where none is relevant. The value is the mean of the queries
+    that gave chunks. Words are compared, not what they mean.
+    """
+    for case in cases(conversation):
+        wanted = _wanted(case, "contextual_precision@lexical")
+        if isinstance(wanted, Observation):
+            yield wanted
+            continue
+        told = [_ranks_of_relevant(query, chunks, wanted) for query, chunks in _searches(case) if chunks]
+        if told:
+            value = fmean(one.average_precision for one in told)
+            yield measured(case.subject, value, details={"queries": [one.told() for one in told]})
+        else:
+            yield not_applicable(case.subject, "nothing_retrieved")
+
+
+@metric(
+    "retrieval.contextual_recall",
+    variant=LEXICAL,
+    version=1,
+    observes=ITEM,
+    unit=RATIO,
+    better=HIGHER,
+    needs=needs_of("contextual_recall@lexical"),
+    reduce=_PER_ITEM,
+    ten=_TEN,
+)
+def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the truth's words was retrieved?
+
+    Distinct content words of the ground truth that stand in any retrieved chunk ÷ all of them. Nothing
+    retrieved is 0: the words were to be found, and were not. Words are compared, not what they mean.
+    """
+    for case in cases(conversation):
+        wanted = _wanted(case, "contextual_recall@lexical")
+        if isinstance(wanted, Observation):
+            yield wanted
+            continue
+        held = {word for _, chunks in _searches(case) for chunk in chunks for word in tokens(chunk)}
+        absent = [word for word in wanted if word not in held]
+        found = len(wanted) - len(absent)
+        details: dict[str, Any] = {"found": found, "of": len(wanted), "missing": absent[:_LISTED]}
+        yield measured(case.subject, found / len(wanted), details=details)
+
+
+def _ranking_metric(
+    name: str, variant: str = ""
+) -> Callable[[Callable[[Conversation], Iterator[Observation]]], Metric]:
+    return metric(
+        name,
+        variant=variant,
+        version=1,
+        observes=ITEM,
+        unit=RATIO,
+        better=HIGHER,
+        needs=needs_of("retrieval_ranking"),
+        reduce=_PER_ITEM,
+        ten=_TEN,
+    )
+
+
+@_ranking_metric("retrieval.mrr")
+def mrr(conversation: Conversation) -> Iterator[Observation]:
+    """How high does the first relevant document stand?
+
+    1 ÷ the rank of the first document that is relevant, which is one with a relevance above 0; 0 where
+    there are relevant documents and none was ranked. Over items, the mean: the mean reciprocal rank.
+    """
+    yield from _ranked(conversation, lambda ranking: ranking.reciprocal_rank)
+
+
+@_ranking_metric("retrieval.average_precision")
+def average_precision(conversation: Conversation) -> Iterator[Observation]:
+    """Do the relevant documents stand before the others?
+
+    The sum, over the relevant documents that were ranked, of the share of relevant ones down to that
+    rank, ÷ all relevant documents. Relevant is a relevance above 0. Over items, the mean: MAP.
+    """
+    yield from _ranked(conversation, lambda ranking: ranking.average_precision)
+
+
+@_ranking_metric("retrieval.ndcg")
+def ndcg(conversation: Conversation) -> Iterator[Observation]:
+    """How near is the order of the documents to the best one, the relevant and the very relevant first?
+
+    DCG = the sum of relevance ÷ log2(rank + 1) over the ranked documents, ÷ the DCG of the best order
+    of all relevant documents in a list of the same depth. Relevance may be graded.
+    """
+    yield from _ranked(conversation, lambda ranking: ranking.ndcg)
+
+
+@_ranking_metric("retrieval.recall", "1")
+def recall_at_1(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the relevant documents stands first?
+
+    Relevant documents at rank 1 ÷ all relevant documents. Relevant is a relevance above 0.
+    """
+    yield from _ranked(conversation, lambda ranking: ranking.recall(1))
+
+
+@_ranking_metric("retrieval.recall", "3")
+def recall_at_3(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the relevant documents is among the first 3?
+
+    Relevant documents at ranks 1 to 3 ÷ all relevant documents. Relevant is a relevance above 0.
+    """
+    yield from _ranked(conversation, lambda ranking: ranking.recall(3))
+
+
+@_ranking_metric("retrieval.recall", "5")
+def recall_at_5(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the relevant documents is among the first 5?
+
+    Relevant documents at ranks 1 to 5 ÷ all relevant documents. Relevant is a relevance above 0.
+    """
+    yield from _ranked(conversation, lambda ranking: ranking.recall(5))
+
+
+@_ranking_metric("retrieval.recall", "10")
+def recall_at_10(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the relevant documents is among the first 10?
+
+    Relevant documents at ranks 1 to 10 ÷ all relevant documents. Relevant is a relevance above 0.
+    """
+    yield from _ranked(conversation, lambda ranking: ranking.recall(10))
+
+
+# The words of the truth in the chunks
+
+_SAY_LITTLE = (
+    "a about above after again all also am an and any are as at be because been before being below between both "
+    "but by can could did do does doing down during each few for from further had has have having he her here "
+    "hers him his how i if in into is it its just ll me more most my of off on once only or other our out over "
+    "own re s same she should so some such t than that the their them then there these they this those through to "
+    "too under until up ve very was we were what when where which while who whom why will with would you your"
+)
+STOP_WORDS = frozenset(_SAY_LITTLE.split())
+"""Words, and what an apostrophe leaves of them, that say nothing of what a text is about."""
+
+_LISTED = 50
+_CONTEXT = "retrieved_context"
+
+
+class _Search(NamedTuple):
+    query: str | None
+    chunks: Sequence[str]
+
+
+class _Relevant(NamedTuple):
+    """One query: how many chunks it gave, and the ranks of the relevant ones."""
+
+    query: str | None
+    chunks: int
+    ranks: Sequence[int]
+
+    @property
+    def average_precision(self) -> float:
+        return precision_over(self.ranks, len(self.ranks)) if self.ranks else 0.0
+
+    def told(self) -> dict[str, Any]:
+        return {"query": self.query, "chunks": self.chunks, "relevant": list(self.ranks[:_LISTED])}
+
+
+def content_words(text: str) -> list[str]:
+    """The distinct words of a text in their order, without those that say nothing; where it has no others, these."""
+    words = list(dict.fromkeys(tokens(text)))
+    return [word for word in words if word not in STOP_WORDS] or words
+
+
+def _wanted(case: Case, scorer: str) -> list[str] | Observation:
+    """The words to be found, or why they cannot be looked for."""
+    field = missing(case, scorer)
+    if field is None and case.extras.get(_CONTEXT, ()) is None:
+        field = _CONTEXT  # queries were told, what they gave was not: that is something else than nothing
+    if field is not None:
+        return unmeasured(case.subject, f"no_{field}", field)
+    return content_words(case.expected.ground_truth or "") or not_applicable(case.subject, "empty_ground_truth")
+
+
+def _searches(case: Case) -> list[_Search]:
+    return [_Search(one.query, one.chunks) for one in case.retrievals]
+
+
+def _ranks_of_relevant(query: str | None, chunks: Sequence[str], wanted: Sequence[str]) -> _Relevant:
+    held = (set(tokens(chunk)) for chunk in chunks)
+    found = (sum(word in words for word in wanted) for words in held)
+    ranks = [rank for rank, count in enumerate(found, 1) if count >= RELEVANT_FROM * len(wanted)]
+    return _Relevant(query, len(chunks), ranks)
+
+
+# Ranks of documents whose relevance is known
+
+
+class Ranking(NamedTuple):
+    """A ranked list whose relevant documents are known: rank and relevance of those that it holds, best rank first."""
+
+    relevant: Sequence[tuple[int, float]]
+    total: int
+    """All relevant documents, ranked or not; at least one."""
+    depth: int
+    """The last rank."""
+    unranked: Sequence[float] | None
+    """The relevance of those that were not ranked; None where their number is known and their grades are not."""
+
+    @property
+    def ranks(self) -> list[int]:
+        return [rank for rank, _ in self.relevant]
+
+    @property
+    def reciprocal_rank(self) -> float:
+        return 1 / self.relevant[0][0] if self.relevant else 0.0
+
+    @property
+    def average_precision(self) -> float:
+        return precision_over(self.ranks, self.total)
+
+    def recall(self, depth: int) -> float:
+        return sum(rank <= depth for rank in self.ranks) / self.total
+
+    @property
+    def ndcg(self) -> float | None:
+        """None where the best order is not known, for want of grades."""
+        if not self.relevant:
+            return 0.0
+        if self.unranked is None:
+            return None
+        gains = sorted([*(gain for _, gain in self.relevant), *self.unranked], reverse=True)[: self.depth]
+        # A gain counts in relation to the best one, so that the largest numbers do not run over.
+        best = gains[0]
+        ideal = math.fsum(gain / best / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+        real = math.fsum(gain / best / math.log2(rank + 1) for rank, gain in self.relevant)
+        return min(1.0, real / ideal)
+
+
+def precision_over(ranks: Sequence[int], total: int) -> float:
+    """Σ over the ranks of relevant documents (documents among them so far ÷ rank), ÷ all relevant documents."""
+    return math.fsum(count / rank for count, rank in enumerate(ranks, 1)) / total
+
+
+class _Refused(NamedTuple):
+    """Why there is no ranking: the explanation to give, its code, and more words."""
+
+    explain: Callable[[Subject, str, str], Observation]
+    code: str
+    detail: str
+
+
+class _Bad(Exception):
+    """The facts contradict themselves, or are no ranking."""
+
+
+def _ranked(conversation: Conversation, score: Callable[[Ranking], float | None]) -> Iterator[Observation]:
+    for case in cases(conversation):
+        field = missing(case, "retrieval_ranking")
+        if field is not None:
+            yield unmeasured(case.subject, f"no_{field}", field)
+            continue
+        ranking = _ranking_of(case.extras["context"])
+        if isinstance(ranking, _Refused):
+            yield ranking.explain(case.subject, ranking.code, ranking.detail)
+            continue
+        value = score(ranking)
+        if value is None:
+            yield unmeasured(case.subject, "no_grades", "the grades of relevant documents that were not ranked")
+        else:
+            details = {"relevant_ranks": ranking.ranks[:_LISTED], "relevant": ranking.total, "depth": ranking.depth}
+            yield measured(case.subject, value, details=details)
+
+
+def _ranking_of(context: Json) -> Ranking | _Refused:
+    """The ranking that an item's `context` tells, or why it tells none."""
+    facts: Mapping[str, Json] = context if isinstance(context, dict) else {}
+    try:
+        return _read(facts)
+    except _Bad as bad:
+        return _Refused(unmeasured, "bad_ranking", str(bad))
+
+
+def _read(facts: Mapping[str, Json]) -> Ranking | _Refused:
+    rankings, retrieved = _list(facts, "rankings"), _list(facts, "retrieved_ids")
+    if rankings is None and retrieved is None:
+        return _Refused(unmeasured, "no_rankings", "context.rankings")
+    labels = _labels(facts, retrieved)
+    if labels is None and (rankings or retrieved):
+        return _Refused(unmeasured, "no_relevance", "context.relevance_scores")
+    found, elsewhere = labels if labels is not None else _Labels([], ())
+    ranks = _ranks(rankings) if rankings is not None else list(range(1, len(found) + 1))
+    if labels is not None and len(ranks) != len(found):
+        raise _Bad(f"ranks: {len(ranks)}, documents: {len(found)}")
+    relevant = sorted((rank, gain) for rank, gain in zip(ranks, found, strict=True) if gain > 0)
+    return _complete(relevant, elsewhere, max(ranks, default=0), _total(facts))
+
+
+def _complete(
+    relevant: list[tuple[int, float]], elsewhere: Sequence[float], depth: int, total: int | None
+) -> Ranking | _Refused:
+    """The ranking with all relevant documents, those that were not ranked too."""
+    known = len(relevant) + len(elsewhere)
+    if total is None:
+        total = known
+    if total < known:
+        raise _Bad(f"relevant_total is {total}, but {known} documents are relevant")
+    if not total:
+        nothing = "nothing_relevant" if depth else "nothing_retrieved"
+        return _Refused(not_applicable, nothing, "")
+    grades = {gain for _, gain in relevant} | set(elsewhere)
+    unranked: Sequence[float] | None = elsewhere
+    if total > known:
+        # Of further ones only their number is known: they are like the others where these are all alike.
+        further = min(total - known, depth)
+        unranked = [*elsewhere, *[grade for grade in grades for _ in range(further)]] if len(grades) == 1 else None
+    return Ranking(relevant, total, depth, unranked)
+
+
+class _Labels(NamedTuple):
+    """The relevance of each document of the list, in its order, and of relevant ones that are not in it."""
+
+    found: Sequence[float]
+    elsewhere: Sequence[float]
+
+
+def _labels(facts: Mapping[str, Json], retrieved: Sequence[Json] | None) -> _Labels | None:
+    scores = _list(facts, "relevance_scores")
+    if scores is not None:
+        return _Labels([_gain(one) for one in scores], ())
+    wanted = facts.get("relevant_ids")
+    if retrieved is None or wanted is None:
+        return None
+    if isinstance(wanted, dict):
+        grades = {str(id): _gain(one) for id, one in wanted.items()}
+    elif isinstance(wanted, list | tuple):
+        grades = dict.fromkeys(map(_id, wanted), 1.0)
+    else:
+        raise _Bad(f"relevant_ids is a list, not {_short(wanted)}")
+    # A document that comes again is no second find.
+    found = [grades.pop(_id(one), 0.0) for one in retrieved]
+    return _Labels(found, [grade for grade in grades.values() if grade > 0])
+
+
+def _list(facts: Mapping[str, Json], name: str) -> Sequence[Json] | None:
+    held = facts.get(name)
+    if held is None or isinstance(held, list | tuple):
+        return held
+    raise _Bad(f"{name} is a list, not {_short(held)}")
+
+
+def _ranks(told: Sequence[Json]) -> list[int]:
+    ranks = dict.fromkeys(_whole(one, 1, "a rank") for one in told)
+    if len(ranks) < len(told):
+        raise _Bad(f"documents: {len(told)}, different ranks: {len(ranks)}")
+    return list(ranks)
+
+
+def _total(facts: Mapping[str, Json]) -> int | None:
+    told = facts.get("relevant_total")
+    return None if told is None else _whole(told, 0, "relevant_total")
+
+
+_LONGEST_LIST = 1_000_000
+
+
+def _whole(told: Json, least: int, what: str) -> int:
+    if isinstance(told, bool) or not isinstance(told, int | float) or told != told // 1:
+        raise _Bad(f"{what} is a whole number, not {_short(told)}")
+    if not least <= told <= _LONGEST_LIST:
+        raise _Bad(f"{what} lies between {least} and {_LONGEST_LIST}, not at {_short(told)}")
+    return int(told)
+
+
+def _gain(told: Json) -> float:
+    if not isinstance(told, bool | int | float) or not 0 <= told < math.inf:
+        raise _Bad(f"a relevance is a number from 0 on, not {_short(told)}")
+    return float(min(told, _LARGEST))
+
+
+def _id(told: Json) -> str:
+    """Ids are texts; one that was written as a number is the same."""
+    if isinstance(told, str | int) and not isinstance(told, bool):
+        return str(told)
+    raise _Bad(f"an id is a text, not {_short(told)}")
+
+
+def _short(value: object) -> str:
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
+        return f"that {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+_LARGEST = 1e300
+
+__all__ = [
+    "Ranking",
+    "average_precision",
+    "content_words",
+    "contextual_precision",
+    "contextual_recall",
+    "mrr",
+    "ndcg",
+    "recall_at_1",
+    "recall_at_3",
+    "recall_at_5",
+    "recall_at_10",
+]

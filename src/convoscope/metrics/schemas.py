@@ -1,0 +1,300 @@
+"""A JSON value against a JSON Schema, to the letter: what the schema does not allow is a fault.
+
+Draft 2020-12, and what older drafts wrote otherwise. A schema that uses something which is not
+checked here is refused, so that "no fault" always means that there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+from convoscope.conversation.databases import shown
+from convoscope.conversation.events import Json
+from convoscope.metrics.patterns import BadPattern, checked
+
+_UNCHECKED = ("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef")
+_DEEPEST = 100
+
+
+class BadSchema(ValueError):
+    """A schema that is wrong, or that says something which is not checked here."""
+
+
+class Fault(NamedTuple):
+    """Where a value does not fit, and how."""
+
+    at: str
+    told: str
+
+    def __str__(self) -> str:
+        return f"{self.at}: {self.told}" if self.at else self.told
+
+
+def is_schema(told: Json) -> bool:
+    """Whether a JSON object is a schema rather than an example of what is wanted."""
+    if not isinstance(told, dict):
+        return False
+    types = told.get("type")
+    names = types if isinstance(types, list) else [types]
+    return (
+        "$schema" in told
+        or (bool(names) and all(isinstance(name, str) and name in _TYPES for name in names))
+        or any(isinstance(told.get(keyword), dict) for keyword in ("properties", "patternProperties"))
+        or any(isinstance(told.get(keyword), list) for keyword in ("anyOf", "oneOf", "allOf", "enum"))
+        or str(told.get("$ref", "")).startswith("#")
+    )
+
+
+def schema_faults(value: Json, schema: Json) -> Iterator[Fault]:
+    """Where a value does not fit a schema, in the order of the schema. Raises `BadSchema`.
+
+    >>> [str(one) for one in schema_faults({"price": "4"}, {"properties": {"price": {"type": "number"}}})]
+    ['price: "4" is not number']
+    """
+    return _Checker(schema).faults(value, schema, "", 0)
+
+
+class _Checker:
+    def __init__(self, root: Json) -> None:
+        self.root = root
+        told = str(root.get("$schema", "")) if isinstance(root, dict) else ""
+        self.only_refs = any(draft in told for draft in ("draft-04", "draft-06", "draft-07"))
+        """Before 2019, what stands beside a reference does not count."""
+
+    def faults(self, value: Json, schema: Json, at: str, depth: int) -> Iterator[Fault]:
+        if schema is True or schema is False:
+            if schema is False:
+                yield Fault(at, "nothing is allowed here")
+            return
+        if not isinstance(schema, dict):
+            raise BadSchema(f"{shown(schema)} is no schema")
+        if depth > _DEEPEST:
+            raise BadSchema(f"deeper than {_DEEPEST} levels")
+        for keyword in _UNCHECKED:
+            if keyword in schema:
+                raise BadSchema(f"{keyword} is not checked")
+        if "$ref" in schema:
+            yield from self.faults(value, self._resolved(schema["$ref"]), at, depth + 1)
+            if self.only_refs:
+                return
+        if value is None and schema.get("nullable") is True:
+            return
+        for told in _plain_faults(value, schema):
+            yield Fault(at, told)
+        yield from self._combined(value, schema, at, depth)
+        if isinstance(value, dict):
+            yield from self._object(value, schema, at, depth)
+        elif isinstance(value, list):
+            yield from self._array(value, schema, at, depth)
+
+    def _fits(self, value: Json, schema: Json, depth: int) -> bool:
+        return next(self.faults(value, schema, "", depth + 1), None) is None
+
+    def _resolved(self, ref: Json) -> Json:
+        if not isinstance(ref, str) or not ref.startswith("#"):
+            raise BadSchema(f"$ref {shown(ref)} leads out of the schema")
+        found = self.root
+        for step in ref[1:].split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+                found = found[int(key)]
+            elif isinstance(found, dict) and key in found:
+                found = found[key]
+            else:
+                raise BadSchema(f"$ref {ref} leads nowhere")
+        if ref[1:] and not ref.startswith("#/"):
+            raise BadSchema(f"$ref {ref} is no path")
+        return found
+
+    def _combined(self, value: Json, schema: dict[str, Json], at: str, depth: int) -> Iterator[Fault]:
+        for one in _list(schema, "allOf"):
+            yield from self.faults(value, one, at, depth + 1)
+        if "anyOf" in schema and not any(self._fits(value, one, depth) for one in _list(schema, "anyOf")):
+            yield Fault(at, f"{shown(value)} fits none of anyOf")
+        if "oneOf" in schema:
+            fitting = sum(self._fits(value, one, depth) for one in _list(schema, "oneOf"))
+            if fitting != 1:
+                yield Fault(at, f"{shown(value)} fits {fitting or 'none'} of oneOf")
+        if "not" in schema and self._fits(value, schema["not"], depth):
+            yield Fault(at, f"{shown(value)} fits what it must not")
+        if "if" in schema:
+            branch = "then" if self._fits(value, schema["if"], depth) else "else"
+            if branch in schema:
+                yield from self.faults(value, schema[branch], at, depth + 1)
+
+    def _object(self, value: dict[str, Json], schema: dict[str, Json], at: str, depth: int) -> Iterator[Fault]:
+        for name in _list(schema, "required") if not isinstance(schema.get("required"), bool) else ():
+            if name not in value:
+                yield Fault(_path(at, str(name)), "is missing")
+        properties, patterns = _map(schema, "properties"), _map(schema, "patternProperties")
+        for name, one in value.items():
+            path = _path(at, name)
+            listed = name in properties
+            if listed:
+                yield from self.faults(one, properties[name], path, depth + 1)
+            for pattern, inner in patterns.items():
+                if _searched(pattern, name):
+                    listed = True
+                    yield from self.faults(one, inner, path, depth + 1)
+            if not listed and "additionalProperties" in schema:
+                if schema["additionalProperties"] is False:
+                    yield Fault(path, "is not among the properties")
+                else:
+                    yield from self.faults(one, schema["additionalProperties"], path, depth + 1)
+            if "propertyNames" in schema and not self._fits(name, schema["propertyNames"], depth):
+                yield Fault(path, "is not a name that a property may have")
+        yield from self._dependent(value, schema, at, depth)
+
+    def _dependent(self, value: dict[str, Json], schema: dict[str, Json], at: str, depth: int) -> Iterator[Fault]:
+        for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
+            for name, wanted in _map(schema, keyword).items():
+                if name not in value:
+                    continue
+                if isinstance(wanted, list):
+                    for other in wanted:
+                        if other not in value:
+                            yield Fault(_path(at, str(other)), f"is missing beside {name}")
+                else:
+                    yield from self.faults(value, wanted, at, depth + 1)
+
+    def _array(self, value: list[Json], schema: dict[str, Json], at: str, depth: int) -> Iterator[Fault]:
+        items = schema.get("items", True)
+        first = _list(schema, "prefixItems")
+        if isinstance(items, list):  # as drafts before 2020 wrote prefixItems
+            first, items = items, schema.get("additionalItems", True)
+        for place, one in enumerate(value):
+            inner = first[place] if place < len(first) else items
+            yield from self.faults(one, inner, f"{at}[{place}]", depth + 1)
+        if "contains" in schema:
+            found = sum(self._fits(one, schema["contains"], depth) for one in value)
+            least = _number(schema, "minContains", 1)
+            most = _number(schema, "maxContains", len(value))
+            if found < least or found > most:
+                yield Fault(at, f"holds {found} of what it must contain")
+        if schema.get("uniqueItems") is True and len({_key(one) for one in value}) < len(value):
+            yield Fault(at, "holds something twice")
+
+
+def _plain_faults(value: Json, schema: dict[str, Json]) -> Iterator[str]:
+    """What can be said without looking inside of the value."""
+    types = schema.get("type")
+    if types is not None:
+        names = types if isinstance(types, list) else [types]
+        if not all(isinstance(name, str) and name in _TYPES for name in names):
+            raise BadSchema(f"type {shown(types)} is no type")
+        if not any(_TYPES[name](value) for name in names):
+            yield f"{shown(value)} is not {' or '.join(names)}"
+            return
+    if "enum" in schema and _key(value) not in {_key(one) for one in _list(schema, "enum")}:
+        yield f"{shown(value)} is not one of {shown(schema['enum'])}"
+    if "const" in schema and _key(value) != _key(schema["const"]):
+        yield f"{shown(value)} is not {shown(schema['const'])}"
+    if isinstance(value, str):
+        yield from _bounds(len(value), schema, "minLength", "maxLength", "characters")
+        if "pattern" in schema and not _searched(schema["pattern"], value):
+            yield f"{shown(value)} does not match {schema['pattern']}"
+    elif isinstance(value, list):
+        yield from _bounds(len(value), schema, "minItems", "maxItems", "items")
+    elif isinstance(value, dict):
+        yield from _bounds(len(value), schema, "minProperties", "maxProperties", "properties")
+    elif _is_number(value):
+        yield from _number_faults(value, schema)
+
+
+def _number_faults(value: float, schema: dict[str, Json]) -> Iterator[str]:
+    for keyword, wrong, told in _LIMITS:
+        limit = schema.get(keyword)
+        if isinstance(limit, bool):  # draft 4: it sharpens the plain limit
+            limit = schema.get(_PLAIN_LIMIT[keyword]) if limit and keyword in _PLAIN_LIMIT else None
+        if limit is not None:
+            if not _is_number(limit):
+                raise BadSchema(f"{keyword} {shown(limit)} is no number")
+            if wrong(value, limit):
+                yield f"{shown(value)} is {told} {shown(limit)}"
+    if "multipleOf" in schema:
+        step = _number(schema, "multipleOf", 1)
+        if step <= 0:
+            raise BadSchema("multipleOf must be above 0")
+        try:
+            whole = Decimal(repr(value)) % Decimal(repr(step)) == 0
+        except InvalidOperation:  # so many digits apart that the rest cannot be told
+            whole = value % step == 0
+        if not whole:
+            yield f"{shown(value)} is no multiple of {shown(step)}"
+
+
+def _bounds(size: int, schema: dict[str, Json], least: str, most: str, what: str) -> Iterator[str]:
+    if least in schema and size < _number(schema, least, 0):
+        yield f"has {size} {what}, fewer than {schema[least]}"
+    if most in schema and size > _number(schema, most, 0):
+        yield f"has {size} {what}, more than {schema[most]}"
+
+
+def _searched(pattern: Json, text: str) -> bool:
+    if not isinstance(pattern, str):
+        raise BadSchema(f"pattern {shown(pattern)} is no text")
+    try:
+        usable = checked(pattern)
+    except BadPattern as error:
+        raise BadSchema(f"pattern {pattern}: {error}") from None
+    if len(text) > usable.longest:
+        raise BadSchema(f"pattern {pattern}: a text of {len(text)} characters is too long for it")
+    return usable.pattern.search(text) is not None
+
+
+def _path(at: str, name: str) -> str:
+    return f"{at}.{name}" if at else name
+
+
+def _list(schema: dict[str, Json], keyword: str) -> list[Json]:
+    held = schema.get(keyword, [])
+    if not isinstance(held, list):
+        raise BadSchema(f"{keyword} {shown(held)} is no list")
+    return held
+
+
+def _map(schema: dict[str, Json], keyword: str) -> dict[str, Json]:
+    held = schema.get(keyword, {})
+    if not isinstance(held, dict):
+        raise BadSchema(f"{keyword} {shown(held)} is no object")
+    return held
+
+
+def _number(schema: dict[str, Json], keyword: str, otherwise: float) -> float:
+    held = schema.get(keyword, otherwise)
+    if not _is_number(held):
+        raise BadSchema(f"{keyword} {shown(held)} is no number")
+    return float(held) if isinstance(held, float) else int(held)
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _key(value: Json) -> Any:
+    """Equal for values that JSON Schema holds equal: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, dict):
+        return ("object", frozenset((name, _key(one)) for name, one in value.items()))
+    if isinstance(value, list):
+        return ("array", tuple(map(_key, value)))
+    return (isinstance(value, bool), value)
+
+
+_TYPES: Mapping[str, Callable[[Json], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: _is_number(value) and (isinstance(value, int) or value.is_integer()),
+    "number": _is_number,
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+    "null": lambda value: value is None,
+}
+_LIMITS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
+    ("minimum", lambda value, limit: value < limit, "below"),
+    ("exclusiveMinimum", lambda value, limit: value <= limit, "not above"),
+    ("maximum", lambda value, limit: value > limit, "above"),
+    ("exclusiveMaximum", lambda value, limit: value >= limit, "not below"),
+)
+_PLAIN_LIMIT = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}

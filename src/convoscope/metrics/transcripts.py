@@ -1,0 +1,134 @@
+"""Transcripts of whole sessions: who said what, where the transcript tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from convoscope.conversation import ASSISTANT, SYSTEM, Conversation, Json
+
+ASSISTANTS = frozenset(("assistant", "agent", "bot", "ai", "assistant bot", "ai agent", "ai assistant", "voice agent"))
+OTHERS = frozenset(
+    ("user", "caller", "customer", "human", "client", "guest", "patient", "system", "tool", "operator", "supervisor")
+)
+_SPEAKERS = ("speaker", "role", "participant", "from", "name", "channel")
+_TEXTS = ("text", "message", "content", "transcript", "utterance")
+_LISTS = ("turns", "segments", "messages", "transcript", "utterances", "conversation", "timeline")
+_DEEPEST = 4
+
+# [00:01.5] **Agent** (0:03): Good morning.
+_BEFORE = r"[ \t>*-]{0,8}(?:[\[(]?[\d:., \t>–-]{1,40}[\])]?[ \t–-]{0,4})?[*_\[<]{0,3}"
+_AFTER = r"[*_\]>]{0,3}[ \t]{0,4}(?:[\[(][^\])\n]{0,40}[\])])?[ \t]{0,4}[*_]{0,3}:[*_]{0,3}"
+_ANYBODY = r"[^\W\d_][\w'.-]{0,30}(?: [\w'.-]{1,30}){0,2}"
+
+
+class Said(NamedTuple):
+    """One stretch of a transcript, with the label of its speaker in small letters."""
+
+    speaker: str
+    text: str
+
+
+class Speakers(NamedTuple):
+    """The labels that stand for the agent, and those that stand for somebody else."""
+
+    assistants: frozenset[str]
+    others: frozenset[str]
+
+
+def speakers_of(conversation: Conversation) -> Speakers:
+    """The usual words, and the names that this conversation gives to who takes part."""
+    assistants, others = set(ASSISTANTS), set(OTHERS)
+    assistants.add(_folded(conversation.agent.name))
+    for who in conversation.participants:
+        (assistants if who.role == ASSISTANT else others).update((_folded(who.id), _folded(who.name)))
+    assistants.discard("")
+    others.discard("")
+    return Speakers(frozenset(assistants), frozenset(others - assistants))
+
+
+def assistant_words(said: Sequence[Said], speakers: Speakers) -> str | None:
+    """What the agent says; None where nobody can tell who of the speakers it is."""
+    mine = [one.text for one in said if one.speaker in speakers.assistants]
+    if not mine and not all(one.speaker in speakers.others for one in said):
+        return None
+    return " ".join(mine)
+
+
+def said_in(transcript: str, speakers: Speakers) -> list[Said]:
+    """The transcript by speaker: JSON of records, or text with a label before the words; nothing where neither fits."""
+    text = transcript.strip()
+    if text[:1] in ("[", "{"):
+        try:
+            records = list(_records(msgspec.json.decode(text)))
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            records = []
+        if records:
+            return records
+    known = speakers.assistants | speakers.others
+    said = _labelled(text, known)
+    if said and {one.speaker for one in said} <= speakers.assistants:
+        # Nobody else is called by a name that we know: then whoever stands before a colon speaks.
+        said = _labelled(text, known, anybody=True)
+    return said
+
+
+def _records(value: Json, depth: int = 0) -> Iterator[Said]:
+    if isinstance(value, dict) and depth < _DEEPEST:
+        speaker = next((value[name] for name in _SPEAKERS if isinstance(value.get(name), str)), None)
+        text = next((value[name] for name in _TEXTS if isinstance(value.get(name), str)), None)
+        if speaker is not None and text is not None:
+            yield Said(_folded(speaker), text)
+        else:
+            for name in _LISTS:
+                if isinstance(value.get(name), list):
+                    yield from _records(value[name], depth + 1)
+                    return
+    elif isinstance(value, list) and depth < _DEEPEST:
+        for one in value:
+            yield from _records(one, depth + 1)
+
+
+def _labelled(text: str, known: Iterable[str], *, anybody: bool = False) -> list[Said]:
+    """Cut where a line begins with a label; a text of one line is cut at capitalised labels inside it, too."""
+    names = "|".join(re.escape(name).replace(r"\ ", "[ _]") for name in sorted(known, key=lambda one: (-len(one), one)))
+    whoever = f"{names}|{_ANYBODY}" if anybody else names
+    found = list(re.finditer(rf"^{_BEFORE}(?P<label>{whoever}){_AFTER}", text, re.IGNORECASE | re.MULTILINE))
+    if found and "\n" not in text:
+        inside = re.finditer(rf"(?:^{_BEFORE}|(?<=\s))(?P<label>{names}){_AFTER}", text, re.IGNORECASE)
+        found = [one for one in inside if one.start() == 0 or one["label"][:1].isupper()]
+    if not found or text[: found[0].start()].strip():
+        return []
+    ends = [*(one.start() for one in found[1:]), len(text)]
+    return [Said(_folded(one["label"]), text[one.end() : end].strip()) for one, end in zip(found, ends, strict=True)]
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.replace("_", " ").casefold().split())
+
+
+def only_assistant(conversation: Conversation, timeline: Json, speakers: Speakers) -> bool:
+    """Nobody but the agent is known to speak: by the recording's timeline of speakers, else by the conversation."""
+    heard = {_folded(name) for name in _timed(timeline)}
+    if heard:
+        return heard <= speakers.assistants
+    roles = {conversation.roles[one.speaker] for one in conversation.utterances}
+    return roles - {SYSTEM} == {ASSISTANT}
+
+
+def _timed(timeline: Json, depth: int = 0) -> Iterator[str]:
+    """The speakers that a timeline names: as keys, or in its records."""
+    if isinstance(timeline, Mapping) and depth < _DEEPEST:
+        named = [timeline[name] for name in _SPEAKERS if isinstance(timeline.get(name), str)]
+        if named:
+            yield named[0]
+        elif lists := [timeline[name] for name in _LISTS if isinstance(timeline.get(name), list)]:
+            yield from _timed(lists[0], depth + 1)
+        else:
+            yield from (str(name) for name, spans in timeline.items() if isinstance(spans, list))
+    elif isinstance(timeline, list) and depth < _DEEPEST:
+        for one in timeline:
+            yield from _timed(one, depth + 1)

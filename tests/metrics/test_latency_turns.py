@@ -1,0 +1,203 @@
+"""assistant_latency and e2e_latency: the parts of a turn joined and added up (standard-data, 2.5)."""
+
+from typing import Any
+
+import pytest
+
+from convoscope.conversation import ComponentMetric, Conversation
+from convoscope.metrics.latency import LATENCIES
+from convoscope.scoring.evaluate import observe
+from metrics.chats import told
+from metrics.stacks import items, part, stack
+
+
+def scores(name: str, conversation: Conversation) -> list[tuple[str, Any]]:
+    found = told(observe(LATENCIES[name], conversation))
+    return [(subject, pytest.approx(value) if isinstance(value, float) else value) for subject, value in found]
+
+
+def eou(delay: float, speech: str = "", label: str = "", completed: float = 0.0) -> ComponentMetric:
+    values = {"end_of_utterance_delay": delay, "on_user_turn_completed_delay": completed, "transcription_delay": 0.3}
+    return part("eou", speech, label, **values)
+
+
+def llm(ttft: float, duration: float, speech: str = "", label: str = "", **values: Any) -> ComponentMetric:
+    return part("llm", speech, label, ttft=ttft, duration=duration, **values)
+
+
+def tts(ttfb: float, speech: str = "", label: str = "", **values: Any) -> ComponentMetric:
+    return part("tts", speech, label, ttfb=ttfb, **values)
+
+
+class TestOneTurn:
+    def test_the_parts_are_added_and_shown(self) -> None:
+        conversation = stack(eou(0.553, "s", completed=0.0004), llm(0.482, 1.41, "s"), tts(0.187, "s"))
+        (assistant,) = observe(LATENCIES["assistant_latency"], conversation)
+        assert assistant.value == pytest.approx(0.669)  # 0.482 + 0.187
+        (whole,) = observe(LATENCIES["e2e_latency"], conversation)
+        assert whole.value == pytest.approx(1.2224)  # 0.553 + 0.0004 + 0.482 + 0.187, and no transcription_delay
+        assert whole.details == {
+            "joined_by": "speech_id",
+            "end_of_utterance_delay": 0.553,
+            "on_user_turn_completed_delay": 0.0004,
+            "llm_ttft": 0.482,
+            "tts_ttfb": 0.187,
+        }
+        assert str(whole.subject) == "turn s"
+
+    def test_calls_before_the_last_count_in_full(self) -> None:
+        # A tool is called twice before the agent speaks: 1.5 + 0.8 + 0.4 + the first 0.2
+        conversation = stack(llm(0.9, 1.5, "s"), llm(-1, 0.8, "s"), llm(0.4, 3.0, "s"), tts(0.2, "s"), tts(0.1, "s"))
+        assert scores("assistant_latency", conversation) == [("turn s", 2.9)]
+
+    def test_a_measured_wait_is_believed(self) -> None:
+        conversation = stack(eou(0.5, "s"), llm(0.4, 1.0, "s"), tts(0.2, "s", e2e_latency=1.32))
+        (one,) = observe(LATENCIES["e2e_latency"], conversation)
+        assert (one.value, one.details) == (1.32, {"joined_by": "speech_id", "e2e_latency": 1.32})
+        # One that is no time is not: 0.5 + 0 + 0.4 + 0.2
+        for bad in (-1, "?", None, True):
+            without = stack(eou(0.5, "s"), llm(0.4, 1.0, "s"), tts(0.2, "s", e2e_latency=bad))
+            assert scores("e2e_latency", without) == [("turn s", 1.1)]
+
+    def test_any_part_may_measure_it(self) -> None:
+        conversation = stack(part("turn", e2e_latency=1.5), part("llm", idle=1))
+        assert scores("e2e_latency", conversation) == [("turn #1", 1.5)]
+
+    def test_a_call_that_is_reported_in_two_metrics_is_one(self) -> None:
+        # Pipecat: first token and duration apart. Two calls: 1.2 + 0.4 + 0.1
+        conversation = stack(
+            part("llm", ttft=0.5),
+            part("llm", duration=1.2),
+            part("llm", ttft=0.4),
+            part("llm", duration=0.9),
+            part("llm", total_tokens=7),
+            tts(0.1),
+        )
+        assert scores("assistant_latency", conversation) == [("turn #1", 1.7)]
+
+    def test_a_cancelled_call_is_none(self) -> None:
+        conversation = stack(
+            llm(0.9, 1.5, "s", cancelled=True), llm(0.4, 1.0, "s"), tts(0.9, "s", cancelled=True), tts(0.2, "s")
+        )
+        assert scores("assistant_latency", conversation) == [("turn s", 0.6)]  # 0.4 + 0.2
+
+
+class TestMissingParts:
+    @pytest.mark.parametrize(
+        ("events", "missing"),
+        [
+            ([llm(0.4, 1.0, "s")], "tts_ttfb"),
+            ([tts(0.2, "s")], "llm_ttft"),
+            ([eou(0.5, "s")], "llm_ttft, tts_ttfb"),
+            ([llm(-1, 1.0, "s"), tts(0.2, "s")], "llm_ttft (no_token)"),
+            ([llm(0.4, 1.0, "s", cancelled=True), tts(0.2, "s")], "llm_ttft (cancelled)"),
+            ([llm(0.4, 1.0, "s"), tts(-1, "s")], "tts_ttfb (no_audio)"),
+            ([part("llm", "s", ttft=0.3), llm(0.4, 1.0, "s"), tts(0.2, "s")], "llm_duration_1"),
+        ],
+    )
+    def test_of_the_assistant(self, events: list[ComponentMetric], missing: str) -> None:
+        (one,) = observe(LATENCIES["assistant_latency"], stack(*events))
+        assert (one.status, one.reason, one.detail) == ("not_applicable", "missing_part", missing)
+
+    @pytest.mark.parametrize(
+        ("first", "missing"),
+        [
+            ([], "end_of_utterance_delay, on_user_turn_completed_delay"),
+            ([eou(0.0, "s")], "end_of_utterance_delay (not_detected)"),
+            ([part("eou", "s", end_of_utterance_delay=0.5)], "on_user_turn_completed_delay"),
+            # The delay of the transcription is no part of the wait.
+            ([part("eou", "s", transcription_delay=0.5)], "end_of_utterance_delay, on_user_turn_completed_delay"),
+        ],
+    )
+    def test_of_the_whole(self, first: list[ComponentMetric], missing: str) -> None:
+        (one,) = observe(LATENCIES["e2e_latency"], stack(*first, llm(0.4, 1.0, "s"), tts(0.2, "s")))
+        assert (one.status, one.reason, one.detail) == ("not_applicable", "missing_part", missing)
+
+    def test_such_turns_are_left_out_and_counted(self) -> None:
+        conversation = stack(llm(0.4, 1.0, "a"), tts(0.2, "a"), llm(0.4, 1.0, "b"))
+        assert scores("assistant_latency", conversation) == [
+            ("turn a", 0.6),
+            ("turn b", "not_applicable: missing_part"),
+        ]
+
+
+class TestJoin:
+    def test_by_speech_id_whatever_the_order(self) -> None:
+        conversation = stack(
+            tts(0.1, "b"), eou(0.5, "a"), llm(0.4, 1.0, "a"), llm(0.3, 1.0, "b"), tts(0.2, "a"), eou(0.6, "b")
+        )
+        # b: 0.6 + 0.3 + 0.1; a: 0.5 + 0.4 + 0.2
+        assert scores("e2e_latency", conversation) == [("turn b", 1.0), ("turn a", 1.1)]
+
+    def test_a_speech_may_be_spread_over_items(self) -> None:
+        # An item for each span: the same speech id is the same speech.
+        conversation = items(([eou(0.5, "a")], None), ([llm(0.4, 1.0, "a")], None), ([tts(0.2, "a")], None))
+        assert scores("e2e_latency", conversation)[0] == ("turn a", 1.1)
+
+    def test_by_the_label_of_the_turn(self) -> None:
+        conversation = stack(
+            llm(0.4, 1.0, label="turn_1"),
+            llm(0.3, 1.0, label="turn_2"),
+            tts(0.2, label="turn_1"),
+            tts(0.1, label="turn_2"),
+        )
+        assert scores("assistant_latency", conversation) == [("turn turn_1", 0.6), ("turn turn_2", 0.4)]
+
+    def test_the_speech_id_goes_before_the_label(self) -> None:
+        conversation = stack(llm(0.4, 1.0, "a", "turn_1"), tts(0.2, "a", "turn_2"), tts(0.1, "b", "turn_1"))
+        assert scores("assistant_latency", conversation)[0] == ("turn a", 0.6)
+
+    def test_a_label_that_belongs_to_one_speech_joins_it(self) -> None:
+        conversation = stack(llm(0.4, 1.0, "a", "turn_1"), tts(0.2, label="turn_1"))
+        assert scores("assistant_latency", conversation) == [("turn a", 0.6)]
+
+    def test_a_label_of_any_kind_beside_the_plugins_own(self) -> None:
+        conversation = stack(
+            llm(0.4, 1.0, label="greeting", source_label="openai.LLM"),
+            llm(0.3, 1.0, label="booking", source_label="openai.LLM"),
+            tts(0.2, label="greeting"),
+            tts(0.1, label="booking"),
+        )
+        assert scores("assistant_latency", conversation) == [("turn greeting", 0.6), ("turn booking", 0.4)]
+
+    def test_the_name_of_a_plugin_is_no_turn(self) -> None:
+        # By order: two turns, not one of all calls of the plugin.
+        conversation = stack(
+            llm(0.4, 1.0, label="livekit.plugins.openai.llm.LLM"),
+            tts(0.2, label="livekit.plugins.cartesia.tts.TTS"),
+            llm(0.3, 1.0, label="livekit.plugins.openai.llm.LLM"),
+            tts(0.1, label="livekit.plugins.cartesia.tts.TTS"),
+        )
+        assert scores("assistant_latency", conversation) == [("turn #1", 0.6), ("turn #2", 0.4)]
+
+    def test_by_order_a_turn_begins_with_the_end_of_the_users(self) -> None:
+        # The agent speaks while a tool works: with eou metrics, that is still one turn.
+        conversation = stack(
+            eou(0.5), llm(0.4, 1.0), tts(0.2), llm(0.3, 2.0), tts(0.1), eou(0.6), eou(0.7), llm(0.4, 1.0), tts(0.2)
+        )
+        assert scores("e2e_latency", conversation) == [
+            ("turn #1", 2.0),  # 0.5 + 0 + 1.0 + 0.3 + 0.2
+            ("turn #2", "not_applicable: missing_part"),  # the user went on before any reply
+            ("turn #3", 1.3),  # 0.7 + 0 + 0.4 + 0.2
+        ]
+
+    def test_by_order_what_is_reported_in_pieces_stays_together(self) -> None:
+        # Pipecat: turn analysis, transcription and hook are three metrics of one end of turn.
+        conversation = stack(
+            part("eou", transcription_delay=0.244),
+            part("eou", end_of_utterance_delay=0.064),
+            part("eou", on_user_turn_completed_delay=0.001),
+            part("llm", ttft=0.412),
+            tts(0.133),
+            part("llm", duration=1.201),
+            part("eou", end_of_utterance_delay=0.1),
+        )
+        assert scores("e2e_latency", conversation) == [
+            ("turn #1", 0.61),  # 0.064 + 0.001 + 0.412 + 0.133
+            ("turn #2", "not_applicable: missing_part"),
+        ]
+
+    def test_labels_are_the_items_own(self) -> None:
+        turn = [llm(0.4, 1.0, label="turn_1"), tts(0.2, label="turn_1")]
+        conversation = items((turn, None), (turn, None))
+        assert scores("assistant_latency", conversation) == [("turn turn_1", 0.6), ("turn turn_1", 0.6)]
