@@ -55,7 +55,7 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
 
         1 if the ground truth stands in the answer as whole words, which it does where both are equal;
         else the share of the truth's words that the answer has, repeats counted. Case, punctuation at
-        the edges of the truth, runs of blanks and ways of writing one character (NFKC) do not count.
+        the edges, runs of blanks and ways of writing one character (NFKC) do not count.
         Where the item's context has an `answer_pattern`, only what it finds is the answer. Which answer
         is compared: see `answer.exact_match`. An empty truth is not applicable.
         """

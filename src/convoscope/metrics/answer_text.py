@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import msgspec
@@ -62,8 +62,8 @@ def exact_match_of(
 def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | None = None) -> float | None:
     """1 if the truth stands in the answer as whole words, else the share of its words that do. None for a blank truth.
 
-    Both are compared after NFKC, in small letters, with single blanks, the truth without punctuation
-    at its edges; a text that equals the truth contains it. Words of the truth count as often as it has
+    Both are compared after NFKC, in small letters, with single blanks and without punctuation at the
+    edges; a text that equals the truth contains it. Words of the truth count as often as it has
     them. With `pattern`, only what it finds first is the answer: its first group that took part, or all
     of it; where it finds nothing, there is no answer and the value is 0.
 
@@ -78,7 +78,7 @@ def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | None = No
     if pattern is not None:
         found = pattern.search(answer)
         answer = "" if found is None else candidate(found)
-    given = " ".join(folded(answer).split())
+    given = settled(answer)
     if occurs(wanted, given):
         return 1.0
     overlap = _overlap(words(given), words(wanted))
@@ -128,8 +128,12 @@ def _folded(text: str, form: Form) -> str:
     return unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
 
 
+@lru_cache(maxsize=64)
 def settled(text: str) -> str:
-    """Folded, with single blanks, without punctuation at the edges; of punctuation alone, all of it."""
+    """Folded, with single blanks, without punctuation at the edges; of punctuation alone, all of it.
+
+    Kept for a while: several metrics look at the same answer, and many items have the same truth.
+    """
     joined = " ".join(folded(text).split())
     return trimmed(joined) or joined
 
