@@ -265,7 +265,7 @@ class Conversation(
     @remembered
     def roles(self) -> dict[str, str]:
         """Role by participant id."""
-        return {participant.id: participant.role for participant in self.participants}
+        return {one.id: one.role for one in self.participants}
 
     @remembered
     def turns(self) -> tuple[Turn, ...]:
@@ -275,7 +275,7 @@ class Conversation(
     @remembered
     def utterances(self) -> tuple[Utterance, ...]:
         """Everything that was said, in order."""
-        return tuple(event for event in self.timeline if type(event) is Utterance)
+        return tuple([event for event in self.timeline if type(event) is Utterance])
 
     @remembered
     def tool_calls(self) -> tuple[ToolCall, ...]:

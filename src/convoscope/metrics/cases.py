@@ -13,6 +13,7 @@ from convoscope.conversation.events import (
     Retrieval,
     ToolCall,
     ToolResult,
+    Utterance,
 )
 from convoscope.conversation.remembered import remembered
 from convoscope.metrics.score import WHOLE, Subject
@@ -84,9 +85,9 @@ class Case:
             return last_words(conversation, role)
         if seq is None:
             return None
-        for utterance in conversation.utterances:
-            if utterance.seq == seq:
-                return conversation.text(utterance)
+        for event in conversation.timeline:
+            if event.seq == seq:
+                return conversation.text(event) if type(event) is Utterance else None
         return None
 
 

@@ -176,7 +176,7 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
             result: Any = each_item(self.function, conversation)
         else:
             result = awaited(self.function(metric_context(conversation) if self.takes_context else conversation))
-        if isinstance(result, Observation):
+        if type(result) is Observation:
             return (result,)
         if not isinstance(result, Iterable):
             raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")

@@ -171,17 +171,28 @@ class _Kept(Generic[T]):
         self._metrics.append(metric)
         self._things.append(thing)
 
-    def columns(self, types: Mapping[str, _Column[T]]) -> Columns:
+    def columns(self, types: Mapping[str, _Column]) -> Columns:
         columns = Columns(len(self._things))
         columns.add("conversation", int, self._conversations)
         columns.add("metric", int, self._metrics)
-        for name, (kind, take) in types.items():
-            columns.add(name, kind, [take(one) for one in self._things])
+        for name, (kind, place, made) in types.items():
+            values = list(map(attrgetter(place), self._things))
+            if made is not None and values:
+                # Most columns hold one value, and what is made of it is made once.
+                same = values.count(values[0]) == len(values)
+                values = [made(values[0])] * len(values) if same else list(map(made, values))
+            columns.add(name, kind, values)
         return columns
 
 
-def _encode_details(details: Mapping[str, Any]) -> str:
+def _filled(text: str) -> str | None:
+    return text or None
+
+
+def _encode_details(details: Mapping[str, Any] | None) -> str | None:
     """Evidence is kept whatever it is made of: what JSON cannot say is written as Python would show it."""
+    if details is None:
+        return None
     try:
         return msgspec.json.encode(details, enc_hook=repr).decode()
     except Exception:  # circles, depths, numbers and reprs that cannot be written
@@ -205,33 +216,33 @@ _CONVERSATION_COLUMNS: dict[str, type] = {
 }
 
 
-class _Column(NamedTuple, Generic[T]):
-    """A column of a table: its type, and where its value is found."""
+class _Column(NamedTuple):
+    """A column of a table: its type, where its value is found, and what is made of that; an empty text is NULL."""
 
     kind: type
-    take: Callable[[T], Any]
+    place: str
+    made: Callable[[Any], Any] | None = None
 
 
-_SCORE_COLUMNS: dict[str, _Column[Observation]] = {
-    "subject_kind": _Column(str, lambda one: one.subject.kind),
-    "subject": _Column(str, lambda one: one.subject.id),
-    "position": _Column(int, lambda one: one.subject.position),
-    "judge": _Column(str, attrgetter("judge")),
-    "repeat": _Column(int, attrgetter("repeat")),
-    "status": _Column(int, lambda one: _STATUS[one.status]),
-    "value": _Column(float, attrgetter("value")),
-    "numerator": _Column(float, attrgetter("numerator")),
-    "denominator": _Column(float, attrgetter("denominator")),
-    "reason": _Column(str, lambda one: one.reason or None),
-    "detail": _Column(str, lambda one: one.detail or None),
-    "details": _Column(str, lambda one: None if one.details is None else _encode_details(one.details)),
+_SCORE_COLUMNS = {
+    "subject_kind": _Column(str, "subject.kind"),
+    "subject": _Column(str, "subject.id"),
+    "position": _Column(int, "subject.position"),
+    "judge": _Column(str, "judge"),
+    "repeat": _Column(int, "repeat"),
+    "status": _Column(int, "status", _STATUS.__getitem__),
+    "value": _Column(float, "value"),
+    "numerator": _Column(float, "numerator"),
+    "denominator": _Column(float, "denominator"),
+    "reason": _Column(str, "reason", _filled),
+    "detail": _Column(str, "detail", _filled),
+    "details": _Column(str, "details", _encode_details),
 }
-_REDUCED_COLUMNS: dict[str, _Column[ConversationScore]] = {
-    "judge": _Column(str, attrgetter("judge")),
-    "status": _Column(int, lambda one: _STATUS[one.status]),
-    **{name: _Column(float, attrgetter(name)) for name in ("value", "ten", "total", "numerator", "denominator")},
-    **{name: _Column(float, attrgetter(name)) for name in ("tp", "fp", "fn")},
-    **{name: _Column(int, attrgetter(name)) for name in ("n", "not_applicable", "unmeasured", "errors")},
-    "reason": _Column(str, lambda one: one.reason or None),
-    "detail": _Column(str, lambda one: one.detail or None),
+_REDUCED_COLUMNS = {
+    "judge": _Column(str, "judge"),
+    "status": _Column(int, "status", _STATUS.__getitem__),
+    **{name: _Column(float, name) for name in ("value", "ten", "total", "numerator", "denominator", "tp", "fp", "fn")},
+    **{name: _Column(int, name) for name in ("n", "not_applicable", "unmeasured", "errors")},
+    "reason": _Column(str, "reason", _filled),
+    "detail": _Column(str, "detail", _filled),
 }

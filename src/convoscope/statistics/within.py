@@ -133,12 +133,15 @@ def _single(ten: TenPoints | None, one: Observation) -> ConversationScore:
     """One subject needs no reducing: every reducer gives its value back."""
     if one.status != MEASURED or one.value is None:
         return _nothing(one.judge, [one])
+    points = None if ten is None else ten_points(ten, one.value, one.numerator, one.denominator)
+    if one.denominator is None and one.counts is None:
+        return ConversationScore(judge=one.judge, status=MEASURED, value=one.value, ten=points, n=1, total=one.value)
     counts = one.counts or _NO_COUNTS
     return ConversationScore(
         judge=one.judge,
         status=MEASURED,
         value=one.value,
-        ten=None if ten is None else ten_points(ten, one.value, one.numerator, one.denominator),
+        ten=points,
         n=1,
         total=one.value,
         numerator=one.numerator or 0.0,
