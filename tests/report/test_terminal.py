@@ -58,7 +58,7 @@ class TestTargets:
 
     def test_stand_at_their_own_figure(self, run: Run) -> None:
         assert "  < 1: missed" in cells(run, "conversation.turns p95")
-        assert "  > 0.500: undetermined: no ground truth" in cells(run, "answer.f1")
+        assert "  > 0.500: undetermined: no agent response" in cells(run, "answer.f1")
         assert not {":", ";"} & set(cells(run, "conversation.turns p50"))
 
     def test_have_a_column_where_there_are_any(self, run: Run, tmp_path: Path) -> None:
@@ -126,3 +126,26 @@ class TestGroups:
             ({"flow": "flow 0", "agent": "agent 0"}, 2),
             ({"flow": "flow 1", "agent": "agent 1"}, 2),
         ]
+
+
+class TestFiguresBesideAHeadline:
+    """Three or more of them share a row; a target tells its own figure apart."""
+
+    ITEMS = Path(__file__).parents[2] / "examples" / "standard-data" / "items.jsonl"
+
+    def lines(self, run: Run) -> list[str]:
+        return [line for line in printed(run) if line.startswith("latency.llm_ttft")]
+
+    def test_share_a_row(self, tmp_path: Path) -> None:
+        run = score(self.ITEMS, metrics=["llm_ttft"], out=tmp_path / "run", workers=1)
+        # 0.4 and 1.2 s: mean and p50 0.8, p95 0.4 + 0.95 × 0.8 = 1.16
+        assert [" ".join(line.split()) for line in self.lines(run)] == [
+            "latency.llm_ttft 0.80 s 7.5, passes · 2 10 % lower 9 no metrics collected",
+            "latency.llm_ttft p50, p95, max 0.80, 1.16, 1.20 s",
+        ]
+
+    def test_stand_apart_where_one_has_a_target(self, tmp_path: Path) -> None:
+        run = score(
+            self.ITEMS, metrics=["llm_ttft"], out=tmp_path / "run", workers=1, targets=["latency.llm_ttft p95 < 1"]
+        )
+        assert len(self.lines(run)) == 4

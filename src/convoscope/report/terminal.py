@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from convoscope.ingest.report import ReadReport
@@ -16,6 +17,7 @@ from convoscope.report.words import (
     interval_text,
     key_text,
     name_text,
+    number_text,
     points_text,
     reading_text,
     reasons_text,
@@ -40,6 +42,7 @@ _SKIPPED = Column("not measured")
 MAX_PROBLEMS = 5
 _MANY_GROUPS = 12
 _WORST = 3
+_MANY_BESIDE = 3
 
 
 def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
@@ -60,7 +63,8 @@ def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
     pointed = any(one["ten"] is not None for one in rows)
     declared = {one["metric"]: one for one in summary["declared"]} if pointed else {}
     columns = [*_COLUMNS[:2], *([_POINTS] if declared else []), *_COLUMNS[2:], *([_TARGET] if checks else []), _SKIPPED]
-    screen.table(columns, [_row(figure, summary, checks, declared) for figure in rows])
+    told = [_row(figures, summary, checks, declared) for figures in _together(rows, checks)]
+    screen.table(columns, told)
     if shown.parts and not parts:
         screen.line()
         screen.line(f"and {counted(len(shown.parts), 'figure')} of their parts, with --parts and in the page")
@@ -78,12 +82,33 @@ def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
     print_reading(screen, run.read_report)
 
 
+def _together(rows: Sequence[Mapping[str, Any]], checks: Mapping[str, str]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """Figures that share a row: many that stand beside one headline, such as p50, p95 and max, share one."""
+    for _, group in groupby(rows, lambda one: (one["metric"], one["variant"], one["judge"], bool(one["reduction"]))):
+        figures = list(group)
+        if len(figures) >= _MANY_BESIDE and not any(name_text(one) in checks for one in figures):
+            yield figures
+        else:
+            yield from ([one] for one in figures)
+
+
 def _row(
-    figure: Mapping[str, Any],
+    figures: Sequence[Mapping[str, Any]],
     summary: Mapping[str, Any],
     checks: Mapping[str, str],
     declared: Mapping[str, Mapping[str, Any]],
 ) -> tuple[str, ...]:
+    figure = figures[0]
+    if len(figures) > 1:
+        # What else there is to say of them stands in the row of their headline.
+        values = [number_text(one["value"], one["unit"]) if one["value"] is not None else "·" for one in figures]
+        unit = value_text(figures[-1]["value"], figure["unit"]).removeprefix(values[-1])
+        rest = [""] * (len(_COLUMNS) - 1 + bool(declared) + bool(checks))
+        return (
+            ", ".join([name_text(figure), *(one["reduction"] for one in figures[1:])]),
+            ", ".join(values) + unit,
+            *rest,
+        )
     facts = declared.get(key_text(figure["metric"], figure["variant"]), {})
     return (
         name_text(figure),
