@@ -375,7 +375,7 @@ class TestTimeline:
     def test_without_times_there_is_no_timeline_and_it_says_why(self, look: Look, examples: Run) -> None:
         view = look(examples)
         view.open("chat-2104")
-        expect(view.article).to_contain_text("No event of this conversation has a time, so there is no timeline.")
+        expect(view.article).to_contain_text("Nothing that was said or done has a time, so there is no timeline.")
         assert view.article.get_by_role("figure").count() == 0
 
 

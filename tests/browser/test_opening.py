@@ -147,7 +147,7 @@ class TestTargets:
     def test_without_a_target_there_is_no_column_and_no_verdict(self, look: Look, examples: Run) -> None:
         view = look(examples)
         assert "target" not in figures(view)[0].by_column
-        expect(view.page.get_by_text("No target is declared, so nothing passes or fails.")).to_be_visible()
+        expect(view.page.get_by_text("No target is declared.")).to_be_visible()
 
     def test_targets_stand_with_their_figures(self, look: Look, examples: Run, held: Path) -> None:
         rows = {row.head: row.by_column["target"] for row in figures(look(held))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,11 +13,12 @@ from convoscope.cli.options import Json
 
 def formats(
     name: Annotated[str | None, typer.Argument(help="A format; all of them by default.")] = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of our own format.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print its JSON Schema (convoscope, standard-data).")
+    ] = False,
     json: Json = False,
 ) -> None:
     """List the formats that can be read."""
-    from convoscope.conversation import json_schema
     from convoscope.errors import UsageError
     from convoscope.ingest.reader import installed
     from convoscope.report.screen import Column, Screen
@@ -27,9 +28,7 @@ def formats(
     for problem in readers.problems:
         Screen(sys.stderr).line(f"warning: {problem}", "yellow")
     if schema:
-        if name not in (None, "convoscope"):
-            raise UsageError(f"{name} has no JSON Schema of ours", hint="only convoscope has one")
-        screen.json(json_schema())
+        screen.json(_schema(name or "convoscope"))
         return
     if name is not None and name not in readers.by_name:
         raise UsageError(f"no format is called {name!r}", hint=f"there is {', '.join(sorted(readers.by_name))}")
@@ -39,3 +38,17 @@ def formats(
         screen.json([{"format": one[0], "title": one[1], "description": one[2]} for one in rows])
     else:
         screen.table([Column("format"), Column("title"), Column("reads")], rows)
+
+
+def _schema(name: str) -> dict[str, Any]:
+    if name == "convoscope":
+        from convoscope.conversation import json_schema
+
+        return json_schema()
+    if name == "standard-data":
+        from convoscope.standard_data import StandardData
+
+        return StandardData.model_json_schema()
+    from convoscope.errors import UsageError
+
+    raise UsageError(f"{name} has no JSON Schema of ours", hint="convoscope and standard-data have one")

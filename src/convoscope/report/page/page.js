@@ -362,7 +362,7 @@
     const none = waiting.length ? null : node("p", {}, "The log holds no event of this conversation.");
     return [
       (story.notes || []).length ? node("div", { class: "whole-notes" }, story.notes.map(repair)) : null,
-      story.timeline ? lanes(story.timeline) : node("p", { class: "soft" }, "No event of this conversation has a time, so there is no timeline."),
+      story.timeline ? lanes(story.timeline) : node("p", { class: "soft" }, "Nothing that was said or done has a time, so there is no timeline."),
       node("div", { class: "conversation-grid" },
         node("div", { id: "turns" }, node("h2", {}, "Turn by turn"), none),
         node("aside", {},

@@ -238,7 +238,10 @@ def _sure(run: Run) -> Iterator[str]:
     worth = {id(figure) for figure in shown.figures}
     headlines = [one for one in _spoken(summary) if id(one) in worth]
     have = [one for one in headlines if one["value"] is not None]
-    yield f"{len(have)} of {counted(len(headlines), 'metric')} {'has' if len(have) == 1 else 'have'} a value"
+    names = {one["metric"] for one in summary["metrics"]}
+    asked = sum(not whole_of(one["metric"], names) for one in _spoken(summary))
+    measured = sum(not whole_of(one["metric"], names) for one in have)
+    yield f"{measured} of {counted(asked, 'metric')} {'has' if measured == 1 else 'have'} a value"
     yield from _intervals(have)
     yield from _coverage(run, headlines)
     missing: dict[str, list[str]] = {}
