@@ -13,6 +13,18 @@ REPLIES = (
     "It will arrive on Friday.",
 )
 
+FEW = [
+    "agent.repetition",
+    "agent.words_per_turn",
+    "answer.exact_match",
+    "answer.f1",
+    "conversation.turns",
+    "timing.response_latency",
+    "tools.calls",
+    "tools.success",
+]
+"""Metrics with something to measure in these chats: enough for what is no matter of metrics."""
+
 
 def chat(number: int) -> dict[str, Any]:
     """A chat of one to four turns; some have tools, times, a truth, dimensions."""

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from command_line import convoscope
-from generated import chat, write_lines
+from generated import FEW, chat, write_lines
 
 COMMANDS = ["score", "inspect", "metrics", "formats", "runs", "sql", "demo"]
+MINE = ("score", "chats.jsonl", "-m", ",".join(FEW), "--out", "runs/mine")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with logs and one run of them, `runs/mine`."""
     folder = tmp_path_factory.mktemp("work")
     write_lines(folder / "chats.jsonl", range(30))
-    assert convoscope("score", "chats.jsonl", "--out", "runs/mine", cwd=folder).code == 0
+    assert convoscope(*MINE, cwd=folder).code == 0
     return folder
 
 
@@ -51,7 +52,7 @@ class TestScore:
         assert "timing.response_latency p95" in ended.out
 
     def test_json_holds_the_summary_the_report_and_the_folder(self, scored: Path) -> None:
-        told = convoscope("score", "chats.jsonl", "--out", "runs/mine", "--json", cwd=scored).json
+        told = convoscope(*MINE, "--json", cwd=scored).json
         assert told["run"] == "runs/mine"
         assert told["summary"]["conversations"] == 30
         assert told["read_report"]["files"]["chats.jsonl"]["format"] == "openai-chat"
@@ -63,7 +64,7 @@ class TestScore:
         assert {name.split(".")[0] for name in chosen - {"conversation.turns"}} == {"answer"}
 
     def test_groups_can_be_asked_for(self, scored: Path) -> None:
-        told = convoscope("score", "chats.jsonl", "--by", "flow,agent", "-o", "runs/by", "--json", cwd=scored).json
+        told = convoscope(*MINE[:4], "--by", "flow,agent", "-o", "runs/by", "--json", cwd=scored).json
         assert [group["by"] for group in told["summary"]["groups"]] == [
             {"flow": "orders", "agent": f"agent-{number}"} for number in range(3)
         ]
@@ -88,7 +89,7 @@ class TestScore:
 
     def test_one_bad_line_is_a_warning_and_exit_0(self, tmp_path: Path) -> None:
         (tmp_path / "chats.jsonl").write_text(json.dumps(chat(1)) + "\n{broken\n" + json.dumps(chat(2)) + "\n")
-        ended = convoscope("score", "chats.jsonl", cwd=tmp_path)
+        ended = convoscope(*MINE, cwd=tmp_path)
         assert ended.code == 0
         assert "chats.jsonl:2" in ended.err
         assert "warning" in ended.err
@@ -130,7 +131,7 @@ class TestScore:
     def test_a_log_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
         evil = {"messages": [{"role": "user", "content": "x"}], "\x1b[31mred": 1}
         (tmp_path / "evil.jsonl").write_text(json.dumps(evil) + "\n")
-        ended = convoscope("score", "evil.jsonl", cwd=tmp_path)
+        ended = convoscope("score", "evil.jsonl", "-m", "turns", cwd=tmp_path)
         assert ended.code == 0
         assert "\x1b" not in ended.out + ended.err
 
@@ -163,7 +164,7 @@ class TestMetricsAndFormats:
         assert "F1 = 2PR" in convoscope("metrics", "f1_scorer").out
         (told,) = convoscope("metrics", "f1", "--json").json
         assert told["metric"] == "answer.f1"
-        assert told["needs"] == ["no_ground_truth"]
+        assert told["needs"] == ["no_agent_response", "no_ground_truth"]
 
     def test_formats_lists(self) -> None:
         names = {one["format"] for one in convoscope("formats", "--json").json}
@@ -171,6 +172,7 @@ class TestMetricsAndFormats:
 
     def test_the_schema_can_be_printed(self) -> None:
         assert convoscope("formats", "convoscope", "--schema").json["title"].startswith("Convoscope conversation")
+        assert "ground_truth" in convoscope("formats", "standard-data", "--schema").json["properties"]
 
     def test_an_unknown_format_is_bad_usage(self) -> None:
         assert convoscope("formats", "parchment").code == 2
@@ -185,7 +187,7 @@ class TestRuns:
 
     def test_invalidate(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "chats.jsonl", range(3))
-        convoscope("score", "chats.jsonl", "-o", "runs/a", cwd=tmp_path)
+        convoscope("score", "chats.jsonl", "-m", "turns", "-o", "runs/a", cwd=tmp_path)
         ended = convoscope(
             "runs", "invalidate", "runs/a", "--reason", "wrong labels", "--superseded-by", "b", cwd=tmp_path
         )
@@ -221,6 +223,7 @@ class TestDemo:
         told = convoscope("demo", "--json", cwd=tmp_path).json
         assert told["summary"]["conversations"] > 10
         assert told["read_report"]["problem_count"] == 0
+        assert told["page"].endswith("/report.html")
 
 
 def on_a_terminal(folder: Path, *arguments: str, **environment: str) -> str:
@@ -257,7 +260,7 @@ class TestOnATerminal:
 
     def test_progress_shows_rate_and_time_left(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "chats.jsonl", range(50))
-        seen = on_a_terminal(tmp_path, "score", "chats.jsonl", COLUMNS="200")
+        seen = on_a_terminal(tmp_path, "score", "chats.jsonl", "-m", "turns", COLUMNS="200")
         assert "conversations," in seen
         assert "/s" in seen
 

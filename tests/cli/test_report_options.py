@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -354,9 +353,3 @@ class TestAPageThatDoesNotFit:
         assert (ended.code, error) == (2, "error: a page of this run does not fit into 0.001 MB")
         assert re.fullmatch(r"  without a conversation it takes 0\.\d\d MB; give more", hint)
         assert not (work / "small.html").exists()
-
-
-def test_the_demo_still_works(tmp_path: Path) -> None:
-    ended = convoscope("demo", "--json", cwd=tmp_path)
-    assert ended.code == 0
-    assert json.loads(ended.out)["page"].endswith("/report.html")

@@ -40,7 +40,7 @@ DECIDED = {
     "AgentData-015": Ours("unknown keys are kept aside and reported", {}, unknown={"unknown_field": 1}),
     "AgentData-017": Ours("a bad element is left out, and the warning has it", {}, codes=("not_an_object",)),
     "AgentData-018": Ours("one object is a list of one", {"trace": [{"a": 1}]}),
-    "AgentDataset.coerce-003": Ours("what is not a number names nothing; they agree on null", {}, codes=("not_text",)),
+    "AgentDataset.coerce-003": Ours("what is not a number names nothing; they agree on null", {}, codes=("not_an_id",)),
     "AgentDataset.coerce-004": Ours("they agree", {"tool_calls": [CALL]}),
     "AgentDataset.coerce-007": Ours(
         "one call is a list of one: an empty list would lose it", {"tool_calls": [{"tool_name": "t", "call_id": ""}]}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import convoscope
 from convoscope.conversation import Conversation, ToolCall, ToolResult, Utterance
-from convoscope.ingest.report import Problem, ReadReport
+from convoscope.ingest.report import Problem, ReadReport, Tally
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -42,6 +42,16 @@ class Outcome(NamedTuple):
 def read(*paths: Path) -> Outcome:
     reading = convoscope.read(list(paths))
     return Outcome(list(reading), reading.report)
+
+
+def counts(tallies: dict[str, Tally]) -> dict[str, int]:
+    """How often each thing was done."""
+    return {code: tally.count for code, tally in tallies.items()}
+
+
+def places(tallies: dict[str, Tally]) -> dict[str, list[str]]:
+    """Where each thing was done."""
+    return {code: tally.examples for code, tally in tallies.items()}
 
 
 def chat(id: str, *texts: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Clock, Conversation, ExpectedToolCall, Time, Tool
-from ingest.logs import ASK, CHAT, EXAMPLES, REPLY, Outcome, read, write_json, write_lines
+from ingest.logs import ASK, CHAT, EXAMPLES, REPLY, Outcome, counts, read, write_json, write_lines
 from ingest.losses import lost
 
 
@@ -65,7 +65,7 @@ class TestTimes:
     def test_unreadable_times_are_counted(self, tmp_path: Path, unreadable: Any) -> None:
         outcome = timed(tmp_path, unreadable, "2026-03-02T09:00:00Z")
         assert seconds(outcome) == [None, 1772442000.0]
-        assert outcome.report.ignored == {"unreadable_time": 1}
+        assert counts(outcome.report.set_aside) == {"unreadable_time": 1}
 
     @pytest.mark.parametrize("absent", [None, ""])
     def test_an_empty_time_is_no_time(self, tmp_path: Path, absent: Any) -> None:
@@ -110,7 +110,7 @@ class TestTruth:
         outcome = record(tmp_path, ground_truth={"open": False})
         assert outcome.only.expected.ground_truth is None
         assert outcome.only.expected.extras == {"ground_truth": {"open": False}}
-        assert outcome.report.ignored == {"ground_truth_not_text": 1}
+        assert counts(outcome.report.set_aside) == {"ground_truth_not_text": 1}
 
     def test_no_truth_is_not_an_empty_truth(self, tmp_path: Path) -> None:
         assert record(tmp_path).only.expected.ground_truth is None

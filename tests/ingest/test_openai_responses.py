@@ -10,7 +10,7 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation, Marker, ToolResult
-from ingest.logs import EXAMPLES, Outcome, read, story, write, write_json, write_lines
+from ingest.logs import EXAMPLES, Outcome, counts, read, story, write, write_json, write_lines
 from ingest.losses import lost
 
 ASK = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Is the museum open?"}]}
@@ -228,7 +228,7 @@ class TestItems:
 
     def test_an_unreadable_time_is_counted_once(self, tmp_path: Path) -> None:
         outcome = items(tmp_path, {**REPLY, "timestamp": "soon"})
-        assert outcome.report.ignored == {"unreadable_time": 1}
+        assert counts(outcome.report.set_aside) == {"unreadable_time": 1}
 
 
 class TestBesideTheItems:

@@ -37,6 +37,7 @@ ODD = st.sampled_from(
         json.dumps({**CHAT, "shift": "night"}),  # an unknown name
         json.dumps({"messages": [ASK, {"note": "tape changed"}]}),  # something to ignore
         json.dumps({"messages": [{**ASK, "timestamp": 1772442000}]}),  # something to infer
+        json.dumps({"messages": [{**ASK, "timestamp": "soon"}]}),  # something to set aside
     ]
 )
 REPAIRED = st.just(json.dumps(CHAT)[:-1] + ', "cost": NaN}')
@@ -66,6 +67,7 @@ class Result(NamedTuple):
             "files": {name: (file.format, file.conversations, file.skipped) for name, file in report.files.items()},
             "records": (report.conversations, report.records_seen, report.records_used),
             "ignored": report.ignored,
+            "set_aside": _count(report.set_aside),
             "unknown": report.unknown,
             "repaired": _count(report.repaired),
             "inferred": _count(report.inferred),
@@ -215,6 +217,9 @@ def test_messages_by_key(tmp_path: Path, keys: list[str], split: int, size: int)
         (read.conversation, read.notes) for read in at_once
     ]
     assert small.counts == whole.counts
+    # A conversation is counted for each file that told something of it.
+    by_file = {name: file.conversations for name, file in small.report.files.items()}
+    assert by_file == {"1.jsonl": len({"a", *keys[:split]}), "2.jsonl": len({"a", *keys[split:]})}
     told = {one.id: [one.text(event) for event in one.utterances] for one in (read.conversation for read in in_order)}
     wanted = {key: [f"{number}?" for number, mine in enumerate(keys) if mine == key] for key in keys}
     assert {key: [text for text in texts if text != ASK["content"]] for key, texts in told.items()} == {

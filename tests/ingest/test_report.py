@@ -36,12 +36,16 @@ def test_notes_are_counted_by_kind() -> None:
     notes.inferred("time_in_epoch_ms", "1772442000000", seq=2)
     notes.ignored("not_a_message")
     notes.ignored("not_a_message")
+    notes.set_aside("bad_json", "tool_calls")
+    with notes.standing_at("b.jsonl", 9):
+        notes.set_aside("bad_json", "trace")
     notes.unknown("message.mood", seq=0)
     report = ReadReport()
     report.add_notes(notes.hand_over())
     assert report.repaired == {"invalid_utf8": Tally(1, ["a.jsonl:4"])}
     assert report.inferred == {"time_in_epoch_ms": Tally(1, ["a.jsonl:4 1772442000000"])}
     assert report.ignored == {"not_a_message": 2}
+    assert report.set_aside == {"bad_json": Tally(2, ["a.jsonl:4 tool_calls", "b.jsonl:9 trace"])}
     assert report.unknown == {"message.mood": 1}
 
 
@@ -75,6 +79,7 @@ def test_two_parts_add_up() -> None:
         records_used=2,
         ignored={"blank_line": 1},
         repaired={"invalid_utf8": Tally(1, ["a:1"])},
+        set_aside={"bad_json": Tally(1, ["a:3 trace"])},
         unknown={"record.shift": 2},
         problem_count=1,
         problems=[Problem("a", 9, "is broken")],
@@ -87,6 +92,7 @@ def test_two_parts_add_up() -> None:
         records_used=1,
         ignored={"blank_line": 2, "not_a_message": 1},
         repaired={"invalid_utf8": Tally(2, ["a:7", "a:5"]), "not_a_number": Tally(1, ["a:8"])},
+        set_aside={"bad_json": Tally(1, ["a:2 trace"])},
         inferred={"time_in_epoch_s": Tally(1, ["a:5 7"])},
         problem_count=1,
         problems=[Problem("a", 6, "is broken")],
@@ -100,6 +106,7 @@ def test_two_parts_add_up() -> None:
         records_used=3,
         ignored={"blank_line": 3, "not_a_message": 1},
         repaired={"invalid_utf8": Tally(3, ["a:1", "a:5", "a:7"]), "not_a_number": Tally(1, ["a:8"])},
+        set_aside={"bad_json": Tally(2, ["a:2 trace", "a:3 trace"])},
         inferred={"time_in_epoch_s": Tally(1, ["a:5 7"])},
         unknown={"record.shift": 2},
         problem_count=2,
@@ -124,9 +131,7 @@ def test_an_ordered_report_does_not_show_in_which_order_things_were_met() -> Non
             report.files[name] = FileRead("openai-chat")
             report.ignore(name)
             report.problem(Problem(name, 1, "is broken"))
-            report.add_notes(
-                [Note(kind="repaired", code=name), Note(kind="inferred", code=name), Note(kind="unknown", code=name)]
-            )
-    for held in ("files", "ignored", "repaired", "inferred", "unknown"):
+            report.add_notes(Note(kind=kind, code=name) for kind in ("repaired", "inferred", "set_aside", "unknown"))
+    for held in ("files", "ignored", "set_aside", "repaired", "inferred", "unknown"):
         assert list(getattr(other.ordered(), held)) == ["a", "b"]
     assert one.ordered() == other.ordered()

@@ -12,8 +12,9 @@ import convoscope
 from convoscope.conversation import Source
 from convoscope.errors import NothingReadable
 from convoscope.ingest.report import Problem
+from convoscope.report.words import reading_text
 from ingest.logs import ASK as MESSAGE
-from ingest.logs import CHAT, EXAMPLES, read, write, write_json, write_lines
+from ingest.logs import CHAT, EXAMPLES, counts, places, read, write, write_json, write_lines
 from standard_data.test_canonical import ASK, SEED, story
 
 FORMAT = "standard-data"
@@ -102,12 +103,13 @@ class TestIds:
             {**ASK, "conversation_id": 7},
             {**ASK, "conversation_id": "8"},
             {"agent_task": "Thanks.", "agent_response": "Bye.", "conversation_id": "7"},
+            {"agent_task": "Still there?", "conversation_id": 7.0},
         ]
         outcome = read(write_lines(tmp_path / "items.jsonl", *records))
         by_id = {one.id: one for one in outcome.conversations}
         assert sorted(by_id) == ["7", "8"]
-        assert story(by_id["7"])[2:] == ["user: Thanks.", "assistant: Bye."]
-        assert by_id["7"].source.record == "1, 3"
+        assert story(by_id["7"])[2:] == ["user: Thanks.", "assistant: Bye.", "user: Still there?"]
+        assert by_id["7"].source.record == "1, 3, 4"
 
     @pytest.mark.parametrize("name", ["conversation_id", "session_id", "task_id", "source_trace_id"])
     def test_ids_that_join(self, tmp_path: Path, name: str) -> None:
@@ -146,10 +148,29 @@ class TestIds:
         outcome = read(tmp_path)
         assert (outcome.ids, outcome.only.source.files) == (["c"], ("a.json", "b.json"))
 
+    def test_each_file_that_told_of_a_conversation_is_told_of(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "a.jsonl", {**ASK, "task_id": "007"}, {**ASK, "task_id": "7"})
+        write_lines(tmp_path / "b.jsonl", {**ASK, "task_id": "007"}, {**ASK, "task_id": 7}, ASK)
+        write(tmp_path / "c.csv", "task_id,agent_task\n007,Where?\n")
+        write_lines(tmp_path / "d.jsonl", {**ASK, "task_id": "8"}, {"agent_task": None, "task_id": []})
+        report = read(tmp_path).report
+        # 007 of a, b and c; 7 of a and b; one of b alone; 8 of d
+        assert report.conversations == 4
+        assert {name: file.conversations for name, file in report.files.items()} == {
+            "a.jsonl": 2,
+            "b.jsonl": 3,
+            "c.csv": 1,
+            "d.jsonl": 1,
+        }
+        assert (report.records_seen, report.records_used) == (8, 7)
+        assert reading_text(report).startswith("read 4 conversations from 4 files (standard-data); 1 of 8 records")
+
     @pytest.mark.parametrize("id", ["", None, True, [], {}])
     def test_what_is_no_id(self, tmp_path: Path, id: Any) -> None:
         outcome = read(write_lines(tmp_path / "items.jsonl", {**ASK, "conversation_id": id}, ASK))
         assert outcome.ids == ["items.jsonl:1", "items.jsonl:2"]
+        said = {} if id in ("", None) else {"not_an_id": ["items.jsonl:1 conversation_id"]}
+        assert places(outcome.report.set_aside) == said
 
 
 class TestWrapped:
@@ -181,9 +202,10 @@ class TestWhatReadingSays:
     def test_what_was_set_aside_and_what_was_put_right(self, tmp_path: Path) -> None:
         item = {**ASK, "agent_exit": "perhaps", "input_text": "Something else.", "ground_truth": {"a": 1}}
         outcome = read(write_lines(tmp_path / "items.jsonl", ASK, item))
-        assert outcome.report.ignored == {"not_a_boolean": 1}
-        assert {code: tally.examples for code, tally in outcome.report.repaired.items()} == {
-            "not_text": ["items.jsonl:2 ground_truth"],
+        assert outcome.report.ignored == {}
+        assert places(outcome.report.set_aside) == {"not_a_boolean": ["items.jsonl:2 agent_exit"]}
+        assert places(outcome.report.repaired) == {
+            "kept_as_json": ["items.jsonl:2 ground_truth"],
             "twins_differ": ["items.jsonl:2 input_text"],
         }
         assert outcome.conversations[1].items[0].expected.ground_truth == '{"a": 1}'
@@ -192,7 +214,34 @@ class TestWhatReadingSays:
         turns = [{"speaker": "user", "message": "Hi.", "timestamp": f"2026-03-02T09:00:0{n}"} for n in range(2)]
         item = {"conversation_context": {"turns": turns}, "stt_data": {"span_start_time": "2026-03-02T09:00:00Z"}}
         report = read(write_json(tmp_path / "item.json", item)).report
-        assert {code: tally.count for code, tally in report.inferred.items()} == {"time_zone_taken_as_utc": 1}
+        assert counts(report.inferred) == {"time_zone_taken_as_utc": 1}
+
+    def test_a_value_that_is_lost_is_found_again(self, tmp_path: Path) -> None:
+        lost = {**ASK, "conversation_id": "c", "metrics_collected": [{"type": "llm_metrics", "ttft": "fast"}]}
+        write_lines(tmp_path / "a.jsonl", {**ASK, "conversation_id": "c"})
+        write_lines(tmp_path / "b.jsonl", ASK, lost)
+        write_json(tmp_path / "c.json", {"items": [ASK, {**ASK, "agent_exit": "perhaps"}]})
+        write(tmp_path / "d.csv", "agent_task,tool_calls\nWhere?,[1\n")
+        # By the file it stands in, though the conversation begins in another; in a document by its path.
+        assert places(read(tmp_path).report.set_aside) == {
+            "not_a_number": ["b.jsonl:2 metrics_collected[0].ttft"],
+            "not_a_boolean": ["c.json items[1].agent_exit"],
+            "bad_json": ["d.csv:2 tool_calls"],
+        }
+
+    def test_what_told_nothing_is_not_lost(self, tmp_path: Path) -> None:
+        item = {**ASK, "metadata": "", "retrieval_query": ["a", None], "colour": None}
+        report = read(write_json(tmp_path / "item.json", item)).report
+        assert (report.ignored, report.set_aside) == ({"empty_text": 1, "null_element": 1}, {})
+        assert report.unknown == {}
+
+    def test_a_turn_that_is_there_twice(self, tmp_path: Path) -> None:
+        item = {**ASK, "conversation_id": "c", "turn_id": "1"}
+        write_lines(tmp_path / "a.jsonl", item)
+        write_lines(tmp_path / "b.jsonl", {**item, "turn_id": "2"}, item)
+        outcome = read(tmp_path)
+        assert [one.id for one in outcome.only.items] == ["1", "2", "1~2"]
+        assert places(outcome.report.repaired) == {"turn_id_twice": ["b.jsonl:2 turn_id 1, now 1~2"]}
 
     def test_a_clean_item_says_nothing(self, tmp_path: Path) -> None:
         report = read(write_json(tmp_path / "item.json", SEED)).report
@@ -223,7 +272,8 @@ class TestWhatReadingSays:
         good = {**ASK, "conversation_id": "c"}
         outcome = read(write_lines(tmp_path / "items.jsonl", good, {"conversation_id": "c", "sku": "A-1"}, good))
         assert len(outcome.only.items) == 2
-        assert outcome.report.ignored == {"not_an_item": 1}
+        assert counts(outcome.report.set_aside) == {"not_an_item": 1}
+        assert (outcome.report.records_seen, outcome.report.records_used) == (3, 2)
 
     def test_every_field_can_be_wrong(self, tmp_path: Path) -> None:
         fields = [name for name in SEED if name not in ("agent_task", "metadata")]

@@ -219,12 +219,28 @@ class TestParquet:
         outcome = read(path)
         assert (outcome.ids, outcome.only.source.format) == (["c-1"], "openai-chat")
 
+    def test_whole_numbers_are_the_same_id_as_text(self, tmp_path: Path) -> None:
+        # A column of whole numbers with a null in it is one of doubles in many exports: 7.0 is 7.
+        write_parquet(tmp_path / "a.parquet", "SELECT 7.0::DOUBLE AS task_id, 'Where?' AS agent_task")
+        write(tmp_path / "b.csv", "task_id,agent_task\n7,When?\n")
+        outcome = read(tmp_path)
+        assert asked(outcome) == {"7": ["Where?", "When?"]}
+        assert outcome.only.dimensions == {"task_id": "7"}
+
     @pytest.mark.parametrize("keep", [4, 40, -5])
-    def test_a_file_that_is_damaged(self, tmp_path: Path, keep: int) -> None:
+    def test_a_file_that_breaks_off(self, tmp_path: Path, keep: int) -> None:
         path = write_parquet(tmp_path / "items.parquet", "SELECT 'Where?' AS agent_task")
         path.write_bytes(path.read_bytes()[:keep])
-        with pytest.raises(NothingReadable, match="is a Parquet file that cannot be read"):
-            list(convoscope.read(path))
+        told = "items.parquet: begins like a Parquet file, but its end is missing (copy or download it again,"
+        assert told in refusal(path)
+
+    @pytest.mark.parametrize("inside", [slice(4, 60), slice(-60, -4)])
+    def test_a_file_that_is_damaged_inside(self, tmp_path: Path, inside: slice) -> None:
+        path = write_parquet(tmp_path / "items.parquet", "SELECT 'Where?' AS agent_task FROM range(100)")
+        content = bytearray(path.read_bytes())
+        content[inside] = b"\xff" * 56
+        path.write_bytes(content)
+        assert "items.parquet: is a Parquet file that is damaged (copy or download it again," in refusal(path)
 
     def test_not_a_number(self, tmp_path: Path) -> None:
         path = write_parquet(
@@ -233,6 +249,16 @@ class TestParquet:
         outcome = read(path)
         assert outcome.report.repaired["not_a_number"].count == 1
         assert outcome.only.items[0].extras["latency"] == {"ttft": None}
+
+
+def refusal(path: Path) -> str:
+    """What is said of a file that cannot be read. Where it lies on this machine, and in what, is nobody's business."""
+    with pytest.raises(NothingReadable) as refused:
+        list(convoscope.read(path))
+    said = str(refused.value)
+    assert str(path.parent) not in said
+    assert "duckdb" not in said.lower()
+    return said
 
 
 TEXTS = st.sampled_from(["", "007", "a,b", 'a"b', "line\nline", "🍵", "[1", "x" * 90])

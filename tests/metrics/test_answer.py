@@ -21,6 +21,7 @@ from convoscope.metrics.answer import (
 )
 from convoscope.metrics.registry import collect
 from convoscope.scoring.evaluate import observe
+from convoscope.scoring.plan import plan
 from metrics.chats import agent, chat, told, user
 
 FOUR = [exact_match, accuracy, multi_pattern_accuracy, f1]
@@ -144,6 +145,7 @@ class TestChoice:
             ("Paris", "a text", "not_multiple_choice"),
             ("Madrid", {"choices": CAPITALS}, "truth_not_a_choice"),
             ("", {"choices": CAPITALS}, "empty_ground_truth"),
+            (" ", {}, "empty_ground_truth"),
         ],
     )
     def test_what_is_no_multiple_choice_is_not_applicable(self, truth: str, context: Any, reason: str) -> None:
@@ -153,6 +155,24 @@ class TestChoice:
             items=(Item(id="a", answered=1, expected=Expected(ground_truth=truth), extras={"context": context}),),
         )
         assert value(accuracy_choice, conversation) == f"not_applicable: {reason}"
+
+    @pytest.mark.parametrize(
+        ("truth", "context", "applies"),
+        [("Paris", {}, 0), ("B", {}, 1), ("(b)", {}, 1), ("K", {}, 0), ("Paris", {"choices": CAPITALS}, 1)],
+    )
+    def test_the_plan_knows_what_is_multiple_choice(self, truth: str, context: Any, applies: int) -> None:
+        (one,) = plan([accuracy_choice], [item("B", truth, **context)]).metrics
+        assert one.applies_to == applies
+        # Declared choices are enough.
+        (one,) = plan([choice_accuracy_metric("mine", choices=["yes", "no"])], [item("B", truth, **context)]).metrics
+        assert one.applies_to == 1
+
+    def test_one_item_of_a_conversation_is_enough(self) -> None:
+        items = tuple(Item(id=truth, answered=1, expected=Expected(ground_truth=truth)) for truth in ("Paris", "B"))
+        assert told(observe(accuracy_choice, chat(user("?"), agent("B"), items=items))) == [
+            ("item Paris", "not_applicable: not_multiple_choice"),
+            ("item B", 1.0),
+        ]
 
     def test_in_a_chat_without_items_the_truth_must_be_a_letter(self) -> None:
         assert value(accuracy_choice, answered("(C)", "C")) == 1.0

@@ -135,6 +135,10 @@ class TestWhichLetterIsPicked:
             ("A: Paris", "B"),  # "A" may stand for "answer": the text says more
             ("The answer is C, not Paris", "C"),  # a letter that is stated goes before
             ("Paris or Rome", None),
+            ("Not Paris but Rome", "C"),
+            ("Paris is wrong, it is Rome", "C"),
+            ("Not Paris, I said: Paris or nothing", "B"),  # once it is not ruled out
+            ("Not Paris", None),
             ("Answer: D", "D"),
         ],
     )
@@ -143,6 +147,7 @@ class TestWhichLetterIsPicked:
 
     def test_a_choice_that_stands_in_another_is_not_meant(self) -> None:
         assert letter("It is New York, I think", ("York", "New York")) == "B"
+        assert letter("Not New York", ("York", "New York")) is None
 
 
 class TestWhichIsRight:

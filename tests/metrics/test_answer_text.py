@@ -69,6 +69,8 @@ class TestAccuracy:
             ("pages 3-5", "5"),  # a hyphen between numbers is no minus
             ("!", "!"),  # of punctuation alone, all of it
             ("C++ it is", "C++"),
+            ("It is _Paris_, or __Paris__.", "Paris"),  # a line below that joins nothing
+            ("set user_id to 5", "user_id"),
         ],
     )
     def test_the_truth_stands_in_the_answer(self, answer: str, truth: str) -> None:
@@ -88,6 +90,11 @@ class TestAccuracy:
             ("15", "5"),
             ("caf\u00e9s", "caf"),
             ("कि", "क"),  # the vowel sign belongs to its letter
+            ("user_id", "user"),
+            ("user_id", "id"),
+            ("set user__id first", "user"),
+            ("set user__id first", "id"),
+            ("v_2", "2"),
             ("", "Paris"),
         ],
     )

@@ -171,6 +171,8 @@ class TestRendering:
             ("{tool_calls.0.tool_name}", "find"),
             ("{tool_calls.0.parameters}", '{"q": "cancel"}'),
             ("{tool_calls.0.parameters.q}", "cancel"),
+            ("{tool_calls[0].parameters.q}", "cancel"),  # as warnings write it
+            ("{metadata.tags[1]}", "y"),
             ("[{metadata.empty}]", "[]"),
             ('{{"score": {metadata.tier}}}', '{"score": 2}'),
             ("{{}} {{agent_task}}", "{} {agent_task}"),
@@ -224,6 +226,9 @@ class TestWhatATemplateMayNotSay:
             ("{}", "names no field", "{{ and }}"),
             ("{agent_task.}", "names no field", "{{ and }}"),
             ("{agent_task!r}", "names no field", "{{ and }}"),
+            ("{tool_calls[-1]}", "names no field", "{{ and }}"),
+            ("{tool_calls[x]}", "names no field", "{{ and }}"),
+            ("{tool_calls[0}", "names no field", "{{ and }}"),
             ("{agent_task", "a lone {", "{{ and }}"),
             ("agent_task}", "a lone }", "{{ and }}"),
             ("", "empty template", "shown"),
@@ -240,6 +245,12 @@ class TestWhatATemplateMayNotSay:
     def test_a_scale_has_a_lowest_and_a_highest(self, scale: Any) -> None:
         with pytest.raises(DeclarationError, match="scale"):
             template_scorer("polite", "{agent_task}", scale=scale)
+
+    @pytest.mark.parametrize("better", ["higher", "neither"])
+    @pytest.mark.parametrize("mark", [11, -1, float("nan"), "7", True])
+    def test_a_pass_mark_is_of_10_points(self, mark: Any, better: Any) -> None:
+        with pytest.raises(DeclarationError, match=r"custom\.polite says passes_at="):
+            template_scorer("polite", "{agent_task}", passes_at=mark, better=better)
 
     def test_better_is_one_of_three(self) -> None:
         with pytest.raises(DeclarationError, match="higher, lower, neither"):

@@ -154,6 +154,12 @@ class TestTenPoints:
 
     def test_it_passes_at_seven_unless_said_otherwise(self) -> None:
         assert (TenPoints(0, 1).passes_at, TenPoints(0, 1, 5.0).passes_at) == (7.0, 5.0)
+        assert (TenPoints(0, 1, 0).passes_at, TenPoints(0, 1, 10).passes_at) == (0, 10)
+
+    @pytest.mark.parametrize("mark", [-0.1, 10.1, float("nan")])
+    def test_a_pass_mark_is_of_10_points(self, mark: float) -> None:
+        with pytest.raises(DeclarationError, match="pass mark"):
+            TenPoints(0, 1, mark)
 
 
 class TestCalling:

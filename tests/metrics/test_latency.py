@@ -279,23 +279,42 @@ class TestWithoutSamples:
     @pytest.mark.parametrize(
         ("name", "reason"),
         [
-            ("llm_ttft", "no_ttft"),
-            ("llm_latency", "no_duration"),
-            ("tts_ttfb", "no_ttfb"),
-            ("tts_latency", "no_ttfb"),
-            ("tts_duration", "no_duration"),
-            ("tts_audio_duration", "no_audio_duration"),
-            ("stt_latency", "no_duration"),
-            ("stt_processing_duration", "no_duration"),
-            ("stt_audio_duration", "no_audio_duration"),
-            ("end_of_turn_delay", "no_end_of_utterance_delay"),
-            ("on_user_turn_completed_delay", "no_on_user_turn_completed_delay"),
-            ("assistant_latency", "no_llm_and_tts_metrics"),
-            ("e2e_latency", "no_metrics_of_turns"),
+            ("llm_ttft", "no_llm_metrics"),
+            ("llm_latency", "no_llm_metrics"),
+            ("tts_ttfb", "no_tts_metrics"),
+            ("tts_latency", "no_tts_metrics"),
+            ("tts_duration", "no_tts_metrics"),
+            ("tts_audio_duration", "no_tts_metrics"),
+            ("stt_latency", "no_stt_metrics"),
+            ("stt_processing_duration", "no_stt_metrics"),
+            ("stt_audio_duration", "no_stt_metrics"),
+            ("end_of_turn_delay", "no_eou_metrics"),
+            ("on_user_turn_completed_delay", "no_eou_metrics"),
+            ("assistant_latency", "no_llm_metrics"),
+            ("e2e_latency", "no_eou_metrics"),
         ],
     )
     def test_metrics_of_other_parts(self, name: str, reason: str) -> None:
-        assert scores(name, stack(part("vad", idle_time=1.9))) == [("item 1", f"unmeasured: {reason}")]
+        for other in (part("vad", idle_time=1.9), part("realtime_model", ttft=0.6, duration=2.1)):
+            one = only(name, stack(other))
+            assert (str(one.subject), f"{one.status}: {one.reason}") == ("item 1", f"unmeasured: {reason}")
+            assert one.detail == f"there are metrics of {other.component}"
+
+    @pytest.mark.parametrize(
+        ("name", "component", "reason"),
+        [
+            ("llm_ttft", "llm", "no_ttft"),
+            ("llm_latency", "llm", "no_duration"),
+            ("tts_latency", "tts", "no_ttfb"),
+            ("tts_audio_duration", "tts", "no_audio_duration"),
+            ("stt_latency", "stt", "no_duration"),
+            ("end_of_turn_delay", "eou", "no_end_of_utterance_delay"),
+            ("on_user_turn_completed_delay", "eou", "no_on_user_turn_completed_delay"),
+        ],
+    )
+    def test_metrics_of_the_part_that_do_not_tell_it(self, name: str, component: str, reason: str) -> None:
+        one = only(name, stack(part(component, other=1)))
+        assert (one.status, one.reason, one.detail) == ("unmeasured", reason, "")
 
     def test_null_is_not_given(self) -> None:
         assert scores("llm_ttft", stack(part("llm", ttft=None))) == [("item 1", "unmeasured: no_ttft")]
@@ -321,6 +340,61 @@ class TestCases:
     def test_the_conversation_leaves_the_word_to_its_items(self) -> None:
         conversation = stack(latency={"llm_ttft": 0.4}, expected=Expected(ground_truth="yes"))
         assert scores("llm_ttft", conversation) == [("item 1", 0.4)]
+
+
+class TestToldAgain:
+    """Exports that repeat the metrics of a conversation in each of its items: what is told again is counted once."""
+
+    LLM = part("llm", "s1", ttft=0.4, duration=1.0, request_id="r1")
+    TTS = part("tts", "s1", ttfb=0.2, request_id="r2")
+
+    def test_by_an_item_after_it(self) -> None:
+        conversation = items(([self.LLM, self.TTS], None), ([self.LLM, self.TTS], None))
+        assert scores("llm_ttft", conversation) == [
+            ("component metric 0", 0.4),
+            ("component metric 2", "not_applicable: repeated_metric"),
+        ]
+        whole = observe(LATENCIES["assistant_latency"], conversation)
+        assert whole[0].value == pytest.approx(0.6)  # 0.4 + 0.2, and not 1.0 + 0.4 + 0.2
+        assert [(str(one.subject), one.reason, one.detail) for one in whole[1:]] == [
+            ("item 2", "repeated_metric", "2 component metrics")
+        ]
+
+    def test_what_is_new_beside_it_counts(self) -> None:
+        other = part("llm", "s2", ttft=0.6, duration=1.0, request_id="r3")
+        conversation = items(([self.LLM], None), ([self.LLM, other], None))
+        assert [value for _, value in scores("llm_ttft", conversation)] == [
+            0.4,
+            0.6,
+            "not_applicable: repeated_metric",
+        ]
+
+    def test_one_for_one(self) -> None:
+        # The first item tells it once, the second twice: once more.
+        conversation = items(([self.LLM], None), ([self.LLM, self.LLM], None))
+        assert sorted(str(value) for _, value in scores("llm_ttft", conversation)) == [
+            "0.4",
+            "0.4",
+            "not_applicable: repeated_metric",
+        ]
+
+    def test_a_time_tells_which_it_is(self) -> None:
+        timed = part("llm", ttft=0.4, timestamp=1763200000.25)
+        conversation = items(([timed], None), ([timed], None))
+        assert [value for _, value in scores("llm_ttft", conversation)] == [0.4, "not_applicable: repeated_metric"]
+
+    @pytest.mark.parametrize("other", [{"ttft": 0.5, "request_id": "r1"}, {"ttft": 0.4, "request_id": "r9"}])
+    def test_one_that_differs_is_another(self, other: dict[str, Any]) -> None:
+        first = part("llm", ttft=0.4, request_id="r1")
+        assert len(scores("llm_ttft", items(([first], None), ([part("llm", **other)], None)))) == 2
+
+    def test_equal_metrics_without_an_id_may_be_two(self) -> None:
+        turn = [part("llm", ttft=0.4)]
+        assert [value for _, value in scores("llm_ttft", items((turn, None), (turn, None)))] == [0.4, 0.4]
+
+    def test_the_session_is_not_asked_for_what_was_told(self) -> None:
+        conversation = items(([self.LLM], None), ([self.LLM], {"llm_ttft": 0.9}))
+        assert [value for _, value in scores("llm_ttft", conversation)] == [0.4, "not_applicable: repeated_metric"]
 
 
 class TestFiveNumbers:

@@ -83,12 +83,12 @@ class TestNamesUnitsAndStatistics:
             ({"e2e": "fast"}, "no_mean"),
             ({"e2e": True}, "no_mean"),
             ({"e2e": [1.2]}, "no_mean"),
-            ({"e2e": {"mean": 1.2, "count": 0}}, "no_metrics_of_turns"),  # a mean of nothing
-            ({"e2e": {}}, "no_metrics_of_turns"),
-            ({"total": 1.2}, "no_metrics_of_turns"),
-            ({}, "no_metrics_of_turns"),
-            ("1.2", "no_metrics_of_turns"),
-            ([1.2], "no_metrics_of_turns"),
+            ({"e2e": {"mean": 1.2, "count": 0}}, "no_metrics_collected"),  # a mean of nothing
+            ({"e2e": {}}, "no_metrics_collected"),
+            ({"total": 1.2}, "no_metrics_collected"),
+            ({}, "no_metrics_collected"),
+            ("1.2", "no_metrics_collected"),
+            ([1.2], "no_metrics_collected"),
         ],
     )
     def test_is_not_found(self, latency: Any, reason: str) -> None:
@@ -97,6 +97,35 @@ class TestNamesUnitsAndStatistics:
     def test_what_stands_there_instead_is_told(self) -> None:
         (one,) = observe(LATENCIES["e2e_latency"], stack(latency={"e2e": {"p95": 2.0, "max": 3.0}}))
         assert one.detail == "latency states only e2e.p95 2.0, e2e.max 3.0"
+
+    @pytest.mark.parametrize(
+        ("latency", "name", "detail"),
+        [
+            ({"llm_ttft": 450}, "llm_ttft", "llm_ttft 450"),
+            ({"e2e": {"mean": 1300, "p50": 1200}}, "e2e_latency", "e2e.mean 1300, e2e.p50 1200"),
+            ({"e2e": 60.1}, "e2e_latency", "e2e 60.1"),
+            ({"tts_audio_duration_total": 46000}, "tts_audio_duration", "tts_audio_duration_total 46000"),
+            ({"llm_ttft": 45, "e2e": 1300}, "llm_ttft", "llm_ttft 45"),  # its neighbour is not in seconds
+        ],
+    )
+    def test_too_long_without_a_unit(self, latency: Any, name: str, detail: str) -> None:
+        (one,) = observe(LATENCIES[name], stack(latency=latency))
+        assert (str(one.subject), one.status, one.reason) == ("item 1", "unmeasured", "unit_unknown")
+        assert one.detail == f"latency states without a unit {detail}"
+
+    @pytest.mark.parametrize(
+        ("latency", "seconds"),
+        [
+            ({"e2e": 60}, 60.0),
+            ({"e2e": "75 s"}, 75.0),
+            ({"e2e_seconds": 75}, 75.0),
+            ({"e2e": 1300, "user_bot_latency_ms": 1300}, 1.3),  # the same, with its unit
+            ({"e2e": 1.3, "tts_audio_duration": 120}, 1.3),  # sound may well be that long
+        ],
+    )
+    def test_long_with_a_unit(self, latency: Any, seconds: float) -> None:
+        (one,) = observe(LATENCIES["e2e_latency"], stack(latency=latency))
+        assert one.value == pytest.approx(seconds)
 
     def test_a_mean_is_no_sum(self) -> None:
         latency = {"tts_audio_duration_mean": 4.6}

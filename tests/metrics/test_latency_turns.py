@@ -7,6 +7,7 @@ import pytest
 from convoscope.conversation import ComponentMetric, Conversation
 from convoscope.metrics.latency import LATENCIES
 from convoscope.scoring.evaluate import observe
+from convoscope.standard_data import tidy, to_conversation
 from metrics.chats import told
 from metrics.stacks import items, part, stack
 
@@ -80,6 +81,91 @@ class TestOneTurn:
             llm(0.9, 1.5, "s", cancelled=True), llm(0.4, 1.0, "s"), tts(0.9, "s", cancelled=True), tts(0.2, "s")
         )
         assert scores("assistant_latency", conversation) == [("turn s", 0.6)]  # 0.4 + 0.2
+
+
+def item(**payload: Any) -> Conversation:
+    """A conversation of the one item that this payload is."""
+    return to_conversation([tidy({"turn_id": "1", **payload})], id="c")
+
+
+class TestArrays:
+    """An array for each component, as exports have them, without speech ids: the first of each belong together."""
+
+    EOU = [{"end_of_utterance_delay": delay, "on_user_turn_completed_delay": 0.1} for delay in (0.5, 0.7)]
+    LLM = [{"ttft": 0.4, "duration": 1.0}, {"ttft": 0.6, "duration": 2.0}]
+    TTS = [{"ttfb": 0.2}, {"ttfb": 0.1}]
+
+    def test_one_turn(self) -> None:
+        conversation = item(tts_metrics=self.TTS[:1], llm_metrics=self.LLM[:1], eou_metrics=self.EOU[:1])
+        assert scores("assistant_latency", conversation) == [("turn #1", 0.6)]  # 0.4 + 0.2
+        assert scores("e2e_latency", conversation) == [("turn #1", 1.2)]  # 0.5 + 0.1 + 0.6
+
+    def test_two_turns(self) -> None:
+        arrays = {"tts_metrics": self.TTS, "llm_metrics": self.LLM, "eou_metrics": self.EOU}
+        by_component = {"tts": self.TTS, "llm": self.LLM, "eou": self.EOU}
+        for conversation in (item(**arrays), item(metrics_collected=by_component)):
+            # 0.4 + 0.2 and 0.6 + 0.1; with 0.5 + 0.1 and 0.7 + 0.1
+            assert scores("assistant_latency", conversation) == [("turn #1", 0.6), ("turn #2", 0.7)]
+            assert scores("e2e_latency", conversation) == [("turn #1", 1.2), ("turn #2", 1.5)]
+
+    def test_without_ends_of_turns(self) -> None:
+        conversation = item(tts_metrics=self.TTS, llm_metrics=self.LLM, vad_metrics=[{"idle_time": 1.0}] * 3)
+        assert scores("assistant_latency", conversation) == [("turn #1", 0.6), ("turn #2", 0.7)]
+
+    def test_arrays_that_differ_in_length_are_not_joined(self) -> None:
+        # Two calls for one reply, or a call whose speech is missing: nobody knows.
+        conversation = item(tts_metrics=self.TTS[:1], llm_metrics=self.LLM, eou_metrics=self.EOU[:1])
+        for name in ("assistant_latency", "e2e_latency"):
+            (one,) = observe(LATENCIES[name], conversation)
+            assert (one.status, one.reason, one.detail) == ("unmeasured", "cannot_join", "eou 1, llm 2, tts 1")
+        assert [value for _, value in scores("llm_ttft", conversation)] == [0.4, 0.6]
+
+    def test_unless_their_times_tell(self) -> None:
+        # 1.0 + 0.6 + 0.2: the second call comes before the speech.
+        def at(second: int, metric: dict[str, Any]) -> dict[str, Any]:
+            return {**metric, "timestamp": 1763200000.0 + second}
+
+        conversation = item(
+            tts_metrics=[at(4, self.TTS[0])],
+            llm_metrics=[at(2, self.LLM[0]), at(3, self.LLM[1])],
+            eou_metrics=[at(1, self.EOU[0])],
+            stt_data={"transcript": "hi"},
+        )
+        assert scores("assistant_latency", conversation) == [("turn #1", 1.8)]
+        assert scores("e2e_latency", conversation) == [("turn #1", 2.4)]  # 0.5 + 0.1 + 1.8
+
+    def test_or_their_speech(self) -> None:
+        llm = [{**one, "speech_id": speech} for one, speech in zip(self.LLM, "aa", strict=True)]
+        conversation = item(tts_metrics=[{"ttfb": 0.2, "speech_id": "a"}], llm_metrics=llm)
+        assert scores("assistant_latency", conversation) == [("turn a", 1.8)]  # 1.0 + 0.6 + 0.2
+
+    def test_by_turn_under_any_name(self) -> None:
+        turns = {"greeting": [{"ttft": 0.4}], "1": [{"ttfb": 0.2}], "booking": [{"ttft": 0.3}, {"ttfb": 0.1}]}
+        assert scores("assistant_latency", item(metrics_collected=turns)) == [
+            ("turn greeting", "not_applicable: missing_part"),
+            ("turn 1", "not_applicable: missing_part"),
+            ("turn booking", 0.4),  # 0.3 + 0.1
+        ]
+
+
+class TestPipecatWithoutNames:
+    """Bare numbers of a call of two turns: 0.4 + 0.1 and 0.6 + 0.2."""
+
+    CALL = [
+        *[("DeepgramSTTService#0", 0.2), ("OpenAILLMService#0", 0.4)],
+        *[("CartesiaTTSService#0", 0.1), ("OpenAILLMService#0", 1.0)],
+        *[("DeepgramSTTService#0", 0.3), ("OpenAILLMService#0", 0.6)],
+        *[("CartesiaTTSService#0", 0.2), ("OpenAILLMService#0", 1.5)],
+    ]
+
+    @pytest.mark.parametrize("framed", [True, False])
+    def test_two_turns(self, framed: bool) -> None:
+        entries = [{"processor": processor, "value": value} for processor, value in self.CALL]
+        conversation = item(metrics_collected=[{"data": [one]} for one in entries] if framed else entries)
+        assert scores("assistant_latency", conversation) == [("turn #1", 0.5), ("turn #2", 0.8)]
+        for name, values in (("llm_ttft", [0.4, 0.6]), ("llm_latency", [1.0, 1.5]), ("tts_ttfb", [0.1, 0.2])):
+            assert [value for _, value in scores(name, conversation)] == values
+        assert [value for _, value in scores("stt_latency", conversation)] == [0.2, 0.3]
 
 
 class TestMissingParts:
@@ -169,6 +255,53 @@ class TestJoin:
             tts(0.1, label="livekit.plugins.cartesia.tts.TTS"),
         )
         assert scores("assistant_latency", conversation) == [("turn #1", 0.6), ("turn #2", 0.4)]
+
+    def test_a_plugin_for_two_parts_is_no_turn_either(self) -> None:
+        # One plugin makes both: 0.4 + 0.2 and 0.6 + 0.1, not 1.0 + 0.6 + 0.2.
+        conversation = stack(
+            eou(0.5),
+            llm(0.4, 1.0, label="openai"),
+            tts(0.2, label="openai"),
+            eou(0.7),
+            llm(0.6, 1.0, label="openai"),
+            tts(0.1, label="openai"),
+        )
+        assert scores("assistant_latency", conversation) == [("turn #1", 0.6), ("turn #2", 0.7)]
+        assert scores("e2e_latency", conversation) == [("turn #1", 1.1), ("turn #2", 1.4)]
+
+    @pytest.mark.parametrize("label", ["1", "t5", "tts-1", "gpt-4"])
+    def test_a_number_in_a_name_makes_no_turn(self, label: str) -> None:
+        conversation = stack(llm(0.4, 1.0), tts(0.2, label=label), llm(0.6, 1.0), tts(0.1, label=label))
+        assert scores("assistant_latency", conversation) == [("turn #1", 0.6), ("turn #2", 0.7)]
+
+    def test_a_label_under_which_the_turn_ends_twice_is_no_turn(self) -> None:
+        conversation = stack(
+            eou(0.5, label="turn_1"),
+            llm(0.4, 1.0, label="turn_1"),
+            tts(0.2, label="turn_1"),
+            eou(0.7, label="turn_1"),
+            llm(0.6, 1.0, label="turn_1"),
+            tts(0.1, label="turn_1"),
+        )
+        assert scores("e2e_latency", conversation) == [("turn #1", 1.1), ("turn #2", 1.4)]
+
+    def test_what_comes_without_an_order_is_not_joined(self) -> None:
+        conversation = stack(
+            eou(0.5, "a"),
+            llm(0.4, 1.0, "a"),
+            tts(0.2, "a"),
+            part("llm", ttft=0.4, unordered=True),
+            part("llm", ttft=0.6, unordered=True),
+            part("tts", ttfb=0.2, unordered=True),
+        )
+        for name, seconds in (("assistant_latency", 0.6), ("e2e_latency", 1.1)):
+            turn, rest = observe(LATENCIES[name], conversation)
+            assert turn.value == pytest.approx(seconds)
+            assert (rest.status, rest.reason, rest.detail) == ("unmeasured", "cannot_join", "llm 2, tts 1")
+
+    def test_a_wait_that_is_stated_needs_no_joining(self) -> None:
+        conversation = stack(part("llm", e2e_latency=1.5, unordered=True), part("tts", ttfb=0.2, unordered=True))
+        assert scores("e2e_latency", conversation) == [("turn #1", 1.5), ("item 1", "unmeasured: cannot_join")]
 
     def test_by_order_a_turn_begins_with_the_end_of_the_users(self) -> None:
         # The agent speaks while a tool works: with eou metrics, that is still one turn.

@@ -274,6 +274,11 @@ class TestTheStandardDefinitions:
     def test_whole_floats_are_ranks_and_truth_values_are_labels(self) -> None:
         assert all_of(ranked(rankings=[1.0, 2.0], relevance_scores=[False, True])) == all_of(labelled(0, 1))
 
+    def test_numbers_may_be_written_as_text(self) -> None:
+        written = ranked(rankings=["2", " 1.0 "], relevance_scores=["1", "0.0"], relevant_total="1")
+        assert all_of(written) == all_of(labelled(0, 1))
+        assert value(ndcg, ranked(retrieved_ids=["a", "b"], relevant_ids={"a": "1"})) == 1.0
+
     def test_it_shows_where_the_relevant_ones_stand(self) -> None:
         assert one_of(mrr, labelled(0, 1, 1)).details == {"relevant_ranks": [2, 3], "relevant": 2, "depth": 3}
 
@@ -360,7 +365,9 @@ class TestRanksThatSayNothing:
             ({"rankings": [0], "relevance_scores": [1]}, "a rank lies between 1 and 1000000, not at 0"),
             ({"rankings": [-1], "relevance_scores": [1]}, "a rank lies between 1 and 1000000, not at -1"),
             ({"rankings": [1.5], "relevance_scores": [1]}, "a rank is a whole number, not 1.5"),
-            ({"rankings": ["1"], "relevance_scores": [1]}, "a rank is a whole number, not '1'"),
+            ({"rankings": ["first"], "relevance_scores": [1]}, "a rank is a whole number, not 'first'"),
+            ({"rankings": ["1.5"], "relevance_scores": [1]}, "a rank is a whole number, not '1.5'"),
+            ({"rankings": [1], "relevance_scores": ["high"]}, "a relevance is a number from 0 on, not 'high'"),
             ({"rankings": [True], "relevance_scores": [1]}, "a rank is a whole number, not True"),
             ({"rankings": [math.nan], "relevance_scores": [1]}, "a rank is a whole number, not nan"),
             ({"rankings": [math.inf], "relevance_scores": [1]}, "a rank is a whole number, not inf"),

@@ -1,4 +1,4 @@
-"""tools.tool_correctness and tools.parameter_correctness: the call that was expected, and how calls were made."""
+"""tools.tool_correctness: the call that was expected; and what holds of both scorers of tool calls."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.conversation import Agent, Conversation, Event, Expected, ExpectedToolCall, Item, Tool, ToolCall
-from convoscope.conversation import ToolResult as Result
-from convoscope.metrics import Metric, Observation
+from convoscope.conversation import Expected, ExpectedToolCall, Item, Tool, ToolCall
+from convoscope.metrics import Observation
 from convoscope.metrics.tool_correctness import (
     best_assignment,
     parameter_correctness,
@@ -21,31 +20,9 @@ from convoscope.metrics.tool_correctness import (
 )
 from convoscope.scoring.evaluate import observe
 from convoscope.statistics.within import reduce_conversation
-from metrics.chats import UNPLACED, chat, told, user
+from metrics.called_tools import answered, checked, checks, diff, item, made, one_of, wanting
+from metrics.chats import chat, told, user
 from strategies import json_values
-
-
-def made(name: str, arguments: Any = None, call_id: str = "", raw: str | None = None) -> ToolCall:
-    return ToolCall(seq=UNPLACED, name=name, arguments=arguments, call_id=call_id, raw_arguments=raw)
-
-
-def answered(call_id: str = "", success: bool | None = None, error: str = "", result: Any = None) -> Result:
-    return Result(seq=UNPLACED, call_id=call_id, success=success, error=error, result=result)
-
-
-def item(*events: Event, expected: Expected | None = None, tools: Any = None, **extras: Any) -> Conversation:
-    """One item in which this happened."""
-    one = Item(id="1", events=tuple(range(len(events))), expected=expected or Expected(), extras=extras)
-    return chat(*events, items=(one,), agent=Agent(tools=tools))
-
-
-def wanting(*calls: ExpectedToolCall) -> Expected:
-    return Expected(tool_calls=calls)
-
-
-def one_of(metric: Metric, conversation: Conversation) -> Observation:
-    (one,) = observe(metric, conversation)
-    return one
 
 
 def points(one: Observation) -> float:
@@ -59,10 +36,6 @@ WEATHER = ExpectedToolCall("weather", {"city": "Oslo", "days": 3})
 def judged(*calls: ToolCall, expected: Expected | None = None) -> Observation:
     facts = {} if calls else {"tool_calls": []}
     return one_of(tool_correctness, item(*calls, expected=expected or wanting(WEATHER), **facts))
-
-
-def diff(one: Observation) -> list[str]:
-    return list((one.details or {})["diff"])
 
 
 class TestTheExpectedCall:
@@ -93,9 +66,38 @@ class TestTheExpectedCall:
         one = judged(made("weather", arguments))
         assert (points(one), diff(one)) == (score, lines)
 
-    def test_another_tool_is_a_0_whatever_its_arguments(self) -> None:
-        one = judged(made("forecast", {"city": "Oslo", "days": 3}), made("book"))
+    @pytest.mark.parametrize(
+        ("arguments", "score", "lines"),
+        [
+            # 0 for the name, 6 · 2/2 for the arguments
+            ({"city": "Oslo", "days": 3}, 6.0, []),
+            # 6 · 1/2
+            ({"city": "Bergen", "days": 3}, 3.0, ['~ city: expected "Oslo", got "Bergen"']),
+            # 6 · 2/2 − 2 · 0.5
+            ({"city": "Oslo", "days": 3, "units": "C", "x": 1}, 5.0, ['+ units: got "C"', "+ x: got 1"]),
+        ],
+    )
+    def test_another_tool_has_the_points_of_its_arguments_alone(
+        self, arguments: Any, score: float, lines: list[str]
+    ) -> None:
+        one = judged(made("forecast", arguments), made("book"))
+        assert (points(one), diff(one)) == (score, ["~ tool: expected weather, called forecast", *lines])
+
+    def test_another_tool_with_nothing_right_is_a_0_and_never_less(self) -> None:
+        # 6 · 0/2 − 0.5 would be −0.5
+        one = judged(made("forecast", {"town": "Oslo"}), made("book"))
         assert (points(one), diff(one)) == (0.0, ["- tool: expected weather, called book, forecast"])
+
+    def test_another_tool_where_no_argument_is_expected_has_their_6_points(self) -> None:
+        assert points(judged(made("pong"), expected=wanting(ExpectedToolCall("ping")))) == 6.0
+
+    def test_the_right_tool_need_not_be_the_best_call(self) -> None:
+        # weather without arguments: 4. forecast with both: 6.
+        one = judged(made("weather"), made("forecast", {"city": "Oslo", "days": 3}))
+        assert points(one) == 6.0
+        assert (one.details or {})["calls"] == [
+            {"expected": "weather", "called": "forecast", "event": "1", "points": 6.0}
+        ]
 
     def test_nothing_called_though_a_call_was_expected_is_a_measured_0(self) -> None:
         one = judged()
@@ -228,9 +230,9 @@ class TestSeveralExpectedCalls:
     def test_the_order_of_the_calls_does_not_matter(self) -> None:
         wanted = wanting(ExpectedToolCall("a", {"x": 1}), ExpectedToolCall("b", {"y": 2}), ExpectedToolCall("c"))
         calls = [made("a", {"x": 1}), made("b", {"y": 3}), made("d")]
-        # (10 + 4 + 0) ÷ 3
+        # a has 10; b its name, 4; c, which expects no argument, 6 from d. (10 + 4 + 6) ÷ 3
         for order in itertools.permutations(calls):
-            assert points(judged(*order, expected=wanted)) == round(14 / 3, 9)
+            assert points(judged(*order, expected=wanted)) == round(20 / 3, 9)
 
     def test_the_greedy_choice_is_not_taken(self) -> None:
         # Either could do with the call that has x; the one that has y is of use to the first alone.
@@ -298,162 +300,6 @@ class TestWhereItCannotBeSaid:
         assert told(observe(tool_correctness, conversation)) == [("conversation", 1.0)]
 
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-    "required": ["city"],
-}
-TOOLS = (Tool(name="weather", arguments_schema=SCHEMA), Tool(name="ping"))
-
-
-def checked(*events: Event, passed: Any, tools: Any = TOOLS, **extras: Any) -> Observation:
-    facts = {} if any(isinstance(event, Result) for event in events) else {"tool_call_results": []}
-    conversation = item(*events, tools=tools, parameters_passed=passed, **facts, **extras)
-    return one_of(parameter_correctness, conversation)
-
-
-def checks(one: Observation) -> list[dict[str, bool]]:
-    names = ("required", "types", "passed", "success")
-    return [{name: call[name] for name in names if name in call} for call in (one.details or {})["calls"]]
-
-
-class TestTheChecksOfACall:
-    def test_all_four_hold(self) -> None:
-        arguments = {"city": "Oslo", "days": 3}
-        one = checked(made("weather", arguments, "a"), answered("a", success=True), passed=arguments)
-        assert (one.value, diff(one)) == (1.0, [])
-        assert checks(one) == [{"required": True, "types": True, "passed": True, "success": True}]
-
-    @pytest.mark.parametrize(
-        ("arguments", "passed", "success", "value", "lines"),
-        [
-            # 3 of 4 hold
-            ({"days": 3}, {"days": 3}, True, 3 / 4, ["- city: required, missing"]),
-            (
-                {"city": "Oslo", "days": "3"},
-                {"city": "Oslo", "days": "3"},
-                True,
-                3 / 4,
-                ['~ days: "3" is not integer'],
-            ),
-            (
-                {"city": "Oslo"},
-                {"city": "Bergen"},
-                True,
-                3 / 4,
-                ['~ city: parameters_passed has "Bergen", the call "Oslo"'],
-            ),
-            (
-                {"city": "Oslo"},
-                {"city": "Oslo", "days": 3},
-                True,
-                3 / 4,
-                ["- days: parameters_passed has 3"],
-            ),
-            ({"city": "Oslo"}, {"city": "Oslo"}, False, 3 / 4, ['~ result: expected success, got "down"']),
-            # none of 4
-            (
-                {"days": "3"},
-                {},
-                False,
-                0.0,
-                [
-                    "- city: required, missing",
-                    '~ days: "3" is not integer',
-                    '+ days: the call "3"',
-                    '~ result: expected success, got "down"',
-                ],
-            ),
-        ],
-    )
-    def test_the_share_that_holds(
-        self, arguments: Any, passed: Any, success: bool, value: float, lines: list[str]
-    ) -> None:
-        error = "" if success else "down"
-        one = checked(made("weather", arguments, "a"), answered("a", success, error), passed=passed)
-        assert (one.value, diff(one)) == (value, lines)
-
-    def test_an_argument_that_an_open_schema_does_not_list_is_told_but_no_fault(self) -> None:
-        arguments = {"city": "Oslo", "units": "C"}
-        one = checked(made("weather", arguments, "a"), answered("a", success=True), passed=arguments)
-        assert (one.value, diff(one)) == (1.0, ["+ units: not in the schema"])
-
-    def test_arguments_that_are_no_json_fit_nothing(self) -> None:
-        one = checked(made("weather", None, "a", raw="{"), answered("a", success=False, error="bad"), passed={})
-        assert (one.value, checks(one)) == (0.0, [{"types": False, "passed": False, "success": False}])
-
-    def test_an_error_without_a_word_on_success_is_a_failure(self) -> None:
-        one = checked(made("ping", None, "a"), answered("a", error="down"), passed={})
-        assert checks(one) == [{"passed": True, "success": False}]
-
-
-class TestChecksThatCannotBeMade:
-    def test_no_schema(self) -> None:
-        one = checked(made("ping", {"x": 1}, "a"), answered("a", success=True), passed={"x": 1})
-        assert (one.value, checks(one)) == (1.0, [{"passed": True, "success": True}])
-        one = checked(made("ping", {"x": 1}, "a"), answered("a", success=True), passed={"x": 1}, tools=None)
-        assert checks(one) == [{"passed": True, "success": True}]
-
-    def test_nothing_is_required_and_no_argument_was_given(self) -> None:
-        tools = (Tool(name="weather", arguments_schema={"type": "object", "properties": {"x": {"type": "string"}}}),)
-        one = checked(made("weather", {}, "a"), answered("a", success=True), passed={}, tools=tools)
-        assert checks(one) == [{"passed": True, "success": True}]
-
-    def test_a_result_that_is_absent_or_says_nothing(self) -> None:
-        for results in ([], [answered("other", success=False)], [answered("a", result={"sun": True})]):
-            one = checked(made("weather", {"city": "Oslo"}, "a"), *results, passed={"city": "Oslo"})
-            assert checks(one) == [{"required": True, "types": True, "passed": True}]
-
-    def test_only_the_last_call_is_compared_with_parameters_passed(self) -> None:
-        one = checked(
-            made("weather", {"city": "Oslo"}, "a"),
-            made("weather", {"city": "Bergen"}, "b"),
-            answered("b", success=False, error="down"),
-            passed={"city": "Bergen"},
-        )
-        # The first: required and types, 2 of 2. The second: required, types, passed of 4. (1 + 3/4) ÷ 2
-        assert one.value == 7 / 8
-        assert checks(one) == [
-            {"required": True, "types": True},
-            {"required": True, "types": True, "passed": True, "success": False},
-        ]
-        assert diff(one) == ['~ call 2 weather: result: expected success, got "down"']
-
-    def test_a_call_without_any_check_is_left_out_of_the_mean(self) -> None:
-        one = checked(made("ping"), made("weather", {"city": 1}, "b"), passed={"city": 1})
-        # Only the second: required and passed hold, types does not
-        assert one.value == pytest.approx(2 / 3)
-        assert [call["points"] for call in (one.details or {})["calls"]] == [None, 6.666667]
-
-    def test_a_chat_without_items_has_no_parameters_beside_its_calls(self) -> None:
-        chatted = chat(made("weather", {"city": "Oslo"}, "a"), answered("a", success=True), agent=Agent(tools=TOOLS))
-        one = one_of(parameter_correctness, chatted)
-        assert (one.value, checks(one)) == (1.0, [{"required": True, "types": True, "success": True}])
-
-    def test_none_at_all_is_unmeasured(self) -> None:
-        chatted = chat(made("ping", {"x": 1}, "a"), answered("a", result="pong"))
-        assert told(observe(parameter_correctness, chatted)) == [("conversation", "unmeasured: nothing_to_check")]
-
-    def test_an_agent_that_called_nothing_is_not_applicable(self) -> None:
-        conversation = item(tool_calls=[], parameters_passed={}, tool_call_results=[])
-        assert told(observe(parameter_correctness, conversation)) == [("item 1", "not_applicable: nothing_called")]
-
-    @pytest.mark.parametrize(
-        ("events", "extras", "field"),
-        [
-            ((), {"parameters_passed": {}, "tool_call_results": []}, "tool_calls"),
-            ((made("ping"),), {"tool_call_results": []}, "parameters_passed"),
-            ((made("ping"),), {"parameters_passed": {}}, "tool_call_results"),
-        ],
-    )
-    def test_a_missing_field_is_named(self, events: tuple[Event, ...], extras: dict[str, Any], field: str) -> None:
-        assert told(observe(parameter_correctness, item(*events, **extras))) == [
-            ("conversation", f"unmeasured: no_{field}")
-        ]
-        (one,) = parameter_correctness(item(*events, **extras))
-        assert (one.reason, one.detail) == (f"no_{field}", field)
-
-
 class TestItems:
     def test_ids_that_another_item_uses_again_do_not_mix(self) -> None:
         items = tuple(
@@ -480,7 +326,8 @@ class TestItems:
         items = (Item(id="a", events=(0,), expected=wanted), Item(id="b", events=(1,), expected=wanted))
         conversation = chat(made("ping"), made("pong"), items=items)
         (score,) = reduce_conversation(tool_correctness, observe(tool_correctness, conversation))
-        assert (score.value, score.ten, score.n) == (0.5, 5.0, 2)
+        # 10 points, and 6 for another tool where no argument is expected
+        assert (score.value, score.ten, score.n) == (0.8, 8.0, 2)
 
 
 JSON = json_values()
@@ -545,4 +392,4 @@ class TestNothingBreaksIt:
         assert len(diff(one)) == 1
         assert checked(made("ping", {"x": deep}), passed={"x": other}).value == 0.0
         one = checked(made("weather", {"city": deep}), passed={"city": deep})
-        assert (one.value, diff(one)) == (1.0, ["? arguments: nested too deep to be checked"])
+        assert (one.value, diff(one)) == (1.0, ["? arguments: cannot be checked: nested too deep"])

@@ -19,7 +19,8 @@ from convoscope.metrics import CONVERSATION, HIGHER, Observation, Sample, derive
 from convoscope.report.junit import junit, write_junit
 from convoscope.runs.run import Run
 from generated import chat as record
-from metrics.chats import call, chat, result, user
+from metrics.chats import chat, user
+from report.called import called_run
 from report.hostile import NAMES, hostile_names, hostile_run
 from runs.graded import grade
 
@@ -55,13 +56,7 @@ def said(case: ElementTree.Element) -> str:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Four conversations with one call each: the first fails, the others come back. No times, no truths."""
-    conversations = [
-        chat(user("hi"), call("find", "1"), result("find", "1", success=number > 0), id=f"c{number}")
-        for number in range(4)
-    ]
-    metrics = ["agent", "answer", "conversation", "timing", "tools"]
-    return convoscope.score(conversations, metrics=metrics, out=tmp_path_factory.mktemp("junit") / "mine", workers=1)
+    return called_run(tmp_path_factory.mktemp("junit") / "mine")
 
 
 class TestOutcomes:
@@ -73,7 +68,7 @@ class TestOutcomes:
 
     def test_no_target_and_no_value_is_skipped_and_says_why(self, run: Run) -> None:
         case = cases(junit(run))["answer.f1"]
-        assert (end(case), message(case).startswith("no target; no value: no ground truth; n 0")) == ("skipped", True)
+        assert (end(case), message(case).startswith("no target; no value: no agent response; n 0")) == ("skipped", True)
 
     def test_a_met_target_passes(self, run: Run) -> None:
         case = cases(junit(run, ["tools.success >= 75%"]))["tools.success"]
@@ -102,7 +97,7 @@ class TestOutcomes:
 
     def test_a_target_that_nobody_can_tell_is_an_error(self, run: Run) -> None:
         case = cases(junit(run, ["answer.f1 > 0.8"]))["answer.f1"]
-        assert (end(case), message(case)) == ("error", "target > 0.800: undetermined: no ground truth")
+        assert (end(case), message(case)) == ("error", "target > 0.800: undetermined: no agent response")
 
     def test_two_targets_of_a_figure_are_one_test_and_one_missed_is_enough(self, run: Run) -> None:
         found = cases(junit(run, ["success > 10%", "success > 90%"]))
@@ -139,7 +134,9 @@ class TestOutcomes:
         assert "tools.tool_call_validity.unknown_tool_rate" not in found
 
     def test_targets_that_the_run_was_scored_with_need_not_be_given_again(self, tmp_path: Path) -> None:
-        run = convoscope.score([chat(user("hi"))], out=tmp_path / "run", workers=1, targets=["turns > 1"])
+        run = convoscope.score(
+            [chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1, targets=["turns > 1"]
+        )
         assert end(cases(junit(run))["conversation.turns"]) == "failure"
         assert end(cases(junit(run, ["turns >= 1"]))["conversation.turns"]) == "passed"
 
@@ -206,7 +203,7 @@ def worst_told(folder: Path, error: str) -> list[str]:
 
 class TestTheRunItself:
     def test_an_invalid_run_is_an_error(self, tmp_path: Path) -> None:
-        run = convoscope.score([chat(user("hi"))], out=tmp_path / "run", workers=1)
+        run = convoscope.score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
         assert end(cases(junit(run))["run is valid"]) == "passed"
         run.invalidate("wrong logs", "runs/better")
         case = cases(junit(run))["run is valid"]
@@ -215,7 +212,7 @@ class TestTheRunItself:
 
     def test_what_could_not_be_read_fails_with_its_place(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text(json.dumps(record(1)) + "\n" + "{broken\n" * 30)
-        run = convoscope.score(tmp_path / "x.jsonl", out=tmp_path / "run", workers=1)
+        run = convoscope.score(tmp_path / "x.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
         case = cases(junit(run))["every record was read"]
         assert (end(case), message(case).split(";")[0]) == ("failure", "30 problems in reading")
         lines = said(case).splitlines()

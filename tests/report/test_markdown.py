@@ -20,7 +20,8 @@ from convoscope.metrics import CONVERSATION, HIGHER, Observation, measured, metr
 from convoscope.report.markdown import MAX_CHARACTERS, Block, code, fit, markdown, row, write_markdown
 from convoscope.runs.run import Run
 from generated import chat as record
-from metrics.chats import call, chat, result, user
+from metrics.chats import chat, user
+from report.called import called_run
 from report.hostile import NAMES, hostile_names, hostile_run
 from runs.graded import grade
 
@@ -80,19 +81,7 @@ def assert_harmless(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Four conversations with one call each: the first fails, the others come back. No times, no truths."""
-    conversations = [
-        chat(
-            user("hi"),
-            call("find", "1"),
-            result("find", "1", success=number > 0),
-            id=f"c{number}",
-            dimensions={"flow": f"f{number % 2}", "agent": "only"},
-        )
-        for number in range(4)
-    ]
-    metrics = ["agent", "answer", "conversation", "timing", "tools"]
-    return convoscope.score(conversations, metrics=metrics, out=tmp_path_factory.mktemp("markdown") / "mine", workers=1)
+    return called_run(tmp_path_factory.mktemp("markdown") / "mine")
 
 
 class TestWhatItSays:
@@ -130,7 +119,7 @@ class TestWhatItSays:
         first = lines.index("Nothing to measure here for:") + 2
         assert lines[first : first + 5] == [
             "- `agent.repetition, agent.words_per_turn, agent.words_per_turn p95 (no assistant speech)`",
-            "- `answer.exact_match, answer.f1 (no ground truth)`",
+            "- `answer.exact_match, answer.f1 (no agent response)`",
             "- `timing.response_latency, timing.response_latency p50, timing.response_latency p95 (no clock)`",
             "- `tools.tool_call_validity.bad_argument_rate, tools.tool_call_validity.missing_argument_rate, "
             "tools.tool_call_validity.unknown_tool_rate (no arguments schema, tools unknown)`",
@@ -140,7 +129,7 @@ class TestWhatItSays:
     def test_a_silent_figure_that_a_target_asks_for_has_its_row(self, run: Run) -> None:
         found = {cells[0]: cells for cells in tables(markdown(run, ["f1 > 0.5"]))[0][1:]}
         assert found["answer.f1"][1:6] == ["·", "·", "0", "0 %", "higher"]
-        assert found["answer.f1"][7] == "4 no ground truth"
+        assert found["answer.f1"][7] == "4 no agent response"
         assert "answer.exact_match" not in found
 
     def test_targets_have_a_column_where_there_are_any(self, run: Run) -> None:
@@ -151,7 +140,7 @@ class TestWhatItSays:
         first, second = found["tools.success"].split("<br>")
         assert first.startswith("> 10.0 %: met")
         assert second.startswith("< 90.0 %: met")
-        assert found["answer.f1"] == "> 0.500: undetermined: no ground truth"
+        assert found["answer.f1"] == "> 0.500: undetermined: no agent response"
         assert found["conversation.turns"] == "≤ 3: met"
         assert found["tools.calls"] == ""
 
@@ -191,11 +180,12 @@ class TestWhatItSays:
         assert_harmless(markdown(run))
 
     def test_where_all_are_the_same_nobody_is_the_worst(self, tmp_path: Path) -> None:
-        run = convoscope.score([chat(user("hi"), id=id) for id in "ab"], out=tmp_path / "run", workers=1)
+        conversations = [chat(user("hi"), id=id) for id in "ab"]
+        run = convoscope.score(conversations, metrics=["turns", "tools"], out=tmp_path / "run", workers=1)
         assert "ehind" not in markdown(run)
 
     def test_an_invalid_run_says_so_before_anything_else(self, tmp_path: Path) -> None:
-        run = convoscope.score([chat(user("hi"))], out=tmp_path / "run", workers=1)
+        run = convoscope.score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
         run.invalidate("wrong *logs*", "runs/better")
         lines = markdown(run).splitlines()
         assert lines[2].startswith("**INVALID** since ")
@@ -203,7 +193,7 @@ class TestWhatItSays:
 
     def test_what_reading_did(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text(json.dumps(record(1)) + "\n" + "{broken\n" * 30)
-        run = convoscope.score(tmp_path / "x.jsonl", out=tmp_path / "run", workers=1)
+        run = convoscope.score(tmp_path / "x.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
         text = markdown(run)
         assert "<details><summary>Reading: 30 problems</summary>" in text
         assert "- problem: `x.jsonl:2: " in text
@@ -213,7 +203,9 @@ class TestWhatItSays:
         assert markdown(run).splitlines()[-1].startswith(f"Run {code(str(run.folder))}, `run-")
 
     def test_targets_that_the_run_was_scored_with_need_not_be_given_again(self, tmp_path: Path) -> None:
-        run = convoscope.score([chat(user("hi"))], out=tmp_path / "run", workers=1, targets=["turns > 1"])
+        run = convoscope.score(
+            [chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1, targets=["turns > 1"]
+        )
         assert "**1 target: 1 missed**" in markdown(run)
 
     def test_is_the_same_every_time(self, run: Run) -> None:

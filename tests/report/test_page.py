@@ -14,7 +14,7 @@ from convoscope.report.page import write_page
 from convoscope.report.page.packing import _bounds as bounds
 from convoscope.runs.making import score
 from convoscope.runs.run import PAGE, Run
-from generated import write_lines
+from generated import FEW, write_lines
 from metrics.chats import chat, user
 
 OVER_ALL = "Figures and charts are over all."
@@ -25,7 +25,7 @@ LARGER = "`convoscope report --max-mb N` makes a larger page, and `convoscope sh
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("page")
-    return score(write_lines(folder / "chats.jsonl", range(40)), out=folder / "run", workers=1)
+    return score(write_lines(folder / "chats.jsonl", range(40)), metrics=FEW, out=folder / "run", workers=1)
 
 
 def said(page: Path) -> str:
@@ -168,6 +168,7 @@ def test_the_page_is_a_stage_of_its_own_for_whoever_watches(tmp_path: Path) -> N
     stages: list[tuple[str, int]] = []
     convoscope.score(
         log,
+        metrics=FEW,
         out=tmp_path / "run",
         workers=1,
         progress=lambda step: stages.append((step.stage, step.conversations)),

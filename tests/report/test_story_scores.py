@@ -39,7 +39,7 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.registry import installed
 from convoscope.metrics.score import WHOLE, failed
-from convoscope.report.story import Fact, Happening, Story, note_text, story
+from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, note_text, story
 from convoscope.runs.making import score
 from convoscope.runs.records import records
 from convoscope.runs.summarising import describe
@@ -133,13 +133,46 @@ class TestScores:
 
     def test_points_of_ten_are_evidence(self) -> None:
         (mark,) = tell(FLOW, finding(measured(WHOLE, 1), observes="conversation", ten=TenPoints(0, 4))).scores
-        assert list(mark.evidence) == [Fact("of 10 points", "2.5, passes at 7")]  # 10 × 1 ÷ 4; 7 unless said
+        assert list(mark.evidence) == [Fact("of 10 points", "2.5, below 7")]  # 10 × 1 ÷ 4; 7 unless said
 
-    @pytest.mark.parametrize(("at", "words"), [(7.5, "passes at 7.5"), (10, "passes at 10"), (0, "passes at 0")])
-    def test_and_say_where_they_pass(self, at: float, words: str) -> None:
+    @pytest.mark.parametrize(("at", "words"), [(7.5, "passes"), (10, "below 10"), (0, "passes")])
+    def test_and_say_whether_they_pass(self, at: float, words: str) -> None:
         ten = TenPoints(0, 4, passes_at=at)
         (mark,) = tell(FLOW, finding(measured(WHOLE, 3), observes="conversation", ten=ten)).scores
         assert list(mark.evidence) == [Fact("of 10 points", f"7.5, {words}")]  # 10 × 3 ÷ 4
+
+    def test_those_without_a_value_come_last(self) -> None:
+        here = FLOW.timeline[4]
+        told = tell(
+            FLOW,
+            finding(unmeasured(here, "no_judge", "x"), name="test.a"),
+            finding(measured(here, 1), name="test.b"),
+            finding(failed(here, "broke", "why"), name="test.c"),
+        )
+        assert placed(told) == {"event 4": ["1.00 points", "broke: why", "no judge: x"]}
+
+    @pytest.mark.parametrize(("item", "place"), [(1, "event 4"), (2, "item neither")])
+    def test_many_without_a_value_are_counted_by_their_reasons(self, item: int, place: str) -> None:
+        reasons = ["no_x", "no_judge", "no_judge", "no_y", "no_judge", "no_y", "no_z"]
+        found = [
+            finding(unmeasured(FLOW.items[item], code, "x"), name=f"test.n{at}") for at, code in enumerate(reasons)
+        ]
+        told = tell(FLOW, *found, finding(measured(FLOW.items[item], 3)))
+        # 3 judges, 2 y, 1 x, 1 z: the fourth reason is not told
+        assert placed(told) == {place: ["3.00 points", "no judge (3), no y (2), no x (1), …"]}
+        last = (told.elsewhere or [mark for one in happenings(told) for mark in one.marks])[-1]
+        assert last == Mark(
+            metric="7 scores",
+            status="without a value",
+            text="no judge (3), no y (2), no x (1), …",
+            subject="" if place.startswith("event") else place,
+            evidence=(
+                Fact("no judge", "test.n1, test.n2, test.n4"),
+                Fact("no y", "test.n3, test.n5"),
+                Fact("no x", "test.n0"),
+                Fact("no z", "test.n6"),
+            ),
+        )
 
     def test_variants_have_their_own_name(self) -> None:
         told = tell(FLOW, finding(measured(WHOLE, 1), variant="strict"))
@@ -289,8 +322,9 @@ def everything(conversation: Conversation) -> Iterator[Observation]:
 
 def marks(told: Story) -> int:
     """How many stand anywhere but at the whole."""
-    at_turns = sum(len(stretch.marks) for stretch in told.stretches)
-    return at_turns + sum(len(one.marks) for one in happenings(told)) + len(told.elsewhere)
+    stretches = [mark for stretch in told.stretches for mark in stretch.marks]
+    every = [*stretches, *(mark for one in happenings(told) for mark in one.marks), *told.elsewhere]
+    return sum(int(mark.metric.split()[0]) if mark.status == FOLDED else 1 for mark in every)
 
 
 unhurried = settings(

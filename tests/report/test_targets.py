@@ -17,7 +17,7 @@ from convoscope.metrics.registry import installed
 from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.runs.run import Run
 from convoscope.runs.targets import figure_names, given_target, kept_target
-from generated import write_lines
+from generated import FEW, write_lines
 from metrics.chats import chat, user
 
 UNITS = {
@@ -252,7 +252,7 @@ class TestARunKeepsItsTargets:
     def test_as_sorted_whole_texts(self, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(6))
         given = ["response_latency p95 < 2 s", "success>=90%", "tools.success >= 0.90"]
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1, targets=given)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=given)
         kept = ["timing.response_latency p95 < 2", "tools.success >= 0.9"]
         assert run.receipt.config["targets"] == kept
         assert Run.open(run.folder).receipt.config["targets"] == kept
@@ -260,7 +260,8 @@ class TestARunKeepsItsTargets:
 
     def test_and_the_report_adds_and_replaces(self, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(6))
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1, targets=["turns < 100", "turns > 0", "calls > 0"])
+        kept = ["turns < 100", "turns > 0", "calls > 0"]
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=kept)
         found = run_checks(run, ["turns < 1", "success > 0"])
         assert [(one.figure["metric"], one.target, one.source) for one in found] == [
             ("conversation.turns", Target("<", 1.0), "given"),
@@ -279,8 +280,8 @@ class TestARunKeepsItsTargets:
 
     def test_what_is_wished_for_changes_nothing_that_is_measured(self, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(20))
-        without = convoscope.score(logs, out=tmp_path / "a", workers=1)
-        wished = convoscope.score(logs, out=tmp_path / "b", workers=1, targets=["turns < 3"])
+        without = convoscope.score(logs, metrics=FEW, out=tmp_path / "a", workers=1)
+        wished = convoscope.score(logs, metrics=FEW, out=tmp_path / "b", workers=1, targets=["turns < 3"])
         assert "targets" not in without.receipt.config
         assert wished.receipt.config_hash != without.receipt.config_hash
         for part in ("metrics", "groups"):
@@ -288,8 +289,10 @@ class TestARunKeepsItsTargets:
 
     def test_the_same_targets_in_other_words_open_the_same_run(self, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(6))
-        first = convoscope.score(logs, out=tmp_path / "run", workers=1, targets=["success >= 90%", "turns<3"])
-        again = convoscope.score(logs, out=tmp_path / "run", workers=1, targets=["turns < 3", "tools.success>=.9"])
+        first, again = (
+            convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=targets)
+            for targets in (["success >= 90%", "turns<3"], ["turns < 3", "tools.success>=.9"])
+        )
         assert again.receipt.run_id == first.receipt.run_id
 
     def test_one_for_a_figure_that_is_not_there_does_not_vanish(self, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from convoscope.conversation import (
 )
 from convoscope.metrics import ITEM, LOWER, SHARE, Observation, measured, metric
 from convoscope.report.screen import Screen
-from convoscope.report.story import Story, story
+from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, Stretch, story
 from convoscope.report.telling import print_story
 from convoscope.runs.making import score
 from convoscope.runs.records import Record, records
@@ -145,6 +145,22 @@ class TestOneConversation:
     def test_scores_without_a_place_name_their_subject(self, order: Ended) -> None:
         (line,) = [line for line in order.out.splitlines() if line.startswith("item unasked")]
         assert line.split() == ["item", "unasked", "test.items", "100.0", "%", "why", "not", "asked"]
+
+    def test_scores_without_a_value_are_counted_on_a_line_of_their_own(self) -> None:
+        mark = Mark(metric="test.a", status="measured", text="3")
+        silent = Mark(metric="7 scores", status=FOLDED, text="no judge (7)", evidence=(Fact("no judge", "test.b"),))
+        happening = Happening(seq=0, kind="marker", does="marker", title="x", marks=(mark, silent))
+        told = StringIO()
+        elsewhere = (msgspec.structs.replace(silent, subject="item a"),)
+        print_story(
+            Screen(told),
+            Story(id="a", elsewhere=elsewhere, stretches=(Stretch(turn=1, happenings=(happening,)),)),
+            1,
+            1,
+        )
+        lines = [line.strip() for line in told.getvalue().splitlines()]
+        assert lines[-2:] == ["test.a 3", "7 scores without a value: no judge (7)"]
+        assert "item a  7 scores  without a value: no judge (7)" in lines
 
     def test_is_told_in_its_order(self, order: Ended) -> None:
         told = order.out[order.out.index("\nturn 1") :].splitlines()

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from generated import write_lines
+from generated import FEW, write_lines
 
 ROUNDS = 10
 
-METRICS = ["agent", "answer", "conversation", "timing", "tools.calls", "tools.success"]
 SCRIPT = f"""
 import sys, convoscope
-convoscope.score(sys.argv[1], metrics={METRICS}, out=sys.argv[2], workers=2, part_bytes=20_000)
+convoscope.score(sys.argv[1], metrics={FEW}, out=sys.argv[2], workers=2, part_bytes=20_000)
 """
 
 
@@ -58,7 +57,7 @@ def test_kill_and_resume(round_number: int, scored: tuple[Path, convoscope.Run, 
         process.wait()
     if process.stderr:
         process.stderr.close()
-    resumed = convoscope.score(logs, metrics=METRICS, out=out, workers=1, part_bytes=20_000)
+    resumed = convoscope.score(logs, metrics=FEW, out=out, workers=1, part_bytes=20_000)
     assert (resumed.folder / "summary.json").read_bytes() == (whole.folder / "summary.json").read_bytes()
     assert list(map(str, resumed.scores())) == list(map(str, whole.scores()))
     assert [one.id for one in resumed.conversations()] == [f"chat-{number:05d}" for number in range(1500)]
@@ -78,7 +77,7 @@ def test_finished_parts_are_not_computed_again(tmp_path: Path) -> None:
         process.stderr.close()
     if out.exists():
         pytest.skip("the run was finished before it could be killed")
-    run = convoscope.score(logs, metrics=METRICS, out=out, workers=1, part_bytes=20_000)
+    run = convoscope.score(logs, metrics=FEW, out=out, workers=1, part_bytes=20_000)
     (said,) = [warning for warning in run.read_report.warnings if warning.startswith("resuming")]
     assert int(said.split()[1]) >= 1
     assert run.summary["conversations"] == 300

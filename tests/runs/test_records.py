@@ -13,8 +13,8 @@ from convoscope.metrics import CONVERSATION, COUNT, HIGHER, Observation, TenPoin
 from convoscope.runs.making import score
 from convoscope.runs.records import Record, records
 from convoscope.runs.run import Run
+from generated import FEW, write_lines
 from generated import chat as generated_chat
-from generated import write_lines
 from metrics.chats import chat, user
 from runs.graded import graded, turn_grades, turned
 
@@ -30,7 +30,8 @@ def only(run: Run, number: int = 0) -> Record:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("records")
-    return score(write_lines(folder / "chats.jsonl", range(COUNTED)), out=folder / "run", workers=1)
+    logs = write_lines(folder / "chats.jsonl", range(COUNTED))
+    return score(logs, metrics=[*FEW, "interaction.selectivity"], out=folder / "run", workers=1)
 
 
 class TestTheOrder:
@@ -80,7 +81,7 @@ class TestEachHasItsOwn:
             return json.dumps({**generated_chat(number), **facts}) + "\n"
 
         (tmp_path / "x.jsonl").write_text(line(1) + line(2, unheard_of=1) + line(4))
-        run = score(tmp_path / "x.jsonl", out=tmp_path / "run", workers=1)
+        run = score(tmp_path / "x.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
         found = {one.conversation.id: one.notes for one in records(run, [2, 1, 0])}
         for id, notes in found.items():
             assert list(notes) == run.notes(id)
@@ -131,7 +132,7 @@ class TestOneIdForSeveral:
         """Three conversations called `same`, with one, two and three words, and one called `other`."""
         conversations = [chat(user(text), id="same") for text in ("one", "one two", "one two three")]
         conversations.append(chat(user("one two three four"), id="other"))
-        return score(conversations, out=tmp_path / "run", workers=1)
+        return score(conversations, metrics=["turns", "tools.calls"], out=tmp_path / "run", workers=1)
 
     def test_each_is_told_under_a_name_of_its_own(self, twins: Run) -> None:
         found = [one.conversation.id for one in records(twins, [0, 1, 2, 3])]

@@ -15,8 +15,9 @@ import convoscope
 from convoscope.conversation import Conversation, Participant, Text, Utterance
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError
 from convoscope.metrics import CONVERSATION, COUNT, NEITHER, Observation, measured, metric
+from convoscope.metrics.registry import installed
 from convoscope.metrics.score import ERROR
-from generated import chat, write_lines
+from generated import FEW, chat, write_lines
 
 FILES = {
     "conversation_scores.parquet",
@@ -27,8 +28,6 @@ FILES = {
     "scores.parquet",
     "summary.json",
 }
-FEW = ["agent", "answer", "conversation", "timing", "tools"]
-"""Enough for what is no matter of metrics."""
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ class TestTheFolder:
         assert not (tmp_path / "run.partial").exists()
 
     def test_can_be_read_without_us(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, out=tmp_path / "run", workers=1)
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         with duckdb.connect() as connection:
             count = connection.execute(f"SELECT count(*) FROM '{run.folder}/conversations.parquet'").fetchall()
             body = connection.execute(
@@ -99,8 +98,8 @@ class TestSameInputSameBytes:
 
     def test_whatever_the_order_of_files(self, logs: Path, tmp_path: Path) -> None:
         paths = [logs / "a.jsonl", logs / "b.jsonl", logs / "array.json"]
-        one = convoscope.score(paths, out=tmp_path / "one", workers=1)
-        other = convoscope.score(paths[::-1], out=tmp_path / "other", workers=1)
+        one = convoscope.score(paths, metrics=FEW, out=tmp_path / "one", workers=1)
+        other = convoscope.score(paths[::-1], metrics=FEW, out=tmp_path / "other", workers=1)
         assert summary_bytes(one) == summary_bytes(other)
 
     def test_whatever_the_size_of_parts(self, logs: Path, tmp_path: Path) -> None:
@@ -205,6 +204,21 @@ class TestWhatIsScored:
         with pytest.raises(UsageError, match="leaves nothing"):
             convoscope.score(logs, metrics=FEW, out=tmp_path / "run", limit=0)
 
+    @pytest.mark.parametrize(
+        ("metrics", "keys"),
+        [
+            ("conversation.turns", ["conversation.turns"]),
+            ("turns, tools.calls,", ["conversation.turns", "tools.calls"]),
+            (installed().declared["tools.calls"], ["tools.calls"]),
+        ],
+        ids=["a name", "several", "a declaration"],
+    )
+    def test_metrics_may_be_one_text_or_one_declaration(
+        self, metrics: Any, keys: list[str], logs: Path, tmp_path: Path
+    ) -> None:
+        run = convoscope.score(logs, metrics=metrics, out=tmp_path / "run", workers=1)
+        assert sorted(run.receipt.metrics) == keys
+
     def test_conversations_made_in_python(self, tmp_path: Path) -> None:
         talk = Conversation(
             id="mine",
@@ -214,14 +228,15 @@ class TestWhatIsScored:
                 Utterance(seq=1, speaker="assistant", intended=Text("Good day to you.")),
             ),
         )
-        run = convoscope.score([talk], out=tmp_path / "run", workers=1)
+        run = convoscope.score([talk], metrics=FEW, out=tmp_path / "run", workers=1)
         assert figure(run, "agent.words_per_turn")["value"] == 4
         assert list(run.conversations()) == [msgspec.structs.replace(talk, source=run.conversation("mine").source)]
 
     def test_two_conversations_with_one_id_are_both_kept(self, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_text(json.dumps(chat(1)) + "\n")
         (tmp_path / "b.jsonl").write_text(json.dumps({**chat(2), "id": "chat-00001"}) + "\n")
-        run = convoscope.score([tmp_path / "b.jsonl", tmp_path / "a.jsonl"], out=tmp_path / "run", workers=1)
+        paths = [tmp_path / "b.jsonl", tmp_path / "a.jsonl"]
+        run = convoscope.score(paths, metrics=FEW, out=tmp_path / "run", workers=1)
         assert sorted({score.conversation for score in run.scores()}) == ["chat-00001", "chat-00001~2"]
         assert run.conversation("chat-00001").dimensions["model"] == "model-1"
         assert any("chat-00001" in warning for warning in run.read_report.warnings)
@@ -253,6 +268,20 @@ class TestWhatIsScored:
         with pytest.raises(InputError, match=r"bad\.json"):
             convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, strict=True)
         assert not list(tmp_path.glob("run*"))
+
+    def test_strict_refuses_a_value_that_could_not_be_used(self, tmp_path: Path) -> None:
+        (tmp_path / "items.csv").write_text("agent_task,agent_exit,metadata\nWhere?,yes,{}\nWhen?,perhaps,{\n")
+        with pytest.raises(InputError) as refused:
+            convoscope.score(tmp_path / "items.csv", metrics=FEW, out=tmp_path / "run", workers=1, strict=True)
+        assert refused.value.message.splitlines() == [
+            "2 values that could not be used",
+            "  items.csv:3 metadata: bad_json",
+            "  items.csv:3 agent_exit: not_a_boolean",
+        ]
+        assert not list(tmp_path.glob("run*"))
+        run = convoscope.score(tmp_path / "items.csv", metrics=FEW, out=tmp_path / "run", workers=1)
+        with pytest.raises(InputError, match="2 values"):
+            convoscope.score(tmp_path / "items.csv", metrics=FEW, out=run.folder, workers=1, strict=True)
 
     def test_nothing_readable_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "notes.json").write_text('{"shopping": ["milk"]}')

@@ -24,7 +24,7 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.score import Observation as Seen
 from convoscope.runs.sql import query
-from generated import write_lines
+from generated import FEW, write_lines
 
 STATE_COLUMNS = [
     "run",
@@ -59,9 +59,11 @@ ASPECT_COLUMNS = [
 ]
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> convoscope.Run:
-    return convoscope.score(write_lines(tmp_path / "chats.jsonl", range(20)), out=tmp_path / "one", workers=1)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> convoscope.Run:
+    folder = tmp_path_factory.mktemp("sql")
+    logs = write_lines(folder / "chats.jsonl", range(20))
+    return convoscope.score(logs, metrics=FEW, out=folder / "one", workers=1)
 
 
 def test_scores_and_conversations(run: convoscope.Run) -> None:
@@ -79,7 +81,8 @@ def test_an_unmeasured_score_is_null_and_never_nan(run: convoscope.Run) -> None:
 
 
 def test_several_runs_are_told_apart(run: convoscope.Run, tmp_path: Path) -> None:
-    other = convoscope.score(write_lines(tmp_path / "more.jsonl", range(5)), out=tmp_path / "two", workers=1)
+    logs = write_lines(tmp_path / "more.jsonl", range(5))
+    other = convoscope.score(logs, metrics=["turns"], out=tmp_path / "two", workers=1)
     answer = query([run, other], "SELECT run, count(*) FROM conversations GROUP BY 1 ORDER BY 1")
     assert answer.rows == [("one", 20), ("two", 5)]
     assert query([run, other], "SELECT run, valid FROM runs ORDER BY 1").rows == [("one", True), ("two", True)]

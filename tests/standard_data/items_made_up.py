@@ -87,7 +87,7 @@ BESIDE = {
     "speaker": SPEAKERS,
     "message": WORDS,
     "turn_position": st.integers(0, 3),
-    "context": WORDS | st.just({"choices": ["a"]}),
+    "context": WORDS | st.sampled_from([{"choices": ["a"]}, '{"choices": ["a"]}', "{choices}"]),
     "expected_format": WORDS,
     "extracted_content": WORDS,
     "stt_data": by_turn(SPANS),

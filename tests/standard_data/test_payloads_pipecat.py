@@ -90,7 +90,7 @@ class TestEntries:
 
 
 class TestBareNumbers:
-    """Two classes are `{processor, model, value: seconds}` once they are written: only their order tells them apart."""
+    """Two classes are `{processor, model, value: seconds}` once they are written: what is around them tells which."""
 
     def test_the_first_is_the_first_byte_and_a_larger_one_the_duration(self) -> None:
         payload = [LLM | {"value": 0.412}, LLM | {"value": 1.201}]
@@ -111,12 +111,63 @@ class TestBareNumbers:
         metrics = component_metrics([LLM | {"value": value} for value in (0.0, 0.0, 0.412, 1.201)]).metrics
         assert [(one["ttft"], one.get("duration")) for one in metrics] == [(0.0, None), (0.0, None), (0.412, 1.201)]
 
-    def test_frames_of_one_list_are_read_together(self) -> None:
-        """Pipecat sends one measurement in a frame."""
-        frames = [{"data": [LLM | {"value": value}], "id": number} for number, value in enumerate((0.412, 1.201))]
-        (metric,) = component_metrics(frames).metrics
+    def test_a_number_in_another_frame_is_a_first_byte(self) -> None:
+        """Pipecat sends one measurement in a frame: the next may well be that of the next turn."""
+        frames = [{"data": [LLM | {"value": value}], "id": number} for number, value in enumerate((0.4, 0.6))]
+        first, second = component_metrics(frames).metrics
+        assert (first["ttft"], second["ttft"], "duration" in first) == (0.4, 0.6, False)
+        assert (first["envelopes"], second["envelopes"]) == ([{"id": 0}], [{"id": 1}])
+        assert warned(frames) == [("[0].data[0]", "inferred_metric", [0.4, 0.6])]
+
+    def test_two_numbers_of_one_frame(self) -> None:
+        (metric,) = component_metrics({"data": [LLM | {"value": 0.412}, LLM | {"value": 1.201}]}).metrics
         assert (metric["ttft"], metric["duration"]) == (0.412, 1.201)
-        assert metric["envelopes"] == [{"id": 0}, {"id": 1}]
+
+    def test_another_processor_between_them(self) -> None:
+        metrics = component_metrics([LLM | {"value": 0.4}, TTS | {"value": 0.1}, LLM | {"value": 0.6}]).metrics
+        assert [(one.get("ttft"), one.get("ttfb")) for one in metrics] == [(0.4, None), (None, 0.1), (0.6, None)]
+
+    def test_as_many_numbers_as_usages_are_one_each(self) -> None:
+        """Two turns of a voice: 0.1 s and 71 characters, 0.2 s and 50."""
+        for values in ((0.1, 71, 0.2, 50), (71, 0.1, 50, 0.2), (0.1, 0.2, 71, 50)):
+            metrics = component_metrics([{"data": [TTS | {"value": value}]} for value in values]).metrics
+            assert sorted(one["ttfb"] for one in metrics if "ttfb" in one) == [0.1, 0.2]
+            assert [one for one in metrics if "duration" in one] == []
+        frames = [{"data": [TTS | {"value": value}]} for value in (0.1, 71, 0.2, 50)]
+        first, second = component_metrics(frames).metrics
+        assert (first["ttfb"], first["characters_count"]) == (0.1, 71)
+        assert (second["ttfb"], second["characters_count"]) == (0.2, 50)
+
+    def test_twice_as_many_numbers_as_usages_are_pairs(self) -> None:
+        """Two calls of a model: 42 tokens ÷ 1.2 s = 35, and 42 ÷ 1.6 = 26.25 a second."""
+        values = (0.4, TOKENS, 1.2, 0.5, TOKENS, 1.6)
+        first, second = component_metrics([{"data": [LLM | {"value": value}]} for value in values]).metrics
+        assert (first["ttft"], first["duration"], first["tokens_per_second"]) == (0.4, 1.2, pytest.approx(35.0))
+        assert (second["ttft"], second["duration"], second["tokens_per_second"]) == (0.5, 1.6, pytest.approx(26.25))
+
+    def test_pairs_grow(self) -> None:
+        """Twice as many numbers, but 0.5 is no duration of a call whose first token came after 0.9 s."""
+        values = (0.9, TOKENS, 0.5)
+        metrics = component_metrics([{"data": [LLM | {"value": value}]} for value in values]).metrics
+        assert [one["ttft"] for one in metrics] == [0.9, 0.5]
+
+    def test_a_model_between_two_utterances(self) -> None:
+        """A greeting, a turn with two calls, and one that was cut short: there, each is a first token."""
+        call = [
+            *[(LLM, 0.3), (TTS, 0.1), (LLM, 0.9)],
+            *[(STT, 0.2), (LLM, 0.4), (LLM, 1.0), (LLM, 0.5), (TTS, 0.2), (LLM, 1.5)],
+            *[(STT, 0.3), (LLM, 0.6)],
+        ]
+        metrics = component_metrics([{"data": [whose | {"value": value}]} for whose, value in call]).metrics
+        llm = [(one["ttft"], one.get("duration")) for one in metrics if one["type"] == "llm_metrics"]
+        assert llm == [(0.3, 0.9), (0.4, 1.0), (0.5, 1.5), (0.6, None)]
+        assert [one["ttfb"] for one in metrics if one["type"] == "tts_metrics"] == [0.1, 0.2]
+        assert [one["transcription_delay"] for one in metrics if one["type"] == "eou_metrics"] == [0.2, 0.3]
+
+    def test_a_name_is_believed(self) -> None:
+        payload = [of("TTFBMetricsData", LLM, 0.4), LLM | {"value": 1.2}, of("TTFBMetricsData", LLM, 0.5)]
+        first, second = component_metrics(payload).metrics
+        assert (first["ttft"], first["duration"], second["ttft"]) == (0.4, 1.2, 0.5)
 
     def test_turns_are_read_apart(self) -> None:
         first, second = component_metrics({"turn_1": [LLM | {"value": 0.4}], "turn_2": [LLM | {"value": 0.5}]}).metrics

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from convoscope.standard_data import tidy
 from convoscope.standard_data.payloads import component_metrics, from_span
 
 
@@ -47,6 +48,26 @@ def test_pipecat_says_text_and_measures_in_milliseconds() -> None:
         {"type": "eou_metrics", "transcription_delay": 0.244, "source": "stt.vad_to_final_ms"},
         {"type": "tts_metrics", "ttfb": 0.133, "source": "tts.ttfb_ms"},
     ]
+
+
+def test_a_measurement_alone_is_a_metric_and_no_record_of_speech() -> None:
+    """120 ms = 0.12 s, 240 ms = 0.24 s."""
+    span = from_span({"tts.ttfb_ms": 120, "stt": {"audio_uuid": None}, "stt.vad_to_final_ms": "240"})
+    assert span.fields == {
+        "stt_data": {"audio_uuid": None, "vad_to_final_ms": "240"},
+        "metrics_collected": [
+            {"type": "eou_metrics", "transcription_delay": 0.24, "source": "stt.vad_to_final_ms"},
+            {"type": "tts_metrics", "ttfb": 0.12, "ttfb_ms": 120, "source": "tts.ttfb_ms"},
+        ],
+    }
+    for attribute, field in (("tts.ttfb_ms", "tts_data"), ("stt.vad_to_final_ms", "stt_data")):
+        tidied = tidy({attribute: 120})
+        assert (field in tidied.fields, tidied.unknown, tidied.warnings) == (False, {}, [])
+        assert len(tidied.fields["metrics_collected"]) == 1
+
+
+def test_attributes_that_the_schema_does_not_know_stay_where_they_were() -> None:
+    assert from_span({"tts.custom": 7, "tts.ttfb_ms": "soon"}) == ({}, {"tts.custom": 7, "tts.ttfb_ms": "soon"})
 
 
 def test_the_times_of_a_span_of_both_kinds_are_of_neither() -> None:

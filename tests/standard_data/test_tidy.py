@@ -121,10 +121,10 @@ class TestTexts:
         ("value", "text"),
         [
             (7, "7"),
-            (3.0, "3.0"),
-            (True, "true"),
             ("007", "007"),
+            ("7.0", "7.0"),
             ("", ""),
+            (2.5, "2.5"),
             (Decimal("1.10"), "1.10"),
             (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
             (datetime(2025, 11, 15, tzinfo=UTC), "2025-11-15T00:00:00+00:00"),
@@ -134,14 +134,27 @@ class TestTexts:
         assert only("agent_task", value) == text
         assert only("user_id", value) == text
 
+    @pytest.mark.parametrize(("value", "text"), [(3.0, "3.0"), (True, "true")])
+    def test_text_is_written_as_it_was_given(self, value: Any, text: str) -> None:
+        assert only("agent_task", value) == text
+
+    @pytest.mark.parametrize(
+        ("value", "id"),
+        [(7.0, "7"), (-0.0, "0"), (Decimal("7.00"), "7"), (2.0**52, "4503599627370496"), (1e300, "1e+300")],
+    )
+    @pytest.mark.parametrize("name", ["user_id", "task_id", "turn_id", "source_trace_id"])
+    def test_a_whole_number_is_one_id_however_a_table_wrote_it(self, name: str, value: Any, id: str) -> None:
+        assert only(name, value) == id
+
     def test_an_object_becomes_its_json_text(self) -> None:
         tidied = tidy({"ground_truth": {"city": "Zürich"}})
         assert tidied.fields == {"ground_truth": '{"city": "Zürich"}'}
-        assert [(one.code, one.value) for one in tidied.warnings] == [("not_text", {"city": "Zürich"})]
+        assert [(one.code, one.value) for one in tidied.warnings] == [("kept_as_json", {"city": "Zürich"})]
 
-    def test_an_object_names_nothing(self) -> None:
-        assert refused("user_id", {"id": 7}) == "not_text"
-        assert refused("turn_id", [1]) == "not_text"
+    @pytest.mark.parametrize("value", [{"id": 7}, [1], True, False, float("nan"), float("inf")])
+    @pytest.mark.parametrize("name", ["user_id", "task_id", "turn_id", "source_trace_id"])
+    def test_what_names_nothing(self, name: str, value: Any) -> None:
+        assert refused(name, value) == "not_an_id"
 
     @pytest.mark.parametrize("value", [float("nan"), float("inf")])
     def test_not_a_number_is_null(self, value: float) -> None:
@@ -149,8 +162,21 @@ class TestTexts:
 
     def test_json_text_stays_text(self) -> None:
         assert only("agent_response", '{"a": 1}') == '{"a": 1}'
-        assert only("context", '{"a": 1}') == '{"a": 1}'
-        assert only("context", {"a": 1}) == {"a": 1}
+
+    @pytest.mark.parametrize("value", [{"a": 1}, '{"a": 1}', ' {"a": 1}\n', '"{\\"a\\": 1}"'])
+    def test_a_context_that_is_an_object(self, value: Any) -> None:
+        assert only("context", value) == {"a": 1}
+
+    @pytest.mark.parametrize(
+        "text", ["", "Anna asks.", "{name} asks.", '{"a": 1', '[{"a": 1}]', '"quoted"', "7", "null"]
+    )
+    def test_a_context_that_is_text(self, text: str) -> None:
+        assert only("context", text) == text
+
+    def test_a_context_that_had_to_be_repaired(self) -> None:
+        tidied = tidy({"context": '{"a": NaN}'})
+        assert tidied.fields == {"context": {"a": None}}
+        assert codes(tidied) == [("context", "json_repaired")]
 
 
 class TestNumbersAndFlags:

@@ -15,11 +15,11 @@ from standard_data.payloads_made_up import Marked, is_found, marked_payloads, pa
 from strategies import json_values
 
 # Odd, but kept: they are said each time the item is read.
-STILL_SAID = {"twins_differ", "not_a_time", "unknown_type"}
+STILL_SAID = {"twins_differ", "kept_as_text", "unknown_type"}
 
 
 @given(payloads())
-@settings(max_examples=400)
+@settings(max_examples=75)
 def test_nothing_raises_and_the_payload_is_left_as_it_was(payload: dict[str, Any]) -> None:
     before = copy.deepcopy(payload)
     tidied = tidy(payload)
@@ -40,7 +40,7 @@ def test_a_payload_that_is_not_an_object_is_an_empty_item(payload: Any) -> None:
 
 
 @given(marked_payloads())
-@settings(max_examples=400)
+@settings(max_examples=75)
 def test_every_leaf_is_in_the_fields_the_unknown_keys_or_a_warning(marked: Marked) -> None:
     tidied = tidy(marked.payload)
     blob = "\n".join(texts_in([tidied.fields, tidied.unknown, [one.value for one in tidied.warnings]]))
@@ -49,7 +49,7 @@ def test_every_leaf_is_in_the_fields_the_unknown_keys_or_a_warning(marked: Marke
 
 
 @given(payloads())
-@settings(max_examples=400)
+@settings(max_examples=75)
 def test_once_is_enough(payload: dict[str, Any]) -> None:
     first = tidy(payload)
     again = tidy(first.fields)
@@ -59,7 +59,7 @@ def test_once_is_enough(payload: dict[str, Any]) -> None:
 
 
 @given(payloads())
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_what_a_model_writes_it_reads_again(payload: dict[str, Any]) -> None:
     item = StandardData.model_validate(payload)
     assert StandardData.model_validate(item.model_dump(exclude_none=True)) == item
@@ -68,6 +68,7 @@ def test_what_a_model_writes_it_reads_again(payload: dict[str, Any]) -> None:
 
 
 @given(payloads())
+@settings(max_examples=75)
 def test_the_model_has_what_tidy_found(payload: dict[str, Any]) -> None:
     tidied, item = tidy(payload), StandardData.model_validate(payload)
     assert item.unknown == tidied.unknown

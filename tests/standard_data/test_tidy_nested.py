@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.standard_data import tidy
+from convoscope.standard_data import tidy, unknown_names
 from standard_data.tidied import codes, only
 
 
@@ -86,13 +86,16 @@ class TestConversations:
         turn = {"speaker": "user", "timestamp": value}
         assert only("conversation_context", {"turns": [turn]}) == {"turns": [{"speaker": "user", "timestamp": text}]}
 
-    @pytest.mark.parametrize(("value", "kept"), [("yesterday", "yesterday"), (True, None), ([], None)])
-    def test_no_times(self, value: Any, kept: str | None) -> None:
+    @pytest.mark.parametrize(
+        ("value", "kept", "code"),
+        [("yesterday", "yesterday", "kept_as_text"), (True, None, "not_a_time"), ([], None, "not_a_time")],
+    )
+    def test_no_times(self, value: Any, kept: str | None, code: str) -> None:
         tidied = tidy({"conversation_context": {"turns": [{"message": "hi", "timestamp": value}]}})
         (turn,) = tidied.fields["conversation_context"]["turns"]
         assert turn["timestamp"] == kept
         assert [(one.path, one.code, one.value) for one in tidied.warnings] == [
-            ("conversation_context.turns[0].timestamp", "not_a_time", value)
+            ("conversation_context.turns[0].timestamp", code, value)
         ]
 
 
@@ -165,18 +168,55 @@ class TestMetrics:
                 "metrics_collected": [
                     self.LLM,
                     {"type": "vad_metrics", "idle_time": 1},
-                    {"type": "llm_metrics", "ttft": 0.5},
                     {"type": "eou_metrics", "end_of_utterance_delay": 0.5},
+                    {"type": "llm_metrics", "ttft": 0.5},
                 ]
             },
             {},
             [],
         )
 
+    def test_arrays_are_folded_turn_by_turn(self) -> None:
+        llm, tts = [{"ttft": 0.4}, {"ttft": 0.6}], [{"ttfb": 0.2}, {"ttfb": 0.1}]
+        eou = [{"end_of_utterance_delay": 0.5}, {"end_of_utterance_delay": 0.7}]
+        metrics = tidy({"tts_metrics": tts, "llm_metrics": llm, "eou_metrics": eou}).fields["metrics_collected"]
+        assert [next(value for key, value in one.items() if key != "type") for one in metrics] == [
+            *[0.5, 0.4, 0.2],
+            *[0.7, 0.6, 0.1],
+        ]
+
+    def test_arrays_of_other_lengths_have_no_order(self) -> None:
+        tidied = tidy({"tts_metrics": [{"ttfb": 0.2}], "llm_metrics": [{"ttft": 0.4}, {"ttft": 0.6}]})
+        metrics = tidied.fields["metrics_collected"]
+        assert [one.get("unordered") for one in metrics] == [True, True, True]
+        assert tidy(tidied.fields) == tidied
+        assert unknown_names(tidied) == []
+
+    def test_arrays_with_times_are_folded_by_them(self) -> None:
+        at = [{"timestamp": 1763200000.0 + second} for second in range(4)]
+        tidied = tidy(
+            {
+                "tts_metrics": [{"ttfb": 0.2} | at[2]],
+                "llm_metrics": [{"ttft": 0.4} | at[1], {"ttft": 0.6} | at[3]],
+                "eou_metrics": [{"end_of_utterance_delay": 0.5} | at[0]],
+            }
+        )
+        types = [one["type"] for one in tidied.fields["metrics_collected"]]
+        assert types == ["eou_metrics", "llm_metrics", "tts_metrics", "llm_metrics"]
+
     def test_what_is_there_already_is_not_there_twice(self) -> None:
-        assert tidy({"metrics_collected": [self.LLM], "llm_metrics": [self.LLM]}).fields == {
-            "metrics_collected": [self.LLM]
-        }
+        tidied = tidy({"metrics_collected": [self.LLM], "llm_metrics": [self.LLM]})
+        assert tidied.fields == {"metrics_collected": [self.LLM]}
+        assert [(one.path, one.code, one.value) for one in tidied.warnings] == [
+            ("llm_metrics[0]", "repeated_metric", self.LLM)
+        ]
+
+    def test_one_for_one(self) -> None:
+        # One of the three is there already: two are new.
+        one = {"type": "llm_metrics", "ttft": 0.4}
+        tidied = tidy({"llm_metrics": [{"ttft": 0.4}] * 3, "metrics_collected": [one]})
+        assert tidied.fields == {"metrics_collected": [one, one, one]}
+        assert [(one.path, one.code) for one in tidied.warnings] == [("llm_metrics[0]", "repeated_metric")]
 
     def test_times_are_seconds_since_the_epoch(self) -> None:
         for value in ("2025-11-15T09:46:40Z", 1763200000000, "1763200000", 1763200000.0):

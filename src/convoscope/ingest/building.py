@@ -61,7 +61,7 @@ class Timeline:
             return None
         read = moment(value)
         if read is None:
-            self.notes.ignored("unreadable_time", repr(value)[:80], self.seq)
+            self.notes.set_aside("unreadable_time", repr(value)[:80], self.seq)
             return None
         if read.inferred and read.inferred not in self._inferred:
             self._inferred.add(read.inferred)

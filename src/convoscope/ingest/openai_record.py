@@ -351,7 +351,7 @@ def _expected(facts: Facts, metadata: Any, notes: Notes) -> Expected:
         other = take(facts, *_TRUTHS, kind=(int, float, dict))
         if other is not None:
             extras["ground_truth"] = other
-            notes.ignored("ground_truth_not_text", type(other).__name__)
+            notes.set_aside("ground_truth_not_text", type(other).__name__)
     if truth is None and isinstance(metadata, dict) and isinstance(metadata.get("ground_truth"), str):
         truth = metadata["ground_truth"] or None
     calls = take(facts, "expected_tool_calls", kind=list)

@@ -220,8 +220,10 @@ def read_partition(partition: Partition, report: ReadReport, turn_rule: str | No
         for group, name, origin in _groups(piece, report):
             notes = Notes(name, group.records[0].number if numbered and group.records else 0)
             for record in group.records:
-                for code in record.repairs:
-                    notes.repaired(code, f"record {record.number}" if len(group.records) > 1 else "")
+                if record.repairs:
+                    with notes.standing_at(record.file, record.number if numbered else 0):
+                        for code in record.repairs:
+                            notes.repaired(code)
             reads = _build(reader, group, name, origin, notes, report)
             yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
 
@@ -238,20 +240,30 @@ def _build(reader: Reader, group: Group, name: str, origin: Origin, notes: Notes
             taken = notes.hand_over()
             report.add_notes(taken)
             report.conversations += 1
-            report.records_used += len(group.records) if part == 0 else 0
+            used = _used(group, notes)
+            report.records_used += len(used) if part == 0 else 0
             report.records_seen += notes.records
             report.records_used += notes.records
             notes.records = 0
-            file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
-            file.conversations += 1
+            for told in dict.fromkeys(record.file or name for record in used) or (name,):
+                file = report.files.get(told) or report.files.setdefault(told, FileRead(reader.name))
+                file.conversations += 1
             yield Read(conversation, taken, Origin(origin.place, origin.record, part) if part else origin)
     except InputError as error:
         report.problem(Problem(name, error.line or line, error.message, error.field, error.hint))
     except OSError as error:
-        report.problem(Problem(name, line, f"cannot be read: {error}"))
+        report.problem(Problem(name, line, f"cannot be read: {error.strerror or error}"))
     except Exception as error:  # a reader that trips over a record must not stop the rest
         message = f"the {reader.name} reader failed: {type(error).__name__}: {error}"
         report.problem(Problem(name, line, message, hint="please report this with the record"))
+
+
+def _used(group: Group, notes: Notes) -> Sequence[Record]:
+    """The records that became part of a conversation."""
+    if not notes.unused:
+        return group.records
+    unused = {id(record) for record in notes.unused}
+    return [record for record in group.records if id(record) not in unused]
 
 
 def _groups(piece: Piece, report: ReadReport) -> Iterator[tuple[Group, str, Origin]]:
@@ -291,7 +303,7 @@ def _keyed(piece: Piece) -> Iterator[tuple[Group, str, Origin]]:
             together.setdefault(spilled.key, []).append(spilled)
     for number, (key, mine) in enumerate(together.items()):
         mine.sort(key=lambda one: (one.place, one.number))
-        records = tuple(Record(msgspec.json.decode(one.value), one.number, one.repairs) for one in mine)
+        records = tuple(Record(msgspec.json.decode(one.value), one.number, one.repairs, one.name) for one in mine)
         first = mine[0]
         names = tuple(dict.fromkeys(Path(one.name).name for one in mine))
         name = key.removeprefix(_ALONE)
@@ -318,8 +330,10 @@ def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
                     yield record
             elif piece.input.container != "table":
                 report.ignore("blank_line")
-    except (OSError, InputError) as error:
-        report.problem(Problem(name, 0, f"cannot be read: {error}"))
+    except OSError as error:
+        report.problem(Problem(name, 0, f"cannot be read: {error.strerror or error}"))
+    except InputError as error:
+        report.problem(Problem(name, 0, f"cannot be read: {error.message}", hint=error.hint))
 
 
 def _texts(piece: Piece) -> Iterator[tuple[int, bytes]]:

@@ -25,6 +25,8 @@ class Record(NamedTuple):
     number: int = 1
     repairs: tuple[str, ...] = ()
     """What had to be put right to read it."""
+    file: str = ""
+    """The name of its file, where records of several files were brought together."""
 
 
 class Sample(NamedTuple):

@@ -1,9 +1,10 @@
-"""What reading did: seen, used, ignored, repaired, inferred, unknown, and what could not be read."""
+"""What reading did: seen, used, ignored, set aside, repaired, inferred, unknown, and what could not be read."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 MAX_PROBLEMS = 200
 MAX_EXAMPLES = 5
 
-Kind = Literal["repaired", "inferred", "ignored", "unknown"]
+Kind = Literal["repaired", "inferred", "ignored", "set_aside", "unknown"]
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, order=True):
@@ -58,6 +59,7 @@ class FileRead(msgspec.Struct):
     format: str = ""
     why: str = ""
     conversations: int = 0
+    """Those that it told something of: a conversation of several files is counted for each of them."""
     skipped: str = ""
     """Why nothing was read from it."""
 
@@ -70,6 +72,8 @@ class ReadReport(msgspec.Struct):
     records_seen: int = 0
     records_used: int = 0
     ignored: dict[str, int] = {}
+    set_aside: dict[str, Tally] = {}
+    """Values that could not be used: what they should have told is not known."""
     repaired: dict[str, Tally] = {}
     inferred: dict[str, Tally] = {}
     unknown: dict[str, int] = {}
@@ -87,6 +91,11 @@ class ReadReport(msgspec.Struct):
     def ignore(self, what: str, count: int = 1) -> None:
         self.ignored[what] = self.ignored.get(what, 0) + count
 
+    @property
+    def tallies(self) -> dict[str, dict[str, Tally]]:
+        """What is told with examples, by the kind of note."""
+        return {"set_aside": self.set_aside, "repaired": self.repaired, "inferred": self.inferred}
+
     def add_notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
             if note.kind == "ignored":
@@ -94,8 +103,7 @@ class ReadReport(msgspec.Struct):
             elif note.kind == "unknown":
                 self.unknown[note.code] = self.unknown.get(note.code, 0) + 1
             else:
-                tallies = self.repaired if note.kind == "repaired" else self.inferred
-                tally = tallies.setdefault(note.code, Tally())
+                tally = self.tallies[note.kind].setdefault(note.code, Tally())
                 tally.count += 1
                 if len(tally.examples) < MAX_EXAMPLES:
                     tally.examples.append(_place(note))
@@ -111,9 +119,9 @@ class ReadReport(msgspec.Struct):
         self.records_used += other.records_used
         self.ignored = dict(Counter(self.ignored) + Counter(other.ignored))
         self.unknown = dict(Counter(self.unknown) + Counter(other.unknown))
-        for mine_tallies, theirs in ((self.repaired, other.repaired), (self.inferred, other.inferred)):
+        for kind, theirs in other.tallies.items():
             for code, tally in theirs.items():
-                mine_tallies.setdefault(code, Tally()).add(tally.count, tally.examples)
+                self.tallies[kind].setdefault(code, Tally()).add(tally.count, tally.examples)
         self.problem_count += other.problem_count
         self.problems = sorted([*self.problems, *other.problems])[:MAX_PROBLEMS]
         self.warnings = sorted({*self.warnings, *other.warnings})
@@ -124,6 +132,7 @@ class ReadReport(msgspec.Struct):
             self,
             files=dict(sorted(self.files.items())),
             ignored=dict(sorted(self.ignored.items())),
+            set_aside=dict(sorted(self.set_aside.items())),
             repaired=dict(sorted(self.repaired.items())),
             inferred=dict(sorted(self.inferred.items())),
             unknown=dict(sorted(self.unknown.items())),
@@ -140,6 +149,8 @@ class Notes:
         self.taken: list[Note] = []
         self.records = 0
         """Records that a reader of folders counted itself."""
+        self.unused: list[object] = []
+        """Records of the group that are in no conversation; what is wrong with them was noted."""
 
     def repaired(self, code: str, detail: str = "", seq: int = -1) -> None:
         """Something was wrong and was put right."""
@@ -150,8 +161,22 @@ class Notes:
         self._take("inferred", code, detail, seq)
 
     def ignored(self, what: str, detail: str = "", seq: int = -1) -> None:
-        """Something was seen and left out."""
+        """Something was seen and left out, and nothing is missing for it."""
         self._take("ignored", what, detail, seq)
+
+    def set_aside(self, code: str, detail: str = "", seq: int = -1) -> None:
+        """A value could not be used: what it should have told is missing."""
+        self._take("set_aside", code, detail, seq)
+
+    @contextmanager
+    def standing_at(self, file: str, line: int) -> Iterator[None]:
+        """What is noted meanwhile stands here; "" is the same file as before."""
+        place = self.file, self.line
+        self.file, self.line = file or self.file, line
+        try:
+            yield
+        finally:
+            self.file, self.line = place
 
     def unknown(self, name: str, seq: int = -1) -> None:
         """A name was met that this reader does not know; its value is in `extras`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Group, Grouping, Reader, Record, Sample
 from convoscope.ingest.report import Notes
 from convoscope.standard_data.canonical import to_conversation
+from convoscope.standard_data.kinds import id_text
 from convoscope.standard_data.shapes import METRICS, STT, TTS
 from convoscope.standard_data.tidy import Tidied, tidy, unknown_names
 from convoscope.standard_data.warned import Warned
@@ -40,8 +42,20 @@ _NESTED = frozenset(
     | {"stt_data", "tts_data", "raw_complete_audio", "metrics_collected"}
 )
 """Fields whose objects may have names that the schema does not know."""
-_KEPT = frozenset({"json_repaired", "twins_differ", "not_text", "not_a_time", "key_twice", "lone_surrogate"})
+_KEPT = frozenset({"json_repaired", "kept_as_json", "kept_as_text", "kept_words", "twins_differ"})
 """Warnings about values that are still there, if in another form."""
+_NOTHING_MISSING = frozenset(
+    {
+        "empty_metric",
+        "empty_text",
+        "no_metric",
+        "null_element",
+        "repeated_metric",
+        "unknown_metric",
+        "unknown_processor",
+    }
+)
+"""Warnings about what told nothing, or nothing new, or is kept and cannot be told apart."""
 _FEW, _MANY = 8, 20
 _HINT = "an item has fields such as agent_task, agent_response and ground_truth"
 
@@ -108,16 +122,14 @@ def _key(value: Mapping[str, Any]) -> str | None:
     for name in _JOINED_BY:
         if id := _text(value.get(name)):
             turn = value.get("speaker") is not None and value.get("message") is not None
-            agent = "" if turn else _text(value.get("agent_name"))
-            return f"{name}\x1f{id}\x1f{agent}"
+            agent = None if turn else value.get("agent_name")
+            return f"{name}\x1f{id}\x1f{agent if isinstance(agent, str | int | float) else ''}"
     return None
 
 
 def _text(id: Any) -> str:
     """An id as text; "" for what is none."""
-    if isinstance(id, str):
-        return id
-    return str(id) if isinstance(id, int | float) and not isinstance(id, bool) else ""
+    return id if type(id) is str else id_text(id) or ""
 
 
 def _looks_like_an_item(value: Mapping[str, Any]) -> Detection | None:
@@ -175,7 +187,7 @@ def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: Group, notes:
     for records in together.values():
         name = f"{group.name}#{records[0].number}" if len(together) > 1 else group.name
         try:
-            conversation = _built(records, group, name, notes)
+            conversation = _built(records, group, name, notes, wrapped.name)
         except InputError as error:
             bad.append(f"item {records[0].number} {error.message}")
             continue
@@ -184,51 +196,67 @@ def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: Group, notes:
         raise InputError(f"{len(bad)} of {len(wrapped.items)} items cannot be used: {bad[0]}", hint=_HINT)
 
 
-def _built(records: Sequence[Record], group: Group, name: str, notes: Notes) -> Conversation:
-    """One conversation of records that belong together."""
+def _built(records: Sequence[Record], group: Group, name: str, notes: Notes, inside: str = "") -> Conversation:
+    """One conversation of records that belong together; those of a document are told by their place `inside` of it."""
     if len(records) > 1:
-        return _joined(records, group, name, notes)
-    value, number, _ = records[0]
+        return _joined(records, group, name, notes, inside)
+    record = records[0]
+    value = record.value
     tidied = tidy(value) if type(value) is dict else _NOTHING
     if not tidied.fields:
         raise _no_item(value)
     if tidied.unknown or tidied.warnings or any(map(tidied.fields.get, _NESTED)):
-        _note(tidied, notes)
-    source = Source(format=StandardDataReader.name, files=group.file_names, record=str(number))
+        _note(tidied, notes, _path(record, inside))
+    source = Source(format=StandardDataReader.name, files=group.file_names, record=str(record.number))
     return to_conversation((tidied,), id=_id(value) or name, source=source)
 
 
-def _joined(records: Sequence[Record], group: Group, name: str, notes: Notes) -> Conversation:
-    items = _several(records, notes)
+def _path(record: Record, inside: str) -> str:
+    """What stands before the name of a field, to say where it is."""
+    return f"{inside}[{record.number - 1}]." if inside else ""
+
+
+def _joined(records: Sequence[Record], group: Group, name: str, notes: Notes, inside: str) -> Conversation:
+    items = _several(records, notes, inside)
     numbers = [str(record.number) for record in records]
     place = ", ".join(numbers[:_MANY]) + (" …" if len(numbers) > _MANY else "")
     source = Source(format=StandardDataReader.name, files=group.file_names, record=place)
-    return to_conversation([item.tidied for item in items], id=_id(items[0].value) or name, source=source)
+    conversation = to_conversation([one.tidied for one in items], id=_id(items[0].record.value) or name, source=source)
+    for item, one in zip(conversation.items, items, strict=True):
+        # Only one that was called otherwise still has what it was called.
+        if said := item.extras.get("turn_id"):
+            with _standing_at(one.record, notes, inside):
+                notes.repaired("turn_id_twice", f"{_path(one.record, inside)}turn_id {said}, now {item.id}")
+    return conversation
 
 
 class _Read(NamedTuple):
     """An item, and the record that it was."""
 
     tidied: Tidied
-    value: dict[str, Any]
+    record: Record
 
 
-def _several(records: Sequence[Record], notes: Notes) -> list[_Read]:
+def _several(records: Sequence[Record], notes: Notes, inside: str) -> list[_Read]:
     """The items among some records. What is none is left out, and said."""
     items: list[_Read] = []
-    first = notes.line
     for record in records:
-        notes.line = record.number
         tidied = tidy(record.value) if isinstance(record.value, dict) else _NOTHING
-        if tidied.fields:
-            _note(tidied, notes)
-            items.append(_Read(tidied, record.value))
-        else:
-            notes.ignored("not_an_item", repr(record.value)[:80])
-    notes.line = first
+        with _standing_at(record, notes, inside):
+            if tidied.fields:
+                _note(tidied, notes, _path(record, inside))
+                items.append(_Read(tidied, record))
+            else:
+                notes.set_aside("not_an_item", f"{_path(record, inside)}{repr(record.value)[:80]}")
+                notes.unused.append(record)
     if not items:
         raise _no_item(records[0].value)
     return items
+
+
+def _standing_at(record: Record, notes: Notes, inside: str) -> AbstractContextManager[None]:
+    """What is noted meanwhile stands in this record; one of a document stands where the document does."""
+    return nullcontext() if inside else notes.standing_at(record.file, record.number)
 
 
 _NOTHING = Tidied({}, {}, [])
@@ -259,18 +287,22 @@ def _id(value: Mapping[str, Any]) -> str:
 _CALLED_BY = (*_JOINED_BY, "turn_id")
 
 
-def _note(tidied: Tidied, notes: Notes) -> None:
+def _note(tidied: Tidied, notes: Notes, path: str) -> None:
     """Say what is not of the schema, what had to be concluded, and what had to be set aside."""
     nested = {name: one for name, one in tidied.fields.items() if name in _NESTED and one}
-    for name in unknown_names(tidied._replace(fields=nested)):
+    # A table has a null wherever others have something.
+    unknown = {name: one for name, one in tidied.unknown.items() if one is not None}
+    for name in unknown_names(tidied._replace(fields=nested, unknown=unknown)):
         if name not in _JOINED_BY:
             notes.unknown(f"item.{name}")
+        elif id_text(unknown[name]) is None:
+            notes.set_aside("not_an_id", path + name)
     for said in _times(tidied):
         read = moment(said)
         if read is not None and read.inferred and all(note.code != read.inferred for note in notes.taken):
             notes.inferred(read.inferred, repr(said)[:80])
     for warned in tidied.warnings:
-        _tell(warned, notes)
+        _tell(warned, notes, path)
 
 
 def _times(tidied: Tidied) -> Iterator[Any]:
@@ -285,13 +317,16 @@ def _times(tidied: Tidied) -> Iterator[Any]:
         yield tidied.unknown.get("timestamp")
 
 
-def _tell(warned: Warned, notes: Notes) -> None:
+def _tell(warned: Warned, notes: Notes, path: str) -> None:
+    where = path + warned.path
     if warned.code.startswith("inferred"):
-        notes.inferred(warned.code, warned.path)
+        notes.inferred(warned.code, where)
     elif warned.code in _KEPT:
-        notes.repaired(warned.code, warned.path)
+        notes.repaired(warned.code, where)
+    elif warned.code in _NOTHING_MISSING:
+        notes.ignored(warned.code, where)
     else:
-        notes.ignored(warned.code, warned.path)
+        notes.set_aside(warned.code, where)
 
 
 READER = StandardDataReader()

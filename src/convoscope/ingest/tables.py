@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import os
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -300,8 +301,29 @@ def _parquet_rows(path: Path, rest: str = "") -> Iterator[bytes]:
                 for (text,) in rows:
                     yield text.encode("utf-8", "surrogatepass")
     except duckdb.Error as error:
-        told = str(error).split("\n")[0].partition(": ")[2] or str(error)
-        raise InputError(f"is a Parquet file that cannot be read: {told[:200]}", hint="make the file again") from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: duckdb.Error) -> InputError:
+    """Why a Parquet file cannot be read. DuckDB's own words are of its insides, and name the path on this machine."""
+    import duckdb
+
+    if not _ends_like_parquet(path):
+        hint = "copy or download it again, or have it written again"
+        return InputError("begins like a Parquet file, but its end is missing", hint=hint)
+    if isinstance(error, duckdb.OutOfMemoryException):
+        hint = "write the file again with smaller row groups"
+        return InputError(f"is a Parquet file that takes more than {_MEMORY_MB} MB to unpack", hint=hint)
+    if isinstance(error, duckdb.NotImplementedException):
+        hint = "write the file again with usual types and Snappy or Zstandard compression"
+        return InputError("is a Parquet file with something in it that cannot be read here", hint=hint)
+    return InputError("is a Parquet file that is damaged", hint="copy or download it again, or have it written again")
+
+
+def _ends_like_parquet(path: Path) -> bool:
+    size = len(_PARQUET)
+    with path.open("rb") as stream:
+        return stream.seek(0, os.SEEK_END) > size and stream.seek(-size, os.SEEK_END) >= 0 and stream.read() == _PARQUET
 
 
 def _database() -> duckdb.DuckDBPyConnection:

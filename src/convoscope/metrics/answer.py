@@ -11,14 +11,22 @@ from convoscope.conversation.events import Json
 from convoscope.errors import DeclarationError
 from convoscope.metrics.answer_text import accuracy_of, exact_match_of, overlap_of
 from convoscope.metrics.cases import Case, cases
-from convoscope.metrics.choices import LETTERS, multi_pattern_of, offered_by, picked_of
+from convoscope.metrics.choices import LETTERS, is_multiple_choice, multi_pattern_of, offered_by, picked_of
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, Measure, Metric, TenPoints, metric
 from convoscope.metrics.fields import missing, needs_of
+from convoscope.metrics.needs import Need
 from convoscope.metrics.patterns import BadPattern, Checked, checked
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
-from convoscope.metrics.score import Observation, failed, measured, not_applicable, unmeasured
+from convoscope.metrics.score import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 
 FULL_MARKS = TenPoints(zero=0.0, ten=1.0)
+MULTIPLE_CHOICE = Need(
+    code="not_multiple_choice",
+    field="context.choices",
+    unlock="`choices` in the `context` of the items, or a ground truth that is a letter from A to J",
+    present=lambda conversation: any(_is_multiple_choice(case) for case in cases(conversation)),
+    otherwise=NOT_APPLICABLE,
+)
 _FLAGS = re.IGNORECASE | re.MULTILINE
 
 
@@ -105,7 +113,9 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
             return not_applicable(case.subject, "truth_not_a_choice", truth[:200])
         return not_applicable(case.subject, "not_multiple_choice")
 
-    return _declared("accuracy", variant, choice_accuracy, _told(choices=(tuple(choices), ())), version=1, unit=SHARE)
+    needs = () if choices else (MULTIPLE_CHOICE,)
+    told = _told(choices=(tuple(choices), ()))
+    return _declared("accuracy", variant, choice_accuracy, told, version=1, unit=SHARE, needs=needs)
 
 
 def multi_pattern_accuracy_metric(
@@ -185,6 +195,12 @@ def _value(case: Case, value: float | None) -> Observation:
     return not_applicable(case.subject, "empty_ground_truth") if value is None else measured(case.subject, value)
 
 
+def _is_multiple_choice(case: Case) -> bool:
+    # Of a blank truth there is another thing to be said.
+    truth = case.expected.ground_truth
+    return is_multiple_choice(truth, case.extras.get("context")) or (truth is not None and not truth.strip())
+
+
 def _letter(place: int | None) -> str | None:
     return None if place is None else LETTERS[place] if place < len(LETTERS) else str(place)
 
@@ -229,7 +245,14 @@ def _told(**options: tuple[object, object]) -> Mapping[str, object]:
 
 
 def _declared(
-    scorer: str, variant: str, measure: Measure, options: Mapping[str, object], *, version: int, unit: str
+    scorer: str,
+    variant: str,
+    measure: Measure,
+    options: Mapping[str, object],
+    *,
+    version: int,
+    unit: str,
+    needs: tuple[Need, ...] = (),
 ) -> Metric:
     if options:
         told = ", ".join(f"{name} = {value!r}" for name, value in options.items())
@@ -240,7 +263,7 @@ def _declared(
         observes=ITEM,
         unit=unit,
         better=HIGHER,
-        needs=needs_of(scorer),
+        needs=(*needs_of(scorer), *needs),
         reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
         variant=variant,
         ten=FULL_MARKS,

@@ -79,7 +79,7 @@ def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | None = No
         found = pattern.search(answer)
         answer = "" if found is None else candidate(found)
     given = settled(answer)
-    if occurs(wanted, given):
+    if place_of(wanted, given) >= 0:
         return 1.0
     overlap = _overlap(words(given), words(wanted))
     return overlap.recall if overlap else 0.0
@@ -195,16 +195,22 @@ def _words_between_signs(chunk: str) -> list[str]:
 def occurs(wanted: str, given: str) -> bool:
     """Whether a folded text stands in another as whole words, and its numbers as whole numbers.
 
-    "art" is not in "party", nor 3 in 3.14, nor 5 in -5. Writings that set no blanks between words
-    (Chinese, Japanese, Thai, …) and Korean endings are no obstacle: "B" is in "答案是B".
+    "art" is not in "party", nor "user" in "user_id", nor 3 in 3.14, nor 5 in -5; a `_` that joins nothing,
+    as in _Paris_, is no part of a word. Writings that set no blanks between words (Chinese, Japanese, Thai,
+    …) and Korean endings are no obstacle: "B" is in "答案是B".
     """
-    start = given.find(wanted)
+    return place_of(wanted, given) >= 0
+
+
+def place_of(wanted: str, given: str, start: int = 0) -> int:
+    """Where a folded text next stands in another as whole words; -1 for nowhere."""
+    start = given.find(wanted, start)
     while start >= 0:
         end = start + len(wanted)
         if (start == 0 or _opens(given, start)) and (end == len(given) or _closes(given, end)):
-            return True
+            return start
         start = given.find(wanted, start + 1)
-    return False
+    return -1
 
 
 def _opens(text: str, start: int) -> bool:
@@ -214,6 +220,8 @@ def _opens(text: str, start: int) -> bool:
         return True
     if before.isalnum():
         return is_unspaced(before) or is_unspaced(first)
+    if before == "_":
+        return not text[:start].rstrip("_")[-1:].isalnum()
     if first.isdigit():
         earlier = text[start - 2] if start > 1 else " "
         if before in ".," and earlier.isdigit():
@@ -228,6 +236,8 @@ def _closes(text: str, end: int) -> bool:
     if after.isascii():
         if after.isalnum():
             return not last.isalnum() or is_unspaced(last)
+        if after == "_":
+            return not (last.isalnum() and text[end:].lstrip("_")[:1].isalnum())
         return not (last.isdigit() and after in ".," and text[end + 1 : end + 2].isdigit())
     if _is_mark(after):
         return False

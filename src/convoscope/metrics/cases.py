@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import TypeVar
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Expected, Item
@@ -57,8 +59,8 @@ class Case:
         """What happened for it. In a conversation of one item, or of none, that is all that happened."""
         if self.item is None or len(self.conversation.items) == 1:
             return self.conversation.timeline
-        mine = set(self.item.events)
-        return tuple(event for event in self.conversation.timeline if event.seq in mine)
+        timeline = self.conversation.timeline
+        return tuple(_event(timeline, seq) for seq in sorted(set(self.item.events)))
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -85,10 +87,18 @@ class Case:
             return last_words(conversation, role)
         if seq is None:
             return None
-        for event in conversation.timeline:
-            if event.seq == seq:
-                return conversation.text(event) if type(event) is Utterance else None
-        return None
+        event = _event(conversation.timeline, seq)
+        return conversation.text(event) if type(event) is Utterance else None
+
+
+def _event(timeline: Sequence[AnyEvent], seq: int) -> AnyEvent:
+    """The event that an item points at, which is always there; found without a look at all the others.
+
+    Events ascend, and where they are counted from 0 without a gap, each stands at its own number.
+    """
+    if seq < len(timeline) and timeline[seq].seq == seq:
+        return timeline[seq]
+    return timeline[bisect_left(timeline, seq, key=attrgetter("seq"))]
 
 
 def cases(conversation: Conversation) -> Sequence[Case]:

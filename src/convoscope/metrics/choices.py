@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation.events import Json
-from convoscope.metrics.answer_text import UNSPACED, candidate, folded, occurs, settled
+from convoscope.metrics.answer_text import UNSPACED, candidate, folded, occurs, place_of, settled
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -76,8 +76,8 @@ def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
     5. A letter begins a line, or stands alone among the words.
 
     In 3 and 5 it must be the only such letter, but for those on lines of their own, where the last one
-    counts; where several are marked, 5 does not help. A letter that is ruled out ("not A", "A is wrong")
-    does not count, nor does the article "a".
+    counts; where several are marked, 5 does not help. A letter or a text that is ruled out ("not A",
+    "Paris is wrong") does not count, nor does the article "a".
     """
     texts = [settled(text) for text in choices]
     whole = settled(answer)
@@ -90,12 +90,20 @@ def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
         given = " ".join(folded(answer).split())
         found = [one for one in dict.fromkeys(texts) if one and occurs(one, given)]
         longest = [one for one in found if not any(one != other and occurs(one, other) for other in found)]
-        if len(longest) == 1:
-            return texts.index(longest[0])
+        meant = [one for one in longest if _is_meant(one, given)]
+        if len(meant) == 1:
+            return texts.index(meant[0])
     if letter is None and not marked:
         alone = (_only(set(_letters(text, pattern))) for pattern in (_LINE_START, _CAPITAL, _SMALL))
         letter = next(filter(None, alone), None)
     return None if letter is None else LETTERS.index(letter)
+
+
+def is_multiple_choice(truth: str | None, context: Json) -> bool:
+    """Whether there is something to choose from: choices of the context, or a truth that is a letter."""
+    if isinstance(context, dict) and offered_by(context).choices:
+        return True
+    return truth is not None and right_choice(truth) is not None
 
 
 def labelled(place: int, text: str) -> str:
@@ -198,6 +206,17 @@ def _candidates(answer: str, given: str, letters: bool) -> Iterator[str]:
         for found in _LETTER_ALONE.finditer(text):
             if not _is_article(text, found):
                 yield found["letter"]
+
+
+def _is_meant(wanted: str, given: str) -> bool:
+    """Whether the text of a choice stands in an answer where it is not ruled out."""
+    place = place_of(wanted, given)
+    while place >= 0:
+        before, end = given[max(0, place - 60) : place], place + len(wanted)
+        if not (_RULED_OUT_BEFORE.search(before) or _RULED_OUT_AFTER.match(given, end)):
+            return True
+        place = place_of(wanted, given, place + 1)
+    return False
 
 
 def _last(text: str, pattern: re.Pattern[str]) -> str | None:

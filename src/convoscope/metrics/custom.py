@@ -37,13 +37,15 @@ def template_scorer(
 ) -> Metric:
     """Declare a scorer that shows a judge a template with the values of each item in it.
 
-    `{agent_task}`, `{metadata.locale}` and `{tool_calls.0.tool_name}` are places for values, `{{` and
+    `{agent_task}`, `{metadata.locale}` and `{tool_calls[0].tool_name}` are places for values, `{{` and
     `}}` are braces. The judge answers with a number on `scale`, its lowest and highest. A name
     without a family is of the family `custom`. An item without one of the fields is left out, and
     says which.
     """
     name = name if "." in name else f"{FAMILY}.{name}"
     low, high = _ends(name, scale)
+    if isinstance(passes_at, bool) or not isinstance(passes_at, int | float) or not 0 <= passes_at <= 10:
+        raise DeclarationError(f"{name} says passes_at={passes_at!r}", hint="give points from 0 to 10")
     if better not in get_args(Better):
         raise DeclarationError(f"{name} says better={better!r}", hint=f"there is {', '.join(get_args(Better))}")
     if not template.strip():

@@ -77,6 +77,10 @@ class TenPoints(msgspec.Struct, frozen=True):
                 "a 0 to 10 map that falls again needs four values in order",
                 hint="worth 0, worth 10, still worth 10, worth 0 again",
             )
+        if not 0 <= self.passes_at <= 10:
+            raise DeclarationError(
+                f"a pass mark of {self.passes_at:g} is not of 10 points", hint="give one from 0 to 10"
+            )
 
     def score(self, value: float) -> float:
         share = (value - self.zero) / (self.ten - self.zero)

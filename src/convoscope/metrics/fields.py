@@ -15,7 +15,6 @@ from convoscope.metrics.needs import GROUND_TRUTH, JUDGE, RECORDING, Need
 from convoscope.metrics.score import NOT_APPLICABLE, Observation, not_applicable, unmeasured
 
 ItemType = Literal["agent", "conversational"]
-COMPONENTS = ("vad", "stt", "tts", "llm", "eou")
 
 
 class Reads(NamedTuple):
@@ -155,6 +154,11 @@ def _has_component(case: Case, components: tuple[str, ...]) -> bool:
     return any(type(event) is ComponentMetric and event.component in components for event in case.events)
 
 
+def _has_metrics(case: Case) -> bool:
+    """Of whatever component: what none of ours measured is still there, and each scorer says what it lacks."""
+    return any(event.component not in ("stt_span", "tts_span") for event in case.metrics)
+
+
 def _has_id(case: Case) -> bool:
     # An item without an id is called after its place, and says so.
     return case.item is not None and case.extras.get("turn_id", case.item.id) is not None
@@ -213,7 +217,7 @@ PRESENT: Mapping[str, Callable[[Case], bool]] = {
     "raw_complete_audio": lambda case: _own(case, "raw_complete_audio", case.conversation.recording) is not None,
     "stt_data": lambda case: _has_component(case, ("stt_span",)),
     "tts_data": lambda case: _has_component(case, ("tts_span",)),
-    "metrics_collected": lambda case: _has_component(case, COMPONENTS) or _carries(case, "latency"),
+    "metrics_collected": lambda case: _has_metrics(case) or _carries(case, "latency"),
     **{field: partial(_carries, field=field) for field in _ON_THE_ITEM},
 }
 """Whether a case has a field of the item schema, wherever the model keeps it."""
@@ -318,4 +322,4 @@ def silence(case: Case, scorer: str) -> Observation | None:
     return None
 
 
-__all__ = ["COMPONENTS", "FIELDS", "PRESENT", "SCORERS", "Reads", "first_absent", "missing", "needs_of", "silence"]
+__all__ = ["FIELDS", "PRESENT", "SCORERS", "Reads", "first_absent", "missing", "needs_of", "silence"]

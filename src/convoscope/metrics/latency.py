@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from convoscope.conversation import ComponentMetric, Conversation
 from convoscope.metrics.cases import Case
 from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, SECONDS, TURN, Metric, TenPoints, metric
-from convoscope.metrics.fields import missing, needs_of
+from convoscope.metrics.fields import needs_of
 from convoscope.metrics.latency_samples import (
     END_OF_TURN,
     LLM_DURATION,
@@ -24,13 +25,23 @@ from convoscope.metrics.latency_samples import (
     Field,
     Reading,
     Sample,
+    Share,
     is_true,
     read_time,
     samples,
     shares,
 )
 from convoscope.metrics.latency_session import NotStated, Stated, stated
-from convoscope.metrics.latency_turns import JoinedTurn, TimedTurn, assistant, end_to_end, joined
+from convoscope.metrics.latency_turns import (
+    OF_A_TURN,
+    JoinedTurn,
+    TimedTurn,
+    TurnsOfCase,
+    assistant,
+    concerns,
+    end_to_end,
+    joined,
+)
 from convoscope.metrics.reduction import (
     MAXIMUM_OF_SUBJECTS,
     MEAN,
@@ -54,6 +65,9 @@ REAL_TIME = TenPoints(zero=1.5, ten=0.5, of="ratio")
 INFORMATIONAL = TenPoints(zero=0.0, ten=1e-9)
 """10 where there was any sound at all, else 0."""
 _SPREAD = {"p50": percentile(50), "p95": percentile(95), "max": MAXIMUM_OF_SUBJECTS}
+
+REPEATED = "repeated_metric"
+"""An item tells a component metric that an item before it has told."""
 
 Measure = Callable[[Sequence[ComponentMetric]], list[Observation]]
 
@@ -168,37 +182,71 @@ def _turn(turn: JoinedTurn, timed: TimedTurn) -> Observation:
     return Observation(subject=turn.subject, status=MEASURED, value=timed.seconds, details=details)
 
 
-def _by_events(name: str, measure: Measure, absent: str) -> Callable[[Conversation], Iterator[Observation]]:
+def _by_events(
+    name: str, measure: Measure, field: str, component: str
+) -> Callable[[Conversation], Iterator[Observation]]:
+    """Told by the metrics of a component, in this field."""
+
     def latency(conversation: Conversation) -> Iterator[Observation]:
         for share in shares(conversation):
-            yield from _or_session(name, absent, share.case, measure(share.metrics))
+            again = [not_applicable(one.subject, REPEATED) for one in measure(share.repeated)]
+            yield from _or_session(name, share, [*measure(share.metrics), *again], (component,), field)
 
     return latency
 
 
 def _by_turns(
-    name: str, measure: Callable[[JoinedTurn], TimedTurn], absent: str
+    name: str, measure: Callable[[JoinedTurn], TimedTurn], *components: str
 ) -> Callable[[Conversation], Iterator[Observation]]:
+    """Told by turns, of which the metrics of several components are parts."""
+
     def latency(conversation: Conversation) -> Iterator[Observation]:
-        for share, turns in joined(conversation):
-            yield from _or_session(name, absent, share.case, [_turn(turn, measure(turn)) for turn in turns])
+        for case in joined(conversation):
+            found = [_turn(turn, measure(turn)) for turn in case.turns]
+            yield from _or_session(name, case.share, [*found, *_left_out(case)], components)
 
     return latency
 
 
-def _or_session(name: str, absent: str, case: Case, found: list[Observation]) -> Iterator[Observation]:
+def _left_out(case: TurnsOfCase) -> Iterator[Observation]:
+    """Metrics of turns that are in none: nothing joins them, or an item before has told them."""
+    if case.loose:
+        counts = Counter(event.component for event in case.loose)
+        told = ", ".join(f"{component} {counts[component]}" for component in OF_A_TURN if counts[component])
+        yield unmeasured(case.share.case.subject, "cannot_join", told)
+    repeated = sum(concerns(event) for event in case.share.repeated)
+    if repeated:
+        yield not_applicable(case.share.case.subject, REPEATED, f"{repeated} component metrics")
+
+
+def _or_session(
+    name: str, share: Share, found: list[Observation], components: tuple[str, ...], field: str = ""
+) -> Iterator[Observation]:
     """What the parts reported, and where that gives no value, what the session states."""
     yield from found
-    if any(one.status == MEASURED for one in found):
+    if any(one.status == MEASURED or one.reason == REPEATED for one in found):
         return
+    case = share.case
     told = stated(case.extras.get("latency"), name)
     if isinstance(told, Stated):
         yield _of_session(case, name, told)
     elif not found and isinstance(told, NotStated):
         yield unmeasured(case.subject, told.reason, told.detail)
     elif not found:
-        field = missing(case, name)
-        yield unmeasured(case.subject, f"no_{field or absent}", field or absent)
+        yield _silent(share, components, field)
+
+
+def _silent(share: Share, components: tuple[str, ...], field: str) -> Observation:
+    """Why the parts say nothing: there are no metrics, none of the component, or none that tells its field."""
+    subject = share.case.subject
+    every = (*share.metrics, *share.repeated)
+    there = dict.fromkeys(one.component for one in every if one.component not in _SPANS)
+    if not there:
+        return unmeasured(subject, "no_metrics_collected", "metrics_collected")
+    for component in components:
+        if component not in there:
+            return unmeasured(subject, f"no_{component}_metrics", f"there are metrics of {', '.join(there)}")
+    return unmeasured(subject, f"no_{field}")
 
 
 def _of_session(case: Case, name: str, told: Stated) -> Observation:
@@ -218,6 +266,7 @@ def _of_session(case: Case, name: str, told: Stated) -> Observation:
     )
 
 
+_SPANS = ("stt_span", "tts_span")
 _SOUND_OF = {"tts_duration": "tts_audio_duration", "stt_processing_duration": "stt_audio_duration"}
 
 
@@ -256,7 +305,7 @@ llm_ttft = _declared(
     `ttft` of each `llm` metric. A negative one says that no token came: not applicable, and so is a
     cancelled call. Without such metrics, the mean that the session's `latency` states.
     """,
-    _by_events("llm_ttft", _of_field(TTFT), "ttft"),
+    _by_events("llm_ttft", _of_field(TTFT), "ttft", "llm"),
     _up_to(0.4, 2.0),
 )
 llm_latency = _declared(
@@ -266,7 +315,7 @@ llm_latency = _declared(
     `duration` of each `llm` metric; a cancelled call is not applicable. Without such metrics, the mean
     that the session's `latency` states.
     """,
-    _by_events("llm_latency", _of_field(LLM_DURATION), "duration"),
+    _by_events("llm_latency", _of_field(LLM_DURATION), "duration", "llm"),
     _up_to(1.0, 5.0),
 )
 tts_ttfb = _declared(
@@ -276,7 +325,7 @@ tts_ttfb = _declared(
     `ttfb` of each `tts` metric. A negative one says that no sound came: not applicable, and so is a
     cancelled synthesis. Without such metrics, the mean that the session's `latency` states.
     """,
-    _by_events("tts_ttfb", _of_field(TTFB), "ttfb"),
+    _by_events("tts_ttfb", _of_field(TTFB), "ttfb", "tts"),
     _up_to(0.2, 1.5),
 )
 tts_latency = _declared(
@@ -287,7 +336,7 @@ tts_latency = _declared(
     its `acquire_time` counts with its `ttfb` alone. Without such metrics, the mean that the session's
     `latency` states.
     """,
-    _by_events("tts_latency", _first_sound, "ttfb"),
+    _by_events("tts_latency", _first_sound, "ttfb", "tts"),
     _up_to(0.25, 2.0),
 )
 tts_duration = _declared(
@@ -298,7 +347,7 @@ tts_duration = _declared(
     Σ `audio_duration`, of the metrics that tell a sound. Without such metrics, the mean that the
     session's `latency` states.
     """,
-    _by_events("tts_duration", _work(TTS_DURATION, TTS_AUDIO), "duration"),
+    _by_events("tts_duration", _work(TTS_DURATION, TTS_AUDIO), "duration", "tts"),
     REAL_TIME,
 )
 tts_audio_duration = _declared(
@@ -308,7 +357,7 @@ tts_audio_duration = _declared(
     Σ `audio_duration` of the `tts` metrics, cancelled ones included. Informational: 10 points where there
     is any. Without such metrics, the sum that the session's `latency` states.
     """,
-    _by_events("tts_audio_duration", _of_field(TTS_AUDIO), "audio_duration"),
+    _by_events("tts_audio_duration", _of_field(TTS_AUDIO), "audio_duration", "tts"),
     INFORMATIONAL,
     summed=True,
 )
@@ -320,7 +369,7 @@ stt_latency = _declared(
     applicable; where no other is told, `transcription_delay` of each `eou` metric is taken. Without
     either, the mean that the session's `latency` states.
     """,
-    _by_events("stt_latency", _recognised, "duration"),
+    _by_events("stt_latency", _recognised, "duration", "stt"),
     _up_to(0.3, 2.0),
 )
 stt_processing_duration = _declared(
@@ -331,7 +380,7 @@ stt_processing_duration = _declared(
     What is mapped to 0 to 10 is the real-time factor: Σ `duration` ÷ Σ `audio_duration`, of the metrics
     that tell a sound. Without such metrics, the sum that the session's `latency` states.
     """,
-    _by_events("stt_processing_duration", _work(STT_DURATION, STT_AUDIO, skips_streamed=True), "duration"),
+    _by_events("stt_processing_duration", _work(STT_DURATION, STT_AUDIO, skips_streamed=True), "duration", "stt"),
     REAL_TIME,
     summed=True,
 )
@@ -343,7 +392,7 @@ stt_audio_duration = _declared(
     connection. Informational: 10 points where there is any. Without such metrics, the sum that the
     session's `latency` states.
     """,
-    _by_events("stt_audio_duration", _of_field(STT_AUDIO), "audio_duration"),
+    _by_events("stt_audio_duration", _of_field(STT_AUDIO), "audio_duration", "stt"),
     INFORMATIONAL,
     summed=True,
 )
@@ -354,7 +403,7 @@ end_of_turn_delay = _declared(
     `end_of_utterance_delay` of each `eou` metric. Exactly 0 says that no end was detected: not applicable.
     Without such metrics, the mean that the session's `latency` states.
     """,
-    _by_events("end_of_turn_delay", _of_field(END_OF_TURN), "end_of_utterance_delay"),
+    _by_events("end_of_turn_delay", _of_field(END_OF_TURN), "end_of_utterance_delay", "eou"),
     _up_to(0.5, 2.5),
 )
 on_user_turn_completed_delay = _declared(
@@ -364,7 +413,7 @@ on_user_turn_completed_delay = _declared(
     `on_user_turn_completed_delay` of each `eou` metric. Without such metrics, the mean that the session's
     `latency` states.
     """,
-    _by_events("on_user_turn_completed_delay", _of_field(TURN_COMPLETED), "on_user_turn_completed_delay"),
+    _by_events("on_user_turn_completed_delay", _of_field(TURN_COMPLETED), "on_user_turn_completed_delay", "eou"),
     _up_to(0.05, 1.0),
 )
 assistant_latency = _declared(
@@ -376,7 +425,7 @@ assistant_latency = _declared(
     turn of which a part is missing is not applicable. Without such metrics, the mean that the session's
     `latency` states.
     """,
-    _by_turns("assistant_latency", assistant, "llm_and_tts_metrics"),
+    _by_turns("assistant_latency", assistant, "llm", "tts"),
     _up_to(0.6, 3.0),
     of_turns=True,
 )
@@ -390,7 +439,7 @@ e2e_latency = _declared(
     which a part is missing is not applicable. Without such metrics, the mean that the session's `latency`
     states.
     """,
-    _by_turns("e2e_latency", end_to_end, "metrics_of_turns"),
+    _by_turns("e2e_latency", end_to_end, "eou", "llm", "tts"),
     _up_to(0.8, 4.0),
     of_turns=True,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation import ComponentMetric, Conversation
@@ -13,6 +14,7 @@ from convoscope.metrics.score import MEASURED, NOT_APPLICABLE, UNMEASURED, Statu
 DAY = 86_400.0
 """Seconds. No part of a call takes longer; a greater number is a fault of the log, or a time of the clock."""
 
+_IDS = ("request_id", "segment_id", "timestamp")
 _YES = frozenset(("true", "1", "yes", "on"))
 
 
@@ -115,24 +117,58 @@ def is_true(value: Any) -> bool:
 
 
 class Share(NamedTuple):
-    """A case, and the component metrics that are its own."""
+    """A case, the component metrics that are its own, and those that an item before it has told already."""
 
     case: Case
     metrics: tuple[ComponentMetric, ...]
+    repeated: tuple[ComponentMetric, ...] = ()
 
 
-def shares(conversation: Conversation) -> Iterator[Share]:
+def shares(conversation: Conversation) -> Sequence[Share]:
     """Each case with its component metrics, every one in the first case that has it.
 
-    A case all of whose metrics came before is left out, and so is a conversation beside its items
-    that has none of its own: the items speak.
+    Exports may repeat the metrics of a whole conversation in each of its items: what an item before has
+    told is not told again. A case all of whose events came before is left out, and so is a conversation
+    beside its items that has none of its own: the items speak.
     """
+    held = conversation.__dict__
+    found: Sequence[Share] | None = held.get("_latency_shares")
+    if found is None:
+        found = held["_latency_shares"] = list(_shares(conversation))
+    return found
+
+
+def _shares(conversation: Conversation) -> Iterator[Share]:
     seen: set[int] = set()
+    told: Counter[Hashable] = Counter()
     for case in cases(conversation):
         every = case.metrics
         if not every and case.item is None and conversation.items:
             continue
-        own = tuple(event for event in every if event.seq not in seen)
-        if own or not every:
-            seen.update(event.seq for event in own)
-            yield Share(case, own)
+        fresh = [event for event in every if event.seq not in seen]
+        if fresh or not every:
+            seen.update(event.seq for event in fresh)
+            yield _share(case, fresh, told) if len(conversation.items) > 1 else Share(case, tuple(fresh))
+
+
+def _share(case: Case, events: Sequence[ComponentMetric], told: Counter[Hashable]) -> Share:
+    own: list[ComponentMetric] = []
+    repeated: list[ComponentMetric] = []
+    mine: Counter[Hashable] = Counter()
+    for event in events:
+        identity = _identity(event)
+        if identity is not None:
+            mine[identity] += 1
+        (own if identity is None or mine[identity] > told[identity] else repeated).append(event)
+    told |= mine
+    return Share(case, tuple(own), tuple(repeated))
+
+
+def _identity(event: ComponentMetric) -> Hashable:
+    """All that a metric says, where it says which it is: by the id of a speech or a request, or by its time.
+
+    Without one, two equal metrics may well be of two calls.
+    """
+    if not (event.speech_id or event.time is not None or any(event.values.get(name) for name in _IDS)):
+        return None
+    return (event.component, event.speech_id, event.label, repr(event.time), repr(sorted(event.values.items())))

@@ -30,6 +30,7 @@ _STATISTICS: Mapping[str, Statistic] = {
     **dict.fromkeys(("min", "max", "minimum", "maximum", "std", "sd", "stddev", "last"), "other"),
     "value": "value",
 }
+ASSUMED = "s, assumed"
 _USABLE: tuple[Statistic, ...] = ("mean", "value", "p50")
 _SUMMED: tuple[Statistic, ...] = ("sum", "value")
 
@@ -66,6 +67,9 @@ SUMS = frozenset(("tts_audio_duration", "stt_audio_duration", "stt_processing_du
 """Figures that are the sum of a session, not its mean."""
 MAY_BE_ZERO = SUMS | {"on_user_turn_completed_delay"}
 """Of the others a mean of exactly 0 is a field that was never filled, or a sentinel."""
+LONGEST = 60.0
+"""What a figure without a unit may be, taken for seconds: one above it is more likely in milliseconds."""
+_WAITS = frozenset(name for figure, names in NAMES.items() if figure not in SUMS for name in names)
 
 
 class Stated(NamedTuple):
@@ -97,23 +101,36 @@ class _Entry(NamedTuple):
 def stated(latency: Json, figure: str) -> Stated | NotStated | None:
     """The figure in seconds: a mean, else a value without a statistic, else a median; of a sum, the sum.
 
-    None where the session does not speak of it at all.
+    Where nothing says its unit it is in seconds, unless it, or another wait of the session, would be too
+    long. None where the session does not speak of it at all.
     """
     entries = list(_entries(latency))
+    in_seconds = not any(_is_too_long(entry) for entry in entries if entry.name in _WAITS)
     usable = _SUMMED if figure in SUMS else _USABLE
     seen: list[str] = []
+    without_unit: list[str] = []
     for name in NAMES[figure]:
         mine = [entry for entry in entries if entry.name == name]
         if any(entry.statistic == "count" and read_number(entry.value) == 0 for entry in mine):
             continue  # a statistic of no calls at all, whatever number stands there
-        for statistic in usable:
-            for entry in mine:
-                if entry.statistic == statistic and (found := _seconds(entry, figure in MAY_BE_ZERO)) is not None:
-                    return found
+        usables = [entry for statistic in usable for entry in mine if entry.statistic == statistic]
+        found = [told for entry in usables if (told := _seconds(entry, figure in MAY_BE_ZERO)) is not None]
+        for told in found:
+            if told.unit != ASSUMED or (in_seconds and told.seconds <= LONGEST):
+                return told
+        without_unit += [f"{told.key} {told.seconds:g}" for told in found]
         seen += [f"{one.key} {one.value!r:.20}" for one in mine if one.statistic != "count" and one.value is not None]
+    if without_unit:
+        return NotStated("unit_unknown", "latency states without a unit " + ", ".join(without_unit[:5]))
     if not seen:
         return None
     return NotStated("no_sum" if figure in SUMS else "no_mean", "latency states only " + ", ".join(seen[:5]))
+
+
+def _is_too_long(entry: _Entry) -> bool:
+    """Whether this wait is stated without a unit, and cannot be in seconds: then its neighbours are not, either."""
+    told = _seconds(entry, may_be_zero=True) if entry.statistic != "count" else None
+    return told is not None and told.unit == ASSUMED and told.seconds > LONGEST
 
 
 def _seconds(entry: _Entry, may_be_zero: bool) -> Stated | None:
@@ -126,7 +143,7 @@ def _seconds(entry: _Entry, may_be_zero: bool) -> Stated | None:
     seconds = read_time(number / 1000 if unit == "ms" else number).seconds
     if seconds is None or (seconds == 0 and not may_be_zero):
         return None
-    return Stated(seconds, entry.key, entry.statistic, unit or "s, assumed")
+    return Stated(seconds, entry.key, entry.statistic, unit or ASSUMED)
 
 
 def _entries(value: Json, path: tuple[str, ...] = (), unit: str = "") -> Iterator[_Entry]:

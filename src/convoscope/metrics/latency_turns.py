@@ -27,10 +27,10 @@ By = Literal["speech_id", "label", "order"]
 Parts = dict[str, float]
 
 E2E = "e2e_latency"
-_OF_A_TURN = ("llm", "tts", "eou")
+OF_A_TURN = ("eou", "llm", "tts")
 # Audit logs of calls write the latency of a model's call beside what frameworks report: the same call twice.
 _CALL = Field("llm", ("duration", "processing"), drops_cancelled=True)
-_TURN_KEY = re.compile(r"(?:turn|exchange|t)?[\s_#-]*\d+", re.IGNORECASE)
+_TURN_KEY = re.compile(r"(?:turn|exchange)[\s_#-]*\d*", re.IGNORECASE)
 
 
 class JoinedTurn(NamedTuple):
@@ -53,10 +53,11 @@ class TimedTurn(NamedTuple):
 
 
 class TurnsOfCase(NamedTuple):
-    """A case, and the turns whose first metric is its own."""
+    """A case, the turns whose first metric is its own, and the metrics that nothing joins to a turn."""
 
     share: Share
     turns: tuple[JoinedTurn, ...]
+    loose: tuple[ComponentMetric, ...] = ()
 
 
 def joined(conversation: Conversation) -> list[TurnsOfCase]:
@@ -78,54 +79,70 @@ class _Key(NamedTuple):
 
 
 def _joined(conversation: Conversation) -> list[TurnsOfCase]:
-    all_shares = list(shares(conversation))
+    all_shares = shares(conversation)
     groups: dict[_Key, list[ComponentMetric]] = {}
     owner: dict[_Key, int] = {}
+    loose: list[tuple[ComponentMetric, ...]] = []
     for number, share in enumerate(all_shares):
-        for key, event in _keyed([event for event in share.metrics if _concerns(event)], number):
-            groups.setdefault(key, []).append(event)
-            owner.setdefault(key, number)
+        keyed = list(_keyed([event for event in share.metrics if concerns(event)], number))
+        loose.append(tuple(event for key, event in keyed if key is None))
+        for key, event in keyed:
+            if key is not None:
+                groups.setdefault(key, []).append(event)
+                owner.setdefault(key, number)
     turns: list[list[JoinedTurn]] = [[] for _ in all_shares]
     for position, (key, events) in enumerate(groups.items()):
         turns[owner[key]].append(JoinedTurn(Subject("turn", key.name, position), key.by, tuple(events)))
-    return [TurnsOfCase(share, tuple(mine)) for share, mine in zip(all_shares, turns, strict=True)]
+    return [TurnsOfCase(share, tuple(mine), rest) for share, mine, rest in zip(all_shares, turns, loose, strict=True)]
 
 
-def _concerns(event: ComponentMetric) -> bool:
-    return event.component in _OF_A_TURN or carried(event, (E2E,)) is not None
+def concerns(event: ComponentMetric) -> bool:
+    """Whether a metric is a part of a turn."""
+    return event.component in OF_A_TURN or carried(event, (E2E,)) is not None
 
 
-def _keyed(events: Sequence[ComponentMetric], case: int) -> Iterator[tuple[_Key, ComponentMetric]]:
-    """Each event with the key of its turn, in order."""
+def _keyed(events: Sequence[ComponentMetric], case: int) -> Iterator[tuple[_Key | None, ComponentMetric]]:
+    """Each event with the key of its turn, in order; with None where nothing joins it to any."""
     labels = _turn_labels(events)
     speech = _speech_of_labels(events, labels)
     unkeyed = [event for event in events if not event.speech_id and event.label not in labels]
-    place = _places(unkeyed)
+    place = _places([event for event in unkeyed if not _is_loose(event)])
     for event in events:
         if event.speech_id:
             yield _Key("speech_id", event.speech_id), event
-        elif event.label not in labels:
+        elif event.label in labels:
+            spoken = speech.get(event.label)
+            yield _Key("speech_id", spoken) if spoken else _Key("label", event.label, case), event
+        elif event.seq in place:
             yield _Key("order", f"#{place[event.seq]}", case), event
-        elif event.label in speech:
-            yield _Key("speech_id", speech[event.label]), event
         else:
-            yield _Key("label", event.label, case), event
+            yield None, event
+
+
+def _is_loose(event: ComponentMetric) -> bool:
+    """Whether the order says nothing of an event, and it tells no wait by itself."""
+    return is_true(event.values.get("unordered")) and carried(event, (E2E,)) is None
 
 
 def _turn_labels(events: Sequence[ComponentMetric]) -> set[str]:
     """The labels that name a turn. Frameworks write the name of a plugin or a model there, which names none.
 
-    A turn's label looks like `turn_3`, or stands beside the plugin's own (`source_label`), or is on
-    metrics of two parts: no plugin is two parts.
+    A turn's label looks like `turn_3`, or stands beside the plugin's own (`source_label`). A turn of the
+    user ends once: a label under which that is told twice names no turn.
     """
-    parts: dict[str, set[str]] = {}
     found: set[str] = set()
+    ended: set[tuple[str, str]] = set()
+    twice: set[str] = set()
     for event in events:
-        if event.label:
-            parts.setdefault(event.label, set()).add(event.component)
-            if "source_label" in event.values or _TURN_KEY.fullmatch(event.label.strip()):
-                found.add(event.label)
-    return found | {label for label, components in parts.items() if len(components) > 1}
+        if not event.label:
+            continue
+        if "source_label" in event.values or _TURN_KEY.fullmatch(event.label.strip()):
+            found.add(event.label)
+        for said in () if event.speech_id else _brings(event) & _ONCE:
+            if (event.label, said) in ended:
+                twice.add(event.label)
+            ended.add((event.label, said))
+    return found - twice
 
 
 def _speech_of_labels(events: Sequence[ComponentMetric], labels: set[str]) -> dict[str, str]:
@@ -160,6 +177,10 @@ def _places(events: Sequence[ComponentMetric]) -> dict[int, int]:
         has |= brings
         places[event.seq] = turn
     return places
+
+
+_ONCE = frozenset((E2E, "eou.end_of_utterance_delay", "eou.on_user_turn_completed_delay"))
+"""What one turn tells once."""
 
 
 def _brings(event: ComponentMetric) -> set[str]:

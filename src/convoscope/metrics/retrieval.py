@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -398,20 +399,30 @@ def _total(facts: Mapping[str, Json]) -> int | None:
 
 
 _LONGEST_LIST = 1_000_000
+_NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def _whole(told: Json, least: int, what: str) -> int:
-    if isinstance(told, bool) or not isinstance(told, int | float) or told != told // 1:
+    number = _number(told)
+    if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1:
         raise _Bad(f"{what} is a whole number, not {_short(told)}")
-    if not least <= told <= _LONGEST_LIST:
+    if not least <= number <= _LONGEST_LIST:
         raise _Bad(f"{what} lies between {least} and {_LONGEST_LIST}, not at {_short(told)}")
-    return int(told)
+    return int(number)
 
 
 def _gain(told: Json) -> float:
-    if not isinstance(told, bool | int | float) or not 0 <= told < math.inf:
+    number = _number(told)
+    if not isinstance(number, bool | int | float) or not 0 <= number < math.inf:
         raise _Bad(f"a relevance is a number from 0 on, not {_short(told)}")
-    return float(min(told, _LARGEST))
+    return float(min(number, _LARGEST))
+
+
+def _number(told: Json) -> Json:
+    """Text that is a number is that number, as in all fields of an item; anything else stays what it is."""
+    if isinstance(told, str) and _NUMERAL.fullmatch(text := told.strip()):
+        return float(text)
+    return told
 
 
 def _id(told: Json) -> str:

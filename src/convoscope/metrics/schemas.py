@@ -1,14 +1,21 @@
-"""A JSON value against a JSON Schema, to the letter: what the schema does not allow is a fault.
+"""A JSON value against a JSON Schema: one checker, which is as strict as the question wants it.
 
-Draft 2020-12, and what older drafts wrote otherwise. A schema that uses something which is not
-checked here is refused, so that "no fault" always means that there is none.
+To the letter, what the schema does not allow is a fault: draft 2020-12, and what older drafts wrote
+otherwise. A schema that uses something which is not checked here is refused, so that "no fault" always
+means that there is none. That is what a form that was asked for is held to.
+
+The schema of a tool is told by many systems, each in its own way, and by many badly: there, the common
+names of other languages are types too, and null is what models write for an argument that they leave
+out. Whether the arguments of a call fit is asked to the letter but for that (`CALL`). Whether a call was
+wrong, which must not be said of one that may be right, looks at the plain words of the schema alone and
+leaves open what it does not understand (`FORGIVING`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from convoscope.conversation.databases import shown
 from convoscope.conversation.events import Json
@@ -16,6 +23,8 @@ from convoscope.metrics.patterns import BadPattern, checked
 
 _UNCHECKED = ("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef")
 _DEEPEST = 100
+_DEEPEST_FORGIVEN = 40
+_CHOICE = 8  # levels that a forgiven choice costs, so that choices which hold themselves come to an end
 
 
 class BadSchema(ValueError):
@@ -27,9 +36,27 @@ class Fault(NamedTuple):
 
     at: str
     told: str
+    kind: Literal["bad", "missing", "unknown"] = "bad"
+    """A value that does not fit, a property that is required, or one that the schema does not have."""
 
     def __str__(self) -> str:
         return f"{self.at}: {self.told}" if self.at else self.told
+
+
+class Leniency(NamedTuple):
+    """What is let pass."""
+
+    aliases: bool = False
+    """Names of other languages, in any case, are types too: str, INT, list."""
+    nulls: bool = False
+    """null for a listed property that is not required is a property left out."""
+    open: bool = False
+    """Only plain keywords count; what is wrong or unknown in the schema allows everything."""
+
+
+STRICT = Leniency()
+CALL = Leniency(aliases=True, nulls=True)
+FORGIVING = Leniency(aliases=True, nulls=True, open=True)
 
 
 def is_schema(told: Json) -> bool:
@@ -47,50 +74,87 @@ def is_schema(told: Json) -> bool:
     )
 
 
-def schema_faults(value: Json, schema: Json) -> Iterator[Fault]:
-    """Where a value does not fit a schema, in the order of the schema. Raises `BadSchema`.
+def schema_faults(value: Json, schema: Json, leniency: Leniency = STRICT) -> Iterator[Fault]:
+    """Where a value does not fit a schema, in the order of the schema. Raises `BadSchema`, unless it is open.
 
     >>> [str(one) for one in schema_faults({"price": "4"}, {"properties": {"price": {"type": "number"}}})]
     ['price: "4" is not number']
     """
-    return _Checker(schema).faults(value, schema, "", 0)
+    return _Checker(schema, leniency).faults(value, schema, "", 0)
 
 
 class _Checker:
-    def __init__(self, root: Json) -> None:
-        self.root = root
+    def __init__(self, root: Json, leniency: Leniency) -> None:
+        self.root, self.leniency = root, leniency
         told = str(root.get("$schema", "")) if isinstance(root, dict) else ""
         self.only_refs = any(draft in told for draft in ("draft-04", "draft-06", "draft-07"))
         """Before 2019, what stands beside a reference does not count."""
 
     def faults(self, value: Json, schema: Json, at: str, depth: int) -> Iterator[Fault]:
+        schema = self._read(schema, depth)
         if schema is True or schema is False:
             if schema is False:
                 yield Fault(at, "nothing is allowed here")
             return
-        if not isinstance(schema, dict):
-            raise BadSchema(f"{shown(schema)} is no schema")
-        if depth > _DEEPEST:
-            raise BadSchema(f"deeper than {_DEEPEST} levels")
-        for keyword in _UNCHECKED:
-            if keyword in schema:
-                raise BadSchema(f"{keyword} is not checked")
         if "$ref" in schema:
             yield from self.faults(value, self._resolved(schema["$ref"]), at, depth + 1)
             if self.only_refs:
                 return
         if value is None and schema.get("nullable") is True:
             return
-        for told in _plain_faults(value, schema):
-            yield Fault(at, told)
-        yield from self._combined(value, schema, at, depth)
+        wrong = _wrong_type(value, schema.get("type"), self.leniency.aliases)
+        if wrong:
+            yield Fault(at, wrong)
+        else:
+            yield from (Fault(at, told) for told in _plain_faults(value, schema))
+        combined = self._nearest if self.leniency.open else self._combined
+        yield from combined(value, schema, at, depth)
+        if wrong:
+            return  # what it holds is of no interest
         if isinstance(value, dict):
             yield from self._object(value, schema, at, depth)
         elif isinstance(value, list):
             yield from self._array(value, schema, at, depth)
 
+    def _read(self, schema: Json, depth: int) -> Any:
+        """A schema that can be checked: an object, or yes or no for all or nothing."""
+        if self.leniency.open:
+            return True if depth > _DEEPEST_FORGIVEN else self._forgiven(schema)
+        if not isinstance(schema, dict | bool):
+            raise BadSchema(f"{shown(schema)} is no schema")
+        if depth > _DEEPEST:
+            raise BadSchema(f"deeper than {_DEEPEST} levels")
+        for keyword in _UNCHECKED:
+            if isinstance(schema, dict) and keyword in schema:
+                raise BadSchema(f"{keyword} is not checked")
+        return schema
+
     def _fits(self, value: Json, schema: Json, depth: int) -> bool:
         return next(self.faults(value, schema, "", depth + 1), None) is None
+
+    def _forgiven(self, schema: Json) -> Json:
+        """What a schema says in plain words; all of it where it says nothing that is understood."""
+        for _ in range(_DEEPEST_FORGIVEN):
+            if not isinstance(schema, dict):
+                return True
+            if not isinstance(schema.get("$ref"), str):
+                plain = {keyword: read(schema[keyword]) for keyword, read in _PLAINLY.items() if keyword in schema}
+                if "const" in schema:
+                    plain["enum"] = [schema["const"]]
+                return {keyword: held for keyword, held in plain.items() if held is not None}
+            try:
+                schema = self._resolved(schema["$ref"])
+            except BadSchema:
+                return True
+        return True
+
+    def _nearest(self, value: Json, schema: dict[str, Json], at: str, depth: int) -> Iterator[Fault]:
+        """Of choices, what is wrong by the one that fits best: that is the one which was meant."""
+        for keyword in ("anyOf", "oneOf"):
+            tried = [list(self.faults(value, one, at, depth + _CHOICE)) for one in _list(schema, keyword)]
+            yield from min(tried, key=len, default=[])
+        for one in _list(schema, "allOf"):
+            yield from self.faults(value, one, at, depth + _CHOICE)
 
     def _resolved(self, ref: Json) -> Json:
         if not isinstance(ref, str) or not ref.startswith("#"):
@@ -125,13 +189,16 @@ class _Checker:
                 yield from self.faults(value, schema[branch], at, depth + 1)
 
     def _object(self, value: dict[str, Json], schema: dict[str, Json], at: str, depth: int) -> Iterator[Fault]:
-        for name in _list(schema, "required") if not isinstance(schema.get("required"), bool) else ():
+        required = _names(schema)
+        for name in required:
             if name not in value:
-                yield Fault(_path(at, str(name)), "is missing")
+                yield Fault(_path(at, name), "is missing", "missing")
         properties, patterns = _map(schema, "properties"), _map(schema, "patternProperties")
         for name, one in value.items():
             path = _path(at, name)
             listed = name in properties
+            if listed and one is None and self.leniency.nulls and name not in required:
+                continue
             if listed:
                 yield from self.faults(one, properties[name], path, depth + 1)
             for pattern, inner in patterns.items():
@@ -140,7 +207,7 @@ class _Checker:
                     yield from self.faults(one, inner, path, depth + 1)
             if not listed and "additionalProperties" in schema:
                 if schema["additionalProperties"] is False:
-                    yield Fault(path, "is not among the properties")
+                    yield Fault(path, "is not among the properties", "unknown")
                 else:
                     yield from self.faults(one, schema["additionalProperties"], path, depth + 1)
             if "propertyNames" in schema and not self._fits(name, schema["propertyNames"], depth):
@@ -155,7 +222,7 @@ class _Checker:
                 if isinstance(wanted, list):
                     for other in wanted:
                         if other not in value:
-                            yield Fault(_path(at, str(other)), f"is missing beside {name}")
+                            yield Fault(_path(at, str(other)), f"is missing beside {name}", "missing")
                 else:
                     yield from self.faults(value, wanted, at, depth + 1)
 
@@ -177,16 +244,15 @@ class _Checker:
             yield Fault(at, "holds something twice")
 
 
+def _wrong_type(value: Json, types: Json, aliases: bool) -> str:
+    if types is None:
+        return ""
+    names = _types(types, aliases)
+    return "" if any(_TYPES[name](value) for name in names) else f"{shown(value)} is not {' or '.join(names)}"
+
+
 def _plain_faults(value: Json, schema: dict[str, Json]) -> Iterator[str]:
-    """What can be said without looking inside of the value."""
-    types = schema.get("type")
-    if types is not None:
-        names = types if isinstance(types, list) else [types]
-        if not all(isinstance(name, str) and name in _TYPES for name in names):
-            raise BadSchema(f"type {shown(types)} is no type")
-        if not any(_TYPES[name](value) for name in names):
-            yield f"{shown(value)} is not {' or '.join(names)}"
-            return
+    """What else can be said without looking inside of the value."""
     if "enum" in schema and _key(value) not in {_key(one) for one in _list(schema, "enum")}:
         yield f"{shown(value)} is not one of {shown(schema['enum'])}"
     if "const" in schema and _key(value) != _key(schema["const"]):
@@ -244,6 +310,32 @@ def _searched(pattern: Json, text: str) -> bool:
     return usable.pattern.search(text) is not None
 
 
+def _types(told: Json, aliases: bool) -> list[str]:
+    names = told if isinstance(told, list) else [told]
+    if aliases:
+        names = [_ALIASES.get(name.lower(), name.lower()) if isinstance(name, str) else name for name in names]
+    if not all(isinstance(name, str) and name in _TYPES for name in names):
+        raise BadSchema(f"type {shown(told)} is no type")
+    return names
+
+
+def _known_types(told: Json) -> list[str] | None:
+    try:
+        return _types(told, aliases=True) or None
+    except BadSchema:
+        return None
+
+
+def _names(schema: dict[str, Json]) -> list[str]:
+    """The required properties; draft 3 wrote a yes or no into the property itself."""
+    if isinstance(schema.get("required"), bool):
+        return []
+    names = _list(schema, "required")
+    if not all(isinstance(name, str) for name in names):
+        raise BadSchema(f"required {shown(names)} is no list of names")
+    return names
+
+
 def _path(at: str, name: str) -> str:
     return f"{at}.{name}" if at else name
 
@@ -298,3 +390,34 @@ _LIMITS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
     ("exclusiveMaximum", lambda value, limit: value >= limit, "not below"),
 )
 _PLAIN_LIMIT = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+
+_ALIASES = {
+    "str": "string",
+    "text": "string",
+    "int": "integer",
+    "float": "number",
+    "double": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+    "none": "null",
+}
+
+
+def _held_if(kind: type) -> Callable[[Json], Json]:
+    return lambda held: held if isinstance(held, kind) else None
+
+
+_PLAINLY: Mapping[str, Callable[[Json], Json]] = {
+    "nullable": _held_if(bool),
+    "type": _known_types,
+    "enum": _held_if(list),
+    "anyOf": _held_if(list),
+    "oneOf": _held_if(list),
+    "allOf": _held_if(list),
+    "required": lambda held: [one for one in held if isinstance(one, str)] if isinstance(held, list) else None,
+    "properties": _held_if(dict),
+    "additionalProperties": lambda held: False if held is False else None,
+    "items": _held_if(dict),
+}
+"""Beside `const`, the keywords that count where a schema is open, and how each is understood; None is "not at all"."""

@@ -12,13 +12,14 @@ from convoscope.errors import DeclarationError, UsageError
 from convoscope.metrics.fields import PRESENT
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+)*")
+_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+|\[[0-9]{1,9}\])*")
+_PLACE = re.compile(r"\[([0-9]+)\]")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _BRACES = "write {{ and }} for braces that are meant as such"
 
 
 class Placeholder(NamedTuple):
-    """A place for a value: `metadata.locale`, `tool_calls.0.tool_name`."""
+    """A place for a value: `metadata.locale`, `tool_calls.0.tool_name`; templates may say `tool_calls[0].tool_name`."""
 
     path: str
 
@@ -80,7 +81,7 @@ def _piece(text: str, found: re.Match[str]) -> str | Placeholder:
     path = found[1].strip()
     if not _PATH.fullmatch(path):
         raise DeclarationError(f"the template has {found[0]} in line {line}, which names no field", hint=_BRACES)
-    placeholder = Placeholder(path)
+    placeholder = Placeholder(_PLACE.sub(r".\1", path))
     if placeholder.field not in PRESENT:
         raise DeclarationError(
             f"the template asks for {{{path}}} in line {line}, but items have no field {placeholder.field!r}",

@@ -15,8 +15,9 @@ from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, TenPoints, metric
 from convoscope.metrics.fields import missing, needs_of
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
+from convoscope.metrics.schemas import CALL, FORGIVING, BadSchema, Fault, schema_faults
 from convoscope.metrics.score import Observation, measured, not_applicable, unmeasured
-from convoscope.metrics.tools import _faults, _schema
+from convoscope.metrics.tools import arguments_schema, bad_argument, unlisted
 
 # Of ten points (standard-data, 2.3): what the name is worth, what its arguments are, what an argument too many costs.
 NAME = 4.0
@@ -38,12 +39,12 @@ ALL = NAME + ARGUMENTS
 def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Did the agent make the tool call that was expected?
 
-    The best over its calls of: 0 for another tool; for the right one 4 points, and 6 × the share of the
-    expected arguments that it was given, less 0.5 for each argument too many, but never below 4. The
-    value is a tenth of that. Ids do not count. Values are equal as JSON: 1 is 1.0 and not true, blanks
-    at both ends of a text and the order of keys do not count, null is an argument left out. Several
-    expected calls: their mean, each call of the agent serving one of them, in the way that gives most.
-    An agent that called nothing gets 0.
+    The best over its calls of: 4 points for the right tool, and 6 × the share of the expected arguments
+    that it was given (all 6 where none is expected), less 0.5 for each argument too many; never below 4
+    for the right tool, never below 0 for another. The value is a tenth of that. Ids do not count. Values
+    are equal as JSON: 1 is 1.0 and not true, blanks at both ends of a text and the order of keys do not
+    count, null is an argument left out. Several expected calls: their mean, each call of the agent
+    serving one of them, in the way that gives most. An agent that called nothing gets 0.
     """
     for case in cases(conversation):
         field = missing(case, "tool_correctness")
@@ -72,10 +73,11 @@ def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments?
 
     Per call the share of these checks that hold: every required argument is there; all arguments fit
-    the tool's schema; `parameters_passed` is what the last call was made with; its result tells of
-    success. A check that cannot be made is left out: nothing required or no schema, no argument to
-    fit, a call that is not the last, a result that is absent or says nothing. The value is the mean of
-    the calls that could be checked; none could: unmeasured.
+    the tool's schema, to the letter, but that null is an argument left out; `parameters_passed` is what
+    the last call was made with; its result tells of success. A check that cannot be made is left out:
+    nothing required or no schema, one that cannot be used, no argument to fit, a call that is not the
+    last, a result that is absent or says nothing. The value is the mean of the calls that could be
+    checked; none could: unmeasured.
     """
     for case in cases(conversation):
         field = missing(case, "parameter_correctness")
@@ -118,13 +120,16 @@ def _paired(expected: Sequence[ExpectedToolCall], calls: Sequence[ToolCall]) -> 
 
 
 def _points(expected: ExpectedToolCall, call: ToolCall) -> float:
-    if expected.name.strip() != call.name.strip():
-        return 0.0
+    least = NAME if _is_named(expected, call) else 0.0
     wanted, made = _by_name(expected.arguments), _arguments(call)
     found = sum(same_value(value, made.get(name)) for name, value in wanted.items())
     extra = sum(value is not None and name not in wanted for name, value in made.items())
     share = found / len(wanted) if wanted else 1.0
-    return max(NAME, NAME + ARGUMENTS * share - EXTRA * extra)
+    return max(least, least + ARGUMENTS * share - EXTRA * extra)
+
+
+def _is_named(expected: ExpectedToolCall, call: ToolCall) -> bool:
+    return expected.name.strip() == call.name.strip()
 
 
 def best_assignment(points: Sequence[Sequence[float]]) -> list[int | None]:
@@ -179,6 +184,8 @@ def _told_of_pairs(pairs: Sequence[_Pair], calls: Sequence[ToolCall]) -> dict[st
             differences.append(f"- {where}tool: expected {expected.name}, called {others}")
             told.append({"expected": expected.name, "called": None, "points": points})
             continue
+        if not _is_named(expected, call):
+            differences.append(f"~ {where}tool: expected {expected.name}, called {call.name}")
         differences += _differences(where, _by_name(expected.arguments), _arguments(call), ("expected", "got"))
         told.append({"expected": expected.name, **_which(call), "points": round(points, 6)})
     return {"diff": _cut(differences), "calls": told}
@@ -227,20 +234,38 @@ def _check_schema(
         return
     if schema is None:
         return
-    try:
-        faults = list(_faults({} if call.arguments is None else call.arguments, schema, schema, "", 0))
-    except RecursionError:
-        differences.append(f"? {where}arguments: nested too deep to be checked")
-        return
-    absent = [fault.told for fault in faults if fault.kind == "missing"]
-    wrong = [fault.told for fault in faults if fault.kind == "bad"]
-    if absent or schema.get("required"):
+    found = _schema_look(call.arguments, schema)
+    if found.unchecked:
+        differences.append(f"? {where}arguments: cannot be checked: {found.unchecked}")
+    absent = [fault.at for fault in found.faults if fault.kind == "missing"]
+    wrong = [bad_argument(fault) for fault in found.faults if fault.kind != "missing"]
+    if absent or (isinstance(schema.get("required"), list) and schema["required"]):
         checks["required"] = not absent
-    if call.arguments:
+    if call.arguments and (wrong or not found.unchecked):
         checks["types"] = not wrong
     differences += [f"- {where}{name}: required, missing" for name in absent]
     differences += [f"~ {where}{told}" for told in wrong]
-    differences += [f"+ {where}{fault.told}: not in the schema" for fault in faults if fault.kind == "unlisted"]
+    differences += [f"+ {where}{name}: not in the schema" for name in unlisted(call.arguments, schema)]
+
+
+class _SchemaLook(NamedTuple):
+    """Where arguments do not fit a schema, and why it may be that not all of that was found."""
+
+    faults: Sequence[Fault]
+    unchecked: str = ""
+
+
+def _schema_look(arguments: Json, schema: dict[str, Any]) -> _SchemaLook:
+    """To the letter; by a schema that cannot be used so, what its plain words say."""
+    given, unchecked = {} if arguments is None else arguments, ""
+    try:
+        try:
+            return _SchemaLook(list(schema_faults(given, schema, CALL)))
+        except BadSchema as error:
+            unchecked = str(error)
+        return _SchemaLook(list(schema_faults(given, schema, FORGIVING)), unchecked)
+    except RecursionError:
+        return _SchemaLook((), "nested too deep")
 
 
 def _check_result(result: ToolResult | None, where: str, checks: dict[str, bool], differences: list[str]) -> None:
@@ -258,7 +283,7 @@ def _schemas(case: Case) -> dict[str, dict[str, Any]]:
         told = [(one.get("name"), one.get("args_schema")) for one in own if isinstance(one, dict)]
     else:
         told = [(tool.name, tool.arguments_schema) for tool in case.conversation.agent.tools or ()]
-    schemas = ((name, _schema(schema)) for name, schema in told)
+    schemas = ((name, arguments_schema(schema)) for name, schema in told)
     return {name: schema for name, schema in schemas if isinstance(name, str) and schema is not None}
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResult
-from convoscope.conversation.databases import same, shown
+from convoscope.conversation.databases import shown
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, SHARE, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
+from convoscope.metrics.schemas import FORGIVING, Fault, schema_faults
 from convoscope.metrics.score import Observation, measured, not_applicable, ratio, unmeasured
 
 
@@ -65,7 +66,7 @@ def success(conversation: Conversation) -> Iterator[Observation]:
 
 @metric(
     "tools.tool_call_validity",
-    version=1,
+    version=2,
     observes=EVENT,
     unit=SHARE,
     better=HIGHER,
@@ -92,7 +93,7 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
 
 @metric(
     "tools.tool_call_validity.unknown_tool_rate",
-    version=1,
+    version=2,
     observes=EVENT,
     unit=SHARE,
     better=LOWER,
@@ -111,7 +112,7 @@ def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
 
 @metric(
     "tools.tool_call_validity.missing_argument_rate",
-    version=1,
+    version=2,
     observes=EVENT,
     unit=SHARE,
     better=LOWER,
@@ -135,7 +136,7 @@ def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
 
 @metric(
     "tools.tool_call_validity.bad_argument_rate",
-    version=1,
+    version=2,
     observes=EVENT,
     unit=SHARE,
     better=LOWER,
@@ -158,7 +159,7 @@ def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
 
 @metric(
     "tools.tool_call_validity.rejected_rate",
-    version=1,
+    version=2,
     observes=EVENT,
     unit=SHARE,
     better=LOWER,
@@ -231,57 +232,29 @@ def _looks(conversation: Conversation) -> Iterator[tuple[ToolCall, _Look]]:
 
 
 def _look(call: ToolCall, result: ToolResult | None, tool: Tool | None, listed: bool) -> _Look:
-    schema = _schema(tool.arguments_schema) if tool else None
+    schema = arguments_schema(tool.arguments_schema) if tool else None
     read = _Reading(None) if result is None else _read(result, schema, call.arguments)
     # A tool that answers as tools do exists, whatever the list says.
     answered = read.answer in ("worked", "world") and (result is None or result.result is not None)
     unknown_tool = (tool is None and not answered) if listed else None
-    unlisted = ["tool"] if listed and tool is None and not unknown_tool else []
+    beside = ["tool"] if listed and tool is None and not unknown_tool else []
     missing: list[str] | None = None
     bad: list[str] | None = None
     if call.raw_arguments is not None:
         bad = [f"not JSON: {shown(call.raw_arguments)}"]
     elif schema is not None:
-        faults = list(_faults({} if call.arguments is None else call.arguments, schema, schema, "", 0))
-        missing = [fault.told for fault in faults if fault.kind == "missing"]
-        bad = [fault.told for fault in faults if fault.kind == "bad"]
-        unlisted += [fault.told for fault in faults if fault.kind == "unlisted"]
-    return _Look(unknown_tool, missing, bad, read.answer, read.error, read.sign, unlisted)
+        arguments = {} if call.arguments is None else call.arguments
+        faults = list(schema_faults(arguments, schema, FORGIVING))
+        missing = [fault.at for fault in faults if fault.kind == "missing"]
+        bad = [bad_argument(fault) for fault in faults if fault.kind != "missing"]
+        beside += unlisted(arguments, schema)
+    return _Look(unknown_tool, missing, bad, read.answer, read.error, read.sign, beside)
 
 
 # Arguments against the schema of the tool
 
 
-class _Fault(NamedTuple):
-    kind: Literal["missing", "bad", "unlisted"]
-    told: str
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int, float),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list, tuple),
-    "object": (dict,),
-    "null": (type(None),),
-}
-_ALIASES = {
-    "str": "string",
-    "text": "string",
-    "int": "integer",
-    "float": "number",
-    "double": "number",
-    "bool": "boolean",
-    "list": "array",
-    "dict": "object",
-    "none": "null",
-}
-_DEEPEST = 40
-_CHOICE = 8  # levels that a choice costs, so that choices which hold themselves come to an end
-
-
-def _schema(told: Json) -> dict[str, Any] | None:
+def arguments_schema(told: Json) -> dict[str, Any] | None:
     """The arguments of a tool as JSON Schema, lists of parameters included; None where nothing is told."""
     if isinstance(told, dict):
         if {"required_parameters", "optional_parameters"} & set(told):
@@ -309,47 +282,18 @@ def _parameters(told: Iterable[tuple[Json, object]]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
-def _faults(value: Json, schema: Json, root: Json, at: str, depth: int) -> Iterator[_Fault]:
-    """Where a value does not fit its schema: types, required, listed values, properties and items; the rest is free."""
-    schema = _resolved(schema, root)
-    if not isinstance(schema, dict) or depth > _DEEPEST or (value is None and schema.get("nullable") is True):
-        return
-    for choices in (schema.get("anyOf"), schema.get("oneOf")):
-        tried = [list(_faults(value, one, root, at, depth + _CHOICE)) for one in _list(choices)]
-        if tried:
-            yield from min(tried, key=lambda faults: sum(fault.kind != "unlisted" for fault in faults))
-    for one in _list(schema.get("allOf")):
-        yield from _faults(value, one, root, at, depth + _CHOICE)
-    types = _types(schema)
-    if types and not any(_is(value, one) for one in types):
-        yield _Fault("bad", f"{at or 'arguments'}: {shown(value)} is not {' or '.join(types)}")
-        return
-    listed = [schema["const"]] if "const" in schema else schema.get("enum")
-    if isinstance(listed, list) and not any(_equal(value, one) for one in listed):
-        yield _Fault("bad", f"{at or 'arguments'}: {shown(value)} is not one of {shown(listed)}")
-    if isinstance(value, dict):
-        yield from _faults_of_object(value, schema, root, at, depth)
-    elif isinstance(value, list | tuple) and isinstance(schema.get("items"), dict):
-        for place, one in enumerate(value):
-            yield from _faults(one, schema["items"], root, f"{at}[{place}]", depth + 1)
+def bad_argument(fault: Fault) -> str:
+    """What is wrong with an argument, in the words of a call."""
+    told = "there is no such argument" if fault.kind == "unknown" else fault.told
+    return f"{fault.at or 'arguments'}: {told}"
 
 
-def _faults_of_object(value: dict[str, Json], schema: Json, root: Json, at: str, depth: int) -> Iterator[_Fault]:
-    properties = _properties(schema)
-    required = [name for name in _list(schema.get("required")) if isinstance(name, str)]
-    for name in required:
-        if name not in value:
-            yield _Fault("missing", f"{at}.{name}" if at else name)
-    for name, one in value.items():
-        path = f"{at}.{name}" if at else name
-        if name in properties:
-            # Models write null for what they leave out.
-            if one is not None or name in required:
-                yield from _faults(one, properties[name], root, path, depth + 1)
-        elif schema.get("additionalProperties") is False:
-            yield _Fault("bad", f"{path}: there is no such argument")
-        elif properties and not at:
-            yield _Fault("unlisted", path)
+def unlisted(arguments: Json, schema: dict[str, Any]) -> list[str]:
+    """Arguments that a schema which lists some, and is open for others, does not list."""
+    listed = _properties(schema)
+    if not isinstance(arguments, dict) or not listed or schema.get("additionalProperties") is False:
+        return []
+    return [name for name in arguments if name not in listed]
 
 
 def _properties(schema: dict[str, Any]) -> dict[str, Json]:
@@ -359,38 +303,6 @@ def _properties(schema: dict[str, Any]) -> dict[str, Json]:
 
 def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
-
-
-def _resolved(schema: Json, root: Json) -> Json:
-    """The schema that a reference inside the same document stands for; other references are left open."""
-    for _ in range(_DEEPEST):
-        reference = schema.get("$ref") if isinstance(schema, dict) else None
-        if not isinstance(reference, str):
-            return schema
-        schema = root if reference.startswith("#") else None
-        for key in reference.removeprefix("#").strip("/").split("/"):
-            schema = schema.get(key) if isinstance(schema, dict) and key else schema
-    return None
-
-
-def _types(schema: dict[str, Any]) -> list[str]:
-    """The JSON types that are named; one that nobody knows leaves the type open."""
-    told = schema.get("type")
-    names = [told] if isinstance(told, str) else told if isinstance(told, list) else []
-    known = [_ALIASES.get(name.lower(), name.lower()) for name in names if isinstance(name, str)]
-    return known if all(name in _TYPES for name in known) else []
-
-
-def _is(value: Json, name: str) -> bool:
-    if isinstance(value, bool):
-        return name == "boolean"
-    if name == "integer" and isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, _TYPES[name])
-
-
-def _equal(one: Json, other: Json) -> bool:
-    return type(one) is type(other) and one == other if isinstance(one, str) else same(one, other)
 
 
 # Errors that blame the call, and answers that merely say no

@@ -10,8 +10,10 @@ from convoscope.metrics.parts import whole_of
 from convoscope.metrics.score import ERROR
 from convoscope.report.words import counted, name_text, reason_text
 
-_FEW = 4
-_REASONS = 3
+FEW = 4
+"""So many without a value are named; of more, it is said how many they are."""
+REASONS = 3
+"""Reasons that are told, the most frequent first."""
 
 
 class Silence(NamedTuple):
@@ -25,11 +27,11 @@ class Silence(NamedTuple):
     def text(self) -> str:
         names = (
             ", ".join(self.names)
-            if len(self.names) <= _FEW
+            if len(self.names) <= FEW
             else f"{counted(len(self.names), 'figure')} of {self.family}"
         )
-        told = [reason_text(reason) for reason in list(self.reasons)[:_REASONS]]
-        return f"{names} ({', '.join(told)}{', …' if len(self.reasons) > _REASONS else ''})"
+        told = [reason_text(reason) for reason in list(self.reasons)[:REASONS]]
+        return f"{names} ({', '.join(told)}{', …' if len(self.reasons) > REASONS else ''})"
 
 
 class Heard(NamedTuple):

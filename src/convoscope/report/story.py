@@ -33,13 +33,15 @@ from convoscope.metrics.parts import whole_of
 from convoscope.metrics.score import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.report.difference import Reading, readings
 from convoscope.report.lanes import Ruler, Timeline, timeline
-from convoscope.report.silence import heard
-from convoscope.report.words import because_texts, key_text, points_text, reason_text, value_text
+from convoscope.report.silence import FEW, REASONS, heard
+from convoscope.report.words import because_texts, counted, key_text, points_text, reason_text, value_text
 from convoscope.runs.records import Record, Reduced
 from convoscope.runs.worst import Behind
 
 MAX_TEXT = 20_000
 """Longer values of tools and annotations are cut, and it is said how much is missing."""
+FOLDED = "without a value"
+"""What stands for the status of a mark that counts others."""
 
 
 _DOES = {
@@ -195,7 +197,7 @@ class _Teller:
         for turn in self._cut():
             yield Stretch(
                 turn=turn.id if turn.id >= 0 else None,
-                marks=tuple(self._turns.pop(str(turn.id), ())),
+                marks=tuple(folded(self._turns.pop(str(turn.id), ()))),
                 happenings=tuple(self._happenings(turn.events)),
             )
 
@@ -209,9 +211,13 @@ class _Teller:
 
     def left_over(self) -> Iterator[Mark]:
         """Marks of turns that are not there come last."""
-        yield from self._elsewhere
+        placeless: dict[str, list[Mark]] = defaultdict(list)
+        for mark in self._elsewhere:
+            placeless[mark.subject].append(mark)
         for turn, marks in self._turns.items():
-            yield from (msgspec.structs.replace(mark, subject=f"turn {turn}") for mark in marks)
+            placeless[f"turn {turn}"] += marks
+        for subject, marks in placeless.items():
+            yield from (msgspec.structs.replace(mark, subject=subject) for mark in folded(marks))
 
     def _happenings(self, events: Sequence[AnyEvent]) -> Iterator[Happening]:
         answers = {result.seq: call for call, result in self.conversation.tool_results.items()}
@@ -232,7 +238,7 @@ class _Teller:
                 at=self.ruler.at(_begins(event)),
                 readings=readings(event) if type(event) is Utterance else (),
                 facts=tuple(facts),
-                marks=tuple(mark for seq in seqs for mark in self._events.get(seq, ())),
+                marks=tuple(folded([mark for seq in seqs for mark in self._events.get(seq, ())])),
                 notes=tuple(note for seq in seqs for note in self._notes.get(seq, ())),
                 bad=bad,
             )
@@ -321,6 +327,30 @@ class _Teller:
             evidence=tuple(evidence),
             bad=bad,
         )
+
+
+def folded(marks: Sequence[Mark]) -> Iterator[Mark]:
+    """Scores with a value first; those without, where they are many, as one mark that counts their reasons.
+
+    Which they are is its evidence.
+    """
+    yield from (mark for mark in marks if mark.status in (MEASURED, ERROR))
+    silent = [mark for mark in marks if mark.status not in (MEASURED, ERROR)]
+    if len(silent) <= FEW:
+        yield from silent
+        return
+    names: dict[str, list[str]] = defaultdict(list)
+    for mark in silent:
+        # Behind the colon is the detail.
+        names[mark.text.partition(": ")[0]].append(mark.metric)
+    often = sorted(names.items(), key=lambda one: -len(one[1]))
+    told = [f"{reason} ({len(them)})" for reason, them in often[:REASONS]]
+    yield Mark(
+        metric=counted(len(silent), "score"),
+        status=FOLDED,
+        text=", ".join(told) + (", …" if len(often) > REASONS else ""),
+        evidence=tuple(Fact(reason, ", ".join(dict.fromkeys(them))) for reason, them in often),
+    )
 
 
 def kind_of(event: AnyEvent) -> str:
@@ -449,7 +479,7 @@ def cut(text: str) -> str:
 
 def note_text(note: Note) -> str:
     """What reading did, in words, and in which place of the log."""
-    kind = "unknown name" if note.kind == "unknown" else note.kind
+    kind = "unknown name" if note.kind == "unknown" else note.kind.replace("_", " ")
     text = f"{kind}: {reason_text(note.code) if note.kind != 'unknown' else note.code}"
     if note.detail:
         text += f", {note.detail}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from convoscope.metrics.score import MEASURED
 from convoscope.report.difference import Reading
 from convoscope.report.screen import Column, Screen
-from convoscope.report.story import Fact, Happening, Mark, Story
+from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story
 from convoscope.report.words import counted, reason_text, standing_text
 from convoscope.report.writing import one_line
 from convoscope.runs.run import Run
@@ -96,7 +96,8 @@ def _happening(screen: Screen, one: Happening) -> None:
         screen.line(f"{when:>8}  {one.does} {title}".rstrip(), style or "magenta")
     _facts(screen, one.facts, _INDENT)
     if one.marks:
-        _wrapped(screen, _marks(one.marks), "red" if any(mark.bad for mark in one.marks) else "")
+        for marks in _lines(one.marks):
+            _wrapped(screen, _marks(marks), "red" if any(mark.bad for mark in marks) else "")
         for mark in one.marks:
             if mark.bad:
                 _facts(screen, mark.evidence, _INDENT + "  ")
@@ -126,6 +127,12 @@ def _marked(reading: Reading) -> str:
     return "".join(parts)
 
 
+def _lines(marks: Sequence[Mark]) -> Iterable[Sequence[Mark]]:
+    """Scores on one line, and on another what is said of those that have no value."""
+    scores = [mark for mark in marks if mark.status != FOLDED]
+    return filter(None, (scores, [mark for mark in marks if mark.status == FOLDED]))
+
+
 def _marks(marks: Sequence[Mark]) -> str:
     return ", ".join(f"{mark.metric} {_said(mark)}" for mark in marks)
 
@@ -137,7 +144,8 @@ def _said(mark: Mark) -> str:
 
 
 def _score(mark: Mark) -> tuple[str, str, str]:
-    return mark.metric, _said(mark), "; ".join(f"{fact.name} {one_line(fact.text, _LONG)}" for fact in mark.evidence)
+    evidence = () if mark.status == FOLDED else mark.evidence
+    return mark.metric, _said(mark), "; ".join(f"{fact.name} {one_line(fact.text, _LONG)}" for fact in evidence)
 
 
 def _facts(screen: Screen, facts: Sequence[Fact], indent: str) -> None:

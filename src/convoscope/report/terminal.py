@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from convoscope.ingest.report import ReadReport
+from convoscope.ingest.report import ReadReport, Tally
 from convoscope.report.groups import are_alone, groupings
 from convoscope.report.screen import Column, Screen
 from convoscope.report.silence import headlines, heard
@@ -43,6 +43,7 @@ MAX_PROBLEMS = 5
 _MANY_GROUPS = 12
 _WORST = 3
 _MANY_BESIDE = 3
+_FIRST_PLACES = 3
 
 
 def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
@@ -152,6 +153,8 @@ def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
 def print_reading(screen: Screen, report: ReadReport) -> None:
     """What reading did, in a few lines."""
     screen.line(reading_text(report))
+    if report.set_aside:
+        screen.line(f"set aside: {', '.join(_set_aside(*one) for one in report.set_aside.items())}")
     for title, tallies in (("repaired", report.repaired), ("inferred", report.inferred)):
         if tallies:
             counts = ", ".join(f"{code.replace('_', ' ')} {tally.count:,}" for code, tally in tallies.items())
@@ -160,6 +163,13 @@ def print_reading(screen: Screen, report: ReadReport) -> None:
         if counters:
             counts = ", ".join(f"{name} {count:,}" for name, count in list(counters.items())[:8])
             screen.line(f"{title}: {counts}{', …' if len(counters) > 8 else ''}")
+
+
+def _set_aside(code: str, tally: Tally) -> str:
+    """How often a kind of value was lost, and where first, so that it can be found."""
+    places = "; ".join(one_line(place) for place in tally.examples[:_FIRST_PLACES])
+    more = "; …" if tally.count > _FIRST_PLACES else ""
+    return f"{code.replace('_', ' ')} {tally.count:,} ({places}{more})"
 
 
 def print_warnings(screen: Screen, report: ReadReport) -> None:

@@ -18,6 +18,7 @@ from convoscope.ingest.inputs import find_inputs, fingerprint
 from convoscope.ingest.partitions import PART_BYTES, Partition, cut
 from convoscope.ingest.reading import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
+from convoscope.metrics.declaration import Declaration
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.signatures import signature
 from convoscope.metrics.sources import registered
@@ -34,6 +35,7 @@ from convoscope.statistics import intervals
 
 DEFAULT_FOLDER = Path("runs")
 MAX_SHARED_IDS = 5
+MAX_TOLD = 20
 
 
 class Progress(NamedTuple):
@@ -49,7 +51,7 @@ class Progress(NamedTuple):
 def score(
     source: PathLike | Sequence[PathLike] | Iterable[Conversation],
     *,
-    metrics: Iterable[str | Declared] | None = None,
+    metrics: str | Declared | Iterable[str | Declared] | None = None,
     metrics_from: Iterable[PathLike] = (),
     out: PathLike | None = None,
     limit: int | None = None,
@@ -64,11 +66,11 @@ def score(
 ) -> Run:
     """Score the conversations of some files or folders, or conversations made in Python, and keep the run.
 
-    `metrics` are names or declarations; all that are installed for None. `metrics_from` are Python
-    files, modules and `.toml` files of templates whose metrics come beside the installed ones. `out`
-    is the folder of the run; without it, one under `runs/` that depends on input and settings. An
-    attempt that was cut short is continued, and a run that is there already and would come out the
-    same is opened.
+    `metrics` are names or declarations, or one of these; a text may hold several names, with commas
+    between, as on the command line. All that are installed for None. `metrics_from` are Python files,
+    modules and `.toml` files of templates whose metrics come beside the installed ones. `out` is the
+    folder of the run; without it, one under `runs/` that depends on input and settings. An attempt that
+    was cut short is continued, and a run that is there already and would come out the same is opened.
     `turns` is the rule that turns are cut by, `exchange` or `eva`.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them.
@@ -81,7 +83,7 @@ def score(
         raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
     by = None if by is None else [list(dict.fromkeys(names)) for names in by]
     registry = registered(metrics_from)
-    chosen = registry.resolve(metrics)
+    chosen = registry.resolve(_named(metrics))
     if not chosen:
         raise UsageError("there is no metric to score with")
     check(chosen)
@@ -92,6 +94,13 @@ def score(
         job = _Job(paths, chosen, limit=limit, by=by, format=format, rule=rule, targets=wanted, part_bytes=part_bytes)
         job.report.warnings.extend(registry.problems)
         return job.run(_out(out, job), workers or local.cores(), strict, progress or (lambda _: None))
+
+
+def _named(metrics: str | Declared | Iterable[str | Declared] | None) -> Iterable[str | Declared] | None:
+    """Metrics as they were given, as a list; None for all."""
+    if isinstance(metrics, str):
+        return [name.strip() for name in metrics.split(",") if name.strip()]
+    return [metrics] if isinstance(metrics, Declaration) else metrics
 
 
 def _paths(source: Any) -> tuple[list[PathLike], Any]:
@@ -305,11 +314,18 @@ class _Job:
 
 
 def _refuse_problems(report: ReadReport, strict: bool) -> None:
-    if strict and report.problem_count:
-        raise InputError(
-            "\n  ".join([f"{report.problem_count} problems", *(str(one) for one in report.problems[:20])]),
-            hint="--strict was asked for; without it the rest would have been scored",
-        )
+    """With --strict: refuse what could not be read, whole records and single values of records."""
+    lost = sum(tally.count for tally in report.set_aside.values())
+    if not strict or not (report.problem_count or lost):
+        return
+    counts = [(report.problem_count, "problem", ""), (lost, "value", " that could not be used")]
+    title = " and ".join(f"{n:,} {noun}{'' if n == 1 else 's'}{rest}" for n, noun, rest in counts if n)
+    told = [str(one) for one in report.problems]
+    told += [f"{place}: {code}" for code, tally in sorted(report.set_aside.items()) for place in tally.examples]
+    raise InputError(
+        "\n  ".join([title, *told[:MAX_TOLD]]),
+        hint="--strict was asked for; without it the rest would have been scored",
+    )
 
 
 def _first_parts(done: dict[int, PartDone]) -> int:

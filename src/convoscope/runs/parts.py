@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,6 +24,9 @@ from convoscope.runs.tables import connect
 from convoscope.scoring.evaluate import Evaluated, Evaluator
 from convoscope.statistics.summary import STATUSES
 from convoscope.statistics.within import ConversationScore
+
+if TYPE_CHECKING:
+    import duckdb
 
 CONVERSATIONS = "conversations"
 SCORES = "scores"
@@ -100,6 +105,13 @@ def _score(read: Read, evaluator: Evaluator, rows: _Rows, report: ReadReport, ti
     timings.writing += perf_counter() - encoded
 
 
+@cache
+def _connection(process: int) -> duckdb.DuckDBPyConnection:
+    """One for all parts that a process writes: making one takes longer than writing a small part."""
+    del process
+    return connect(memory_mb=2048)
+
+
 class _Rows:
     """What a part holds, until its tables are written column by column."""
 
@@ -144,10 +156,10 @@ class _Rows:
             SCORES: self._observed.columns(_SCORE_COLUMNS),
             CONVERSATION_SCORES: self._reduced.columns(_REDUCED_COLUMNS),
         }
-        with connect(memory_mb=2048) as connection:
-            for table, columns in tables.items():
-                columns.constant("part", self.part)
-                columns.write(connection, part_file(folder, table, self.part))
+        connection = _connection(os.getpid())
+        for table, columns in tables.items():
+            columns.constant("part", self.part)
+            columns.write(connection, part_file(folder, table, self.part))
 
     def _conversation_columns(self) -> Columns:
         columns = Columns(self.count)

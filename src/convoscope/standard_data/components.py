@@ -9,11 +9,12 @@ from convoscope.standard_data.containers import OBJECT
 from convoscope.standard_data.kinds import Kind
 from convoscope.standard_data.payloads import component_metrics
 from convoscope.standard_data.payloads.fields import FIELDS
+from convoscope.standard_data.payloads.in_turns import UNORDERED
 from convoscope.standard_data.shapes import METRICS
 from convoscope.standard_data.warned import Warned, Warnings
 
 # Not of the schema, but known: what frameworks measure beside it, and where the readers of payloads keep the rest.
-_OF_FRAMEWORKS = FIELDS | {"envelopes", "metric", "model", "processor", "source", "source_type"}
+_OF_FRAMEWORKS = FIELDS | {"envelopes", "metric", "model", "processor", "source", "source_type", UNORDERED}
 
 
 class ComponentMetrics(Kind):

@@ -11,6 +11,8 @@ from convoscope.standard_data.warned import Warned, Warnings
 
 # Where retrievers put the words of a chunk.
 _WORDS = ("text", "content", "page_content", "chunk", "document")
+# How the text of a JSON object begins, or that of one that was quoted once more; "" is text like any other.
+_MAY_BE_AN_OBJECT = frozenset('{"')
 
 
 class Object(Kind):
@@ -29,12 +31,21 @@ class Object(Kind):
 
 
 class TextOrObject(Object):
-    """Text, or an object. Text stays text, even where it is JSON."""
+    """Text, or an object. Text that is a JSON object is that object; other text stays text, even where it is JSON."""
 
     def clean(self, value: Any) -> bool:
-        return type(value) is str or super().clean(value)
+        if type(value) is str:
+            return value.lstrip()[:1] not in _MAY_BE_AN_OBJECT
+        return super().clean(value)
 
     def mend(self, value: Any, path: str, warnings: Warnings) -> Any:
+        if isinstance(value, str):
+            aside: Warnings = []
+            inner = parsed(value, path, aside)
+            if not isinstance(inner, dict):
+                return str(value)
+            warnings.extend(aside)
+            value = inner
         return super().mend(value, path, warnings) if isinstance(value, Mapping) else TEXT.mend(value, path, warnings)
 
 
@@ -131,7 +142,7 @@ class Chunk(Kind):
             words = next((value[name] for name in _WORDS if isinstance(value.get(name), str)), None)
             if words is not None:
                 message = f"{path} should be text; only the words of the object are used."
-                warnings.append(Warned(path, "not_text", message, value))
+                warnings.append(Warned(path, "kept_words", message, value))
                 return str(words)
         return TEXT.mend(value, path, warnings)
 

@@ -20,6 +20,8 @@ from convoscope.standard_data.warned import Warned, Warnings
 
 _LARGEST = 1.7976931348623157e308
 _INT64 = 2**63
+# Below this a double holds every whole number.
+_EXACT = 2**53
 _NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _YES = frozenset({"true", "1", "yes", "on"})
 _NO = frozenset({"false", "0", "no", "off"})
@@ -57,19 +59,19 @@ class Text(Kind):
         if (text := _written(value)) is not None:
             return text
         if isinstance(value, dict | list | tuple) and (text := as_json_text(value)) is not None:
-            warnings.append(Warned(path, "not_text", f"{path} should be text; it is kept as JSON text.", value))
+            warnings.append(Warned(path, "kept_as_json", f"{path} should be text; it is kept as JSON text.", value))
             return text
         warnings.append(Warned(path, "not_text", f"{path} should be text, and was left out.", value))
         return None
 
 
 class Identifier(Text):
-    """Text that names something. An object or a list names nothing."""
+    """Text that names something. An object, a list, true and false name nothing."""
 
     def mend(self, value: Any, path: str, warnings: Warnings) -> str | None:
-        if (text := _written(value)) is not None:
+        if (text := id_text(value)) is not None:
             return text
-        warnings.append(Warned(path, "not_text", f"{path} should be text that names something.", value))
+        warnings.append(Warned(path, "not_an_id", f"{path} should name something, and was left out.", value))
         return None
 
 
@@ -130,7 +132,7 @@ class TimeText(Kind):
                 return text
             if text:
                 warnings.append(
-                    Warned(path, "not_a_time", f"{path} is not a time that can be read; it is kept.", value)
+                    Warned(path, "kept_as_text", f"{path} is not a time that can be read; it is kept.", value)
                 )
                 return text
         if isinstance(value, date):
@@ -168,6 +170,16 @@ class Choice(Kind):
         known = " or ".join(self.words)
         warnings.append(Warned(path, "unknown_word", f"{path} should be {known}, and was left out.", value))
         return None
+
+
+def id_text(value: Any) -> str | None:
+    """What an id is as text; None for what names nothing. Tables write whole numbers as 7.0: that is 7."""
+    if isinstance(value, bool):
+        return None
+    number = float(value) if isinstance(value, Decimal) and value.is_finite() else value
+    if isinstance(number, float) and -_EXACT < number < _EXACT and number == (whole := int(number)):
+        return str(whole)
+    return _written(value)
 
 
 def _written(value: Any) -> str | None:

@@ -247,5 +247,3 @@ ALIASES = {
     "query": ("agent_task", "input_text"),
     "answer": ("agent_response", "output_text"),
 }
-METRIC_ARRAYS = {name: name for name in METRICS}
-"""Exports carry one array for each type of metric instead of `metrics_collected` (section 1.2)."""

@@ -9,6 +9,7 @@ from convoscope.standard_data.components import COMPONENT_METRICS
 from convoscope.standard_data.containers import free_name, key_text
 from convoscope.standard_data.kinds import TEXT
 from convoscope.standard_data.payloads import from_span
+from convoscope.standard_data.payloads.in_turns import in_turns
 from convoscope.standard_data.shapes import ALIASES, ITEM, METRICS, TWINS
 from convoscope.standard_data.warned import Warned, Warnings
 
@@ -85,9 +86,8 @@ def _take_others(others: dict[Any, Any], fields: dict[str, Any], unknown: dict[s
     for alias, names in ALIASES.items():
         if others.get(alias) is not None:
             _take(alias, others[alias], names, fields, warnings)
-    for type_ in METRICS:
-        if others.get(type_) is not None:
-            _add_metrics(type_, others[type_], fields, warnings)
+    if arrays := [type_ for type_ in METRICS if others.get(type_) is not None]:
+        _fold({type_: others[type_] for type_ in arrays}, fields, warnings)
     for key, value in others.items():
         if key not in ALIASES and key not in METRICS:
             unknown[free_name(key_text(key), unknown)] = value
@@ -118,12 +118,43 @@ def _take(path: str, value: Any, names: tuple[str, ...], fields: dict[str, Any],
         warnings.append(Warned(path, "alias_ignored", message, value))
 
 
+def _fold(arrays: dict[str, Any], fields: dict[str, Any], warnings: Warnings) -> None:
+    """Add the metrics of arrays, one for each component, in the order of their turns."""
+    found = [_new_metrics(type_, value, fields, warnings) for type_, value in arrays.items()]
+    if any(metrics is not None for metrics in found):
+        added = in_turns([one for metrics in found for one in metrics or ()])
+        fields["metrics_collected"] = [*fields.get("metrics_collected", ()), *added]
+
+
 def _add_metrics(path: str, value: Any, fields: dict[str, Any], warnings: Warnings) -> None:
     """Add component metrics to those that are there, but for the ones that are there already."""
+    if (metrics := _new_metrics(path, value, fields, warnings)) is not None:
+        fields["metrics_collected"] = [*fields.get("metrics_collected", ()), *metrics]
+
+
+def _new_metrics(path: str, value: Any, fields: dict[str, Any], warnings: Warnings) -> list[dict[str, Any]] | None:
+    """The metrics that are not there yet. One that is there stands for one that comes, and a warning has that one."""
     metrics = COMPONENT_METRICS.mend(value, path, warnings, path if path in METRICS else "")
-    if metrics is not None:
-        there = fields.get("metrics_collected", [])
-        fields["metrics_collected"] = [*there, *(one for one in metrics if not any(_same(one, old) for old in there))]
+    there: dict[tuple[Any, ...], list[Any]] = {}
+    for one in fields.get("metrics_collected", ()) if metrics else ():
+        there.setdefault(_at_a_glance(one), []).append(one)
+    new = []
+    for index, one in enumerate(metrics or ()):
+        alike = there.get(_at_a_glance(one), [])
+        same = next((place for place, old in enumerate(alike) if _same(one, old)), None)
+        if same is None:
+            new.append(one)
+        else:
+            del alike[same]
+            message = f"{path}[{index}] is in metrics_collected already, and is counted once."
+            warnings.append(Warned(f"{path}[{index}]", "repeated_metric", message, one))
+    return None if metrics is None else new
+
+
+def _at_a_glance(metric: dict[str, Any]) -> tuple[Any, ...]:
+    """What equal metrics have in common, so that not each has to be compared with all others."""
+    marks = (metric.get(name) for name in ("type", "timestamp", "request_id"))
+    return tuple(mark if isinstance(mark, str | int | float) else None for mark in marks)
 
 
 def _sync(name: str, twin: str, fields: dict[str, Any], warnings: Warnings) -> None:

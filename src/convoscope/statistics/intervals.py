@@ -143,8 +143,11 @@ def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float,
         flat = (picks + count * np.arange(len(picks), dtype=np.int64)[:, None]).ravel()
         weights = np.bincount(flat, minlength=picks.size).reshape(picks.shape).astype(np.float64)
         found = ranked.percentiles(weights, q, window)
-        for row in np.flatnonzero(np.isnan(found)).tolist():
-            found[row] = ranked.percentiles(weights[row : row + 1], q, slice(0, len(values)))[0]
+        missed = np.flatnonzero(np.isnan(found))
+        at_once = max(1, _CELLS // len(values))
+        for start in range(0, len(missed), at_once):
+            rows = missed[start : start + at_once]
+            found[rows] = ranked.percentiles(weights[rows], q, slice(0, len(values)))
         draws.append(found)
     return _ends(np.concatenate(draws))
 

@@ -162,7 +162,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
         "ungrouped": run.receipt.config.get("by") is None,
         "max_groups": MAX_GROUPS,
         "metrics_drawn": _drawn(run),
-        "tallied": [("Repaired", report.repaired), ("Inferred", report.inferred)],
+        "tallied": [("Set aside", report.set_aside), ("Repaired", report.repaired), ("Inferred", report.inferred)],
         "named": [
             (title, list(kept.items())[:MAX_ROWS], max(0, len(kept) - MAX_ROWS))
             for title, kept in (("Ignored", report.ignored), ("Unknown names, kept in extras", report.unknown))

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from typing import Any, NamedTuple
 
 from convoscope.standard_data.payloads.fields import keep, number_of, settle
 from convoscope.standard_data.payloads.kinds import LLM, TTS
-from convoscope.standard_data.payloads.pipecat import (
-    BESIDE,
-    FIRST,
-    PROCESSING,
-    TTFA,
-    TTFAT,
-    TTFB,
-    Measured,
-    measured,
-    stated,
-)
+from convoscope.standard_data.payloads.pipecat import BESIDE, FIRST, TTFA, TTFAT, TTFB, Measured, measured, stated
+from convoscope.standard_data.payloads.unnamed import Timed
 from convoscope.standard_data.warned import Warned, Warnings
 
 _OF_AN_ENTRY = ("timestamp", "source_type", "name", "class", "__class__", "metric", "kind")
@@ -54,14 +45,16 @@ class Generations:
     """The generations of each processor so far, in the order in which their measurements came.
 
     A measurement belongs to the last generation of its processor that does not have it yet. A time to
-    first byte opens a new one where the last has come to its end, that is, has its duration.
+    first byte opens a new one where the last has come to its end, that is, has its duration. What bare
+    numbers measure can only be told when all entries were seen: `roles` has it, for each entry in turn.
     """
 
-    def __init__(self, warnings: Warnings) -> None:
+    def __init__(self, warnings: Warnings, roles: Sequence[str] = ()) -> None:
+        self.seen: list[Timed] = []
         self._warnings = warnings
+        self._roles = roles
         self._made: dict[_Whose, list[dict[str, Any]]] = {}
         self._marks: dict[_Whose, int] | None = None
-        self._begun: dict[str, int | float] = {}
         self._inferred: dict[str, list[_Inferred]] = {}
         self._told: dict[tuple[str, int | float], _Told] = {}
 
@@ -84,7 +77,7 @@ class Generations:
         """
         processor = str(entry.get("processor") or "")
         value = number_of(entry.get("value"))
-        metric = metric or stated(entry) or self._by_order(entry, path, processor, value)
+        metric = self._meant(metric or stated(entry), entry, path, value)
         said = measured(metric, entry) if metric else None
         if said is None:
             return None
@@ -93,7 +86,6 @@ class Generations:
             message = f"This time to first byte of {processor} is told twice, and is counted once."
             self._warnings.append(Warned(path, "repeated_metric", message, dict(entry)))
             return Added(told.metric, is_new=False)
-        self._follow(metric, processor, value)
         settle(said.fields, path, self._warnings)
         added = self._put(_Whose(processor, said.component), metric, said)
         if metric == TTFB and value is not None:
@@ -121,22 +113,17 @@ class Generations:
         since = last if self._marks is None else min(self._marks.get(whose, 0), last)
         return next((one for one in made[max(since, 0) :] if _fits(one, said)), None)
 
-    def _by_order(self, entry: Mapping[str, Any], path: str, processor: str, value: int | float | None) -> str:
-        """What a bare number is: the first of a processor is its time to first byte, a larger one its duration."""
-        if value is None:
-            return ""
-        begun = self._begun.get(processor)
-        metric = PROCESSING if begun is not None and value > begun else TTFB
+    def _meant(self, metric: str, entry: Mapping[str, Any], path: str, value: int | float | None) -> str:
+        """What an entry measures: what it says, else what a bare number is taken for; nothing where it is neither."""
+        processor = str(entry.get("processor") or "")
+        self.seen.append(Timed(processor, metric, value, path))
+        if metric or value is None:
+            return metric
+        place = len(self.seen) - 1
+        metric = self._roles[place] if place < len(self._roles) else TTFB
         if measured(metric, entry) is not None:
             self._inferred.setdefault(processor, []).append(_Inferred(path, metric, entry["value"]))
         return metric
-
-    def _follow(self, metric: str, processor: str, value: int | float | None) -> None:
-        # A processor reports 0 for both when it starts: nothing was begun by that.
-        if metric == TTFB and value:
-            self._begun[processor] = value
-        elif metric == PROCESSING:
-            self._begun.pop(processor, None)
 
     def finish(self) -> None:
         """Settle what only the end can tell: which times to first byte were told once, and what was inferred."""
@@ -148,7 +135,7 @@ class Generations:
                     one[first] = one.pop(beside)
         for processor, ones in self._inferred.items():
             said = " and ".join(dict.fromkeys(one.metric for one in ones))
-            message = f"Values of {processor} do not say what they measure; by their order they were read as {said}."
+            message = f"Values of {processor} do not say what they measure; they were read as {said}."
             self._warnings.append(Warned(ones[0].path, "inferred_metric", message, [one.value for one in ones]))
 
 

@@ -11,8 +11,10 @@ from convoscope.standard_data.payloads import livekit, pipecat
 from convoscope.standard_data.payloads.breakdown import is_breakdown, taken_apart
 from convoscope.standard_data.payloads.fields import FIELDS, keep, settle, time_of
 from convoscope.standard_data.payloads.generations import Generations
+from convoscope.standard_data.payloads.in_turns import TURN_KEY, in_turns
 from convoscope.standard_data.payloads.kinds import COMPONENTS, EOU, LLM, TURN, UNKNOWN, component_of, told_by_keys
 from convoscope.standard_data.payloads.spans import METRICS_PREFIX, unflattened
+from convoscope.standard_data.payloads.unnamed import roles
 from convoscope.standard_data.warned import Warned
 
 _DEEPEST = 16
@@ -52,17 +54,27 @@ def component_metrics(value: object, type: str = "", path: str = "") -> Componen
     their envelopes or without. Nothing is raised and nothing is lost: what cannot be read is in a warning,
     which says where by going on from `path`, the name of the field.
     """
-    reading = _Reading()
-    if value is not None:
-        reading.take(value, _Place(path, component=component_of(type) or type))
-    reading.finish()
+    place = _Place(path, component=component_of(type) or type)
+    reading = _read(value, place, {})
+    if unnamed := reading.unnamed():
+        reading = _read(value, place, unnamed)
     return Components(reading.metrics, reading.warnings)
+
+
+def _read(value: object, place: _Place, unnamed: dict[str | None, list[str]]) -> _Reading:
+    reading = _Reading(unnamed)
+    if value is not None:
+        reading.take(value, place)
+    reading.finish()
+    return reading
 
 
 class _Reading:
     """The metrics read so far. Those of one list belong together: frames come one measurement at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, unnamed: dict[str | None, list[str]]) -> None:
+        self._unnamed = unnamed
+        """By label: what each of Pipecat's entries measures, as the first reading of all of them has shown."""
         self.metrics: list[dict[str, Any]] = []
         self.warnings: list[Warned] = []
         self._generations: dict[str | None, Generations] = {}
@@ -76,6 +88,14 @@ class _Reading:
         """Settle what only the end can tell."""
         for generations in self._generations.values():
             generations.finish()
+
+    def unnamed(self) -> dict[str | None, list[str]]:
+        """What bare numbers measure, by label: only all of them together tell it. Empty where there are none."""
+        return {
+            label: roles(generations.seen)
+            for label, generations in self._generations.items()
+            if any(one.is_bare for one in generations.seen)
+        }
 
     def take(self, value: object, place: _Place) -> None:
         """Any value: see what it is."""
@@ -158,12 +178,17 @@ class _Reading:
         self._add(metric, place.label)
 
     def _add(self, metric: dict[str, Any], label: str | None) -> None:
-        """The turn is the label; what had that name, the plugin, is the `source_label` (specification, 1.3, 4)."""
+        """The turn is the label; what had that name, the plugin, is the `source_label` (specification, 1.3, 4).
+
+        Where there was none, and the turn is not called one (`turn_3`), an empty one says that this is its turn.
+        """
         if label is not None:
             plugin = metric.get("label")
             metric["label"] = label
             if plugin is not None and plugin != label:
                 keep(metric, "source_label", plugin)
+            elif TURN_KEY.fullmatch(label.strip()) is None:
+                metric.setdefault("source_label", "")
         self.metrics.append(metric)
         self._touch(metric)
 
@@ -178,15 +203,20 @@ class _Reading:
 
     def _map(self, entry: dict[str, Any], place: _Place) -> None:
         """By turn, by component or by what was measured: `{"turn_1": [...]}`, `{"llm": [...]}`, `{"ttfb": {...}}`."""
+        before = len(self.metrics)
+        components = 0
         for key, value in entry.items():
             inner = place.at(f".{key}")
             if component := component_of(str(key)):
                 inner = inner._replace(component=component)
+                components += 1
             elif (metric := pipecat.metric_named(str(key))) and isinstance(value, dict) and pipecat.is_entry(value):
                 inner = inner._replace(metric=metric)
             elif place.label is None:
                 inner = inner._replace(label=str(key))
             self.take(value, inner)
+        if components > 1:
+            self.metrics[before:] = in_turns(self.metrics[before:])
 
     # Envelopes
 
@@ -261,7 +291,9 @@ class _Reading:
         return True
 
     def _of(self, place: _Place) -> Generations:
-        return self._generations.setdefault(place.label, Generations(self.warnings))
+        if place.label not in self._generations:
+            self._generations[place.label] = Generations(self.warnings, self._unnamed.get(place.label, ()))
+        return self._generations[place.label]
 
     def _measure(self, metric: str, entry: object, place: _Place, source: str = "frame") -> dict[str, Any] | None:
         """One measurement of a processor; the metric that it became a part of."""

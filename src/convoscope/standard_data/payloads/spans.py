@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from convoscope.standard_data.payloads.fields import keep, number_of
 from convoscope.standard_data.payloads.kinds import EOU, TTS, TURN
+from convoscope.standard_data.shapes import STT_DATA, TTS_DATA
 
 METRICS = "metrics_collected"
 METRICS_PREFIX = f"{METRICS}."
@@ -33,7 +34,10 @@ _ALSO_MEASURED = {
     ("stt", "vad_to_final_ms"): (EOU, "transcription_delay"),
     ("tts", "ttfb_ms"): (TTS, "ttfb"),
 }
-"""Attributes that are measurements of a component: they stay where they are, and become a metric as well."""
+"""Attributes that are measurements of a component: they stay where they are, and become a metric as well.
+
+Where they are all that is known of the speech, they are only in the metric.
+"""
 _SIGNS = frozenset({*_NESTED, "attributes"})
 
 
@@ -64,12 +68,13 @@ def from_span(payload: Mapping[str, Any]) -> Span:
             metrics.append(attributes.pop(METRICS))
         if attributes or payload["attributes"] == {}:
             rest["attributes"] = attributes
-    metrics += _metrics(found)
     fields: dict[str, Any] = {
         _FIELDS[name]: _renamed(name, values) for name, values in found.items() if name in _FIELDS
     }
     _add_span_times(fields, rest)
+    _let_go(fields, found, rest)
     _add_seconds(fields.get("raw_complete_audio"))
+    metrics += _metrics(found, fields)
     if metrics:
         own = rest.pop(METRICS, None)
         fields[METRICS] = metrics if own is None else [own, *metrics]
@@ -135,21 +140,34 @@ def _add_span_times(fields: dict[str, Any], rest: dict[str, Any]) -> None:
                 speech[0][name] = rest.pop(key)
 
 
+def _let_go(fields: dict[str, Any], found: Mapping[str, Mapping[str, Any]], rest: dict[str, Any]) -> None:
+    """Attributes none of which the schema knows are no record of speech: they would be read as a map by turn."""
+    for name, shape in (("stt", STT_DATA), ("tts", TTS_DATA)):
+        record = fields.get(_FIELDS[name])
+        if record is not None and not shape.fits(record):
+            del fields[_FIELDS[name]]
+            for key, value in found[name].items():
+                if (name, key) not in _ALSO_MEASURED or number_of(value) is None:
+                    keep(rest, f"{name}.{key}", value)
+
+
 def _add_seconds(audio: dict[str, Any] | None) -> None:
     milliseconds = None if audio is None else number_of(audio.get("duration_ms"))
     if audio is not None and milliseconds is not None and audio.get("audio_duration") is None:
         audio["audio_duration"] = milliseconds / 1000
 
 
-def _metrics(found: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _metrics(found: Mapping[str, Mapping[str, Any]], fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the span measured: a flattened event, a turn, and attributes that are measurements."""
     made: list[dict[str, Any]] = []
     if METRICS in found:
         made.append(unflattened(found[METRICS]))
     for (name, key), (component, field) in _ALSO_MEASURED.items():
-        milliseconds = number_of(found.get(name, {}).get(key))
+        attribute = found.get(name, {}).get(key)
+        milliseconds = number_of(attribute)
         if milliseconds is not None:
-            made.append({"type": component, field: milliseconds / 1000, "source": f"{name}.{key}"})
+            kept = {} if _FIELDS[name] in fields else {key: attribute}
+            made.append({"type": component, field: milliseconds / 1000, **kept, "source": f"{name}.{key}"})
     if "turn" in found:
         turn = _renamed("turn", found["turn"])
         made.append({"type": TURN, **({"source_type": turn.pop("type")} if "type" in turn else {}), **turn})
