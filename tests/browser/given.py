@@ -48,9 +48,22 @@ from metrics.chats import chat as told
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FORMATS = ("convoscope", "openai-chat", "openai-responses")
-METRICS = ("agent", "answer", "conversation", "timing", "tools")
 PARTS = "tools.tool_call_validity."
 """What the names of those begin with that are part of another metric."""
+METRICS = (
+    "agent.repetition",
+    "agent.words_per_turn",
+    "answer.accuracy",
+    "answer.accuracy@choice",
+    "answer.exact_match",
+    "answer.f1",
+    "conversation.turns",
+    "timing.response_latency",
+    "tools.calls",
+    "tools.success",
+    "tools.tool_call_validity",
+    *(f"{PARTS}{part}_rate" for part in ("bad_argument", "missing_argument", "rejected", "unknown_tool")),
+)
 
 
 def examples(folder: Path) -> Run:

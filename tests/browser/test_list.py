@@ -14,7 +14,7 @@ import convoscope
 from browser.conftest import Look
 from browser.given import CHATS, asked
 from convoscope.conversation import DIMENSIONS
-from convoscope.report.words import behind_text, value_text
+from convoscope.report.words import behind_text, key_text, value_text
 from convoscope.runs.run import Run
 from convoscope.runs.worst import headlines
 
@@ -171,12 +171,13 @@ class TestFilters:
         cases = [(one, code) for one in headlines(run.summary) for code in STATUSES]
         said = view.follow(["#find?" + urlencode({"metric": one.key, "status": code}) for one, code in cases])
         judges = "judge = '(computed)' OR metric = 'shop.judged'"
-        rows = asked(run, f"SELECT DISTINCT [metric, status, conversation] FROM {{conversation_scores}} WHERE {judges}")
-        counts = Counter((metric, status) for metric, status, _ in rows)
+        columns = "[metric, variant, status, conversation]"
+        rows = asked(run, f"SELECT DISTINCT {columns} FROM {{conversation_scores}} WHERE {judges}")
+        counts = Counter((key_text(metric, variant), status) for metric, variant, status, _ in rows)
         wrong = [
-            f"{one.key} {STATUSES[code]}: {counts[one.metric, STATUSES[code]]}, but {words}"
+            f"{one.key} {STATUSES[code]}: {counts[one.key, STATUSES[code]]}, but {words}"
             for (one, code), words in zip(cases, said, strict=True)
-            if not words.startswith(f"{counts[one.metric, STATUSES[code]]} conversation")
+            if not words.startswith(f"{counts[one.key, STATUSES[code]]} conversation")
         ]
         assert wrong == []
 

@@ -17,12 +17,17 @@ from convoscope.report.targets import observed, run_checks, target_text
 from convoscope.report.words import (
     coverage_text,
     interval_text,
+    key_text,
     name_text,
+    points_text,
     reason_text,
     reasons_text,
     value_text,
 )
 from convoscope.runs.run import Run
+
+SILENT = {"examples": {"answer.accuracy@choice"}, "<img src=x onerror=window.pwned=1>": {"timing.response_latency"}}
+"""What could be measured nowhere, by the name of the run: no example is multiple choice, and spells have no clock."""
 
 
 def figures(view: View) -> list[Cells]:
@@ -76,7 +81,7 @@ class TestFigures:
         self, look: Look, run: Run
     ) -> None:
         summary = json.loads((run.folder / "summary.json").read_text())
-        expected = [told(figure, summary) for figure in summary["metrics"] if figure["metric"] not in folded(run)]
+        expected = [told(figure, summary) for figure in summary["metrics"] if key(figure) not in folded(run)]
         assert [shown(row) for row in figures(look(run))] == expected
 
     def test_a_question_stands_with_every_headline(self, look: Look, run: Run) -> None:
@@ -110,10 +115,13 @@ class TestFigures:
 
 
 def folded(run: Run) -> set[str]:
-    """Metrics without a row: parts of another, and one of which nothing in its family could be measured."""
+    """Metrics without a row: parts of another, and one that had nothing to measure."""
     names = {figure["metric"] for figure in run.summary["metrics"]}
-    silent = {"timing.response_latency"} if "onerror" in run.name else set()
-    return {name for name in names if name.startswith(PARTS)} | silent
+    return {name for name in names if name.startswith(PARTS)} | SILENT.get(run.name, set())
+
+
+def key(figure: dict[str, Any]) -> str:
+    return key_text(figure["metric"], figure["variant"])
 
 
 def plain(text: str) -> str:
@@ -126,7 +134,8 @@ def told(figure: dict[str, Any], summary: dict[str, Any]) -> list[str]:
     if figure["value"] is None:
         value += f" {reason_text(figure['reason'])}"
     if figure["ten"] is not None:
-        value += f" {figure['ten']:.1f} of 10, passes at 7"
+        (facts,) = [one for one in summary["declared"] if one["metric"] == key(figure)]
+        value += f" of 10: {points_text(figure['ten'], facts)}"
     better = {"higher": "higher", "lower": "lower"}.get(figure["better"], "")
     facts = [name_text(figure), value, interval_text(figure), f"{figure['n']:,}", coverage_text(figure), better]
     return [plain(one) for one in [*facts, reasons_text(figure, observed(figure, summary))]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import convoscope
+from convoscope.runs.making import score
 from convoscope.runs.run import Run
 from metrics.chats import call, chat, result, user
 
@@ -41,4 +41,4 @@ def called_run(folder: Path) -> Run:
         )
         for number in range(4)
     ]
-    return convoscope.score(conversations, metrics=METRICS, out=folder, workers=1)
+    return score(conversations, metrics=METRICS, out=folder, workers=1)

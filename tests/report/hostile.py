@@ -7,10 +7,10 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-import convoscope
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, measured, metric
 from convoscope.metrics.declaration import Metric
+from convoscope.runs.making import score
 from convoscope.runs.run import Run
 from metrics.chats import agent, chat, user
 
@@ -50,7 +50,7 @@ hostile_names = st.lists(
 
 
 def hostile_run(folder: Path, names: Sequence[str], targets: Sequence[str] = ()) -> Run:
-    """A run in which ids, dimensions, judges and what is raised are hostile."""
+    """A run in which ids, dimensions, judges and what is raised are hostile. It has no page."""
 
     @metric("test.judged", version=1, observes=CONVERSATION, unit=f"points {names[0]}", better=HIGHER)
     def judged(conversation: Conversation) -> Iterator[Observation]:
@@ -71,4 +71,4 @@ def hostile_run(folder: Path, names: Sequence[str], targets: Sequence[str] = ())
     ]
     metrics: list[str | Metric] = [judged, raises, "turns", "f1", "response_latency"]
     by = [["flow"], ["flow", "agent"], [odd]]
-    return convoscope.score(conversations, metrics=metrics, out=folder, workers=1, by=by, targets=targets)
+    return score(conversations, metrics=metrics, out=folder, workers=1, by=by, targets=targets)

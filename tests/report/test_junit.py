@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-import convoscope
 from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, Sample, derived, measured, metric
 from convoscope.report.junit import junit, write_junit
+from convoscope.runs.making import score
 from convoscope.runs.run import Run
 from generated import chat as record
 from metrics.chats import chat, user
@@ -134,9 +134,7 @@ class TestOutcomes:
         assert "tools.tool_call_validity.unknown_tool_rate" not in found
 
     def test_targets_that_the_run_was_scored_with_need_not_be_given_again(self, tmp_path: Path) -> None:
-        run = convoscope.score(
-            [chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1, targets=["turns > 1"]
-        )
+        run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1, targets=["turns > 1"])
         assert end(cases(junit(run))["conversation.turns"]) == "failure"
         assert end(cases(junit(run, ["turns >= 1"]))["conversation.turns"]) == "passed"
 
@@ -146,7 +144,7 @@ class TestOutcomes:
             """What?"""
             raise RuntimeError("not today")
 
-        run = convoscope.score([chat(user("hi"))], metrics=[broken], out=tmp_path / "run", workers=1)
+        run = score([chat(user("hi"))], metrics=[broken], out=tmp_path / "run", workers=1)
         for given_targets in ([], ["broken >= 0"], ["broken < 1"]):
             case = cases(junit(run, given_targets))["test.broken"]
             assert (end(case), message(case)) == ("error", "failed: metric raised")
@@ -163,7 +161,7 @@ class TestOutcomes:
 
         group = derived("test.best", version=1, over="group", unit="count", better=HIGHER, inputs=("test.length",))
         conversations = [chat(user("hi"), id=id) for id in ("a", "bb", "ccc")]
-        run = convoscope.score(conversations, metrics=[length, group(best)], out=tmp_path / "run", workers=1)
+        run = score(conversations, metrics=[length, group(best)], out=tmp_path / "run", workers=1)
         case = cases(junit(run, ["test.best > 3"]))["test.best"]
         place = said(case).splitlines().index("worst conversations:")
         # both others have longer ones than a, and one has than bb
@@ -196,14 +194,14 @@ def worst_told(folder: Path, error: str) -> list[str]:
         chat(user("hi"), id="a", extras={"quality": 1.0}),
         chat(user("hi"), id="b", extras={"quality": 2.0}, outcome=Outcome(error=error)),
     ]
-    run = convoscope.score(conversations, metrics=[grade("quality"), group(best)], out=folder / "run", workers=1)
+    run = score(conversations, metrics=[grade("quality"), group(best)], out=folder / "run", workers=1)
     lines = said(cases(junit(run, ["test.best > 3"]))["test.best"]).splitlines()
     return lines[lines.index("worst conversations:") + 1 :]
 
 
 class TestTheRunItself:
     def test_an_invalid_run_is_an_error(self, tmp_path: Path) -> None:
-        run = convoscope.score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
+        run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
         assert end(cases(junit(run))["run is valid"]) == "passed"
         run.invalidate("wrong logs", "runs/better")
         case = cases(junit(run))["run is valid"]
@@ -212,7 +210,7 @@ class TestTheRunItself:
 
     def test_what_could_not_be_read_fails_with_its_place(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text(json.dumps(record(1)) + "\n" + "{broken\n" * 30)
-        run = convoscope.score(tmp_path / "x.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
+        run = score(tmp_path / "x.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
         case = cases(junit(run))["every record was read"]
         assert (end(case), message(case).split(";")[0]) == ("failure", "30 problems in reading")
         lines = said(case).splitlines()

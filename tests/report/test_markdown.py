@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-import convoscope
 from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, measured, metric
 from convoscope.report.markdown import MAX_CHARACTERS, Block, code, fit, markdown, row, write_markdown
+from convoscope.runs.making import score
 from convoscope.runs.run import Run
 from generated import chat as record
 from metrics.chats import chat, user
@@ -168,7 +168,7 @@ class TestWhatItSays:
             chat(user("hi"), id="b", extras={"quality": 2.0}, outcome=Outcome(error="*no* `line`\n# <b>")),
             chat(user("hi"), id="c", extras={"quality": 0.5}, outcome=Outcome(error="no line")),
         ]
-        run = convoscope.score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
+        run = score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
         lines = markdown(run).splitlines()
         place = lines.index("Furthest behind the others:")
         assert lines[place + 2 : place + 6] == [
@@ -181,11 +181,11 @@ class TestWhatItSays:
 
     def test_where_all_are_the_same_nobody_is_the_worst(self, tmp_path: Path) -> None:
         conversations = [chat(user("hi"), id=id) for id in "ab"]
-        run = convoscope.score(conversations, metrics=["turns", "tools"], out=tmp_path / "run", workers=1)
+        run = score(conversations, metrics=["turns", "tools"], out=tmp_path / "run", workers=1)
         assert "ehind" not in markdown(run)
 
     def test_an_invalid_run_says_so_before_anything_else(self, tmp_path: Path) -> None:
-        run = convoscope.score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
+        run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
         run.invalidate("wrong *logs*", "runs/better")
         lines = markdown(run).splitlines()
         assert lines[2].startswith("**INVALID** since ")
@@ -193,7 +193,7 @@ class TestWhatItSays:
 
     def test_what_reading_did(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text(json.dumps(record(1)) + "\n" + "{broken\n" * 30)
-        run = convoscope.score(tmp_path / "x.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
+        run = score(tmp_path / "x.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
         text = markdown(run)
         assert "<details><summary>Reading: 30 problems</summary>" in text
         assert "- problem: `x.jsonl:2: " in text
@@ -203,9 +203,7 @@ class TestWhatItSays:
         assert markdown(run).splitlines()[-1].startswith(f"Run {code(str(run.folder))}, `run-")
 
     def test_targets_that_the_run_was_scored_with_need_not_be_given_again(self, tmp_path: Path) -> None:
-        run = convoscope.score(
-            [chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1, targets=["turns > 1"]
-        )
+        run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1, targets=["turns > 1"])
         assert "**1 target: 1 missed**" in markdown(run)
 
     def test_is_the_same_every_time(self, run: Run) -> None:
@@ -220,9 +218,9 @@ class TestItFits:
 
         metrics = [
             metric(f"test.m{number:04d}", version=1, observes=CONVERSATION, unit="count", better=HIGHER)(measure)
-            for number in range(500)
+            for number in range(400)
         ]
-        run = convoscope.score([chat(user("hi"), id="a")], metrics=metrics, out=tmp_path / "run", workers=1)
+        run = score([chat(user("hi"), id="a")], metrics=metrics, out=tmp_path / "run", workers=1)
         text = markdown(run, ["m0000 > 2"])
         assert 50_000 < len(text) < MAX_CHARACTERS
         assert "more left out: a comment has no more room." in text

@@ -33,7 +33,7 @@ def start(logs: Path, out: Path) -> subprocess.Popen[bytes]:
 def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, convoscope.Run, float]:
     """Logs, an uninterrupted run of them, and how long that took."""
     folder = tmp_path_factory.mktemp("kill")
-    logs = write_lines(folder / "chats.jsonl", range(1500))
+    logs = write_lines(folder / "chats.jsonl", range(900))
     began = time.monotonic()
     process = start(logs, folder / "whole")
     assert process.wait() == 0, process.stderr and process.stderr.read().decode()
@@ -60,7 +60,7 @@ def test_kill_and_resume(round_number: int, scored: tuple[Path, convoscope.Run, 
     resumed = convoscope.score(logs, metrics=FEW, out=out, workers=1, part_bytes=20_000)
     assert (resumed.folder / "summary.json").read_bytes() == (whole.folder / "summary.json").read_bytes()
     assert list(map(str, resumed.scores())) == list(map(str, whole.scores()))
-    assert [one.id for one in resumed.conversations()] == [f"chat-{number:05d}" for number in range(1500)]
+    assert [one.id for one in resumed.conversations()] == [f"chat-{number:05d}" for number in range(900)]
     assert not out.with_name("run.partial").exists()
 
 
