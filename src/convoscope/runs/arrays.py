@@ -29,8 +29,10 @@ _GROUPED = ("flow", "agent", "scenario_id", "model", "domain", "dataset", "split
 """In the order in which people look at them. Trials of a scenario are repeats, no kinds."""
 _COLUMNS = ", ".join(Columns._fields)
 _AT_HAND = 8
-_SMALL_BYTES = 4 * 1024 * 1024
-"""A file up to this size is read once, since asking it for each metric takes longer than holding it."""
+_ROWS_AT_HAND = 1_000_000
+"""Tables that are kept at hand hold no more rows than this together, but for the one that is looked at."""
+_FEW_ROWS = 400_000
+"""A file of so few rows is read once, since asking it for each metric takes longer than holding it."""
 
 
 class Subset(NamedTuple):
@@ -71,7 +73,8 @@ class Arrays:
 
     def _held(self, path: Path) -> str:
         """A file as SQL names it, held in memory where it is small."""
-        if path.stat().st_size > _SMALL_BYTES:
+        counted = self._connection.execute(f"SELECT count(*) FROM {parquet(path)}").fetchone()
+        if counted is None or counted[0] > _FEW_ROWS:
             return parquet(path)
         name = f"held_{path.stem}"
         self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {parquet(path)}")
@@ -135,26 +138,28 @@ class Arrays:
         """What one metric, by one judge, says of every conversation; the last few are kept at hand."""
         which = (declared.name, declared.variant, judge)
         if which not in self._tables:
-            while len(self._tables) >= _AT_HAND:
+            while len(self._tables) >= max(1, min(_AT_HAND, _ROWS_AT_HAND // (self.count + 1))):
                 del self._tables[next(iter(self._tables))]
             self._tables[which] = self._table(which)
         return self._tables[which]
 
     def _table(self, which: tuple[str, str, str]) -> Table:
+        mine = f"FROM {self._reduced} WHERE metric = ? AND variant = ? AND judge IN (?, '{COMPUTED}')"
+        found = self._connection.execute(f"SELECT DISTINCT coalesce(reason, '') {mine} ORDER BY ALL", list(which))
+        reasons = [str(row[0]) for row in found.fetchall()]
+        # Texts become numbers here: as Python's objects a million of them would weigh more than all the rest.
         rows = self._connection.execute(
-            f"SELECT number, status, reason, not_applicable + unmeasured + errors AS skipped, {_COLUMNS} "
-            f"FROM {self._reduced} WHERE metric = ? AND variant = ? AND judge IN (?, '{COMPUTED}') "
+            f"SELECT number, {_code('status', STATUSES)} AS status, {_code('reason', reasons)} AS reason, "
+            f"not_applicable + unmeasured + errors AS skipped, {_COLUMNS} {mine} "
             f"QUALIFY row_number() OVER (PARTITION BY number ORDER BY judge = '{COMPUTED}') = 1 ORDER BY number",
             list(which),
         ).fetchnumpy()
         number = np.asarray(rows["number"])
         status = np.full(self.count, STATUSES.index(UNMEASURED), dtype=np.int8)
-        for code, name in enumerate(STATUSES):
-            status[number[rows["status"] == name]] = code
-        reasons, codes = np.unique(np.ma.filled(rows["reason"].astype(object), ""), return_inverse=True)
-        names = [*(str(one) for one in reasons), "not_scored"]
+        status[number] = rows["status"]
+        names = [*reasons, "not_scored"]
         reason = np.full(self.count, len(names) - 1, dtype=np.int32)
-        reason[number] = codes
+        reason[number] = rows["reason"]
 
         def column(name: str) -> NDArray[np.float64]:
             whole = np.zeros(self.count)
@@ -201,3 +206,8 @@ class Arrays:
             if dimension.codes[row] >= 0:
                 found[name] = dimension.values[dimension.codes[row]]
         return found
+
+
+def _code(column: str, values: Sequence[str]) -> str:
+    """The place of a column's text in a list that holds all there are; an empty text where it has none."""
+    return f"list_position([{', '.join(map(quoted, values))}], coalesce({column}, ''))::INTEGER - 1"

@@ -10,7 +10,7 @@ from convoscope.metrics.declaration import COUNT, RATIO, SHARE, WORDS
 from convoscope.runs.parts import CONVERSATION_SCORES, SCORES
 from convoscope.runs.run import Run
 from convoscope.runs.tables import connect
-from convoscope.runs.worst import Headline, headlines
+from convoscope.runs.worst import Headline, headlines, with_values
 
 if TYPE_CHECKING:
     import duckdb
@@ -79,7 +79,10 @@ def distributions(run: Run) -> Iterator[Distribution]:
     """One for each metric of which at least one conversation has a value."""
     observes = {declared["metric"]: declared["observes"] for declared in run.summary["declared"]}
     with connect(memory_mb=512) as connection:
+        valued = with_values(connection, run)
         for headline in headlines(run.summary):
+            if headline[:3] not in valued:
+                continue
             level = observes.get(headline.key, "conversation")
             source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE {headline.condition} AND status = 'measured'"
             conversations = _histogram(connection, source, headline.unit)

@@ -11,7 +11,7 @@ still last.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from convoscope.metrics.score import COMPUTED
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS
 from convoscope.runs.run import Run
 from convoscope.runs.tables import connect, quoted
+
+if TYPE_CHECKING:
+    import duckdb
 
 REASONS = 3
 """How many metrics are named as the reason for a place."""
@@ -122,6 +125,12 @@ def headlines(summary: Mapping[str, Any]) -> list[Headline]:
     return list(found.values())
 
 
+def with_values(connection: duckdb.DuckDBPyConnection, run: Run) -> set[tuple[str, ...]]:
+    """Metric, variant and judge of all that have a value anywhere: the others need not be looked for one by one."""
+    query = f"SELECT DISTINCT metric, variant, judge FROM {run.table(CONVERSATION_SCORES)} WHERE status = 'measured'"
+    return set(connection.execute(query).fetchall())
+
+
 def rank(run: Run) -> Ranking:
     """Put the conversations of a run in order, worst first."""
     count = int(run.summary["conversations"])
@@ -131,8 +140,9 @@ def rank(run: Run) -> Ranking:
     share, value = np.zeros((REASONS, count)), np.zeros((REASONS, count))
     measured = [0] * len(columns)
     with connect() as connection:
+        valued = with_values(connection, run)
         for code, headline in enumerate(columns):
-            if headline.better == NEITHER:
+            if headline.better == NEITHER or headline[:3] not in valued:
                 continue
             rows = connection.execute(
                 f"SELECT number, value FROM {run.table(CONVERSATION_SCORES)} "
