@@ -328,7 +328,7 @@ def counting(text: str) -> str:
     text = unicodedata.normalize("NFC", text).casefold()
     kept = ""
     for one, following in itertools.pairwise(f"{text} "):
-        if unicodedata.category(one)[0] in "LNMS" or (one == "-" and following.isdigit()):
+        if unicodedata.category(one)[0] in "LNMS" or one in "%#@&" or (one == "-" and following.isdigit()):
             kept += one
     return kept
 
@@ -358,6 +358,7 @@ class TestWhateverIsCompared:
         assert "+-" not in ops
 
     @given(spoken_texts, spoken_texts)
+    @example("", "&")
     def test_what_is_marked_holds_a_word(self, before: str, after: str) -> None:
         assert all(counting(piece.text) for piece in difference(before, after) if piece.op != "=")
 
