@@ -8,7 +8,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import faults, items, mutations, page, scoring, startup, voice
+from benchmarks import faults, items, mutations, page, scoring, startup, states, voice
 
 
 def main() -> None:
@@ -23,6 +23,7 @@ def main() -> None:
         page.run(Path(folder))
         scoring.run(Path(folder), sizes=(20_000, 200_000) if full else (500, 5_000))
         items.run(Path(folder), 1_000_000 if full else 20_000)
+        states.run(Path(folder), seeds=50 if full else 10, conversations=1_000_000 if full else 5_000)
     mutations.run(100_000 if full else 2_000)
 
 

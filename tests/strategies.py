@@ -23,6 +23,9 @@ from convoscope.conversation import (
     Clock,
     Conversation,
     Entity,
+    Flow,
+    FlowSegment,
+    FlowState,
     Frame,
     Item,
     Participant,
@@ -143,9 +146,22 @@ def _of_type(hint: Any, filling: Filling) -> SearchStrategy[Any]:
     if origin is dict:
         values = _of_type(arguments[1], filling)
         return st.dictionaries(texts(), values, min_size=filling.least, max_size=filling.most)
+    if hint is Flow:
+        return _flows(filling)
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return struct(hint, filling)
     return _plain(hint, filling)
+
+
+def _flows(filling: Filling) -> SearchStrategy[Flow]:
+    """A declaration has a name, and so has each of its states and segments, no two of them the same."""
+    named: dict[str, SearchStrategy[Any]] = {
+        name: st.lists(
+            struct(kind, filling), min_size=filling.least, max_size=filling.most, unique_by=lambda one: one.name
+        ).map(tuple)
+        for name, kind in (("states", FlowState), ("segments", FlowSegment))
+    }
+    return struct(Flow, filling, name=texts(min_size=1), **named)
 
 
 def _plain(hint: Any, filling: Filling) -> SearchStrategy[Any]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from convoscope.report.markdown import write_markdown
     from convoscope.report.page import write_page
     from convoscope.runs.run import Run
+    from convoscope.runs.states.asked import states
     from convoscope.runs.worst import worst
     from convoscope.standard_data.model import StandardData
     from convoscope.views.metric_context import MetricContext
@@ -40,6 +41,7 @@ __all__ = [
     "metric",
     "read",
     "score",
+    "states",
     "template_scorer",
     "worst",
     "write_junit",
@@ -58,6 +60,7 @@ _HOME = {
     "metric": "convoscope.metrics.declaration",
     "read": "convoscope.ingest.reading",
     "score": "convoscope.report.making",
+    "states": "convoscope.runs.states.asked",
     "template_scorer": "convoscope.metrics.custom",
     "worst": "convoscope.runs.worst",
     "write_junit": "convoscope.report.junit",

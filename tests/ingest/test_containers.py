@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from convoscope.conversation import Conversation, Participant, Text, Utterance
+from convoscope.errors import InputError
 from convoscope.ingest.inputs import HEAD_BYTES
+from convoscope.ingest.reader import Detection, Group, Reader, Sample, installed
+from convoscope.ingest.report import Notes
 from ingest.logs import ASK, REPLY, as_lines, chat, read, story, write, write_json, write_lines
 
 STORY = ["user: Is the museum open on Monday?", "assistant: It is closed on Mondays."]
@@ -121,3 +126,60 @@ def test_an_array_without_its_commas_is_read_line_by_line(tmp_path: Path) -> Non
     outcome = read(write(tmp_path / "log.json", "[\n" + as_lines(chat("one"), chat("two"), chat("three")) + "]\n"))
     assert outcome.ids == ["one", "two", "three"]
     assert [problem.line for problem in outcome.report.problems] == [1, 5]
+
+
+class _Diary(Reader):
+    """Plain text, of which a line that begins with "say " is something said."""
+
+    name, title = "diary", "Diaries"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        ours = sample.container == "text" and sample.values[0] == "DIARY"
+        return Detection(0.9, "says so", "key") if ours else None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        events = [
+            Utterance(seq=seq, speaker="user", heard=Text(f"{record.number} {record.value}", "line"))
+            for seq, record in enumerate(group.records)
+        ]
+        participants = (Participant("user", "user"),)
+        yield Conversation(id=group.name, participants=participants, timeline=tuple(events))
+
+
+class TestPlainText:
+    """Files that are neither JSON nor a table are offered to readers as lines of text."""
+
+    @pytest.fixture(autouse=True)
+    def _with_a_diary(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(installed().by_name, _Diary.name, _Diary())
+
+    def test_records_are_its_lines_and_blank_ones_are_passed_over(self, tmp_path: Path) -> None:
+        outcome = read(write(tmp_path / "may.log", "DIARY\r\n\n{not json}\nü\n"))
+        assert outcome.ids == ["may"]
+        assert [one.heard and one.heard.text for one in outcome.only.utterances] == ["1 DIARY", "3 {not json}", "4 ü"]
+        assert outcome.report.ignored == {"blank_line": 1}
+
+    def test_packed(self, tmp_path: Path) -> None:
+        file = tmp_path / "may.log.gz"
+        file.write_bytes(gzip.compress(b"DIARY\nx\n"))
+        assert len(read(file).only.utterances) == 2
+
+    @pytest.mark.parametrize("data", [b"DIARY\0\n", b"DIARY\n\xff\xfe\n", b"another\n"])
+    def test_what_is_no_text_or_nobodys_is_not_json(self, tmp_path: Path, data: bytes) -> None:
+        file = tmp_path / "may.log"
+        file.write_bytes(data)
+        with pytest.raises(InputError, match="is not JSON"):
+            read(file)
+
+    def test_in_a_folder_what_nobody_claims_is_skipped_silently(self, tmp_path: Path) -> None:
+        write(tmp_path / "a.log", "DIARY")
+        write(tmp_path / "b.log", "nothing of the sort")
+        write(tmp_path / "c.txt", "nothing of the sort")
+        outcome = read(tmp_path)
+        assert outcome.ids == ["a"]
+        assert outcome.report.problem_count == 0
+        assert {name: file.skipped for name, file in outcome.report.files.items()} == {
+            "a.log": "",
+            "b.log": "is not JSON",
+            "c.txt": "is not JSON",
+        }

@@ -66,7 +66,7 @@ class TestDetection:
             ({**MESSAGE, "conversation_id": "c-1"}, "openai-chat"),
             ({"input": [{"type": "message", **MESSAGE}], "output": []}, "openai-responses"),
             ({"schema": "convoscope.conversation/1", "id": "c-1", "items": [{"id": "i"}]}, "convoscope"),
-            ({"event_type": "state_entered", "state": "greeting", "conversation_id": "c-1"}, ""),
+            ({"event_type": "state_entered", "state": "greeting", "conversation_id": "c-1"}, "state-events"),
             ({"id": 1, "answer": "4"}, ""),
             ({"question": "Open?"}, ""),
             ({"items": [{"sku": "A-1"}]}, ""),

@@ -22,10 +22,12 @@ from generated import FEW, chat, write_lines
 FILES = {
     "conversation_scores.parquet",
     "conversations.parquet",
+    "flows.json",
     "read-report.json",
     "receipt.json",
     "report.html",
     "scores.parquet",
+    "states.parquet",
     "summary.json",
 }
 

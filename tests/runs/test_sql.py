@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import convoscope
-from convoscope.conversation import Conversation, Participant, StateEntered, Text, Utterance
+from convoscope.conversation import Conversation, Flow, FlowState, Outcome, Participant, StateEntered, Text, Utterance
 from convoscope.errors import UsageError
-from convoscope.metrics import (
-    CONVERSATION,
-    HIGHER,
-    SHARE,
-    STATE,
-    Metric,
-    Observation,
-    State,
-    TenPoints,
-    measured,
-    metric,
-)
+from convoscope.metrics import CONVERSATION, HIGHER, SHARE, TenPoints, measured, metric
 from convoscope.metrics.score import Observation as Seen
 from convoscope.runs.sql import query
 from generated import FEW, write_lines
@@ -93,28 +81,22 @@ def test_the_state_and_aspect_views_have_their_columns_even_when_empty(run: conv
     assert query([run], "SELECT * FROM aspect_scores") == (ASPECT_COLUMNS, [])
 
 
-def test_metrics_of_states_and_aspects_fill_the_views(tmp_path: Path) -> None:
+def test_states_and_aspects_fill_the_views(tmp_path: Path) -> None:
     talk = Conversation(
         id="c1",
         dimensions={"flow": "viewing", "agent": "alpha", "persona": "hurried"},
         participants=(Participant("assistant", "assistant"),),
+        flow=Flow(name="viewing", states=(FlowState(name="greet", segment="opening"),)),
         timeline=(
             StateEntered(seq=0, state="greet"),
             Utterance(seq=1, speaker="assistant", intended=Text("Hello.")),
             StateEntered(seq=2, state="collect"),
         ),
+        outcome=Outcome(completed=False),
     )
 
-    def states(name: str, values: dict[str, float]) -> Metric:
-        def measure(conversation: Conversation) -> Iterator[Observation]:
-            """One value for each state."""
-            for place, (state, value) in enumerate(values.items()):
-                yield measured(State(state, place), value, details={"segment": "opening", "to_states": ["collect"]})
-
-        return metric(name, version=1, observes=STATE, unit=SHARE, better=HIGHER)(measure)
-
     @metric(
-        "flow.correctness",
+        "mine.correctness",
         version=1,
         observes=CONVERSATION,
         unit=SHARE,
@@ -126,12 +108,12 @@ def test_metrics_of_states_and_aspects_fill_the_views(tmp_path: Path) -> None:
         """Three parts of four were right."""
         return measured(conversation, 0.75)
 
-    metrics = [states("state.progress", {"greet": 1, "collect": 0}), states("state.stall", {"collect": 1}), correctness]
-    run = convoscope.score([talk], metrics=metrics, out=tmp_path / "run", workers=1)
+    run = convoscope.score([talk], metrics=[correctness], out=tmp_path / "run", workers=1)
     answer = query([run], "SELECT state, flow, segment, progress, stall, to_states FROM state_scores ORDER BY state")
+    # It went from greet to collect, and no further, unfinished.
     assert answer.rows == [
-        ("collect", "viewing", "opening", 0.0, 1.0, ["collect"]),
-        ("greet", "viewing", "opening", 1.0, None, ["collect"]),
+        ("collect", "viewing", None, 0, 1, []),
+        ("greet", "viewing", "opening", 1, 0, ["collect"]),
     ]
     answer = query([run], "SELECT aspect, agent, persona, judge, score, value, unit FROM aspect_scores")
     assert answer.rows == [("correctness", "alpha", "hurried", "(computed)", 7.5, 0.75, "share")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Format, Json, Metrics, MetricsFrom, Turns, split
+from convoscope.cli.options import Flows, Format, Json, Metrics, MetricsFrom, Turns, split
 
 if TYPE_CHECKING:
     from convoscope.conversation import Conversation
@@ -26,6 +26,7 @@ def inspect(
     limit: Annotated[int, typer.Option("--limit", help="Look at the first N conversations.", min=1)] = 1000,
     format: Format = None,
     turns: Turns = None,
+    flows: Flows = None,
     json: Json = False,
 ) -> None:
     """Say what these files are, what can be measured in them, and what would unlock the rest."""
@@ -38,7 +39,7 @@ def inspect(
     planner = Planner(registered(metrics_from or ()).resolve(split(metrics)))
     contents: Counter[str] = Counter()
     dimensions: dict[str, Counter[str]] = {}
-    reading = read(paths, format=format, limit=limit, turns=turns)
+    reading = read(paths, format=format, limit=limit, turns=turns, flows=flows or ())
     for conversation in reading:
         planner.see(conversation)
         _count(conversation, contents, dimensions)

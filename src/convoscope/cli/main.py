@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from convoscope import __version__
-from convoscope.cli import demo, formats, inspect, metrics, report, runs, score, show, sql, view
+from convoscope.cli import demo, formats, inspect, metrics, report, runs, score, show, sql, states, view
 from convoscope.errors import ConvoscopeError
 
 # Exit codes: 0 fine, 1 a check failed, 2 bad usage or nothing readable, 3 undetermined.
@@ -32,6 +32,7 @@ app.command("inspect")(inspect.inspect)
 app.command("metrics")(metrics.metrics)
 app.command("formats")(formats.formats)
 app.add_typer(runs.app, name="runs")
+app.add_typer(states.app, name="states")
 app.command("sql")(sql.sql)
 app.command("demo")(demo.demo)
 

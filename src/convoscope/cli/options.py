@@ -25,6 +25,14 @@ Turns = Annotated[
     str | None,
     typer.Option("--turns", help="The rule that turns are cut by: exchange, or eva for calls. Default: exchange."),
 ]
+Flows = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--flows",
+        help="Flow definitions: a YAML or JSON file, or a folder of them. May be repeated. "
+        "Those among the logs are found without it.",
+    ),
+]
 Targets = Annotated[
     list[str] | None,
     typer.Option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -75,10 +76,16 @@ def exit_by(run: Run, checks: Iterable[Check]) -> None:
 
     What a metric declares of itself is shown, and is nobody's demand.
     """
+    from convoscope.report.screen import Screen
     from convoscope.report.targets import DECLARED, tally
 
     asked = [one for one in checks if one.source != DECLARED]
     counts = tally(asked)
+    if run.receipt.audit.get("disagreements"):
+        screen = Screen(sys.stderr)
+        screen.line(f"error: {run.receipt.invalid_reason}")
+        screen.line(f"  the run is marked invalid; `convoscope states audit {run.folder}` tells of each row")
+        raise typer.Exit(FAILED)
     if counts.missed:
         raise typer.Exit(FAILED)
     if counts.undetermined or (asked and not run.receipt.valid):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 from convoscope.cli.options import (
     Contexts,
+    Flows,
     Format,
     Json,
     Junit,
@@ -42,6 +43,7 @@ def score(
     ] = None,
     format: Format = None,
     turns: Turns = None,
+    flows: Flows = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
     target: Targets = None,
     junit: Junit = None,
@@ -76,6 +78,7 @@ def score(
             by=None if not by else [split(one) or [] for one in by],
             format=format,
             turns=turns,
+            flows=flows or (),
             targets=target or (),
             progress=progress,
         )

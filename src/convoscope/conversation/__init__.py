@@ -20,6 +20,7 @@ from convoscope.conversation.events import (
     ToolResult,
     Utterance,
 )
+from convoscope.conversation.flow import Flow, FlowSegment, FlowState, TargetSlot
 from convoscope.conversation.logged import Logged
 from convoscope.conversation.model import (
     ASSISTANT,
@@ -69,6 +70,9 @@ __all__ = [
     "Event",
     "Expected",
     "ExpectedToolCall",
+    "Flow",
+    "FlowSegment",
+    "FlowState",
     "Frame",
     "GuardEvaluated",
     "Item",
@@ -89,6 +93,7 @@ __all__ = [
     "Source",
     "StateEntered",
     "StateExited",
+    "TargetSlot",
     "Text",
     "Time",
     "Tool",

@@ -10,6 +10,7 @@ from convoscope.conversation.annotations import Annotations, Label
 from convoscope.conversation.clock import Clock, Time
 from convoscope.conversation.dialogue_state import Frame
 from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
+from convoscope.conversation.flow import Flow
 from convoscope.conversation.logged import Logged
 from convoscope.conversation.remembered import remembered
 from convoscope.conversation.turns import DEFAULT_TURN_RULE, Turn, derive_turns
@@ -211,6 +212,8 @@ class Conversation(
     participants: tuple[Participant, ...] = ()
     clocks: tuple[Clock, ...] = ()
     agent: Agent = Agent()
+    flow: Flow | None = None
+    """What the flow declares that it went through, where that was given; the name is the dimension `flow`."""
     scenario: Scenario | None = None
     expected: Expected = Expected()
     items: tuple[Item, ...] = ()

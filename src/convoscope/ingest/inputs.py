@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,9 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from convoscope.conversation import Flow
 from convoscope.errors import InputError, UsageError
 from convoscope.ingest import files, tables
 from convoscope.ingest.decode import BadJson, decode
+from convoscope.ingest.definitions import Definitions, PathLike
+from convoscope.ingest.flow_files import YAML_ENDINGS
+from convoscope.ingest.flow_shapes import declares_flow
 from convoscope.ingest.reader import Container, Detection, FolderSample, Grouping, Reader, Sample, installed
 from convoscope.ingest.report import FileRead, Problem, ReadReport
 
@@ -46,12 +49,20 @@ class Found(NamedTuple):
 
     inputs: tuple[Input, ...]
     report: ReadReport
+    flows: tuple[Flow, ...] = ()
+    """Definitions of flows, for all conversations."""
 
 
-def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None = None) -> Found:
-    """Every input below the paths, in the order of names: the order of `paths` does not matter."""
+def find_inputs(
+    paths: Sequence[PathLike], *, format: str | None = None, flows: Iterable[PathLike | Flow] = ()
+) -> Found:
+    """Every input below the paths, in the order of names: the order of `paths` does not matter.
+
+    `flows` are definitions of flows, or where they lie; those that lie below the paths are found.
+    """
     readers = _readers(format)
     report = ReadReport(warnings=list(installed().problems))
+    definitions = Definitions(flows, report)
     inputs: dict[str, Input] = {}
     for given in paths:
         path = Path(given)
@@ -61,8 +72,16 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
             name = called.encode("utf-8", "replace").decode()
             found = _folder_input(name, place, readers) if place.is_dir() else None
             if found is None:
-                explicit = place == path or _is_log_name(place.name)
-                found = _file_input(name, place, readers, report, explicit=explicit)
+                is_named = place == path
+                if definitions.holds(place):
+                    continue
+                if place.name.lower().endswith(YAML_ENDINGS) and definitions.find(place, name, explicit=is_named):
+                    continue
+                explicit = is_named or _is_log_name(place.name)
+                try:
+                    found = _file_input(name, place, readers, report, explicit=explicit)
+                except _DeclaresFlow:
+                    definitions.found(place, name, explicit=is_named)
             if found is not None:
                 # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
                 real = str(place.resolve())
@@ -77,7 +96,7 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]], *, format: str | None =
     names = Counter(one.name for one in inputs.values())
     # Two files of one name, from two folders, are told apart by their whole paths.
     told = [msgspec.structs.replace(one, name=one.path) if names[one.name] > 1 else one for one in inputs.values()]
-    return Found(tuple(sorted(told, key=lambda one: (one.name, one.path))), report)
+    return Found(tuple(sorted(told, key=lambda one: (one.name, one.path))), report, definitions.flows)
 
 
 def _accompanied(one: Input, beside: Sequence[Input], free: Sequence[Input]) -> Input:
@@ -252,18 +271,32 @@ def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
     if container == "table":
         values = tables.first_rows(path, SAMPLE_RECORDS)
     elif b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
-        raise InputError("is not JSON", hint=_SEE_FORMATS)
+        if path.name.lower().endswith(YAML_ENDINGS):
+            raise InputError(
+                "is YAML that declares no flow", hint="docs/guides/flow-definitions.md shows one that does"
+            )
+        container, values = "text", _first_lines(head)
     else:
         values = _first_values(path, head, container)
-    best = _best((_claim(reader, Sample(path, container, values)), reader) for reader in readers.values())
+        if container != "lines" and declares_flow(values):
+            raise _DeclaresFlow
+    asked = readers.values() if values or container != "text" else ()
+    best = _best((_claim(reader, Sample(path, container, values)), reader) for reader in asked)
     if best is None:
+        if container == "text":
+            raise InputError("is not JSON", hint=_SEE_FORMATS)
         told = next(filter(None, (reader.part_of(path.name) for reader in readers.values())), "")
         if told:
             raise InputError(f"is {told}")
         kind = "a table" if container == "table" else "JSON"
         raise InputError(f"is {kind} of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
     claim, reader = best
-    return Input(str(path), name, reader.name, container, claim.grouping, claim.why)
+    grouping = "file" if container == "text" and claim.grouping == "key" else claim.grouping
+    return Input(str(path), name, reader.name, container, grouping, claim.why)
+
+
+class _DeclaresFlow(Exception):
+    """The file is no log."""
 
 
 _SEE_FORMATS = "`convoscope formats` lists what can be read"
@@ -340,6 +373,17 @@ def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
         if len(values) >= SAMPLE_RECORDS:
             break
     return values
+
+
+def _first_lines(head: bytes) -> list[Any]:
+    """The first lines of a file of plain text; none where it is no text."""
+    # The last line may have been cut by the size of the head, in the middle of a letter.
+    whole = head.rpartition(b"\n")[0] if len(head) >= HEAD_BYTES else head
+    try:
+        told = whole.decode()
+    except UnicodeDecodeError:
+        return []
+    return [] if "\0" in told else [line.strip() for line in told.split("\n") if line.strip()][:MANY_LINES]
 
 
 def _describe(values: Sequence[Any]) -> str:

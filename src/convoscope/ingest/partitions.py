@@ -5,19 +5,20 @@ Where the cuts fall depends on the input alone, never on who works on it.
 
 from __future__ import annotations
 
-import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 import msgspec
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
 from convoscope.ingest import files, tables
 from convoscope.ingest.decode import BadJson, decode
+from convoscope.ingest.definitions import Attacher
 from convoscope.ingest.inputs import Input
 from convoscope.ingest.reader import Group, Reader, Record, installed
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
@@ -118,7 +119,12 @@ def _cut_up(piece: Piece, size: int) -> Iterator[Piece]:
         yield Piece(one, piece.place, problem=error.message, hint=error.hint)
 
 
-_CUTTERS = {"lines": files.line_stretches, "array": files.element_stretches, "table": tables.row_stretches}
+_CUTTERS = {
+    "lines": files.line_stretches,
+    "text": files.line_stretches,
+    "array": files.element_stretches,
+    "table": tables.row_stretches,
+}
 
 
 def _size(one: Input) -> int:
@@ -166,14 +172,17 @@ _EARLY = 100_000
 
 
 class _Spilled(msgspec.Struct, array_like=True):
-    """A record on its way to its bucket."""
+    """A record on its way to its bucket: what stands before its text on a line of the bucket file."""
 
     key: str
     place: int
     name: str
     number: int
-    repairs: tuple[str, ...]
-    value: msgspec.Raw
+    repairs: tuple[str, ...] = ()
+
+
+_BEFORE_TEXT = b"\t"
+"""Ends the head of a spilled record: JSON writes a tab in a string as two letters."""
 
 
 def _spread(
@@ -185,22 +194,11 @@ def _spread(
     scratch.mkdir(parents=True, exist_ok=True)
     paths = [scratch / f"{reader}-{number:03d}.jsonl" for number in range(buckets)]
     streams = [path.open("wb") for path in paths]
-    encode = msgspec.json.Encoder().encode
-    key_of, alone = installed().by_name[reader].key, installed().by_name[reader].alone
     try:
         for place, one in keyed:
             for piece in _cut_up(Piece(one, place), size):
-                for record in _records(piece, report):
-                    key = key_of(record.value)
-                    if key is None and alone:
-                        key = _ALONE + _called(one, record)
-                    if key is None:
-                        message = "no id says which conversation this belongs to"
-                        report.problem(Problem(one.name, record.number, message, hint="add a conversation_id"))
-                        continue
-                    raw = msgspec.Raw(encode(record.value))
-                    line = encode(_Spilled(key, place, one.name, record.number, record.repairs, raw))
-                    streams[zlib.crc32(key.encode()) % buckets].write(line + b"\n")
+                for bucket, lines in _spilled(piece, installed().by_name[reader], report, buckets).items():
+                    streams[bucket].write(b"".join(lines))
     finally:
         for stream in streams:
             stream.close()
@@ -209,11 +207,55 @@ def _spread(
             yield Input(str(path), path.name, reader, "lines", "key", "")
 
 
-def read_partition(partition: Partition, report: ReadReport, turn_rule: str | None = None) -> Iterator[Read]:
+def _spilled(piece: Piece, reader: Reader, report: ReadReport, buckets: int) -> dict[int, list[bytes]]:
+    """The records of a piece by their buckets.
+
+    A record is spilled as it is written, and decoded in its bucket: here only its key is asked for, so that
+    of a reader with a `quick_key` no record is decoded twice. What is not JSON is told here or there, but once.
+    """
+    one = piece.input
+    alone, key_of = reader.alone, reader.quick_key
+    after_key = b",%d,%b," % (piece.place, _encode(one.name))
+    spilled: dict[int, list[bytes]] = {}
+    heads: dict[str, tuple[bytes, list[bytes]]] = {}
+    for number, text in _whole_texts(piece, report):
+        try:
+            key = key_of(text)
+        except BadJson as error:
+            report.problem(_not_json(one.name, number, error))
+            continue
+        if key is None and alone:
+            key = _ALONE + _called(one, number)
+        if key is None:
+            message = "no id says which conversation this belongs to"
+            report.problem(Problem(one.name, number, message, hint="add a conversation_id"))
+            continue
+        known = heads.get(key)
+        if known is None:
+            bucket = crc32(key.encode()) % buckets
+            known = heads[key] = b"[" + _encode(key) + after_key, spilled.setdefault(bucket, [])
+        head, lines = known
+        if one.container == "lines":
+            lines.append(b"%b%d]\t%b\n" % (head, number, text))
+        elif (record := _record(text, number, one.name, report)) is not None:
+            # What is no line may hold line ends.
+            repairs = b",%b" % _encode(record.repairs) if record.repairs else b""
+            lines.append(b"%b%d%b]\t%b\n" % (head, number, repairs, _encode(record.value)))
+    return spilled
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def read_partition(
+    partition: Partition, report: ReadReport, turn_rule: str | None = None, flows: Sequence[Flow] = ()
+) -> Iterator[Read]:
     """The conversations of a partition. What cannot be read goes to the report; the rest goes on.
 
-    `turn_rule` is the rule that their turns are cut by; None leaves it to each of them.
+    `turn_rule` is the rule that their turns are cut by; None leaves it to each of them. `flows` are the
+    definitions of flows that they may have gone through.
     """
+    attacher = Attacher(flows) if flows else None
     for piece in partition.pieces:
         reader = installed().by_name[piece.input.reader]
         numbered = piece.input.container in _CUTTERS
@@ -225,7 +267,25 @@ def read_partition(partition: Partition, report: ReadReport, turn_rule: str | No
                         for code in record.repairs:
                             notes.repaired(code)
             reads = _build(reader, group, name, origin, notes, report)
+            if attacher is not None:
+                reads = _attached(attacher, reads, notes, report)
             yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
+
+
+def _attached(attacher: Attacher, reads: Iterator[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
+    """The conversations with the definitions of their flows."""
+    for read in reads:
+        found = attacher.attached(read.conversation)
+        if found is None:
+            yield read
+            continue
+        if found.inferred:
+            notes.inferred(found.inferred)
+        if found.repaired:
+            notes.repaired(found.repaired, read.conversation.dimensions["flow"])
+        taken = notes.hand_over()
+        report.add_notes(taken)
+        yield read._replace(conversation=found.conversation, notes=read.notes + taken)
 
 
 def _cut_by(turn_rule: str, read: Read) -> Read:
@@ -273,41 +333,61 @@ def _groups(piece: Piece, report: ReadReport) -> Iterator[tuple[Group, str, Orig
         beside = tuple(Path(companion) for companion in one.companions)
         yield Group(one.name, path, companions=beside), one.name, Origin(piece.place, 0, 0)
     elif one.grouping == "key":
-        yield from _keyed(piece)
+        yield from _keyed(piece, report)
     elif one.grouping == "file":
         records = tuple(_all_records(piece, report))
         if records:
-            yield Group(_stem(one.name), path, records), one.name, Origin(piece.place, 0, 0)
+            called = _stem(one.name, _TEXT_ENDINGS if one.container == "text" else ())
+            yield Group(called, path, records), one.name, Origin(piece.place, 0, 0)
     else:
         for record in _records(piece, report):
-            yield Group(_called(one, record), path, (record,)), one.name, Origin(piece.place, record.number, 0)
+            yield Group(_called(one, record.number), path, (record,)), one.name, Origin(piece.place, record.number, 0)
 
 
-def _called(one: Input, record: Record) -> str:
+def _called(one: Input, number: int) -> str:
     """A name for a record that stands for itself."""
     mark = _MARKS.get(one.container)
-    return f"{one.name}{mark}{record.number}" if mark else _stem(one.name)
+    return f"{one.name}{mark}{number}" if mark else _stem(one.name)
 
 
-_MARKS = {"lines": ":", "array": "#", "table": ":"}
+_MARKS = {"lines": ":", "text": ":", "array": "#", "table": ":"}
 _ALONE = "\0"
 """Begins the key of a record that has none."""
 
 
-def _keyed(piece: Piece) -> Iterator[tuple[Group, str, Origin]]:
-    together: dict[str, list[_Spilled]] = {}
-    decoder = msgspec.json.Decoder(_Spilled)
+def _keyed(piece: Piece, report: ReadReport) -> Iterator[tuple[Group, str, Origin]]:
+    together: dict[str, list[tuple[_Spilled, bytes]]] = {}
+    decode_head = msgspec.json.Decoder(_Spilled).decode
     with Path(piece.input.path).open("rb") as stream:
         for line in stream:
-            spilled = decoder.decode(line)
-            together.setdefault(spilled.key, []).append(spilled)
+            head, _, text = line.partition(_BEFORE_TEXT)
+            spilled = decode_head(head)
+            mine = together.get(spilled.key)
+            if mine is None:
+                mine = together[spilled.key] = []
+            mine.append((spilled, text))
     for number, (key, mine) in enumerate(together.items()):
-        mine.sort(key=lambda one: (one.place, one.number))
-        records = tuple(Record(msgspec.json.decode(one.value), one.number, one.repairs, one.name) for one in mine)
-        first = mine[0]
-        names = tuple(dict.fromkeys(Path(one.name).name for one in mine))
-        name = key.removeprefix(_ALONE)
-        yield Group(name, Path(first.name), records, names), first.name, Origin(piece.place, number, 0)
+        mine.sort(key=_as_written)
+        records = tuple(_decoded(mine, report))
+        if records:
+            first = records[0]
+            names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
+            name = key.removeprefix(_ALONE)
+            yield Group(name, Path(first.file), records, names), first.file, Origin(piece.place, number, 0)
+
+
+def _as_written(pair: tuple[_Spilled, bytes]) -> tuple[int, int]:
+    return pair[0].place, pair[0].number
+
+
+def _decoded(spilled: Sequence[tuple[_Spilled, bytes]], report: ReadReport) -> Iterator[Record]:
+    for one, text in spilled:
+        try:
+            value, repairs = decode(text)
+        except BadJson as error:
+            report.problem(_not_json(one.name, one.number, error))
+        else:
+            yield Record(value, one.number, one.repairs + repairs, one.name)
 
 
 def _all_records(piece: Piece, report: ReadReport) -> Iterator[Record]:
@@ -316,7 +396,16 @@ def _all_records(piece: Piece, report: ReadReport) -> Iterator[Record]:
 
 
 def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
-    """The records of a piece; what is not JSON goes to the report."""
+    """The records of a piece; what is not JSON goes to the report, unless they are lines of plain text."""
+    for number, text in _whole_texts(piece, report):
+        if piece.input.container == "text":
+            yield Record(text.decode("utf-8", "replace"), number)
+        elif (record := _record(text, number, piece.input.name, report)) is not None:
+            yield record
+
+
+def _whole_texts(piece: Piece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
+    """The records of a piece as text, which may be JSON; what cannot be read at all goes to the report."""
     name = piece.input.name
     if piece.problem:
         report.records_seen += 1
@@ -325,11 +414,15 @@ def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
         return
     try:
         for number, text in _texts(piece):
-            if text:
-                if (record := _record(text, number, name, report)) is not None:
-                    yield record
-            elif piece.input.container != "table":
-                report.ignore("blank_line")
+            if not text:
+                if piece.input.container != "table":
+                    report.ignore("blank_line")
+                continue
+            report.records_seen += 1
+            if len(text) > files.MAX_RECORD_BYTES:
+                report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
+            else:
+                yield number, text
     except OSError as error:
         report.problem(Problem(name, 0, f"cannot be read: {error.strerror or error}"))
     except InputError as error:
@@ -357,25 +450,28 @@ def _data(piece: Piece) -> bytes:
     return data.removesuffix(b"\n")
 
 
-_BETWEEN = {"lines": b"\n", "array": files.BETWEEN_ELEMENTS, "table": tables.BETWEEN_ROWS}
+_BETWEEN = {"lines": b"\n", "text": b"\n", "array": files.BETWEEN_ELEMENTS, "table": tables.BETWEEN_ROWS}
 
 
 def _record(text: bytes, number: int, name: str, report: ReadReport) -> Record | None:
-    report.records_seen += 1
-    if len(text) > files.MAX_RECORD_BYTES:
-        report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
-        return None
     try:
         value, repairs = decode(text)
     except BadJson as error:
-        report.problem(Problem(name, number, str(error), hint="the record was skipped; write it whole"))
+        report.problem(_not_json(name, number, error))
         return None
     return Record(value, number, repairs)
 
 
-def _stem(name: str) -> str:
+def _not_json(name: str, number: int, error: BadJson) -> Problem:
+    return Problem(name, number, str(error), hint="the record was skipped; write it whole")
+
+
+_TEXT_ENDINGS = (".log", ".txt")
+
+
+def _stem(name: str, more: Sequence[str] = ()) -> str:
     stem = name
-    for ending in (".gz", ".zst", ".zstd", ".json", ".jsonl", ".ndjson"):
+    for ending in (".gz", ".zst", ".zstd", ".json", ".jsonl", ".ndjson", *more):
         stem = stem.removesuffix(ending)
     return stem or name
 

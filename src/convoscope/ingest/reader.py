@@ -15,11 +15,14 @@ from convoscope.ingest.report import Notes
 ENTRY_POINT_GROUP = "convoscope.readers"
 
 Grouping = Literal["record", "file", "key", "folder", "companion"]
-Container = Literal["lines", "array", "document", "table", "folder"]
+Container = Literal["lines", "array", "document", "table", "text", "folder"]
 
 
 class Record(NamedTuple):
-    """One JSON value of a file; `number` is its line, or its place in an array or a table."""
+    """One JSON value of a file; `number` is its line, or its place in an array or a table.
+
+    Of a file of plain text, a line of it.
+    """
 
     value: Any
     number: int = 1
@@ -30,7 +33,11 @@ class Record(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What a reader sees of a file before it is read: how it is built, and its first records."""
+    """What a reader sees of a file before it is read: how it is built, and its first records.
+
+    A container `text` is a file of plain text, neither JSON nor a table: its records are its lines, as `str`.
+    Records of it are not brought together by key.
+    """
 
     path: Path
     container: Container

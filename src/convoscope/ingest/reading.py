@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from convoscope.conversation import Conversation, turn_rule
+from convoscope.conversation import Conversation, Flow, turn_rule
 from convoscope.errors import NothingReadable
 from convoscope.ingest.inputs import find_inputs
 from convoscope.ingest.partitions import Read, cut, read_partition
@@ -29,8 +29,9 @@ class Reading:
         format: str | None = None,
         limit: int | None = None,
         turns: str | None = None,
+        flows: Iterable[PathLike | Flow] = (),
     ) -> None:
-        self._found = find_inputs(paths, format=format)
+        self._found = find_inputs(paths, format=format, flows=flows)
         self._limit = limit
         self._turn_rule = None if turns is None else turn_rule(turns)
         self._current: Iterator[Conversation] | None = None
@@ -55,7 +56,7 @@ class Reading:
     def _all(self) -> Iterator[Read]:
         with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
             for partition in cut(self._found.inputs, self.report, Path(scratch)):
-                yield from read_partition(partition, self.report, self._turn_rule)
+                yield from read_partition(partition, self.report, self._turn_rule, self._found.flows)
 
 
 def read(
@@ -64,15 +65,17 @@ def read(
     format: str | None = None,
     limit: int | None = None,
     turns: str | None = None,
+    flows: Iterable[PathLike | Flow] = (),
 ) -> Reading:
     """Read the conversations of a file, a folder, or several of them.
 
     The format is told by content unless `format` names one. `turns` is the rule that turns are cut
-    by, `exchange` or `eva`. The result is an iterator of `Conversation`, with the read report at
+    by, `exchange` or `eva`. `flows` are files and folders of flow definitions, beside those that lie
+    among the logs. The result is an iterator of `Conversation`, with the read report at
     hand as `.report`.
     """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    return Reading(paths, format=format, limit=limit, turns=turns)
+    return Reading(paths, format=format, limit=limit, turns=turns, flows=flows)
 
 
 def nothing_readable(report: ReadReport) -> NothingReadable:

@@ -25,6 +25,8 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, order=
     seq: int = -1
     """The event of the conversation that it touches; -1 for the whole."""
     detail: str = ""
+    count: int = 1
+    """How often, where it was done many times to one conversation."""
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True, order=True):
@@ -99,7 +101,7 @@ class ReadReport(msgspec.Struct):
     def add_notes(self, notes: Iterable[Note]) -> None:
         for note in notes:
             if note.kind == "ignored":
-                self.ignore(note.code)
+                self.ignore(note.code, note.count)
             elif note.kind == "unknown":
                 self.unknown[note.code] = self.unknown.get(note.code, 0) + 1
             else:
@@ -160,9 +162,9 @@ class Notes:
         """Something was not said and was concluded."""
         self._take("inferred", code, detail, seq)
 
-    def ignored(self, what: str, detail: str = "", seq: int = -1) -> None:
+    def ignored(self, what: str, detail: str = "", seq: int = -1, count: int = 1) -> None:
         """Something was seen and left out, and nothing is missing for it."""
-        self._take("ignored", what, detail, seq)
+        self._take("ignored", what, detail, seq, count)
 
     def set_aside(self, code: str, detail: str = "", seq: int = -1) -> None:
         """A value could not be used: what it should have told is missing."""
@@ -182,8 +184,10 @@ class Notes:
         """A name was met that this reader does not know; its value is in `extras`."""
         self._take("unknown", name, "", seq)
 
-    def _take(self, kind: Kind, code: str, detail: str, seq: int) -> None:
-        self.taken.append(Note(kind=kind, code=code, detail=detail, seq=seq, file=self.file, line=self.line))
+    def _take(self, kind: Kind, code: str, detail: str, seq: int, count: int = 1) -> None:
+        self.taken.append(
+            Note(kind=kind, code=code, detail=detail, seq=seq, count=count, file=self.file, line=self.line)
+        )
 
     def hand_over(self) -> tuple[Note, ...]:
         """What was noted since the last time this was asked."""

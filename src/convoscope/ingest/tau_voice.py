@@ -32,6 +32,7 @@ from convoscope.errors import InputError
 from convoscope.ingest import files
 from convoscope.ingest.building import Timeline
 from convoscope.ingest.decode import BadJson, decode
+from convoscope.ingest.exports import as_object, as_text
 from convoscope.ingest.reader import Detection, Group, Reader, Sample
 from convoscope.ingest.report import Notes
 
@@ -185,11 +186,11 @@ def experiment_of(info: Any) -> Experiment:
     )
     told = audio.get("tick_duration_seconds")
     usable = isinstance(told, int | float) and not isinstance(told, bool) and SHORTEST_TICK <= told <= LONGEST_TICK
-    model = _text(audio.get("model")) or _text(agent.get("llm"))
+    model = as_text(audio.get("model")) or as_text(agent.get("llm"))
     dimensions = {
-        "domain": _text(environment.get("domain_name")),
+        "domain": as_text(environment.get("domain_name")),
         "model": model,
-        "speech_complexity": _text(_dict(info).get("speech_complexity")),
+        "speech_complexity": as_text(as_object(info).get("speech_complexity")),
     }
     cascade = bool(audio.get("cascaded_config_name"))
     return Experiment(
@@ -197,8 +198,8 @@ def experiment_of(info: Any) -> Experiment:
         concluded="" if usable else f"tick_duration_seconds is {'not told' if not told else repr(told)[:40]}",
         dimensions={name: value for name, value in dimensions.items() if value},
         agent=Agent(
-            name=_text(agent.get("implementation")),
-            instructions=_text(environment.get("policy")),
+            name=as_text(agent.get("implementation")),
+            instructions=as_text(environment.get("policy")),
             tools=_tools(environment.get("tool_defs")),
             models={"llm": model} if model else {},
         ),
@@ -209,11 +210,11 @@ def experiment_of(info: Any) -> Experiment:
 def _tools(listed: Any) -> tuple[Tool, ...] | None:
     if not isinstance(listed, list):
         return None
-    told = [_dict(_dict(one).get("function")) or _dict(one) for one in listed]
+    told = [as_object(as_object(one).get("function")) or as_object(one) for one in listed]
     return tuple(
-        Tool(name=name, description=_text(one.get("description")), arguments_schema=one.get("parameters"))
+        Tool(name=name, description=as_text(one.get("description")), arguments_schema=one.get("parameters"))
         for one in told
-        if (name := _text(one.get("name")))
+        if (name := as_text(one.get("name")))
     )
 
 
@@ -235,7 +236,7 @@ def _conversation(simulation: dict[str, Any], experiment: Experiment, place: _Pl
         notes.unknown(f"simulation.{name}")
     task, trial = simulation.get("task_id"), simulation.get("trial")
     return Conversation(
-        id=_text(simulation.get("id")) or place.name,
+        id=as_text(simulation.get("id")) or place.name,
         dimensions={
             **({} if task in (None, "") else {"scenario_id": str(task)}),
             **({} if trial in (None, "") else {"trial": str(trial)}),
@@ -247,7 +248,7 @@ def _conversation(simulation: dict[str, Any], experiment: Experiment, place: _Pl
         clocks=(Clock(id=CLOCK, kind="audio", source="ticks", resolution=experiment.tick),),
         agent=experiment.agent,
         timeline=tuple(timeline.events),
-        outcome=_outcome(_text(simulation.get("termination_reason")), listened.at(len(ticks))),
+        outcome=_outcome(as_text(simulation.get("termination_reason")), listened.at(len(ticks))),
         extras=extras,
     )
 
@@ -331,18 +332,18 @@ class _Listener:
             self.odd["chunk_not_an_object"] += chunk is not None
             return
         self._leave(chunk, "chunk", _OF_A_CHUNK)
-        text = _text(chunk.get("content"))
+        text = as_text(chunk.get("content"))
         speaks = self._speaks(chunk)
         if speaks:
             speech = self._speech(number, role, chunk)
             speech.texts += [text] if text else []
-            speech.muffled |= bool(_dict(chunk.get("speech_effects")).get("dynamic_muffling_enabled"))
+            speech.muffled |= bool(as_object(chunk.get("speech_effects")).get("dynamic_muffling_enabled"))
         elif text:
             self.early[role].append(text)
             self.odd["words_in_a_silent_tick"] += 1
         if role == USER:
             for place in _EFFECTS:
-                self._effect(number, place, _dict(chunk.get(place)))
+                self._effect(number, place, as_object(chunk.get(place)))
         self._tools(number, "agent_tool_calls" if role == ASSISTANT else "user_tool_calls", chunk.get("tool_calls"))
 
     def _tools(self, number: int, name: str, listed: Any) -> None:
@@ -362,7 +363,7 @@ class _Listener:
     def _speech(self, number: int, role: str, chunk: dict[str, Any]) -> _Speech:
         runs = self.speech[role]
         if not runs or runs[-1].end != number:
-            action = _dict(chunk.get("turn_taking_action")).get("action")
+            action = as_object(chunk.get("turn_taking_action")).get("action")
             manner = "backchannel" if role == USER and action == "backchannel" else ""
             runs.append(_Speech(number, number, self.early[role], manner))
             self.early[role] = []
@@ -442,14 +443,14 @@ class _Listener:
         """A call may stand in the tick and in the chunk."""
         seen: set[tuple[str, str]] = set()
         for tick, name, one in self.tools:
-            key = (name, _text(one.get("id")))
+            key = (name, as_text(one.get("id")))
             if not key[1] or key not in seen:
                 seen.add(key)
                 yield tick, name, one
 
     def _use(self, timeline: Timeline, tick: int, name: str, one: dict[str, Any]) -> None:
         time = Time(self.at(tick), CLOCK)
-        id, tool = _text(one.get("id")), _text(one.get("name"))
+        id, tool = as_text(one.get("id")), as_text(one.get("name"))
         if name.startswith("user"):
             timeline.mark(name.removesuffix("s"), value=one, time=time)
         elif name == "agent_tool_calls":
@@ -462,16 +463,8 @@ class _Listener:
                 timeline.events[-1] = msgspec.structs.replace(result, success=not one["error"], error=error)
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _part(info: Any, name: str) -> dict[str, Any]:
-    return _dict(_dict(info).get(name))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None or isinstance(value, dict | list) else str(value)
+    return as_object(as_object(info).get(name))
 
 
 READER = TauVoiceReader()

@@ -126,3 +126,16 @@ RECORDING = Need(
 JUDGE = ToldNeed(
     code="no_judge", field="", unlock="a judge, named by the user", resource="judge", words="no judge configured"
 )
+NOT_BROKEN = Need(
+    code="conversation_errored",
+    field="outcome.error",
+    unlock="a conversation whose integration did not break",
+    present=lambda conversation: not conversation.outcome.error,
+    otherwise=NOT_APPLICABLE,
+)
+FLOW_DECLARED = Need(
+    code="no_flow_definition",
+    field="flow",
+    unlock="the definition of the flow, given with --flows",
+    present=lambda conversation: conversation.flow is not None,
+)

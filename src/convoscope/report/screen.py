@@ -26,6 +26,10 @@ class Column(NamedTuple):
     align: Align = "left"
 
 
+class Strong(str):
+    """A cell that must be seen: bold on a terminal, between asterisks in a pipe."""
+
+
 class Screen:
     """Prints for a person if there is one, and for a program if not."""
 
@@ -44,7 +48,7 @@ class Screen:
         """A table: ruled on a terminal, aligned and uncut in a pipe, one below the other where it is too wide."""
         if title:
             self.line(title, "bold")
-        cells = [[column.title for column in columns], *([clean(cell) for cell in row] for row in rows)]
+        cells = [[column.title for column in columns], *([self._cell(cell) for cell in row] for row in rows)]
         widths = [max(_width(row[number]) for row in cells) for number in range(len(columns))]
         if self.is_terminal:
             # Words may wrap; the names in the first column and numbers must not be broken.
@@ -60,6 +64,11 @@ class Screen:
             )
             self._stream.write(line.rstrip() + "\n")
 
+    def _cell(self, cell: str) -> str:
+        if isinstance(cell, Strong):
+            return Strong(clean(cell)) if self.is_terminal else f"**{clean(cell)}**"
+        return clean(cell)
+
     def _ruled(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         from rich import box
         from rich.table import Table
@@ -72,7 +81,7 @@ class Screen:
                 column.title, justify=column.align, no_wrap=not wraps, overflow="fold" if wraps else "crop"
             )
         for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(cell, style="bold" if isinstance(cell, Strong) else "") for cell in row))
         self._console().print(table)
 
     def _stacked(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:

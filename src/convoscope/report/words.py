@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from convoscope.ingest.flow_files import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.runs.run import Run
@@ -131,11 +132,14 @@ def standing_text(one: Standing, most: int = 2) -> str:
 
 def reading_text(report: ReadReport) -> str:
     """What was read, in a sentence."""
-    formats = sorted({file.format for file in report.files.values() if file.format})
+    formats = sorted({file.format for file in report.files.values() if file.format} - {FLOW_DEFINITION})
     read = sum(1 for file in report.files.values() if file.conversations)
-    unread = len(report.files) - read
+    declared = sum(1 for file in report.files.values() if file.format == FLOW_DEFINITION and not file.skipped)
+    unread = len(report.files) - read - declared
     text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
     text += f"({', '.join(formats) or 'no known format'})"
+    if declared:
+        text += f", with {counted(declared, 'file')} of flow definitions"
     if unread:
         text += f"; {counted(unread, 'file')} gave none"
     if report.records_seen > report.records_used:

@@ -65,7 +65,10 @@ def _array(values: Sequence[Any], kind: type) -> Any:
         numbers = np.array(values, dtype=np.float64)
         return np.ma.masked_array(numbers, mask=np.isnan(numbers)) if None in values else numbers
     if kind is int:
-        return np.array(values, dtype=np.int64)
+        if None not in values:
+            return np.array(values, dtype=np.int64)
+        known = np.array([0 if value is None else value for value in values], dtype=np.int64)
+        return np.ma.masked_array(known, mask=[value is None for value in values])
     column = np.empty(len(values), dtype=object)
     try:
         "".join(value for value in values if value is not None).encode()

@@ -12,7 +12,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, to_json, turn_rule
+import msgspec
+
+from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json, turn_rule
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError
 from convoscope.ingest.inputs import find_inputs, fingerprint
 from convoscope.ingest.partitions import PART_BYTES, Partition, cut
@@ -26,7 +28,8 @@ from convoscope.runs.merging import merge
 from convoscope.runs.partial import Partial, tidy
 from convoscope.runs.parts import PartDone, Timings, score_partition
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
-from convoscope.runs.run import READ_REPORT, RECEIPT, SUMMARY, Run, write_json
+from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SUMMARY, Run, write_json
+from convoscope.runs.states.audit import audit
 from convoscope.runs.summarising import summarise
 from convoscope.runs.targets import kept_texts
 from convoscope.scoring.check import check
@@ -60,6 +63,7 @@ def score(
     by: Sequence[Sequence[str]] | None = None,
     format: str | None = None,
     turns: str | None = None,
+    flows: Iterable[PathLike | Flow] = (),
     targets: Sequence[str] = (),
     progress: Callable[[Progress], None] | None = None,
     part_bytes: int = PART_BYTES,
@@ -71,7 +75,8 @@ def score(
     modules and `.toml` files of templates whose metrics come beside the installed ones. `out` is the
     folder of the run; without it, one under `runs/` that depends on input and settings. An attempt that
     was cut short is continued, and a run that is there already and would come out the same is opened.
-    `turns` is the rule that turns are cut by, `exchange` or `eva`.
+    `turns` is the rule that turns are cut by, `exchange` or `eva`. `flows` are files and folders of flow
+    definitions, beside those that lie among the logs.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them.
     """
@@ -91,7 +96,17 @@ def score(
     paths, temporary = _paths(source)
     with temporary:
         rule = None if turns is None else turn_rule(turns)
-        job = _Job(paths, chosen, limit=limit, by=by, format=format, rule=rule, targets=wanted, part_bytes=part_bytes)
+        job = _Job(
+            paths,
+            chosen,
+            limit=limit,
+            by=by,
+            format=format,
+            rule=rule,
+            flows=flows,
+            targets=wanted,
+            part_bytes=part_bytes,
+        )
         job.report.warnings.extend(registry.problems)
         return job.run(_out(out, job), workers or local.cores(), strict, progress or (lambda _: None))
 
@@ -143,14 +158,15 @@ class _Job:
         by: Sequence[Sequence[str]] | None,
         format: str | None,
         rule: str | None,
+        flows: Iterable[PathLike | Flow],
         targets: Sequence[str],
         part_bytes: int,
     ) -> None:
         self.started, self._began = now(), perf_counter()
         self.paths, self.metrics, self.limit, self.by, self.part_bytes = paths, metrics, limit, by, part_bytes
         self.rule = rule
-        found = find_inputs(paths, format=format)
-        self.inputs, self.report = found.inputs, found.report
+        found = find_inputs(paths, format=format, flows=flows)
+        self.inputs, self.report, self.definitions = found.inputs, found.report, found.flows
         self.signatures = {one.key: signature(one) for one in metrics}
         self.config: dict[str, Any] = {
             "metrics": {one.key: one.version for one in metrics},
@@ -166,6 +182,8 @@ class _Job:
         }
         # What one wishes for must not change what is measured, not even by the draw of an interval.
         self.seed = canonical_hash(self.config)
+        if self.definitions:
+            self.config["flows"] = {flow.name: canonical_hash(flow) for flow in self.definitions}
         if targets:
             self.config["targets"] = list(targets)
         self.config_hash = canonical_hash(self.config)
@@ -181,6 +199,7 @@ class _Job:
         }
         self.bytes_total = sum(_size(Path(one.path)) for one in self.inputs)
         self.timings = Timings()
+        self.flows: dict[str, Flow] = {}
 
     def run(self, out: Path, workers: int, strict: bool, progress: Callable[[Progress], None]) -> Run:
         if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
@@ -230,8 +249,12 @@ class _Job:
             conversations += parts[number].conversations
             report.merge(parts[number].report)
             self.timings.add(parts[number].timings)
+            self.flows = parts[number].flows | self.flows
         if not conversations:
             raise nothing_readable(report)
+        unused = [flow.name for flow in self.definitions if flow.name not in self.flows]
+        if unused:
+            report.warnings.append(f"no conversation goes through what a definition declares: {', '.join(unused)}")
         _refuse_problems(report, strict)
         if self.limit is not None and conversations > self.limit:
             report.conversations = self.limit
@@ -251,7 +274,13 @@ class _Job:
                 if partition.number not in unfinished.done:
                     yield partition
 
-        work = bind(score_partition, metrics=self.metrics, folder=unfinished.parts, turn_rule=self.rule)
+        work = bind(
+            score_partition,
+            metrics=self.metrics,
+            folder=unfinished.parts,
+            turn_rule=self.rule,
+            flows=self.definitions,
+        )
         if not local.can_share() and any(one.key not in installed().declared for one in self.metrics):
             workers = 1
         seen = sum(part.conversations for part in unfinished.done.values())
@@ -308,9 +337,27 @@ class _Job:
             timings={name: round(seconds, 3) for name, seconds in timings.items()},
         )
         write_json(folder / SUMMARY, summary)
+        write_json(folder / FLOWS, sorted(self.flows.values(), key=lambda flow: flow.name))
         write_json(folder / READ_REPORT, report.ordered())
         write_json(folder / RECEIPT, receipt)
+        progress(Progress("auditing", report.conversations))
+        write_json(folder / RECEIPT, audited(Run(folder, receipt)))
         unfinished.finish_merge()
+
+
+def audited(run: Run) -> Receipt:
+    """The receipt after visits were counted again from the events; rows that disagree make the run invalid."""
+    began = perf_counter()
+    found = audit(run)
+    receipt = msgspec.structs.replace(
+        run.receipt,
+        audit={"rows": found.rows, "disagreements": found.disagreements},
+        timings={**run.receipt.timings, "auditing": round(perf_counter() - began, 3)},
+    )
+    if found.holds:
+        return receipt
+    reason = f"audit: {found.disagreements:,} rows of states disagree with the events, such as {found.examples[0]}"
+    return msgspec.structs.replace(receipt, valid=False, invalid_reason=reason, invalidated_at=now())
 
 
 def _refuse_problems(report: ReadReport, strict: bool) -> None:

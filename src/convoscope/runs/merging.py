@@ -10,8 +10,8 @@ import numpy as np
 
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.registry import Declared
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES, part_file
-from convoscope.runs.tables import MEMORY_MB, connect, parquet, write_parquet
+from convoscope.runs.parts import BETWEEN, CONVERSATION_SCORES, CONVERSATIONS, SCORES, STATE_COLUMNS, STATES, part_file
+from convoscope.runs.tables import MEMORY_MB, connect, parquet, quoted, write_parquet
 from convoscope.statistics.summary import STATUSES
 
 if TYPE_CHECKING:
@@ -123,6 +123,13 @@ def _name_metrics(connection: duckdb.DuckDBPyConnection, metrics: Sequence[Decla
 _JOIN = "FROM {{source}} AS {alias} JOIN numbered AS k USING (part, conversation)"
 _NAMES = "JOIN declared AS m ON m.code = s.metric JOIN statuses AS t ON t.code = s.status"
 
+
+def _list(name: str, kind: str = "VARCHAR") -> str:
+    """A list that was written as one text."""
+    entries = f"coalesce(string_split(s.{name}, {quoted(BETWEEN)}), [])"
+    return f"{entries}::{kind}[] AS {name}"
+
+
 _CONVERSATIONS = f"""
     SELECT k.name AS conversation, k.number::INTEGER AS number, {_DIMENSIONS}, c.dimensions::JSON AS dimensions,
            c.format, c.error, c.notes::JSON AS notes, c.body::JSON AS body
@@ -147,4 +154,36 @@ _QUERIES = {
         {_JOIN.format(alias="s")} {_NAMES}
         ORDER BY s.metric, s.judge, k.number
     """,
+    STATES: f"""
+        SELECT k.name AS conversation, k.number::INTEGER AS number, s.flow, s.agent, s.state,
+               s.position::INTEGER AS position, s.segment, s.visits::INTEGER AS visits,
+               s.progress::TINYINT AS progress, s.stall::TINYINT AS stall, s.escalation::TINYINT AS escalation,
+               s.revisit::INTEGER AS revisit, s.dwell_turns, s.latency_p95_ms,
+               s.guard_error::INTEGER AS guard_error, s.slot_fill_rate, {_list("to_states")},
+               s.slot_ready_rate, s.front_loaded::INTEGER AS front_loaded, s.required::INTEGER AS required,
+               s.turns::INTEGER AS turns, {_list("latencies", "DOUBLE")}, {_list("to_counts", "INTEGER")},
+               {_list("slots")}, {_list("unplaced")}, s.tool_calls::INTEGER AS tool_calls,
+               s.tool_successes::INTEGER AS tool_successes, s.tool_unknown::INTEGER AS tool_unknown,
+               s.asked::INTEGER AS asked, s.accepted::INTEGER AS accepted, s.reasons::JSON AS reasons
+        {_JOIN.format(alias="s")}
+        ORDER BY k.number, s.position
+    """,
 }
+_LISTS = {
+    "to_states": "VARCHAR[]",
+    "latencies": "DOUBLE[]",
+    "to_counts": "INTEGER[]",
+    "slots": "VARCHAR[]",
+    "unplaced": "VARCHAR[]",
+}
+_NUMBERS = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR"}
+NO_STATES = (
+    "SELECT NULL::VARCHAR AS run, NULL::VARCHAR AS conversation, NULL::INTEGER AS number, "
+    + ", ".join(
+        f"NULL::{_LISTS.get(name, _NUMBERS[kind])} AS {name}"
+        for name, kind in STATE_COLUMNS.items()
+        if name != "conversation"
+    )
+    + " WHERE false"
+)
+"""The table of states, without a row."""

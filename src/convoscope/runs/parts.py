@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from operator import attrgetter
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from convoscope.conversation import DIMENSIONS, to_json
+from convoscope.conversation import DIMENSIONS, Flow, to_json
 from convoscope.conversation.remembered import forget
+from convoscope.flows.rows import StateRow, state_rows
 from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
 from convoscope.metrics.registry import Declared
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 CONVERSATIONS = "conversations"
 SCORES = "scores"
 CONVERSATION_SCORES = "conversation_scores"
-TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES)
+STATES = "states"
+TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES, STATES)
+
+BETWEEN = "\x1f"
+"""Stands between the entries of a list on its way into a Parquet file."""
 
 _STATUS = {status: code for code, status in enumerate(STATUSES)}
 _encode = msgspec.json.Encoder().encode
@@ -59,6 +64,8 @@ class PartDone(msgspec.Struct, kw_only=True):
     conversations: int
     report: ReadReport
     timings: Timings
+    flows: dict[str, Flow] = {}
+    """The declarations of the flows that its conversations went through."""
 
 
 def part_file(folder: Path, table: str, part: int) -> Path:
@@ -66,14 +73,18 @@ def part_file(folder: Path, table: str, part: int) -> Path:
 
 
 def score_partition(
-    partition: Partition, metrics: Sequence[Declared], folder: Path, turn_rule: str | None = None
+    partition: Partition,
+    metrics: Sequence[Declared],
+    folder: Path,
+    turn_rule: str | None = None,
+    flows: Sequence[Flow] = (),
 ) -> PartDone:
     """Read, score and write one partition."""
     report = ReadReport()
     timings = Timings()
     rows = _Rows(partition.number, metrics)
     evaluator = Evaluator(metrics)
-    reads = read_partition(partition, report, turn_rule)
+    reads = read_partition(partition, report, turn_rule, flows)
     while True:
         began = perf_counter()
         read = next(reads, None)
@@ -84,12 +95,13 @@ def score_partition(
     began = perf_counter()
     rows.write(folder)
     timings.writing += perf_counter() - began
-    return PartDone(part=partition.number, conversations=rows.count, report=report, timings=timings)
+    return PartDone(part=partition.number, conversations=rows.count, report=report, timings=timings, flows=rows.flows)
 
 
 def _score(read: Read, evaluator: Evaluator, rows: _Rows, report: ReadReport, timings: Timings) -> None:
     began = perf_counter()
     evaluated = evaluator.evaluate(read.conversation)
+    states = state_rows(read.conversation)
     forget(read.conversation)
     scored = perf_counter()
     try:
@@ -99,7 +111,7 @@ def _score(read: Read, evaluator: Evaluator, rows: _Rows, report: ReadReport, ti
         report.problem(Problem(read.conversation.id, 0, f"cannot be kept: {error}"))
         return
     encoded = perf_counter()
-    rows.add(read, body, evaluated)
+    rows.add(read, body, evaluated, states)
     timings.metrics += scored - began
     timings.encoding += encoded - scored
     timings.writing += perf_counter() - encoded
@@ -122,8 +134,10 @@ class _Rows:
         self._conversations: list[tuple[Any, ...]] = []
         self._observed = _Kept[Observation]()
         self._reduced = _Kept[ConversationScore]()
+        self._states: list[tuple[Any, ...]] = []
+        self.flows: dict[str, Flow] = {}
 
-    def add(self, read: Read, body: bytes, evaluated: Iterable[Evaluated]) -> None:
+    def add(self, read: Read, body: bytes, evaluated: Iterable[Evaluated], states: Iterable[StateRow]) -> None:
         number = self.count
         self.count += 1
         conversation = read.conversation
@@ -149,12 +163,18 @@ class _Rows:
                 observed.add(number, metric, one)
             for score in scores:
                 reduced.add(number, metric, score)
+        flow = dimensions.get("flow")
+        agent = dimensions.get("agent") or dimensions.get("model")
+        self._states += [(number, flow, agent, *_state_values(row)) for row in states]
+        if conversation.flow is not None:
+            self.flows.setdefault(conversation.flow.name, conversation.flow)
 
     def write(self, folder: Path) -> None:
         tables = {
             CONVERSATIONS: self._conversation_columns(),
             SCORES: self._observed.columns(_SCORE_COLUMNS),
             CONVERSATION_SCORES: self._reduced.columns(_REDUCED_COLUMNS),
+            STATES: _columns(STATE_COLUMNS, self._states),
         }
         connection = _connection(os.getpid())
         for table, columns in tables.items():
@@ -162,12 +182,34 @@ class _Rows:
             columns.write(connection, part_file(folder, table, self.part))
 
     def _conversation_columns(self) -> Columns:
-        columns = Columns(self.count)
-        columns.add("conversation", int, range(self.count))
-        values = zip(*self._conversations, strict=True) if self.count else ((),) * len(_CONVERSATION_COLUMNS)
-        for (name, kind), column in zip(_CONVERSATION_COLUMNS.items(), values, strict=True):
-            columns.add(name, kind, column)
-        return columns
+        numbered = [(number, *row) for number, row in enumerate(self._conversations)]
+        return _columns({"conversation": int, **_CONVERSATION_COLUMNS}, numbered)
+
+
+def _columns(types: Mapping[str, type], rows: Sequence[tuple[Any, ...]]) -> Columns:
+    columns = Columns(len(rows))
+    values = zip(*rows, strict=True) if rows else ((),) * len(types)
+    for (name, kind), column in zip(types.items(), values, strict=True):
+        columns.add(name, kind, column)
+    return columns
+
+
+def _joined(entries: Sequence[Any]) -> str:
+    joined = BETWEEN.join(map(str, entries))
+    if joined.count(BETWEEN) == len(entries) - 1:
+        return joined
+    return BETWEEN.join(str(one).replace(BETWEEN, " ") for one in entries)
+
+
+def _state_values(row: StateRow) -> Iterator[Any]:
+    """The values of `STATE_COLUMNS` from the state on."""
+    for name in _STATE_FIELDS:
+        value = getattr(row, name)
+        if type(value) is tuple:
+            value = _joined(value) if value else None
+        elif type(value) is dict:
+            value = _encode(value).decode() if value else None
+        yield value
 
 
 class _Kept(Generic[T]):
@@ -226,6 +268,17 @@ _CONVERSATION_COLUMNS: dict[str, type] = {
     "body": str,
     "notes": str,
 }
+
+
+_STATE_FIELDS: dict[str, type] = {
+    **dict.fromkeys(("state", "segment"), str),
+    **dict.fromkeys(("position", "visits", "progress", "stall", "escalation", "revisit", "guard_error"), int),
+    **dict.fromkeys(("dwell_turns", "latency_p95_ms", "slot_fill_rate", "slot_ready_rate"), float),
+    **dict.fromkeys(("front_loaded", "required", "turns", "asked", "accepted"), int),
+    **dict.fromkeys(("tool_calls", "tool_successes", "tool_unknown"), int),
+    **dict.fromkeys(("to_states", "to_counts", "latencies", "slots", "unplaced", "reasons"), str),
+}
+STATE_COLUMNS = {"conversation": int, "flow": str, "agent": str, **_STATE_FIELDS}
 
 
 class _Column(NamedTuple):

@@ -44,6 +44,8 @@ class Receipt(msgspec.Struct, kw_only=True):
     workers: int
     timings: dict[str, float] = {}
     """Seconds of work by what they were spent on, over all workers."""
+    audit: dict[str, int] = {}
+    """Rows of states that were counted again from the events, and how many of them disagree."""
 
 
 def canonical_hash(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation import Conversation, from_json
+from convoscope.conversation import Conversation, Flow, from_json
 from convoscope.errors import RunError
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.score import MEASURED, Observation, Score, Subject
@@ -21,6 +21,7 @@ from convoscope.runs.tables import connect, parquet
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
 READ_REPORT = "read-report.json"
+FLOWS = "flows.json"
 PAGE = "report.html"
 SCORE_COLUMNS = (
     "conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
@@ -69,6 +70,13 @@ class Run:
         """What reading the input did."""
         report: ReadReport = _read_json(self.folder / READ_REPORT, ReadReport)
         return report
+
+    @cached_property
+    def flows(self) -> dict[str, Flow]:
+        """The declarations of the flows, by name, as far as any were given."""
+        if not (self.folder / FLOWS).is_file():
+            return {}
+        return {flow.name: flow for flow in _read_json(self.folder / FLOWS, list[Flow])}
 
     def scores(self, metric: str | None = None, conversation: str | None = None) -> Iterator[Score]:
         """The score rows in the order of conversations, of one metric or conversation if given."""

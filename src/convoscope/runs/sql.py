@@ -8,23 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from convoscope.errors import UsageError
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
+from convoscope.flows.rows import STATE_METRICS
+from convoscope.runs.merging import NO_STATES
+from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES, STATES
 from convoscope.runs.run import Run
 from convoscope.runs.tables import connect, parquet, quoted
 
 if TYPE_CHECKING:
     import duckdb
-
-STATE_METRICS = (
-    "progress",
-    "stall",
-    "escalation",
-    "revisit",
-    "dwell_turns",
-    "latency_p95_ms",
-    "guard_error",
-    "slot_fill_rate",
-)
 
 
 class Answer(NamedTuple):
@@ -35,7 +26,7 @@ class Answer(NamedTuple):
 
 
 def query(runs: Sequence[Run], sql: str) -> Answer:
-    """Ask the runs. Views: scores, conversation_scores, conversations, aspect_scores, state_scores, metrics, runs."""
+    """Ask the runs; the views are those of `VIEWS`."""
     import duckdb
 
     if not sql.strip():
@@ -52,7 +43,7 @@ def query(runs: Sequence[Run], sql: str) -> Answer:
             raise UsageError("the query gives times with a time zone, which cannot be shown", hint=hint) from None
 
 
-VIEWS = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, "aspect_scores", "state_scores", "metrics", "runs")
+VIEWS = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, "aspect_scores", "state_scores", STATES, "metrics", "runs")
 
 
 def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> None:
@@ -64,10 +55,18 @@ def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> 
             f"SELECT {quoted(run.name)} AS run, * FROM {parquet(run.folder / f'{table}.parquet')}" for run in runs
         )
         connection.execute(f"CREATE VIEW {table} AS {union}")
+    connection.execute(f"CREATE VIEW {STATES} AS {_states(runs)}")
     _create_table(connection, "metrics", _METRIC_COLUMNS, _declared(runs))
     _create_table(connection, "runs", _RUN_COLUMNS, [_run_row(run) for run in runs])
     connection.execute(_ASPECT_SCORES)
     connection.execute(_STATE_SCORES)
+
+
+def _states(runs: Sequence[Run]) -> str:
+    """The rows of states. A run of before there were any has none."""
+    of = [run for run in runs if (run.folder / f"{STATES}.parquet").is_file()]
+    tables = [f"SELECT {quoted(run.name)} AS run, * FROM {run.table(STATES)}" for run in of]
+    return " UNION ALL BY NAME ".join(tables) or NO_STATES
 
 
 _METRIC_COLUMNS = (
@@ -134,7 +133,8 @@ def _create_table(
 # docs: specs of the flow matrix. One row per conversation, aspect and judge; the score is 0 to 10.
 _ASPECT_SCORES = """
     CREATE VIEW aspect_scores AS
-    SELECT s.run, s.conversation, c.flow, c.agent, json_extract_string(c.dimensions, '$.persona') AS persona,
+    SELECT s.run, s.conversation, c.flow, coalesce(c.agent, c.model) AS agent,
+           json_extract_string(c.dimensions, '$.persona') AS persona,
            m.aspect, s.judge, s.score, s.value, s.unit, s.reason
     FROM conversation_scores AS s
     JOIN metrics AS m
@@ -143,20 +143,9 @@ _ASPECT_SCORES = """
     WHERE m.aspect <> ''
 """
 
-# One row per conversation and state, the metrics of family `state` side by side.
-_STATE_SCORES = """
+# One row per conversation and state, with the metrics of the seed under their names.
+_STATE_SCORES = f"""
     CREATE VIEW state_scores AS
-    SELECT s.run, s.conversation, any_value(c.flow) AS flow, any_value(c.agent) AS agent, s.subject AS state,
-           any_value(json_extract_string(s.details, '$.segment')) AS segment,
-           any_value(s.value) FILTER (s.metric = 'state.visits') AS visits,
-           {metrics},
-           any_value(json_extract(s.details, '$.to_states')::VARCHAR[]) AS to_states
-    FROM scores AS s
-    JOIN conversations AS c ON c.run = s.run AND c.conversation = s.conversation
-    WHERE s.subject_kind = 'state' AND s.variant = ''
-    GROUP BY s.run, s.conversation, s.subject
-""".format(
-    metrics=",\n           ".join(
-        f"any_value(s.value) FILTER (s.metric = 'state.{name}') AS {name}" for name in STATE_METRICS
-    )
-)
+    SELECT run, conversation, flow, agent, state, segment, visits, {", ".join(STATE_METRICS)}, to_states
+    FROM states
+"""

@@ -58,7 +58,7 @@ def pack(run: Run, ranking: Ranking, wanted: int, room: int) -> Packed:
 
 def _index(run: Run, ranking: Ranking, index: Index, full: Sequence[int]) -> str:
     about = {"name": run.name, "place": place_text(run), "conversations": len(ranking.order), "full": list(full)}
-    return _folded(msgspec.json.encode({"run": about, "index": index}))
+    return fold(msgspec.json.encode({"run": about, "index": index}))
 
 
 def _fill(run: Run, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
@@ -66,7 +66,7 @@ def _fill(run: Run, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
     stories: dict[int, str] = {}
     unfolded = _MAX_UNFOLDED
     for place, body in _told(run, ranking, wanted):
-        folded = _folded(body)
+        folded = fold(body)
         if len(folded) + _TAGS <= min(room, _MAX_ONE) and len(body) <= unfolded:
             room -= len(folded) + _TAGS
             unfolded -= len(body)
@@ -97,6 +97,6 @@ def _bounds(total: int, listed: int, wanted: int, full: int) -> str:
     return f"{words}. Figures and charts are over all. {hint}."
 
 
-def _folded(body: bytes) -> str:
+def fold(body: bytes) -> str:
     """Packed, and in letters that mean nothing to HTML."""
     return base64.b64encode(gzip.compress(body, compresslevel=6, mtime=0)).decode()

@@ -340,6 +340,7 @@
     return [
       node("div", { class: "top" },
         node("a", { id: "back", href: filterHash(), "aria-keyshortcuts": "Escape" }, "← All conversations"),
+        pictures && pictures.back(),
         step(-1, "↑ Previous (k)", "k"), step(1, "↓ Next (j)", "j"),
         node("span", { class: "soft" }, `${place + 1} of ${run.conversations.toLocaleString("en-US")}, worst first`)),
       node("h1", { id: "conversation-title", dir: "auto" }, index.ids[place]),
@@ -497,6 +498,11 @@
     target.scrollIntoView({ block: "center" });
   }
 
+  // Only where the run holds states: see flow.js.
+  const pictures = typeof flowPictures === "undefined" ? null : flowPictures({
+    $, node, drawn, unpack, counted, link, idOf: (place) => index.ids[place], isFull: (place) => full.has(place), isOpen: () => opened >= 0,
+  });
+
   // ------------------------------------------------------------------ where we are
 
   async function route() {
@@ -518,6 +524,7 @@
       return;
     }
     showOverview(hash);
+    if (pictures) pictures.route(hash);
   }
 
   function showOverview(section) {
@@ -546,6 +553,7 @@
     else if (opened >= 0 && event.key === "j") press("next");
     else if (opened >= 0 && event.key === "k") press("previous");
     else if (opened >= 0 && event.key === "Escape") press("back");
+    else if (event.key === "Escape" && pictures) pictures.escape();
   }
 
   function tips() {
@@ -585,6 +593,7 @@
     full = new Set(run.full);
     broke = new Map(index.broke);
     prepare();
+    if (pictures) await pictures.start();
     await setFilter(new URLSearchParams());
     document.addEventListener("click", (event) => {
       if (!(event.target instanceof Element)) return;

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convoscope.errors import UsageError
+from convoscope.report.page.flow_section import flow_section
 from convoscope.report.page.packing import Packed, pack
 from convoscope.report.page.sections import sections
 from convoscope.report.targets import run_checks
@@ -63,7 +64,7 @@ def write_page(
         raise UsageError(f"a page of {max_mb:g} MB cannot be written", hint="give a number above 0")
     path = Path(out) if out is not None else run.folder / PAGE
     ranking = rank(run)
-    facts = sections(run, ranking, run_checks(run, targets))
+    facts = {**sections(run, ranking, run_checks(run, targets)), "flow": flow_section(run, ranking)}
     frame = len(_render(facts, _NOTHING).encode())
     room = int(max_mb * _MB) - frame
     packed = pack(run, ranking, conversations, room)
@@ -92,7 +93,7 @@ def _template() -> Template:
 def _render(facts: Mapping[str, Any], packed: Packed) -> str:
     from markupsafe import Markup
 
-    css, js = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    css, js = (_own(kind, flows=facts["flow"] is not None) for kind in ("css", "js"))
     text = _template().render(
         **facts,
         policy=_policy(css, js),
@@ -106,6 +107,13 @@ def _render(facts: Mapping[str, Any], packed: Packed) -> str:
     )
     # A file name may hold bytes that are no text.
     return text.encode("utf-8", errors="replace").decode()
+
+
+@cache
+def _own(kind: str, *, flows: bool) -> str:
+    """The style or the script of the page; with what a picture of a flow needs only where there is one."""
+    names = ("flow", "page") if flows else ("page",)
+    return "".join((_HERE / f"{name}.{kind}").read_text(encoding="utf-8") for name in names)
 
 
 def _coded(text: str) -> Markup:

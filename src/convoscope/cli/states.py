@@ -1,0 +1,189 @@
+"""`convoscope states`: which state broke the flow, asked of one or several runs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from convoscope.cli.options import Json
+from convoscope.cli.outcome import FAILED, UNDETERMINED
+
+if TYPE_CHECKING:
+    from convoscope.report.states.asked import Asked
+
+app = typer.Typer(
+    help="Which state broke the flow? Asked of one or several runs.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="The folder of a run; several are taken together.")]
+OneFlow = Annotated[str | None, typer.Option("--flow", help="Only the conversations of this flow.")]
+OneAgent = Annotated[str | None, typer.Option("--agent", help="Only the conversations with this agent.")]
+
+
+@app.command("matrix")
+def matrix(
+    runs: Runs,
+    flow: OneFlow = None,
+    agent: OneAgent = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+    json: Json = False,
+) -> None:
+    """Every state in one line, worst first. With --flow also the states around each."""
+    from convoscope.errors import UsageError
+    from convoscope.report.screen import Screen
+    from convoscope.report.states.markdown import matrix_markdown
+    from convoscope.report.states.matrix import print_matrix
+
+    if markdown and json:
+        raise UsageError("--markdown and --json exclude each other", hint="leave out one of them")
+    asked, screen = _asked(runs, flow, agent), Screen()
+    found = asked.states.matrix()
+    if json:
+        screen.json(asked.json(found))
+    elif markdown:
+        for line in matrix_markdown(asked, found):
+            screen.line(line)
+    else:
+        print_matrix(screen, asked, found)
+
+
+@app.command("segments")
+def segments(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
+    """Every segment of a flow, the least cohesive first."""
+    from convoscope.report.screen import Screen
+    from convoscope.report.states.segments import print_segments
+
+    asked, screen = _asked(runs, flow, agent), Screen()
+    found = asked.states.segments()
+    if json:
+        screen.json(asked.json(found))
+    else:
+        print_segments(screen, asked, found)
+
+
+@app.command("flows")
+def flows(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
+    """Every flow by agent: correctness, completion, errors, latency, humanness."""
+    from convoscope.report.screen import Screen
+    from convoscope.report.states.flows import print_flows
+
+    asked, screen = _asked(runs, flow, agent), Screen()
+    found = asked.states.flows()
+    if json:
+        screen.json(asked.json(found))
+    else:
+        print_flows(screen, asked, found)
+
+
+@app.command("archetypes")
+def archetypes(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
+    """Every kind of segment over all flows, the weakest first."""
+    from convoscope.report.screen import Screen
+    from convoscope.report.states.segments import print_archetypes
+
+    asked, screen = _asked(runs, flow, agent), Screen()
+    found = asked.states.archetypes()
+    if json:
+        screen.json(asked.json(archetypes=found))
+    else:
+        print_archetypes(screen, asked, found)
+
+
+@app.command("analyze")
+def analyze(
+    runs: Runs,
+    flow: OneFlow = None,
+    agent: OneAgent = None,
+    latency_budget: Annotated[
+        float, typer.Option("--latency-budget", help="Seconds that a slow turn may take, where the flow declares none.")
+    ] = 4.0,
+    top: Annotated[int, typer.Option("--top", help="How many causes to tell.")] = 10,
+    json: Json = False,
+) -> None:
+    """The states that break their flows: what is wrong, how sure, what it costs, what to open."""
+    from convoscope.errors import UsageError
+    from convoscope.report.screen import Screen
+    from convoscope.report.states.analysis import print_analysis
+
+    if top < 1:
+        raise UsageError(f"--top {top} leaves nothing to tell", hint="give 1 or more")
+    if not 0 < latency_budget < math.inf:
+        raise UsageError(f"a latency budget of {latency_budget:g} seconds is none", hint="give seconds above 0")
+    asked, screen = _asked(runs, flow, agent), Screen()
+    found = asked.states.analyze(latency_budget_ms=latency_budget * 1000)
+    if json:
+        screen.json(asked.json(found))
+    else:
+        print_analysis(screen, asked, found, top)
+
+
+@app.command("gate")
+def gate(
+    runs: Runs,
+    baseline: Annotated[list[Path], typer.Option("--baseline", help="The run to compare with. May be repeated.")],
+    flow: OneFlow = None,
+    agent: OneAgent = None,
+    floor: Annotated[float, typer.Option("--floor", help="The points that a flow must reach.")] = 6.0,
+    drop: Annotated[float, typer.Option("--drop", help="The points that a flow may lose.")] = 1.0,
+    min_n: Annotated[int, typer.Option("--min-n", help="The conversations that a verdict needs.")] = 10,
+    aspect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--aspect", help="What to check: correctness, completion, errors. May be repeated. Default: the first two."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Hold runs against a baseline, flow by flow. Exit code 0 passed, 1 failed, 3 undetermined."""
+    from convoscope.errors import UsageError
+    from convoscope.report.screen import Screen
+    from convoscope.report.states.gate import print_gate
+    from convoscope.runs.run import Run
+    from convoscope.runs.states.gate import ASPECTS
+    from convoscope.runs.states.gate import FAILED as GATE_FAILED
+    from convoscope.runs.states.gate import PASSED as GATE_PASSED
+
+    # Nothing is less than "not a number": such a floor would let everything pass.
+    if not 0 <= floor <= 10 or not 0 <= drop <= 10:
+        raise UsageError(f"--floor {floor:g} and --drop {drop:g} must be points from 0 to 10")
+    if min_n < 1:
+        raise UsageError(f"--min-n {min_n} would judge by nothing", hint="give 1 or more")
+    asked, screen = _asked(runs, flow, agent), Screen()
+    before = [Run.open(one) for one in baseline]
+    aspects = list(dict.fromkeys(aspect)) if aspect else list(ASPECTS)
+    found = asked.states.gate(before, floor=floor, drop=drop, least=min_n, aspects=aspects)
+    if json:
+        screen.json(asked.json(found, baseline=[str(run.folder) for run in before]))
+    else:
+        print_gate(screen, asked, before, found)
+    if found.outcome != GATE_PASSED:
+        raise typer.Exit(FAILED if found.outcome == GATE_FAILED else UNDETERMINED)
+
+
+@app.command("audit")
+def audit(runs: Runs, json: Json = False) -> None:
+    """Count visits again from the events of each run. Exit code 1 where a stored row disagrees."""
+    import sys
+
+    from convoscope.report.screen import Screen
+    from convoscope.report.states.gate import print_audit
+
+    asked, screen = _asked(runs), Screen()
+    found = asked.states.audit()
+    holds = all(one.holds for one in found.values())
+    if json:
+        screen.json(asked.json(holds=holds, audits=[found[run.name] for run in asked.runs]))
+    else:
+        print_audit(screen, Screen(sys.stderr), asked.runs, found)
+    if not holds:
+        raise typer.Exit(FAILED)
+
+
+def _asked(runs: list[Path], flow: str | None = None, agent: str | None = None) -> Asked:
+    from convoscope.report.states.asked import Asked
+    from convoscope.runs.run import Run
+
+    return Asked([Run.open(one) for one in runs], flow, agent)

@@ -1,0 +1,64 @@
+"""Which phase a state belongs to, and which archetype a phase is (flow-states, tier 2)."""
+
+from __future__ import annotations
+
+from convoscope.conversation.flow import Flow
+
+COLLECT, CONFIRM, ACT, TERMINAL, HANDOFF = "collect", "confirm", "act", "terminal", "handoff"
+
+_FAMILIES = {
+    "ask": COLLECT,
+    "listen": COLLECT,
+    "static": COLLECT,
+    "collect": COLLECT,
+    "question": COLLECT,
+    "request": COLLECT,
+    "confirm": CONFIRM,
+    "readback": CONFIRM,
+    "act": ACT,
+    "action": ACT,
+    "tool": ACT,
+    "execute": ACT,
+    "greet": TERMINAL,
+    "greeting": TERMINAL,
+    "close": TERMINAL,
+    "terminal": TERMINAL,
+    "escalate": TERMINAL,
+    "handoff": HANDOFF,
+    "transfer": HANDOFF,
+}
+_ARCHETYPES = {
+    **dict.fromkeys(("collect", "enrich", "gather", "triage"), COLLECT),
+    **dict.fromkeys(("confirm", "readback"), CONFIRM),
+    **dict.fromkeys(("act", "book", "dispatch", "commit", "action"), ACT),
+    **dict.fromkeys(("terminal", "close", "escalation", "greeting"), TERMINAL),
+    HANDOFF: HANDOFF,
+}
+
+
+def segment_of(flow: Flow | None, state: str) -> str:
+    """The segment of a state: the authored one, else its lifecycle phase, else the family of its speech act."""
+    if flow is None:
+        return ""
+    if state in flow.segment_of:
+        return flow.segment_of[state]
+    declared = flow.by_name.get(state)
+    if declared is None:
+        return ""
+    return declared.lifecycle_phase or _FAMILIES.get(_folded(declared.speech_act), "")
+
+
+def kind_of(flow: Flow | None, segment: str) -> str:
+    """The canonical archetype of a segment: its declared kind, else its name, with variants folded; else itself."""
+    declared = flow.segment_by_name.get(segment) if flow is not None else None
+    said = _folded(declared.kind if declared is not None and declared.kind else segment)
+    return _ARCHETYPES.get(said.replace("_", ""), said)
+
+
+def has_no_cohesion(kind: str) -> bool:
+    """Ends and greetings lead nowhere by design."""
+    return kind == TERMINAL
+
+
+def _folded(name: str) -> str:
+    return "_".join(name.casefold().replace("_", " ").replace("-", " ").split())

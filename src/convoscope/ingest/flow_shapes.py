@@ -1,0 +1,529 @@
+"""A flow definition from plain values, in whatever shape its authors wrote it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from convoscope.conversation.flow import ESCALATIONS, Flow, FlowSegment, FlowState, TargetSlot, Terminal
+from convoscope.errors import InputError
+
+_NAMES = ("flow", "name", "id")
+_STATE_NAMES = ("name", "id", "state")
+_SEGMENT_NAMES = ("name", "id", "segment")
+_SLOT_NAMES = ("name", "slot")
+_BUDGETS = ("latency_budget_ms", "latency_budget_s")
+_SORTS = ("terminal_type", "sort", "outcome")
+_CONTRACTS = ("contract", "allowed", "expected")
+_STATE_FACTS = ("required_slots", "speech_act", "lifecycle_phase", "segment", "terminal", "terminal_type", *_BUDGETS)
+_STATE_KEYS = (*_STATE_NAMES, *_STATE_FACTS, "sort", "outcome", "rank", "order")
+_SEGMENT_KEYS = (*_SEGMENT_NAMES, "kind", "purpose", "members", "states", "target_slots", "exit_guard")
+_SLOT_KEYS = (*_SLOT_NAMES, "required", "validator", "confirmation")
+_FLOW_FACTS = ("segments", "order", "terminals", "completion_slots", "final_status", *_BUDGETS)
+_FLOW_FACTS_ALONE = frozenset(("segments", "terminals", "completion_slots"))
+"""What is said of nothing but flows."""
+_FLOW_KEYS = (*_NAMES, "states", *_FLOW_FACTS)
+_OF_CONVERSATIONS = frozenset(
+    (
+        "messages",
+        "events",
+        "timeline",
+        "turns",
+        "transcript",
+        "conversation_id",
+        "session_id",
+        "call_id",
+        "schema",
+        "text",
+    )
+)
+"""What a log says and a declaration does not."""
+
+_TERMINALS: dict[str, Terminal] = {
+    "success": "success",
+    "succeeded": "success",
+    "failure": "failure",
+    "failed": "failure",
+    "escalation": "escalation",
+    "escalated": "escalation",
+    "escalate": "escalation",
+    "unknown": "unknown",
+}
+_FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+SEE_FLOWS = "docs/guides/flow-definitions.md shows what can be declared"
+
+
+class FlowFile(NamedTuple):
+    """The flows that a file declares, and what looked odd in it."""
+
+    flows: tuple[Flow, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def declares_flow(value: Any, depth: int = 0) -> bool:
+    """Whether a value that nobody said is a flow definition is one."""
+    if depth > _WRAPPED or not value:
+        return False
+    if isinstance(value, list):
+        return all(declares_flow(one, depth + 1) for one in value)
+    if not isinstance(value, dict) or not _OF_CONVERSATIONS.isdisjoint(value):
+        return False
+    inside = value.get("flows", value.get("flow"))
+    if "flows" in value and isinstance(inside, dict | list):
+        listed = inside.values() if isinstance(inside, dict) else inside
+        return all(isinstance(one, dict) and ("states" in one or declares_flow(one, depth + 1)) for one in listed)
+    if isinstance(inside, dict | list):
+        return declares_flow(inside, depth + 1)
+    if "flow" in value:
+        return "states" in value or not _FLOW_FACTS_ALONE.isdisjoint(value)
+    states = value.get("states")
+    if isinstance(states, dict | list) and not set(_FLOW_FACTS).isdisjoint(value):
+        return True
+    facts = states.values() if isinstance(states, dict) else states if isinstance(states, list) else ()
+    return any(isinstance(one, dict) and not one.keys().isdisjoint(_STATE_FACTS) for one in facts)
+
+
+_WRAPPED = 3
+"""How deep a flow may stand in what declares it."""
+
+
+class _At(NamedTuple):
+    """A place in a file, for what is said about it."""
+
+    file: str
+    warnings: list[str]
+    path: str = ""
+
+    def __truediv__(self, key: object) -> _At:
+        return self._replace(path=f"{self.path}.{key}" if self.path else str(key))
+
+    def error(self, message: str, hint: str = SEE_FLOWS) -> InputError:
+        return InputError(message, file=self.file, field=self.path, hint=hint)
+
+    def warn(self, message: str) -> None:
+        place = f"{self.file} {self.path}" if self.path else self.file
+        self.warnings.append(f"{place}: {message}")
+
+
+def flows_of(documents: Sequence[Any], *, file: str, stem: str) -> FlowFile:
+    """The flows in the documents of a file; `stem` is the name of one that brings none."""
+    at = _At(file, [])
+    if not documents:
+        raise at.error("is empty")
+    many = len(documents) > 1
+    flows: dict[str, Flow] = {}
+    for number, document in enumerate(documents, 1):
+        place = at / "documents" / number if many else at
+        for declared in _apart(document, place, "" if many else stem):
+            flow = _flow(declared)
+            if flow.name in flows:
+                raise declared.at.error(
+                    f"flow {flow.name!r} is declared twice in this file", "give each flow its own name"
+                )
+            flows[flow.name] = flow
+    return FlowFile(tuple(flows.values()), tuple(at.warnings))
+
+
+class _Declared(NamedTuple):
+    """One flow of a document."""
+
+    facts: dict[str, Any]
+    at: _At
+    name: str = ""
+    """Where it stands outside of what the flow declares."""
+    default: str = ""
+    """The name of a flow that has none."""
+
+
+def _apart(value: Any, at: _At, stem: str) -> Iterator[_Declared]:
+    """Each flow of a document."""
+    if isinstance(value, dict) and "flows" in value:
+        if "states" in value:
+            raise (at / "flows").error("stands beside states", "a file declares one flow, or several below flows")
+        yield from _each(value["flows"], at / "flows")
+    elif isinstance(value, list):
+        yield from _each(value, at)
+    elif isinstance(value, dict) and isinstance(value.get("flow"), dict):
+        if "states" in value:
+            raise (at / "flow").error("stands beside states", "write `flow: NAME`, or all of it below flow")
+        yield _Declared(value["flow"], at / "flow", default=stem)
+    elif isinstance(value, dict):
+        if set(value).isdisjoint(_FLOW_KEYS) and declares_flow(list(value.values())):
+            yield from _each(value, at)
+        else:
+            yield _Declared(value, at, default=stem)
+    else:
+        raise at.error(f"is {_told(value)}, and a flow definition is a mapping", "write `flow: NAME` and `states:`")
+
+
+def _each(value: Any, at: _At) -> Iterator[_Declared]:
+    if not isinstance(value, dict | list) or not value:
+        raise at.error(f"is {_told(value)}", "list the flows, or write each below its name")
+    named = value.items() if isinstance(value, dict) else [("", one) for one in value]
+    for number, (name, one) in enumerate(named, 1):
+        place = at / (name or number)
+        if not isinstance(one, dict):
+            raise place.error(f"is {_told(one)}, and a flow is a mapping", "write `flow: NAME` and `states:`")
+        yield _Declared(one, place, name=name.strip())
+
+
+def _flow(declared: _Declared) -> Flow:
+    facts, at = declared.facts, declared.at
+    key = "" if declared.name else next((key for key in _NAMES if facts.get(key) is not None), "")
+    name = _name(facts[key], at / key) if key else declared.name or declared.default
+    if not name:
+        raise at.error("has no name", "add `flow: NAME`")
+    if set(facts).isdisjoint(("states", *_FLOW_FACTS)):
+        near = _nearest(facts, ("states", *_FLOW_FACTS))
+        raise at.error(
+            "declares nothing about a flow", f"did you mean {near.known} by {near.key}?" if near else SEE_FLOWS
+        )
+    extras = _extras(facts, {key, "states", *_FLOW_FACTS}, _FLOW_KEYS, at)
+    if _says_more(facts.get("completion_slots"), (*_SLOT_NAMES, "required")):
+        extras["completion_slots"] = facts["completion_slots"]
+    if _says_more([facts.get("final_status")], _CONTRACTS):
+        extras["final_status"] = facts["final_status"]
+    states = dict(_states(facts.get("states"), at / "states"))
+    segments = _segments(facts.get("segments"), at / "segments")
+    if facts.get("states") is None:
+        states = {one: {"name": one} for one in _named_elsewhere(facts, segments)}
+    _add_order(facts.get("order"), states, at / "order")
+    _add_terminals(facts.get("terminals"), states, at / "terminals")
+    _check_segments(segments, states, at)
+    return Flow(
+        name=name,
+        states=tuple(FlowState(**state) for state in states.values()),
+        segments=tuple(segments),
+        completion_slots=_optional_names(facts.get("completion_slots"), at / "completion_slots"),
+        final_status=_final_status(facts.get("final_status"), at / "final_status"),
+        latency_budget_ms=_budget(facts, at),
+        extras=extras,
+    )
+
+
+def _named_elsewhere(facts: dict[str, Any], segments: Sequence[FlowSegment]) -> Sequence[str]:
+    """Without a list of states, those that the order, the segments and the ends name are its states."""
+    named: list[Any] = []
+    order = facts.get("order")
+    for one in order if isinstance(order, list) else ():
+        named += one if isinstance(one, list) else [one]
+    named += [member for segment in segments for member in segment.members]
+    ends = facts.get("terminals")
+    for one in ends.values() if isinstance(ends, dict) else (ends,):
+        named += one if isinstance(one, list) else [one]
+    return list(dict.fromkeys(str(one).strip() for one in named if _is_name(one)))
+
+
+def _entries(value: Any, at: _At, keys: Sequence[str]) -> Iterator[tuple[str, Any, _At, str]]:
+    """Named things, in any shape: name, facts, place, and the key inside the facts that the name came from."""
+    if isinstance(value, dict):
+        for name, facts in value.items():
+            yield _name(name, at), facts, at / name, ""
+        return
+    if not isinstance(value, list):
+        raise at.error(f"is {_told(value)}", "write a mapping of names, or a list")
+    for number, one in enumerate(value, 1):
+        if not isinstance(one, dict):
+            yield _name(one, at / number), None, at / one, ""
+            continue
+        key = next((key for key in keys if one.get(key) is not None), "")
+        if key:
+            name = _name(one[key], at / number / key)
+            yield name, one, at / name, key
+        elif len(one) == 1 and isinstance(next(iter(one.values())), dict | None):
+            name, facts = next(iter(one.items()))
+            yield _name(name, at / number), facts, at / name, ""
+        else:
+            raise (at / number).error("has no name", f"add `{keys[0]}: NAME`")
+
+
+def _states(value: Any, at: _At) -> Iterator[tuple[str, dict[str, Any]]]:
+    seen = set[str]()
+    for name, facts, place, key in _entries(value, at, _STATE_NAMES) if value is not None else ():
+        if name in seen:
+            raise place.error("is declared twice", "give each state its own name, or remove one")
+        seen.add(name)
+        yield name, _state(name, {} if facts is None else facts, place, key)
+
+
+def _state(name: str, facts: Any, at: _At, key: str) -> dict[str, Any]:
+    if not isinstance(facts, dict):
+        raise at.error(f"is {_told(facts)}, and what a state declares is a mapping", "for example `terminal: success`")
+    state: dict[str, Any] = {"name": name, "latency_budget_ms": _budget(facts, at)}
+    for text in ("speech_act", "lifecycle_phase", "segment"):
+        if facts.get(text) is not None:
+            state[text] = _name(facts[text], at / text)
+    known = {key, *_STATE_FACTS, *_SORTS, "rank", "order"}
+    state["terminal"] = _terminal(name, facts, at)
+    if not state["terminal"]:
+        for sort in ("sort", "outcome"):
+            if facts.get(sort) is not None:
+                known.discard(sort)
+                (at / sort).warn("says nothing, since the state is not declared as terminal; add `terminal: true`")
+    slots = facts.get("required_slots")
+    state["required_slots"] = _optional_names(slots, at / "required_slots") or ()
+    ranks = [one for one in ("rank", "order") if facts.get(one) is not None]
+    if len(ranks) > 1:
+        raise (at / "order").error("stands beside rank", "keep one of them")
+    if ranks:
+        state["rank"] = _number(facts[ranks[0]], at / ranks[0])
+    state["extras"] = _extras(facts, known, _STATE_KEYS, at)
+    if _says_more(slots, (*_SLOT_NAMES, "required")):
+        state["extras"]["required_slots"] = slots
+    return state
+
+
+def _terminal(name: str, facts: Mapping[str, Any], at: _At) -> Terminal:
+    said = {sort: facts[sort] for sort in _SORTS if facts.get(sort) is not None}
+    flag = facts.get("terminal")
+    flag = _FLAGS.get(flag.strip().lower(), flag) if isinstance(flag, str) else flag
+    if flag is None and "terminal_type" not in said:
+        return ""
+    if flag is False:
+        if "terminal_type" in said:
+            raise (at / "terminal").error("is false beside a terminal_type", "remove one of them")
+        return ""
+    sorts = {sort: _sort(value, at / sort) for sort, value in said.items()}
+    if flag is not None and flag is not True:
+        sorts["terminal"] = _sort(flag, at / "terminal")
+    if len(set(sorts.values())) > 1:
+        told = " and ".join(f"{sort} {value}" for sort, value in sorts.items())
+        raise (at / next(iter(sorts))).error(f"contradicts what stands beside it: {told}", "keep one of them")
+    return next(iter(sorts.values()), "escalation" if name in ESCALATIONS else "unknown")
+
+
+def _sort(value: Any, at: _At) -> Terminal:
+    found = _TERMINALS.get(value.strip().lower()) if isinstance(value, str) else None
+    if found is None:
+        shown = repr(value) if isinstance(value, str) else _told(value)
+        raise at.error(f"is {shown}, which is no sort of end", "an end is success, failure or escalation")
+    return found
+
+
+def _add_terminals(value: Any, states: dict[str, dict[str, Any]], at: _At) -> None:
+    """The ends that a flow lists by their sort."""
+    if value is None:
+        return
+    by_sort = value if isinstance(value, dict) else {"unknown": value}
+    for key, listed in by_sort.items():
+        place = at / key if isinstance(value, dict) else at
+        sort = _sort(key, place)
+        for name in _optional_names(listed, place) or ():
+            state = states.get(name)
+            if state is None:
+                place.warn(f"{name!r} is no state of the flow")
+                continue
+            told = state.get("terminal", "")
+            if told not in ("", "unknown", sort) and sort != "unknown":
+                raise place.error(f"lists {name!r}, which is declared as {told}", "keep one of them")
+            is_escalation = sort == "unknown" and name in ESCALATIONS
+            state["terminal"] = "escalation" if is_escalation else sort if told in ("", "unknown") else told
+
+
+def _add_order(value: Any, states: dict[str, dict[str, Any]], at: _At) -> None:
+    """The order that a flow declares; states in a list of their own stand at one place."""
+    if value is None:
+        return
+    if not isinstance(value, list):
+        raise at.error(f"is {_told(value)}, and the order is a list of states", "for example `order: [greet, ask]`")
+    seen = set[str]()
+    for number, entry in enumerate(value):
+        for one in entry if isinstance(entry, list) else [entry]:
+            name = _name(one, at / (number + 1))
+            if name in seen:
+                raise at.error(f"names {name!r} twice", "a state stands at one place of the order")
+            seen.add(name)
+            state = states.get(name)
+            if state is None:
+                at.warn(f"{name!r} is no state of the flow")
+            elif state.get("rank") is not None:
+                raise at.error(f"names {name!r}, which has a rank of its own", "keep the order, or the ranks")
+            else:
+                state["rank"] = float(number)
+
+
+def _segments(value: Any, at: _At) -> Sequence[FlowSegment]:
+    made: dict[str, FlowSegment] = {}
+    for name, facts, place, key in _entries(value, at, _SEGMENT_NAMES) if value is not None else ():
+        if name in made:
+            raise place.error("is declared twice", "give each segment its own name, or remove one")
+        made[name] = _segment(name, facts, place, key)
+    return tuple(made.values())
+
+
+def _segment(name: str, facts: Any, at: _At, key: str) -> FlowSegment:
+    if facts is None or isinstance(facts, list):
+        facts = {"members": facts}
+    if not isinstance(facts, dict):
+        raise at.error(f"is {_told(facts)}, and what a segment declares is a mapping", "for example `members: [greet]`")
+    listed = [one for one in ("members", "states") if facts.get(one) is not None]
+    if len(listed) > 1:
+        raise (at / "states").error("stands beside members", "keep one of them")
+    members = _optional_names(facts[listed[0]], at / listed[0]) if listed else None
+    extras = _extras(facts, {key, *_SEGMENT_KEYS} - ({*_SEGMENT_NAMES} - {key}), _SEGMENT_KEYS, at)
+    slots, more = _target_slots(facts.get("target_slots"), at / "target_slots")
+    if more:
+        extras["target_slots"] = more
+    texts = {one: _name(facts[one], at / one) for one in ("kind", "purpose") if facts.get(one) is not None}
+    return FlowSegment(
+        name=name,
+        members=members or (),
+        target_slots=slots,
+        exit_guard=facts.get("exit_guard"),
+        extras=extras,
+        **texts,
+    )
+
+
+def _target_slots(value: Any, at: _At) -> tuple[tuple[TargetSlot, ...] | None, dict[str, Any]]:
+    """The slots, and what is said of each that has no place of its own."""
+    if value is None:
+        return None, {}
+    slots: dict[str, TargetSlot] = {}
+    more: dict[str, Any] = {}
+    for name, given, place, key in _entries([value] if isinstance(value, str) else value, at, _SLOT_NAMES):
+        facts = {} if given is None else given
+        if not isinstance(facts, dict):
+            raise place.error(
+                f"is {_told(facts)}, and what a slot declares is a mapping", "for example `required: true`"
+            )
+        if name in slots:
+            raise place.error("is declared twice", "give each slot its own name, or remove one")
+        required = facts.get("required")
+        slots[name] = TargetSlot(
+            name=name,
+            required=True if required is None else _flag(required, place / "required"),
+            validator=facts.get("validator"),
+            confirmation=facts.get("confirmation"),
+        )
+        if rest := _extras(facts, {key, "required", "validator", "confirmation"}, _SLOT_KEYS, place):
+            more[name] = rest
+    return tuple(slots.values()), more
+
+
+def _check_segments(segments: Sequence[FlowSegment], states: Mapping[str, dict[str, Any]], at: _At) -> None:
+    """What does not fit together is said, and is no reason to stop."""
+    declared = {segment.name for segment in segments}
+    listed: dict[str, str] = {}
+    for segment in segments:
+        place = at / "segments" / segment.name / "members"
+        for member in segment.members:
+            if member not in states:
+                place.warn(f"{member!r} is no state of the flow")
+            elif member in listed:
+                place.warn(f"{member!r} is a member of {listed[member]}, too; the last one counts")
+            listed[member] = segment.name
+    for name, state in states.items():
+        own = state.get("segment")
+        place = at / "states" / name / "segment"
+        if own and declared and own not in declared:
+            place.warn(f"{own!r} is none of the segments")
+        elif own and listed.get(name, own) != own:
+            place.warn(f"says {own!r}, and {listed[name]} lists the state as its member; the state's own word counts")
+
+
+def _final_status(value: Any, at: _At) -> tuple[str, ...] | None:
+    if isinstance(value, dict):
+        key = next((key for key in _CONTRACTS if value.get(key) is not None), None)
+        if key is None:
+            raise at.error("does not say what the final status may be", f"add `{_CONTRACTS[0]}: [..]`")
+        if isinstance(value[key], dict):
+            raise (at / key).error("is a mapping", "list what the final status may be")
+        return _final_status(value[key], at / key)
+    return _optional_names(value, at)
+
+
+def _optional_names(value: Any, at: _At) -> tuple[str, ...] | None:
+    """Names in any shape: one, a list of them, things with a name, or a mapping. None where nothing is said.
+
+    A thing that says it is not required is left out.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, list | dict):
+        return (_name(value, at),)
+    names: dict[str, None] = {}
+    for name, facts, place, _ in _entries(value, at, (*_SLOT_NAMES, "id", "state")):
+        required = facts.get("required") if isinstance(facts, dict) else None
+        if required is None or _flag(required, place / "required"):
+            names[name] = None
+    return tuple(names)
+
+
+def _says_more(value: Any, keys: Sequence[str]) -> bool:
+    things = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(one, dict) and not set(one) <= set(keys) for one in things)
+
+
+def _budget(facts: Mapping[str, Any], at: _At) -> float | None:
+    said = [key for key in _BUDGETS if facts.get(key) is not None]
+    if not said:
+        return None
+    if len(said) > 1:
+        raise (at / said[1]).error(f"stands beside {said[0]}", "keep one of them")
+    value = _number(facts[said[0]], at / said[0])
+    if value <= 0:
+        raise (at / said[0]).error(f"is {value:g}", "a budget is more than 0")
+    return value if said[0] == "latency_budget_ms" else 1000 * value
+
+
+def _number(value: Any, at: _At) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise at.error(f"is {_told(value)}", "write a number, without quotes and unit")
+    return float(value)
+
+
+def _flag(value: Any, at: _At) -> bool:
+    found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(found, bool):
+        raise at.error(f"is {_told(value)}", "write true or false")
+    return found
+
+
+def _is_name(value: Any) -> bool:
+    return (isinstance(value, str) and bool(value.strip())) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _name(value: Any, at: _At) -> str:
+    if not _is_name(value):
+        hint = "write a text; one that looks like something else needs quotes"
+        raise at.error(f"is {_told(value)}, and should be a text", hint)
+    return str(value).strip()
+
+
+def _extras(facts: Mapping[str, Any], known: set[str], all_keys: Sequence[str], at: _At) -> dict[str, Any]:
+    """What is declared that nobody here knows; a key that may be a slip is said."""
+    extras = {key: value for key, value in facts.items() if key not in known}
+    for key in extras:
+        if key not in all_keys and (near := _nearest([key], all_keys)):
+            (at / key).warn(f"is no known key, and was kept as it is; did you mean {near.known}?")
+    return extras
+
+
+class _Near(NamedTuple):
+    """A key that may be a slip, and what it may have been meant to be."""
+
+    key: str
+    known: str
+
+
+def _nearest(keys: Iterable[str], known: Sequence[str]) -> _Near | None:
+    for key in keys:
+        folded = key.strip().casefold().replace("-", "_").replace(" ", "_")
+        if near := difflib.get_close_matches(folded[:100], known, n=1, cutoff=0.8):
+            return _Near(key, near[0])
+    return None
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}" if value.strip() else "an empty text"
+    if isinstance(value, dict | list):
+        kind = "mapping" if isinstance(value, dict) else "list"
+        return f"a {kind}" if value else f"an empty {kind}"
+    return f"the number {value}"

@@ -1,0 +1,282 @@
+"""The aspects of a flow: was the task done rightly, completely, without errors, fast, humanly (flow-states, tier 3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from math import fsum
+from typing import NamedTuple
+
+import msgspec
+
+from convoscope.conversation import (
+    Conversation,
+    GuardEvaluated,
+    Label,
+    Marker,
+    SlotFilled,
+    StateEntered,
+    StateExited,
+    ToolResult,
+)
+from convoscope.conversation.flow import Flow
+from convoscope.flows.endings import folded, is_completed, is_loop_stop, is_terminal_stop, is_turn_limit, is_unsafe_stop
+from convoscope.flows.rows import has_worked, percentile_95, state_rows
+from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, TenPoints, metric
+from convoscope.metrics.drop_off import STATES
+from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need
+from convoscope.metrics.score import Observation, measured, not_applicable, unmeasured
+
+LOOP = 3
+"""A state that is entered again so often is a loop."""
+
+_POINTS = TenPoints(zero=0.0, ten=1.0)
+_NEEDS = (NOT_BROKEN, STATES, FLOW_DECLARED)
+
+
+class _Part(NamedTuple):
+    """One part of being correct: whether it holds, or why that cannot be told."""
+
+    holds: bool | None
+    reason: str = ""
+    told: dict[str, object] | None = None
+
+
+@metric(
+    "flow.correctness",
+    version=1,
+    observes=CONVERSATION,
+    unit=RATIO,
+    better=HIGHER,
+    needs=_NEEDS,
+    aspect="correctness",
+    ten=_POINTS,
+)
+def correctness(conversation: Conversation) -> Observation:
+    """Did the conversation end as its flow wants it to?
+
+    Three parts of equal weight: it reached an end that the flow declares as a success; every slot that a state it
+    was in requires, and every completion slot, is filled; its final status is one of the contract. A part that
+    the flow declares nothing for is no part. Not applicable where the flow declares none of the three;
+    unmeasured where one of them cannot be told from the log.
+    """
+    parts = {name: part(conversation) for name, part in _PARTS.items()}
+    for part in parts.values():
+        if part.holds is None and part.reason == "final_status_unknown":
+            return unmeasured(conversation, part.reason)
+    held = {name: part.holds for name, part in parts.items() if part.holds is not None}
+    if not held:
+        return not_applicable(conversation, "nothing_declared")
+    details = {"parts": {name: part.reason if part.holds is None else part.holds for name, part in parts.items()}}
+    return measured(conversation, sum(held.values()) / len(held), details=details)
+
+
+@metric("flow.correctness.success_terminal", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
+def success_terminal(conversation: Conversation) -> Observation:
+    """Did the conversation reach an end that the flow declares as a success?"""
+    return _observed(conversation, _reached_success(conversation))
+
+
+@metric("flow.correctness.slots_filled", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
+def slots_filled(conversation: Conversation) -> Observation:
+    """Is every slot filled that the states it was in, and the flow, require?"""
+    return _observed(conversation, _filled_slots(conversation))
+
+
+@metric("flow.correctness.final_status", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
+def final_status(conversation: Conversation) -> Observation:
+    """Is the final status one that the flow's contract names?"""
+    return _observed(conversation, _kept_contract(conversation))
+
+
+def _observed(conversation: Conversation, part: _Part) -> Observation:
+    if part.holds is not None:
+        return measured(conversation, float(part.holds), details=part.told)
+    explain = unmeasured if part.reason == "final_status_unknown" else not_applicable
+    return explain(conversation, part.reason)
+
+
+def _declared(conversation: Conversation) -> Flow:
+    assert conversation.flow is not None  # a need of the metrics
+    return conversation.flow
+
+
+def _reached_success(conversation: Conversation) -> _Part:
+    successes = {state.name for state in _declared(conversation).states if state.terminal == "success"}
+    if not successes:
+        return _Part(None, "no_success_declared")
+    reached = set[str]()
+    for event in conversation.timeline:
+        if type(event) is StateEntered:
+            reached.add(event.state)
+        elif type(event) is StateExited:
+            reached.add(event.to_state)
+    return _Part(not successes.isdisjoint(reached))
+
+
+def _filled_slots(conversation: Conversation) -> _Part:
+    flow = _declared(conversation)
+    visited = (flow.by_name.get(row.state) for row in state_rows(conversation))
+    wanted = [slot for state in visited if state is not None for slot in state.required_slots]
+    wanted = list(dict.fromkeys([*wanted, *(flow.completion_slots or ())]))
+    if not wanted:
+        return _Part(None, "no_slots_declared")
+    filled = {event.slot for event in conversation.timeline if type(event) is SlotFilled}
+    missing = [slot for slot in wanted if slot not in filled]
+    return _Part(not missing, told={"missing": missing} if missing else None)
+
+
+def _kept_contract(conversation: Conversation) -> _Part:
+    contract = _declared(conversation).final_status
+    if contract is None:
+        return _Part(None, "no_contract_declared")
+    status = conversation.outcome.final_status
+    if not status:
+        # One that was not completed kept no contract; of any other nobody knows.
+        return _Part(False) if is_completed(conversation) is False else _Part(None, "final_status_unknown")
+    return _Part(folded(status) in {folded(one) for one in contract}, told={"final_status": status})
+
+
+_PARTS = {"success_terminal": _reached_success, "slots_filled": _filled_slots, "final_status": _kept_contract}
+
+
+@metric(
+    "flow.completion",
+    version=1,
+    observes=CONVERSATION,
+    unit=SHARE,
+    better=HIGHER,
+    needs=(NOT_BROKEN, STATES),
+    aspect="completion",
+    ten=_POINTS,
+)
+def completion(conversation: Conversation) -> Observation:
+    """Was the conversation completed, and did it stop because the flow came to an end?
+
+    1 where the log says that it was completed and the reason for its stop is an end of the flow: the reason says
+    so or names one, or the last state is one. Where no reason is told and the flow declares no end, the flag
+    alone decides. Unmeasured where nothing tells whether it was completed.
+    """
+    completed = is_completed(conversation)
+    if completed is None:
+        return unmeasured(conversation, "outcome_unknown")
+    ended = is_terminal_stop(conversation)
+    details = {"completed": completed, "stopped_at_an_end": ended}
+    return measured(conversation, float(completed and ended is not False), details=details)
+
+
+@metric(
+    "flow.errors",
+    version=1,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=LOWER,
+    needs=(NOT_BROKEN, STATES),
+    aspect="errors",
+    ten=TenPoints(zero=10.0, ten=0.0),
+)
+def errors(conversation: Conversation) -> Observation:
+    """How many things went wrong on the way?
+
+    Errors (failed tool calls, guards that could not be evaluated, errors that the log marks) + 1 for a stop for
+    safety + 1 for a stop at the limit of turns + loops (a stop for a loop, and each state that was entered again
+    three times or more). Ten points minus that number.
+    """
+    reason = conversation.outcome.ended_reason
+    counts = {
+        "failed_tools": sum(type(one) is ToolResult and has_worked(one) is False for one in conversation.timeline),
+        "failed_guards": sum(type(one) is GuardEvaluated and bool(one.error) for one in conversation.timeline),
+        "errors": sum(type(one) is Marker and one.name == "error" for one in conversation.timeline),
+        "unsafe_stops": int(is_unsafe_stop(reason)),
+        "turn_limits": int(is_turn_limit(reason)),
+        "loops": int(is_loop_stop(reason)) + sum(row.revisit >= LOOP for row in state_rows(conversation)),
+    }
+    found = {name: count for name, count in counts.items() if count}
+    return measured(conversation, float(sum(found.values())), details=found or None)
+
+
+@metric(
+    "flow.latency_mean",
+    version=1,
+    observes=CONVERSATION,
+    unit=SECONDS,
+    better=LOWER,
+    needs=(NOT_BROKEN, STATES),
+    aspect="latency_mean",
+)
+def latency_mean(conversation: Conversation) -> Observation:
+    """How long does the agent take for a turn?
+
+    The mean over the timed turns that ran in a state.
+    """
+    latencies = _latencies(conversation)
+    if not latencies:
+        return unmeasured(conversation, "no_latency_logged")
+    return measured(conversation, fsum(latencies) / len(latencies) / 1000)
+
+
+@metric(
+    "flow.latency_p95",
+    version=1,
+    observes=CONVERSATION,
+    unit=SECONDS,
+    better=LOWER,
+    needs=(NOT_BROKEN, STATES),
+    aspect="latency_p95",
+)
+def latency_p95(conversation: Conversation) -> Observation:
+    """How long does the agent take for its slow turns?
+
+    The 95th percentile over the timed turns that ran in a state, with linear interpolation.
+    """
+    worst = percentile_95(_latencies(conversation))
+    return unmeasured(conversation, "no_latency_logged") if worst is None else measured(conversation, worst / 1000)
+
+
+def _latencies(conversation: Conversation) -> list[float]:
+    return [latency for row in state_rows(conversation) for latency in row.latencies]
+
+
+def _verdicts(conversation: Conversation) -> list[Label]:
+    named = ("humanness", "flow.humanness")
+    return [one for one in conversation.labels if one.name in named and one.subject_kind == "conversation"]
+
+
+_HUMANNESS = Need(
+    code=JUDGE.code,
+    field="labels",
+    unlock="a verdict that came with the data: a label `humanness` from 0 to 1, or from 0 to 10 with that scale",
+    present=lambda conversation: bool(_verdicts(conversation)),
+)
+
+
+@metric(
+    "flow.humanness",
+    version=1,
+    observes=CONVERSATION,
+    unit=RATIO,
+    better=HIGHER,
+    needs=(NOT_BROKEN, _HUMANNESS),
+    aspect="humanness",
+    ten=_POINTS,
+)
+def humanness(conversation: Conversation) -> Iterator[Observation]:
+    """Does the agent sound like a person who is good at this job?
+
+    As judges say who came with the data: labels named `humanness` with a value from 0 to 1, or from 0 to 10 where
+    their scale says so. Each judge speaks for itself, and a panel is the median of several. Unmeasured without
+    such a label, or off its scale.
+    """
+    asked: Counter[str] = Counter()
+    for label in _verdicts(conversation):
+        judge = f"{label.rater_kind}:{label.rater or 'unnamed'}"
+        most = 10.0 if "10" in label.scale else 1.0
+        value = label.value
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and 0 <= value <= most:
+            details = {"notes": label.notes} if label.notes else None
+            yield measured(conversation, value / most, judge=judge, repeat=asked[judge], details=details)
+        else:
+            broken = unmeasured(conversation, "not_on_scale", f"{value!r}"[:80], judge=judge)
+            yield msgspec.structs.replace(broken, repeat=asked[judge])
+        asked[judge] += 1

@@ -1,0 +1,268 @@
+"""Where the states and edges of a flow go: layers from top to bottom, few crossings, nothing on top of anything.
+
+In the manner of Sugiyama: cycles are broken, states put into layers, long edges led through the layers between, the
+layers ordered by barycentres, and at last everything is moved as close to its neighbours as the others allow.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from convoscope.report.page.flow_layers import Pair, closing_edges, layers_of
+
+SWEEPS = 12
+
+
+class Node(NamedTuple):
+    """A state, and its place in the order that the flow declares or that conversations went in."""
+
+    key: str
+    order: float
+
+
+class Edge(NamedTuple):
+    source: str
+    target: str
+    weight: float
+
+
+class Size(NamedTuple):
+    """Of a box, the room between boxes, a lane for a long edge, a loop; and how many boxes stand abreast."""
+
+    width: float = 180
+    height: float = 46
+    across: float = 22
+    down: float = 52
+    lane: float = 12
+    loop: float = 30
+    abreast: int = 5
+
+
+class Box(NamedTuple):
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Point(NamedTuple):
+    x: float
+    y: float
+
+
+class Route(NamedTuple):
+    """An edge: curves between its points 0 and 1, 2 and 3, …; straight through a layer between 1 and 2, 3 and 4, …"""
+
+    source: str
+    target: str
+    weight: float
+    back: bool
+    """It closes a cycle, and leads upwards."""
+    points: tuple[Point, ...]
+    """Of an edge from a state to itself: where the loop begins and ends."""
+
+
+class Layout(NamedTuple):
+    width: float
+    height: float
+    boxes: dict[str, Box]
+    layers: dict[str, int]
+    """Layers of the states that an edge leads to or from; the others stand below."""
+    routes: tuple[Route, ...]
+
+
+def lay_out(nodes: Sequence[Node], edges: Iterable[Edge], size: Size | None = None) -> Layout:
+    """The same states and edges, in whatever sequence, always come out the same."""
+    size = size or Size()
+    keys = [node.key for node in sorted(nodes, key=lambda one: (one.order, one.key))]
+    at = {key: place for place, key in enumerate(keys)}
+    weights: dict[Pair, float] = {}
+    for edge in sorted(edges):
+        pair = at[edge.source], at[edge.target]
+        weights[pair] = weights.get(pair, 0.0) + edge.weight
+    loops = {one for one, other in weights if one == other}
+    apart = {pair: weight for pair, weight in weights.items() if pair[0] != pair[1]}
+    back = closing_edges(apart)
+    drawing = _Drawing(size, loops)
+    drawing.put(layers_of([pair for pair in apart if pair not in back], size.abreast))
+    for pair in sorted(apart):
+        drawing.lead(pair, apart[pair], pair in back)
+    drawing.untangle()
+    drawing.straighten()
+    return drawing.finish(keys, weights)
+
+
+class _Drawing:
+    """Vertices are states, and the lanes in which long edges pass a layer; segments join neighbouring layers."""
+
+    def __init__(self, size: Size, loops: set[int]) -> None:
+        self.size, self.loops = size, loops
+        self.layer: dict[int, int] = {}
+        self.rows: list[list[int]] = []
+        self.lanes: dict[tuple[bool, int, int], int] = {}
+        self.chains: dict[Pair, tuple[bool, list[int]]] = {}
+        self.up: dict[int, dict[int, float]] = {}
+        self.down: dict[int, dict[int, float]] = {}
+        self.below: dict[int, set[tuple[int, bool]]] = {}
+        self.above: dict[int, set[tuple[int, bool]]] = {}
+        self.x: dict[int, float] = {}
+
+    def put(self, layers: Mapping[int, int]) -> None:
+        self.layer = dict(layers)
+        self.rows = [[] for _ in range(max(layers.values(), default=-1) + 1)]
+        for node in sorted(layers):
+            self.rows[layers[node]].append(node)
+
+    def lead(self, pair: Pair, weight: float, back: bool) -> None:
+        """From the upper end to the lower one. Edges to one state share lanes: they join, and never part again."""
+        upper, lower = reversed(pair) if back else pair
+        between = range(self.layer[upper] + 1, self.layer[lower])
+        chain = [upper, *(self._lane(back, pair[1], layer) for layer in between), lower]
+        for one, other in pairwise(chain):
+            for side, here, there in ((self.down, one, other), (self.up, other, one)):
+                joined = side.setdefault(here, {})
+                joined[there] = joined.get(there, 0.0) + weight
+        self.chains[pair] = back, chain
+        self.below.setdefault(upper, set()).add((chain[1], back))
+        self.above.setdefault(lower, set()).add((chain[-2], back))
+
+    def _lane(self, back: bool, target: int, layer: int) -> int:
+        key = back, target, layer
+        if key not in self.lanes:
+            # Below zero, so that a lane is never taken for a state.
+            self.lanes[key] = -1 - len(self.lanes)
+            self.layer[self.lanes[key]] = layer
+            self.rows[layer].append(self.lanes[key])
+        return self.lanes[key]
+
+    def untangle(self) -> None:
+        best, fewest = [list(row) for row in self.rows], self._crossings()
+        for sweep in range(SWEEPS):
+            falling = sweep % 2 == 0
+            for row in self.rows[1:] if falling else self.rows[-2::-1]:
+                places = {one: float(place) for other in self.rows for place, one in enumerate(other)}
+                beside = self.up if falling else self.down
+                wanted = {one: _mean(beside.get(one, {}), places, places[one]) for one in row}
+                row.sort(key=lambda one: (wanted[one], places[one]))
+            crossings = self._crossings()
+            if crossings < fewest:
+                best, fewest = [list(row) for row in self.rows], crossings
+        self.rows = best
+
+    def _crossings(self) -> int:
+        count = 0
+        for upper, lower in pairwise(self.rows):
+            place = {one: at for at, one in enumerate(lower)}
+            passed: list[int] = []
+            for one in upper:
+                ends = sorted(place[other] for other in self.down.get(one, ()))
+                count += sum(len(passed) - bisect_right(passed, end) for end in ends)
+                for end in ends:
+                    insort(passed, end)
+        return count
+
+    def straighten(self) -> None:
+        """Everything as near to its neighbours as the order and the room between allow."""
+        for row in self.rows:
+            self._settle(row, dict.fromkeys(row, 0.0))
+        for sweep in range(2 * SWEEPS):
+            falling = sweep % 2 == 0
+            for row in self.rows if falling else reversed(self.rows):
+                beside = self.up if falling else self.down
+                wanted = {one: _mean(beside.get(one) or self._around(one), self.x, self.x[one]) for one in row}
+                self._settle(row, wanted)
+        for row in self.rows:
+            self._settle(row, {one: _mean(self._around(one), self.x, self.x[one]) for one in row})
+
+    def _settle(self, row: Sequence[int], wanted: Mapping[int, float]) -> None:
+        """Least squares to what is wanted, in order and apart: neighbours that would collide move as one block."""
+        offsets, offset = [], 0.0
+        for place, one in enumerate(row):
+            offset += self._apart(row[place - 1], one) if place else 0.0
+            offsets.append(offset)
+        blocks: list[tuple[float, float, int]] = []
+        for one, offset in zip(row, offsets, strict=True):
+            # Lanes pull harder, so that long edges are straight.
+            weight = 4.0 if one < 0 else 1.0
+            mean, count = wanted[one] - offset, 1
+            while blocks and blocks[-1][0] > mean:
+                other, heavy, many = blocks.pop()
+                mean = (mean * weight + other * heavy) / (weight + heavy)
+                weight, count = weight + heavy, count + many
+            blocks.append((mean, weight, count))
+        settled = [mean for mean, _, count in blocks for _ in range(count)]
+        for one, mean, offset in zip(row, settled, offsets, strict=True):
+            self.x[one] = mean + offset
+
+    def _apart(self, one: int, other: int) -> float:
+        """From the middle of one to the middle of the other."""
+        gap = self.size.across if one >= 0 or other >= 0 else 0.0
+        loop = self.size.loop if one in self.loops else 0.0
+        return self._half(one) + loop + gap + self._half(other)
+
+    def _half(self, one: int) -> float:
+        return (self.size.lane if one < 0 else self.size.width) / 2
+
+    def _around(self, one: int) -> dict[int, float]:
+        return {**self.up.get(one, {}), **self.down.get(one, {})}
+
+    def finish(self, keys: Sequence[str], weights: Mapping[Pair, float]) -> Layout:
+        size = self.size
+        left = min((x - self._half(one) for one, x in self.x.items()), default=0.0)
+        self.x = {one: round(x - left, 1) for one, x in self.x.items()}
+        boxes = {
+            node: Box(round(self.x[node] - size.width / 2, 1), self._top(layer), size.width, size.height)
+            for node, layer in self.layer.items()
+            if node >= 0
+        }
+        lone = [node for node in range(len(keys)) if node not in boxes]
+        for place, node in enumerate(lone):
+            row, column = divmod(place, size.abreast)
+            x = column * (size.width + size.across + size.loop)
+            boxes[node] = Box(x, self._top(len(self.rows)) + row * (size.height + size.across), size.width, size.height)
+        routes = tuple(self._route(keys, pair, weight, boxes) for pair, weight in sorted(weights.items()))
+        right = [box.x + box.width + size.loop * (node in self.loops) for node, box in boxes.items()]
+        right += [x + size.lane / 2 for one, x in self.x.items() if one < 0]
+        return Layout(
+            width=max(right, default=0.0),
+            height=max((box.y + box.height for box in boxes.values()), default=0.0),
+            boxes={keys[node]: boxes[node] for node in range(len(keys))},
+            layers={keys[node]: layer for node, layer in self.layer.items() if node >= 0},
+            routes=routes,
+        )
+
+    def _top(self, layer: int) -> float:
+        return layer * (self.size.height + self.size.down)
+
+    def _route(self, keys: Sequence[str], pair: Pair, weight: float, boxes: Mapping[int, Box]) -> Route:
+        source, target = pair
+        if source == target:
+            box = boxes[source]
+            points = [Point(box.x + box.width, box.y + box.height * part) for part in (0.28, 0.72)]
+            return Route(keys[source], keys[target], weight, False, tuple(points))
+        back, chain = self.chains[pair]
+        upper, lower, height = chain[0], chain[-1], self.size.height
+        points = [Point(self._port(upper, self.below, (chain[1], back)), self._top(self.layer[upper]) + height)]
+        for lane in chain[1:-1]:
+            top = self._top(self.layer[lane])
+            points += [Point(self.x[lane], top), Point(self.x[lane], top + height)]
+        points.append(Point(self._port(lower, self.above, (chain[-2], back)), self._top(self.layer[lower])))
+        return Route(keys[source], keys[target], weight, back, tuple(reversed(points) if back else points))
+
+    def _port(self, node: int, ports: Mapping[int, set[tuple[int, bool]]], port: tuple[int, bool]) -> float:
+        """Where an edge touches its box: side by side with the others."""
+        ordered = sorted(ports[node], key=lambda one: (self.x[one[0]], one))
+        step = min(22.0, 0.8 * self.size.width / len(ordered))
+        return round(self.x[node] + step * (ordered.index(port) - (len(ordered) - 1) / 2), 1)
+
+
+def _mean(around: Mapping[int, float], at: Mapping[int, float], otherwise: float) -> float:
+    if not around:
+        return otherwise
+    # The root, so that a strong edge does not leave the weak ones lying across.
+    heavy = {one: math.sqrt(max(weight, 1e-9)) for one, weight in around.items()}
+    return sum(at[one] * weight for one, weight in heavy.items()) / sum(heavy.values())

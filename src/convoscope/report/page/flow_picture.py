@@ -1,0 +1,331 @@
+"""The picture of a flow: states coloured by stall, edges as wide as their traffic. The template draws it."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from convoscope.report.page.flow_layout import Box, Edge, Layout, Node, Point, Route, Size, lay_out
+from convoscope.report.words import counted
+
+MAX_STATES = 120
+MAX_EDGES = 400
+"""What one picture shows at most; the rest, the least visited, is counted."""
+NAME = 200
+"""Letters of a name that are shown where there is room."""
+LEVELS = (0.0, 0.1, 0.3, 0.6)
+"""Upper bounds of the colours of stall: none, below a tenth, below 0.3 (a weak state), below 0.6, above."""
+MARGIN = 14
+_SIGNS = {"success": "✓", "failure": "✗", "escalation": "↗", "unknown": "■"}
+_LINE = 15
+_FOOT = 33
+"""Of a box, what is beside the lines of its name."""
+_LABELLED = 0.03
+"""Edges with a smaller share of the traffic of the strongest have no number beside them."""
+
+
+class Seen(NamedTuple):
+    """A state as the picture needs it."""
+
+    name: str
+    order: float
+    n: int
+    """Conversations that were in it; 0 where nobody was."""
+    stall: float | None
+    terminal: str
+    arrived: int
+    """How often another state led to it."""
+    said: str
+    """Its figures in words."""
+
+
+class Text(NamedTuple):
+    x: float
+    y: float
+    text: str
+
+
+class DrawnState(NamedTuple):
+    number: int
+    """Its place among the states of the flow."""
+    box: Box
+    round: float
+    """Radius of the corners: ends are round."""
+    style: str
+    name: Sequence[Text]
+    figures: Text
+    bar_x: float
+    bar: float
+    """Length of the bar of stall at the foot of the box."""
+    tip: str
+
+
+class DrawnEdge(NamedTuple):
+    source: int
+    target: int
+    style: str
+    path: str
+    head: str
+    width: float
+    opacity: float
+    tip: str
+
+
+class Label(NamedTuple):
+    source: int
+    target: int
+    at: Text
+
+
+class Picture(NamedTuple):
+    width: float
+    height: float
+    states: Sequence[DrawnState]
+    edges: Sequence[DrawnEdge]
+    labels: Sequence[Label]
+    down: Sequence[tuple[int, int]]
+    """The edges that lead on, by the numbers of states: what the blast radius is made of."""
+    fewer_states: int
+    fewer_edges: int
+
+
+def picture(states: Sequence[Seen], edges: Mapping[tuple[int, int], int]) -> Picture:
+    """States in the given sequence have the numbers 0, 1, …; edges are by these, with how often they were gone."""
+    shown = sorted(range(len(states)), key=lambda one: (-states[one].n, -states[one].arrived, one))[:MAX_STATES]
+    inside = set(shown)
+    known = [(pair, count) for pair, count in edges.items() if inside.issuperset(pair)]
+    kept = dict(sorted(known, key=lambda one: (-one[1], one[0]))[:MAX_EDGES])
+    names = {number: wrapped(_name(states[number])) for number in shown}
+    high = max((len(lines) for lines in names.values()), default=1)
+    size = Size(height=_FOOT + _LINE * high, abreast=5 if len(shown) < 40 else 6)
+    layout = lay_out(
+        [Node(f"{number:06}", states[number].order) for number in shown],
+        [Edge(f"{one:06}", f"{other:06}", count) for (one, other), count in kept.items()],
+        size,
+    )
+    layout = _moved(layout, MARGIN)
+    most = max(kept.values(), default=1)
+    return Picture(
+        width=layout.width + MARGIN,
+        height=layout.height + MARGIN,
+        states=[
+            _state(number, states[number], names[number], layout.boxes[f"{number:06}"]) for number in sorted(shown)
+        ],
+        edges=[_edge(route, states, most) for route in sorted(layout.routes, key=lambda one: one.weight)],
+        labels=list(_labels(layout.routes, most)),
+        down=[(int(one.source), int(one.target)) for one in layout.routes if not one.back and one.source != one.target],
+        fewer_states=len(states) - len(shown),
+        fewer_edges=len(edges) - len(kept),
+    )
+
+
+def _moved(layout: Layout, by: float) -> Layout:
+    boxes = {key: box._replace(x=box.x + by, y=box.y + by) for key, box in layout.boxes.items()}
+    routes = tuple(
+        one._replace(points=tuple(Point(point.x + by, point.y + by) for point in one.points)) for one in layout.routes
+    )
+    return layout._replace(width=layout.width + by, height=layout.height + by, boxes=boxes, routes=routes)
+
+
+def level(stall: float | None) -> int | None:
+    """The colour of a stall."""
+    if stall is None:
+        return None
+    return sum(stall >= bound for bound in LEVELS[1:]) + (stall > 0)
+
+
+def percent(share: float) -> str:
+    """A share in whole percent; what is not zero never prints as zero, and what is not all never as all."""
+    whole = round(100 * share)
+    if share > 0 and not whole:
+        return "<1 %"
+    return ">99 %" if share < 1 and whole == 100 else f"{whole} %"
+
+
+# ---------------------------------------------------------------------- states
+
+
+def _name(state: Seen) -> str:
+    sign = _SIGNS.get(state.terminal, "")
+    return f"{sign} {state.name}" if sign else state.name
+
+
+def _state(number: int, state: Seen, lines: Sequence[str], box: Box) -> DrawnState:
+    middle = box.x + box.width / 2
+    blank = (box.height - _FOOT - _LINE * len(lines)) / 2
+    name = [Text(middle, round(box.y + blank + 19 + _LINE * place, 1), line) for place, line in enumerate(lines)]
+    figures = Text(middle, round(box.y + blank + 19 + _LINE * len(lines), 1), _figures(state))
+    styles = ["state"]
+    if state.n:
+        shade = None if is_no_fault(state.terminal) else level(state.stall)
+        styles.append("stall-unknown" if shade is None else f"stall-{shade}")
+    else:
+        styles.append("unentered" if state.arrived else "untested")
+    if state.terminal:
+        styles += ["end", state.terminal]
+    return DrawnState(
+        number=number,
+        box=box,
+        round=box.height / 2 if state.terminal else 7,
+        style=" ".join(styles),
+        name=name,
+        figures=figures,
+        bar_x=box.x + _inset(state),
+        bar=0 if is_no_fault(state.terminal) else round((box.width - 2 * _inset(state)) * (state.stall or 0.0), 1),
+        tip=f"{shortened(state.name)}\n{state.said}",
+    )
+
+
+def _inset(state: Seen) -> float:
+    return 30 if state.terminal else 8
+
+
+def is_no_fault(terminal: str) -> bool:
+    """An end without success: whoever comes there stays by design, and the cause is a state before it."""
+    return terminal in ("failure", "escalation")
+
+
+def _figures(state: Seen) -> str:
+    if not state.n:
+        return f"led to {state.arrived:,}×, not entered" if state.arrived else "untested"
+    if state.terminal and (not state.stall or is_no_fault(state.terminal)):
+        return f"n {state.n:,} · {'end' if state.terminal == 'unknown' else state.terminal}"
+    return f"n {state.n:,} · stall {'·' if state.stall is None else percent(state.stall)}"
+
+
+def shortened(text: str, most: int = NAME) -> str:
+    """In one line; where it is too long, with what is missing counted."""
+    text = _one_line(text)
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more letters)"
+
+
+def wrapped(name: str, width: float = Size().width - 14) -> list[str]:
+    """A name in one line or two, broken after a blank or an underscore if it can be; what does not fit ends in …"""
+    name = _one_line(name[: 2 * NAME])
+    if _measure(name) <= width:
+        return [name]
+    fits = _fitting(name, width)
+    cut = max((place for place in range(1, fits + 1) if name[place - 1] in " _-./:"), default=0)
+    cut = cut if cut >= fits // 3 else fits
+    rest = name[cut:].strip()
+    if _measure(rest) > width:
+        rest = rest[: _fitting(rest, width - _measure("…"))].rstrip() + "…"
+    return [name[:cut].rstrip(), rest]
+
+
+def _fitting(text: str, width: float) -> int:
+    """How many of its first letters fit; one always does."""
+    used, fits = 0.0, 0
+    for letter in text:
+        used += _measure(letter)
+        if used > width:
+            break
+        fits += 1
+    return max(1, fits)
+
+
+def _one_line(text: str) -> str:
+    """Without breaks, and without marks that steer the direction of what comes after them."""
+    plain = (" " if unicodedata.category(one) in _BREAKS else one for one in text if one not in _STEERING)
+    return " ".join("".join(plain).split()) or "(no name)"
+
+
+_BREAKS = frozenset(("Cc", "Cs", "Zl", "Zp"))
+_STEERING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def _measure(text: str) -> float:
+    """About the width of a text in letters of 12 px, rather too wide than too narrow."""
+    return sum(map(_letter, text))
+
+
+def _letter(letter: str) -> float:
+    if letter < "\u0250":
+        narrow = next((width for letters, width in _WIDTHS.items() if letter in letters), 0.0)
+        return narrow or (9.6 if letter.isupper() else 8.7)
+    if unicodedata.combining(letter):
+        return 0.0
+    # Ligatures of whole words are among these.
+    return 30.0 if "\ufb50" <= letter <= "\ufdff" else 13.0
+
+
+_WIDTHS = {"ijl.,:;|!'` ": 4.8, "tfr-()[]": 6.2, "ckszvxy_/": 8.0, "mwMWQ@%#&+<=>~": 12.6}
+"""Of the widest of the bold letters that browsers choose from."""
+
+
+# ---------------------------------------------------------------------- edges
+
+
+def _edge(route: Route, states: Sequence[Seen], most: float) -> DrawnEdge:
+    source, target = int(route.source), int(route.target)
+    share = math.sqrt(route.weight / most)
+    loop = source == target
+    words = f"{shortened(states[source].name)} → {shortened(states[target].name)}: {counted(int(route.weight), 'time')}"
+    words += ", to itself" if loop else ", back to a state before it" if route.back else ""
+    return DrawnEdge(
+        source=source,
+        target=target,
+        style="edge back" if route.back or loop else "edge",
+        path=_loop(route) if loop else _path(route),
+        head=_head(route, loop),
+        width=round(1.2 + 5 * share, 1),
+        opacity=round(0.45 + 0.45 * share, 2),
+        tip=words,
+    )
+
+
+def _path(route: Route) -> str:
+    """Curves that leave and arrive upright. The line ends where the arrow head begins."""
+    points = list(route.points)
+    up = -1 if points[-1].y < points[0].y else 1
+    points[-1] = points[-1]._replace(y=points[-1].y - 6 * up)
+    parts = [f"M{points[0].x:g} {points[0].y:g}"]
+    for place in range(1, len(points)):
+        one, other = points[place - 1], points[place]
+        if place % 2:
+            middle = round((one.y + other.y) / 2, 1)
+            parts.append(f"C{one.x:g} {middle:g} {other.x:g} {middle:g} {other.x:g} {other.y:g}")
+        else:
+            parts.append(f"L{other.x:g} {other.y:g}")
+    return "".join(parts)
+
+
+def _loop(route: Route) -> str:
+    begin, end = route.points
+    out = begin.x + 30
+    return f"M{begin.x:g} {begin.y:g}C{out:g} {begin.y - 8:g} {out:g} {end.y + 8:g} {end.x + 6:g} {end.y:g}"
+
+
+def _head(route: Route, loop: bool) -> str:
+    x, y = route.points[-1]
+    if loop:
+        return f"M{x:g} {y:g}l8 -4.5v9z"
+    return f"M{x:g} {y:g}l-4.5 {'8' if route.back else '-8'}h9z"
+
+
+def _labels(routes: Sequence[Route], most: float) -> Iterator[Label]:
+    """The counts of strong edges, where they begin; one that would lie on another is left out."""
+    taken: list[tuple[float, float, float]] = []
+    for route in sorted(routes, key=lambda one: (-one.weight, one.source, one.target)):
+        if route.weight < _LABELLED * most:
+            break
+        text = f"{int(route.weight):,}"
+        half = 3.6 * len(text) + 3
+        for spot in _spots(route):
+            if all(abs(spot.x - x) >= half + other or abs(spot.y - y) >= 14 for x, y, other in taken):
+                taken.append((spot.x, spot.y, half))
+                yield Label(int(route.source), int(route.target), Text(round(spot.x, 1), round(spot.y + 4, 1), text))
+                break
+
+
+def _spots(route: Route) -> Iterator[Point]:
+    """Places along the first curve of an edge, the middle first."""
+    one, other = route.points[:2]
+    if route.source == route.target:
+        yield Point(one.x + 14, (one.y + other.y) / 2)
+        return
+    for part in (0.5, 0.38, 0.62):
+        smooth = part * part * (3 - 2 * part)
+        yield Point(one.x + (other.x - one.x) * smooth, one.y + (other.y - one.y) * part)

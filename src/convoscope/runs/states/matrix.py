@@ -1,0 +1,206 @@
+"""The state matrix: one row per flow and state, worst first (flow-states, tier 1 matrix)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from convoscope.flows.segments import segment_of
+from convoscope.runs.states.source import NO_FLOW, Excluded, Rate, Source, dicts, few_words, mean, share
+
+if TYPE_CHECKING:
+    import duckdb
+
+EXAMPLES = 3
+
+
+class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
+    """A state before or after, and how often it was."""
+
+    state: str
+    transitions: int
+
+
+class StateFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What one state did over the conversations that were in it."""
+
+    flow: str
+    state: str
+    segment: str | None
+    terminal: str
+    """How a conversation ends that ends here: success, failure, escalation, unknown; "" where it is no end."""
+    n: int
+    """Conversations that were in it."""
+    visits: int
+    progress: Rate
+    stall: Rate
+    escalation: Rate
+    revisit: Rate
+    dwell_turns: Rate
+    latency_p95_ms: float | None
+    """Of all turns in it, pooled."""
+    latency_n: int
+    guard_error: Rate
+    guard_errors: int | None
+    slot_fill_rate: Rate
+    slot_ready_rate: Rate
+    front_loaded: int | None
+    """Required slots that were filled before it was entered, in all its conversations."""
+    said: str
+    """What is to be said of a small n."""
+    led_to: tuple[Neighbour, ...] | None = None
+    """The states that it led to, most often first; asked for with a flow."""
+    came_from: tuple[Neighbour, ...] | None = None
+
+
+class Untested(msgspec.Struct, frozen=True, kw_only=True):
+    """A state that the flow declares and no conversation was in."""
+
+    flow: str
+    state: str
+    segment: str | None
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
+    """The states, worst first, and what is not among them."""
+
+    rows: tuple[StateFigures, ...]
+    untested: tuple[Untested, ...]
+    excluded: tuple[Excluded, ...]
+    conversations: int
+    """Those that the rows are of."""
+    without_states: int
+
+
+def matrix(source: Source, *, neighbours: bool | None = None) -> Matrix:
+    """Every state of the runs. With neighbours where one flow is asked for, or `neighbours` says so."""
+    with source.ask() as connection:
+        return matrix_of(connection, source, neighbours=source.flow is not None if neighbours is None else neighbours)
+
+
+def matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, *, neighbours: bool) -> Matrix:
+    """The same, where a connection is open already."""
+    facts = dicts(connection.execute(_FIGURES))
+    latencies = {(flow, state): (p95, n) for flow, state, p95, n in connection.execute(_LATENCIES).fetchall()}
+    around = _neighbours(connection) if neighbours else None
+    rows = [_figures(source, one, latencies.get((one["flow"], one["state"])), around) for one in facts]
+    conversations = connection.execute("SELECT count(*) FROM (SELECT DISTINCT run, number FROM s)").fetchall()
+    return Matrix(
+        rows=tuple(sorted(rows, key=_worst_first)),
+        untested=_untested(connection, source, {(one["flow"], one["state"]) for one in facts}),
+        excluded=tuple(source.excluded(connection)),
+        conversations=int(conversations[0][0]),
+        without_states=source.without_states(connection),
+    )
+
+
+def _worst_first(row: StateFigures) -> tuple[Any, ...]:
+    """By stall, the greatest first, then progress, the least first, then n; unknown stalls last."""
+    stall = row.stall.value
+    return (stall is None, -(stall or 0.0), row.progress.value or 0.0, -row.n, row.flow, row.state)
+
+
+def _figures(
+    source: Source,
+    one: Mapping[str, Any],
+    latency: tuple[float, int] | None,
+    around: tuple[Mapping[Any, Any], Mapping[Any, Any]] | None,
+) -> StateFigures:
+    key = (one["flow"], one["state"])
+    declared = source.flows.get(one["flow"])
+    n = one["n"]
+    why = _reason_of_slots(source, *key)
+    return StateFigures(
+        flow=one["flow"],
+        state=one["state"],
+        segment=one["segment"],
+        terminal=_terminal(source, *key),
+        n=n,
+        visits=int(one["visits"]),
+        progress=share(one["progress"], n),
+        stall=share(one["stall"] or 0, one["stall_n"], "outcome_unknown"),
+        escalation=share(one["escalation"], n),
+        revisit=mean(one["revisit"], one["revisit_sd"], n),
+        dwell_turns=mean(one["dwell"], one["dwell_sd"], one["dwell_n"], "no_turns_logged"),
+        latency_p95_ms=latency[0] if latency else None,
+        latency_n=latency[1] if latency else 0,
+        guard_error=mean(one["guard"], one["guard_sd"], one["guard_n"], "no_guards_logged"),
+        guard_errors=int(one["guards"]) if one["guard_n"] else None,
+        slot_fill_rate=share((one["fill"] or 0) * one["fill_n"], one["fill_n"], why),
+        slot_ready_rate=share((one["ready"] or 0) * one["fill_n"], one["fill_n"], why),
+        front_loaded=int(one["front_loaded"]) if declared is not None and one["fill_n"] else None,
+        said=few_words(n),
+        led_to=None if around is None else tuple(around[0].get(key, ())),
+        came_from=None if around is None else tuple(around[1].get(key, ())),
+    )
+
+
+def _terminal(source: Source, flow: str, state: str) -> str:
+    from convoscope.conversation.flow import ESCALATIONS
+
+    declared = source.flows.get(flow)
+    if declared is not None:
+        return declared.terminals.get(state, "")
+    return "escalation" if state in ESCALATIONS else ""
+
+
+def _reason_of_slots(source: Source, flow: str, state: str) -> str:
+    declared = source.flows.get(flow)
+    if declared is None:
+        return "no_flow_definition"
+    return "nothing_required" if state in declared.by_name else "state_not_declared"
+
+
+def _untested(
+    connection: duckdb.DuckDBPyConnection, source: Source, seen: set[tuple[str, str]]
+) -> tuple[Untested, ...]:
+    """Declared states that no conversation was in. An end that some were left for was reached, if nobody entered it."""
+    unseen = [
+        (flow, state) for flow in source.declared() for state in flow.states if (flow.name, state.name) not in seen
+    ]
+    if any(state.terminal for _, state in unseen):
+        led = set(connection.execute("SELECT DISTINCT flow, unnest(to_states) FROM s").fetchall())
+        unseen = [(flow, state) for flow, state in unseen if not (state.terminal and (flow.name, state.name) in led)]
+    return tuple(
+        Untested(flow=flow.name, state=state.name, segment=segment_of(flow, state.name) or None)
+        for flow, state in unseen
+    )
+
+
+def _neighbours(
+    connection: duckdb.DuckDBPyConnection,
+) -> tuple[dict[tuple[str, str], list[Neighbour]], dict[tuple[str, str], list[Neighbour]]]:
+    """For each state those that it led to, and those that led to it."""
+    after: dict[tuple[str, str], list[Neighbour]] = {}
+    before: dict[tuple[str, str], list[Neighbour]] = {}
+    for flow, state, to_state, count in connection.execute(TRANSITIONS).fetchall():
+        after.setdefault((flow, state), []).append(Neighbour(state=to_state, transitions=int(count)))
+        before.setdefault((flow, to_state), []).append(Neighbour(state=state, transitions=int(count)))
+    return after, before
+
+
+_FIGURES = """
+    SELECT flow, state, min(segment) AS segment, count(*) AS n, sum(visits) AS visits,
+           sum(progress) AS progress, sum(stall) AS stall, count(stall) AS stall_n, sum(escalation) AS escalation,
+           avg(revisit) AS revisit, stddev_samp(revisit) AS revisit_sd,
+           avg(dwell_turns) AS dwell, stddev_samp(dwell_turns) AS dwell_sd, count(dwell_turns) AS dwell_n,
+           avg(guard_error) AS guard, stddev_samp(guard_error) AS guard_sd, count(guard_error) AS guard_n,
+           sum(guard_error) AS guards,
+           avg(slot_fill_rate) AS fill, count(slot_fill_rate) AS fill_n, avg(slot_ready_rate) AS ready,
+           sum(front_loaded) AS front_loaded
+    FROM s GROUP BY flow, state
+"""
+_LATENCIES = """
+    SELECT flow, state, quantile_cont(latency, 0.95), count(*)
+    FROM (SELECT flow, state, unnest(latencies) AS latency FROM s)
+    GROUP BY flow, state
+"""
+TRANSITIONS = """
+    SELECT flow, state, to_state, sum(count) AS count
+    FROM (SELECT flow, state, unnest(to_states) AS to_state, unnest(to_counts) AS count FROM s)
+    GROUP BY ALL ORDER BY count DESC, flow, state, to_state
+"""
+
+__all__ = ["EXAMPLES", "NO_FLOW", "TRANSITIONS", "Matrix", "Neighbour", "StateFigures", "Untested", "matrix"]

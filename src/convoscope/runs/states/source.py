@@ -1,0 +1,161 @@
+"""The rows of states of one or several runs, as a question is asked of them: all, or of one flow or agent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from convoscope.conversation import Flow
+from convoscope.errors import RunError, UsageError
+from convoscope.runs.run import Run
+from convoscope.runs.sql import create_views
+from convoscope.runs.tables import connect, quoted
+from convoscope.statistics.intervals import Z, wilson
+
+if TYPE_CHECKING:
+    import duckdb
+
+Runlike = Run | str | os.PathLike[str]
+
+NO_FLOW = "(no flow)"
+NO_AGENT = "(no agent)"
+FEW = 10
+"""Fewer conversations than this are too few to conclude from."""
+
+
+class Rate(msgspec.Struct, frozen=True, kw_only=True):
+    """A share or a mean over the conversations that have a value, how many these are, and its 95 % interval."""
+
+    value: float | None
+    n: int
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+    """Why there is no value."""
+
+
+def share(successes: float, n: int, reason: str = "") -> Rate:
+    """successes ÷ n with Wilson's interval; no value of nothing."""
+    if not n:
+        return Rate(value=None, n=0, reason=reason or "nothing_measured")
+    low, high = wilson(successes, n)
+    return Rate(value=successes / n, n=n, low=low, high=high)
+
+
+def mean(value: float | None, deviation: float | None, n: int, reason: str = "") -> Rate:
+    """A mean of counts with the interval that its spread leaves; one value alone leaves none."""
+    if value is None or not n:
+        return Rate(value=None, n=0, reason=reason or "nothing_measured")
+    if deviation is None or n < 2:
+        return Rate(value=value, n=n)
+    spread = Z * deviation / n**0.5
+    return Rate(value=value, n=n, low=max(0.0, value - spread), high=value + spread)
+
+
+def few_words(n: int) -> str:
+    """What to say of a small number of conversations; "" of one that is large enough."""
+    return f"n={n}: too few to conclude" if n < FEW else ""
+
+
+class Excluded(msgspec.Struct, frozen=True, kw_only=True):
+    """Conversations whose integration broke: in no figure, and counted."""
+
+    flow: str
+    reason: str
+    n: int
+
+
+class Source:
+    """The runs that are asked, and which part of them."""
+
+    def __init__(self, runs: Sequence[Runlike], *, flow: str | None = None, agent: str | None = None) -> None:
+        if not runs:
+            raise UsageError("there is no run to ask", hint="score some logs first, then name the folder of the run")
+        self.runs = [one if isinstance(one, Run) else Run.open(one) for one in runs]
+        if len({run.name for run in self.runs}) < len(self.runs):
+            raise RunError("two of the runs have one name", hint="rename one of the folders")
+        self.flow, self.agent = flow, agent
+        self.flows: dict[str, Flow] = {}
+        for run in reversed(self.runs):
+            self.flows |= run.flows
+
+    @contextmanager
+    def ask(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection with the table `s`: the rows of states that the question is about."""
+        with connect(memory_mb=1024, threads=2) as connection:
+            create_views(connection, self.runs)
+            connection.execute(_CALLED)
+            connection.execute(_EVERY)
+            self._check(connection)
+            connection.execute(f"CREATE VIEW s AS SELECT * FROM every {self.where()}")
+            yield connection
+
+    def where(self, *more: str) -> str:
+        conditions = [*more]
+        if self.flow is not None:
+            conditions.append(f"flow = {quoted(self.flow)}")
+        if self.agent is not None:
+            conditions.append(f"{quoted(self.agent)} IN (agent, named)")
+        return f"WHERE {' AND '.join(conditions)}" if conditions else ""
+
+    def _check(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """A flow or an agent that nobody has is a mistake of the one who asks."""
+        for name, asked in (("flow", self.flow), ("agent", self.agent)):
+            if asked is None:
+                continue
+            rows = connection.execute(f"SELECT DISTINCT {name} FROM called ORDER BY 1").fetchall()
+            known = [row[0] for row in rows]
+            if connection.execute(f"SELECT 1 FROM called WHERE {_ASKED[name]} LIMIT 1", [asked]).fetchall():
+                continue
+            if not (name == "flow" and asked in self.flows):
+                # Names come from logs: one line each, not endless.
+                there = ", ".join(" ".join(one.split())[:60] for one in known[:20]) + (", …" if len(known) > 20 else "")
+                raise UsageError(f"no conversation has the {name} {asked!r}", hint=f"there is {there}")
+
+    def declared(self) -> list[Flow]:
+        """The declarations that the question is about."""
+        return [flow for name, flow in sorted(self.flows.items()) if self.flow in (None, name)]
+
+    def excluded(self, connection: duckdb.DuckDBPyConnection) -> list[Excluded]:
+        """The conversations that are in no figure because their integration broke."""
+        rows = connection.execute(f"""
+            SELECT flow, error, count(*) FROM called {self.where("error IS NOT NULL")}
+            GROUP BY ALL ORDER BY count(*) DESC, flow, error
+        """).fetchall()
+        return [Excluded(flow=flow, reason=reason, n=n) for flow, reason, n in rows]
+
+    def without_states(self, connection: duckdb.DuckDBPyConnection) -> int:
+        """Conversations that did not break and tell of no state."""
+        rows = connection.execute(f"""
+            SELECT (SELECT count(*) FROM called {self.where("error IS NULL")})
+                 - (SELECT count(*) FROM (SELECT DISTINCT run, number FROM s))
+        """).fetchall()
+        return int(rows[0][0])
+
+
+_ASKED = {"flow": "flow = $1", "agent": "$1 IN (agent, named)"}
+
+# An agent that ran on several models is told apart by them: a run over models must not fall into one row (tier 3).
+_CALLED = f"""
+    CREATE TEMP TABLE called AS
+    SELECT run, conversation, number, error, coalesce(flow, {quoted(NO_FLOW)}) AS flow,
+           coalesce(agent, model, {quoted(NO_AGENT)}) AS named,
+           CASE WHEN agent IN (SELECT agent FROM conversations GROUP BY agent HAVING count(DISTINCT model) > 1)
+                THEN agent || ' on ' || coalesce(model, '(no model)') ELSE named END AS agent
+    FROM conversations
+"""
+_EVERY = """
+    CREATE VIEW every AS
+    SELECT s.* REPLACE (c.flow AS flow, c.agent AS agent), c.named
+    FROM states AS s JOIN called AS c ON c.run = s.run AND c.number = s.number
+"""
+
+
+def dicts(result: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """The rows of an answer by column."""
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
