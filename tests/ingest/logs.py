@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,6 +74,13 @@ def write(path: Path, content: str | bytes) -> Path:
 
 def write_lines(path: Path, *records: Any) -> Path:
     return write(path, as_lines(*records))
+
+
+def write_text(path: Path, text: str) -> Path:
+    """A text that the test indents."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(text))
+    return path
 
 
 def write_json(path: Path, value: Any) -> Path:

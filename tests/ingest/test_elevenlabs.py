@@ -22,6 +22,7 @@ from convoscope.conversation import (
     to_json,
 )
 from convoscope.errors import InputError
+from convoscope.flows.endings import is_completed
 from convoscope.ingest.elevenlabs import READER
 from convoscope.ingest.reader import Group, Record, Sample
 from convoscope.ingest.report import Notes
@@ -260,10 +261,9 @@ class TestTheEnd:
         assert outcome.error == ""
 
     def test_a_failed_call_is_an_error(self) -> None:
-        outcome = only(
-            call(agent("x"), status="failed", metadata={"error": {"code": 1011, "reason": "no tts"}})
-        ).outcome
-        assert (outcome.error, outcome.final_status, outcome.finished) == ("no tts", "failed", False)
+        made = only(call(agent("x"), status="failed", metadata={"error": {"code": 1011, "reason": "no tts"}}))
+        assert (made.outcome.error, made.outcome.final_status, made.outcome.finished) == ("no tts", "", False)
+        assert made.extras["status"] == "failed"
         assert only(call(agent("x"), status="failed")).outcome.error == "failed"
 
     def test_verdicts_are_the_vendors(self) -> None:
@@ -277,11 +277,16 @@ class TestTheEnd:
             ("kind", "failure", "elevenlabs", "external", ""),
             ("kind.score", 1, "elevenlabs", "external", "0 to 5"),
         ]
-        assert made.outcome.completed is False
-        assert "completed_from_call_successful" in codes(notes)
+        # What a model thinks of a call is no fact about its end.
+        assert made.outcome.completed is None
+        assert codes(notes) == set()
 
-    def test_an_unknown_verdict_completes_nothing(self) -> None:
-        assert only(call(agent("x"), analysis={"call_successful": "unknown"})).outcome.completed is None
+    @pytest.mark.parametrize("status", ["done", "processing", "in-progress", "initiated"])
+    def test_how_far_the_vendor_came_with_a_call_is_not_how_the_call_ended(self, status: str) -> None:
+        (made,), notes = build(call(agent("x", 0, "ask"), status=status))
+        assert (made.outcome.final_status, made.outcome.error, is_completed(made)) == ("", "", None)
+        assert made.extras["status"] == status
+        assert codes(notes) == set()
 
 
 class TestFiles:
@@ -353,4 +358,4 @@ def test_whatever_it_holds_it_is_read_or_refused(data: st.DataObject) -> None:
 
 def test_counts_of_the_report() -> None:
     report = read(EXAMPLE).report
-    assert counts(report.inferred) == {"completed_from_call_successful": 3, "slot_from_analysis": 1}
+    assert counts(report.inferred) == {"slot_from_analysis": 1}

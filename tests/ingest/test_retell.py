@@ -428,8 +428,9 @@ class TestBesideTheTranscript:
             ("user_sentiment", "Negative", "retell", "external"),
             ("custom_analysis_data.kind", "brakes", "retell", "external"),
         ]
-        assert call.outcome.completed is False
-        assert codes(notes, "inferred") == ["completed_from_call_successful"]
+        # What a model thinks of a call is no fact about its end.
+        assert call.outcome.completed is None
+        assert codes(notes, "inferred") == []
         assert call.extras["call_analysis"]["call_summary"] == "Short."
 
     def test_recordings(self) -> None:
@@ -475,7 +476,7 @@ class TestEnvelopes:
         analyzed = {"event": "call_analyzed", "call": {**ended["call"], "call_analysis": verdict}}
         outcome = read(write_lines(tmp_path / "hooks.jsonl", analyzed, started, ended))
         assert outcome.ids == ["c-1"]
-        assert outcome.only.outcome.completed is True
+        assert [(label.name, label.value) for label in outcome.only.labels] == [("call_successful", True)]
         assert outcome.only.dimensions["agent"] == "a"
         assert outcome.only.extras["call_status"] == "ended"
         assert outcome.report.ignored["earlier_webhook"] == 2

@@ -236,6 +236,9 @@ class TestDialects:
         assert built.timeline[3].extras == {"latency_ms": "soon"}
 
 
+FROM_LATENCY = ("inferred", "turn_state_from_latency")
+
+
 class TestTheStateOfATurn:
     """A turn belongs to the state that the agent ran in, not to the one that it moved to."""
 
@@ -244,12 +247,14 @@ class TestTheStateOfATurn:
 
     def test_after_the_move_that_it_caused(self) -> None:
         # It began at 1.2, when b was not yet entered.
-        built, _ = build(entered(0, "a"), exited(2, "a", "b"), entered(2, "b"), turn(2.1, 900))
+        built, notes = build(entered(0, "a"), exited(2, "a", "b"), entered(2, "b"), turn(2.1, 900))
         assert told(built)[-1] == "turn@a"
+        assert codes(notes) == [FROM_LATENCY]
 
     def test_at_the_time_of_the_move(self) -> None:
-        built, _ = build(entered(0, "a"), exited(2, "a", "b"), entered(2, "b"), turn(2, 900))
+        built, notes = build(entered(0, "a"), exited(2.5, "a", "b"), entered(2.5, "b"), turn(2.5, 900))
         assert told(built)[-1] == "turn@a"
+        assert codes(notes) == [FROM_LATENCY]
 
     def test_between_exit_and_entry(self) -> None:
         built, notes = build(entered(0, "a"), exited(2, "a", "b"), turn(2, 900), entered(2, "b"))
@@ -265,14 +270,51 @@ class TestTheStateOfATurn:
         assert told(built)[-1] == "turn@b"
 
     def test_through_several_states(self) -> None:
+        # b was entered at 2: a latency that leads back behind it says nothing of c, nor of b.
         moves = [entered(0, "a"), exited(2, "a", "b"), entered(2, "b"), exited(2.5, "b", "c"), entered(2.5, "c")]
-        assert told(build(*moves, turn(3, 1500))[0])[-1] == "turn@a"
+        assert told(build(*moves, turn(3, 1500))[0])[-1] == "turn@c"
         assert told(build(*moves, turn(3, 800))[0])[-1] == "turn@b"
         assert told(build(*moves, turn(3, 400))[0])[-1] == "turn@c"
 
     def test_only_one_turn_can_have_caused_a_move(self) -> None:
         moves = [entered(0, "a"), exited(2, "a", "b"), entered(2, "b")]
-        assert told(build(*moves, turn(2.1, 900), turn(3, 1500))[0])[-2:] == ["turn@a", "turn@b"]
+        built, notes = build(*moves, turn(2.1, 900), turn(3, 1500))
+        assert told(built)[-2:] == ["turn@a", "turn@b"]
+        assert codes(notes) == [FROM_LATENCY]
+
+    @pytest.mark.parametrize("logged", [2, 3])
+    def test_whole_seconds_are_too_coarse_to_compare_a_latency_with(self, logged: float) -> None:
+        built, notes = build(entered(0, "a"), exited(2, "a", "b"), entered(2, "b"), turn(logged, 1300), turn(7, 400))
+        assert told(built)[-2:] == ["turn@b", "turn@b"]
+        assert notes.taken == []
+
+    def test_whole_seconds_as_text_and_in_milliseconds(self) -> None:
+        for times in (["2026-10-09T10:00:00Z", "2026-10-09T10:00:03Z"], [1760000000000, 1760000003000]):
+            first, then = times
+            lines = [entered(None, "a"), exited(None, "a", "b"), entered(None, "b"), turn(None, 1300)]
+            at = [first, then, then, then]
+            built, _ = build(*({**line, "timestamp": time} for line, time in zip(lines, at, strict=True)))
+            assert told(built)[-1] == "turn@b"
+
+    def test_a_latency_that_does_not_fit_the_clock_is_made_up(self) -> None:
+        # A simulation that writes in microseconds what would have taken seconds.
+        steps = [entered(0.00001, "a"), turn(0.00002, 500), exited(0.00003, "a", "b"), entered(0.00004, "b")]
+        built, notes = build(*steps, turn(0.00005, 300))
+        assert told(built) == ["+a", "turn@a", "-a>b", "+b", "turn@b"]
+        assert notes.taken == []
+        without = [line for line in steps if line["event"] != "turn_complete"]
+        assert told(build(*without, turn(0.00005, 300))[0])[-1] == "turn@b"
+
+    def test_begun_before_the_end_of_the_turn_before(self) -> None:
+        moves = [exited(2.5, "a", "b"), entered(2.5, "b")]
+        built, notes = build(entered(0, "a"), turn(2.4, 300), *moves, turn(2.6, 900))
+        assert told(built)[-1] == "turn@b"
+        assert notes.taken == []
+
+    def test_back_in_the_same_state(self) -> None:
+        built, notes = build(entered(0, "a"), exited(2.5, "a", "a"), entered(2.5, "a"), turn(2.6, 900))
+        assert told(built)[-1] == "turn@a"
+        assert notes.taken == []
 
     def test_a_name_comes_first(self) -> None:
         built, _ = build(entered(0, "a"), exited(2, "a", "b"), entered(2, "b"), turn(2.1, 900, state="b"))
@@ -313,6 +355,23 @@ class TestVisitsThatNobodyWrote:
         built, notes = build(entered(0, "a"), exited(1, "a", "b"), turn(3, 5), entered(4, "c"))
         assert told(built) == ["+a", "-a>b", "+b", "turn@b", "+c"]
         assert codes(notes) == [self.CONCLUDED]
+
+    @pytest.mark.parametrize(("moved", "logged", "latency"), [(3, 4, 1300), (0.5, 0.6, 900)])
+    def test_a_latency_that_is_not_believed_does_not_keep_a_turn_back(
+        self, moved: float, logged: float, latency: int
+    ) -> None:
+        # Whole seconds; and a turn that would have begun before a was entered.
+        built, notes = build(entered(0, "a"), exited(moved, "a", "b"), turn(logged, latency))
+        assert told(built) == ["+a", "-a>b", "+b", "turn@b"]
+        assert codes(notes) == [self.CONCLUDED]
+
+    def test_a_second_turn_after_an_exit_is_of_the_state_it_led_to(self) -> None:
+        built, notes = build(entered(0, "a"), exited(1, "a", "b"), turn(1.1, 900), turn(1.8, 900))
+        assert told(built) == ["+a", "-a>b", "+b", "turn@a", "turn@b"]
+        assert codes(notes) == [self.CONCLUDED, FROM_LATENCY]
+
+    def test_a_turn_that_tells_its_latency_in_seconds(self) -> None:
+        assert "+b" not in told(build(entered(0, "a"), exited(1, "a", "b"), turn(1.1, latency_s=0.9))[0])
 
     @pytest.mark.parametrize(
         "after",

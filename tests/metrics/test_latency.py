@@ -11,6 +11,7 @@ from convoscope.conversation import ComponentMetric, Conversation, Expected
 from convoscope.metrics.latency import LATENCIES, LatencySummary, latency_summary
 from convoscope.metrics.score import Observation
 from convoscope.scoring.evaluate import evaluate, observe
+from convoscope.scoring.plan import plan
 from metrics.chats import agent, chat, told, user
 from metrics.stacks import items, part, stack
 
@@ -315,6 +316,15 @@ class TestWithoutSamples:
     def test_metrics_of_the_part_that_do_not_tell_it(self, name: str, component: str, reason: str) -> None:
         one = only(name, stack(part(component, other=1)))
         assert (one.status, one.reason, one.detail) == ("unmeasured", reason, "")
+
+    @pytest.mark.parametrize("component", ["turn", "call"])
+    def test_the_wait_for_a_reply_is_of_no_part(self, component: str) -> None:
+        """A log that tells only how long turns took does not promise what the parts of the stack took."""
+        for values, can in (({"latency_ms": 640}, set()), ({"e2e_latency": 0.64}, {"latency.e2e_latency"})):
+            conversation = stack(part(component, **values))
+            assert {one.metric for one in plan(list(LATENCIES.values()), [conversation]).ready} == can
+            assert only("tts_ttfb", conversation).reason == "no_metrics_collected"
+        assert scores("e2e_latency", conversation)[0][1] == 0.64
 
     def test_null_is_not_given(self) -> None:
         assert scores("llm_ttft", stack(part("llm", ttft=None))) == [("item 1", "unmeasured: no_ttft")]

@@ -114,3 +114,16 @@ def test_no_rows_at_all(run: Run) -> None:
     tamper(run, "SELECT * FROM t WHERE false")
     faults = [one.fault for one in audited(run).examples]
     assert (faults.count("no_row"), faults.count("not_untested")) == (6, 2)
+
+
+@pytest.mark.parametrize(
+    ("forged", "field"),
+    [("1 - progress AS progress", "progress"), ("'other' AS flow", "flow"), ("['x'] AS to_states", "to_states")],
+)
+def test_forged_values_are_told_when_asked_for(run: Run, forged: str, field: str) -> None:
+    tamper(run, f"SELECT * REPLACE ({forged}) FROM t")
+    assert {one.field for one in audited(run).examples if one.fault == "value_differs"} == {field}
+
+
+def test_an_untouched_run_bears_out_every_value(run: Run) -> None:
+    assert audited(run).holds

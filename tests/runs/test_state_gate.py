@@ -9,7 +9,7 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.flow import Flow, FlowState
 from convoscope.errors import UsageError
 from convoscope.runs.run import Run
-from convoscope.runs.states.flow_matrix import Aspect
+from convoscope.runs.states.flow_matrix import Aspect, FlowFigures
 from convoscope.runs.states.gate import FAILED, PASSED, UNDETERMINED, Gate, Outcome, _judge, _worst
 from flows.made import call, entered, guard, path, scored
 
@@ -67,12 +67,30 @@ def outcome(gate: Gate, flow: str) -> Outcome:
     return next(one.outcome for one in gate.flows if one.flow == flow)
 
 
-def aspect(score: float | None, n: int = 20) -> Aspect:
-    return Aspect(score=score, n=n, reason="" if score is not None else "outcome_unknown")
+def aspect(score: float | None, n: int = 20, unmeasured: int = 0) -> Aspect:
+    return Aspect(score=score, n=n, reason="" if score is not None else "outcome_unknown", unmeasured=unmeasured)
 
 
-def verdict(now: Aspect | None, then: Aspect | None) -> Outcome:
-    return _judge(now, then, 6.0, 1.0, 10)[0]
+def figures(now: Aspect, excluded: int = 0) -> FlowFigures:
+    return FlowFigures(
+        flow="f",
+        agent="",
+        n=now.n + now.unmeasured,
+        excluded=excluded,
+        correctness=now,
+        parts={},
+        completion=now,
+        errors=now,
+        latency_mean=None,
+        latency_p95=None,
+        latency_n=0,
+        humanness=(),
+        said="",
+    )
+
+
+def verdict(now: Aspect, then: Aspect | None, excluded: int = 0) -> Outcome:
+    return _judge(figures(now, excluded), now, then, 6.0, 1.0, 10)[0]
 
 
 class TestVerdicts:
@@ -124,7 +142,15 @@ class TestVerdicts:
 
     def test_what_was_not_measured_is_undetermined(self) -> None:
         assert verdict(aspect(None), aspect(8.0)) == UNDETERMINED
-        assert verdict(aspect(8.0), aspect(None)) == PASSED
+        assert verdict(aspect(8.0), aspect(None)) == UNDETERMINED
+
+    def test_survivors_do_not_speak_for_all(self) -> None:
+        # Four of five must have a value: 16 of 20 do, 16 of 21 do not.
+        assert verdict(aspect(9.0, n=16, unmeasured=4), aspect(9.0)) == PASSED
+        assert verdict(aspect(9.0, n=16, unmeasured=5), aspect(9.0)) == UNDETERMINED
+        # And four of five must not have broken.
+        assert verdict(aspect(9.0, n=20), aspect(9.0), excluded=5) == PASSED
+        assert verdict(aspect(9.0, n=20), aspect(9.0), excluded=6) == UNDETERMINED
 
     def test_a_gain_passes(self) -> None:
         assert verdict(aspect(10.0), aspect(6.0)) == PASSED

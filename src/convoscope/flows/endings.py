@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.flow import ESCALATIONS, Terminal
@@ -18,6 +19,10 @@ _UNSAFE = frozenset(("unsafe", "safety", "guardrail", "guardrails", "filtered", 
 _LOOP = frozenset(("loop", "loops", "looping", "looped"))
 _UNDONE = frozenset(("not", "no", "without", "error", "failed", "early"))
 _END, _CALLER = frozenset(("end", "ended")), frozenset(("user", "caller", "customer", "client"))
+_AGENT = frozenset(("agent", "assistant", "bot"))
+_BROKEN_OFF = frozenset(
+    ("hangup", "hung", "hang", "timeout", "timed", "abandoned", "dropped", "disconnected", "cancelled", "silence")
+)
 _LIMIT = tuple(
     frozenset(words.split())
     for words in ("max turns", "max turn", "turn limit", "turns limit", "max steps", "step limit", "too many turns")
@@ -31,8 +36,10 @@ def folded(text: str) -> str:
     return "_".join(_words(text))
 
 
-def _words(text: str) -> list[str]:
-    return _WORDS.findall(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).casefold())
+@lru_cache(maxsize=4096)
+def _words(text: str) -> tuple[str, ...]:
+    # Reasons and names of states repeat from conversation to conversation.
+    return tuple(_WORDS.findall(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).casefold()))
 
 
 def is_unsafe_stop(reason: str) -> bool:
@@ -64,7 +71,11 @@ def is_terminal_stop(conversation: Conversation) -> bool | None:
         said = set(_words(reason))
         # A caller who ended the call hung up: that is no end of the flow.
         words = said & _TERMINAL - (_END if said & _CALLER else frozenset())
-        return bool(words) and said.isdisjoint(_UNDONE)
+        if words and said.isdisjoint(_UNDONE):
+            return True
+        if not said.isdisjoint(_UNDONE) or (not said.isdisjoint(_BROKEN_OFF | _END) and said.isdisjoint(_AGENT)):
+            return False
+    # Where the flow declares its ends, it stopped before any of them; else words that nobody knows decide nothing.
     declares = conversation.flow is not None and any(state.terminal for state in conversation.flow.states)
     return False if declares else None
 

@@ -45,14 +45,24 @@ def segment_of(flow: Flow | None, state: str) -> str:
     declared = flow.by_name.get(state)
     if declared is None:
         return ""
-    return declared.lifecycle_phase or _FAMILIES.get(_folded(declared.speech_act), "")
+    return declared.lifecycle_phase or _FAMILIES.get(folded_name(declared.speech_act), "")
 
 
 def kind_of(flow: Flow | None, segment: str) -> str:
-    """The canonical archetype of a segment: its declared kind, else its name, with variants folded; else itself."""
+    """The canonical archetype of a segment: its declared kind, else its name, with variants folded.
+
+    Where neither is one of those known, the speech acts of its states decide, if they agree; else it is a kind of
+    its own.
+    """
     declared = flow.segment_by_name.get(segment) if flow is not None else None
-    said = _folded(declared.kind if declared is not None and declared.kind else segment)
-    return _ARCHETYPES.get(said.replace("_", ""), said)
+    kind = declared.kind if declared is not None else ""
+    said = folded_name(kind or segment)
+    known = _ARCHETYPES.get(said.replace("_", ""))
+    if known is not None or kind or flow is None:
+        return known or said
+    acts = {folded_name(one.speech_act) for one in flow.states if segment_of(flow, one.name) == segment}
+    families = {_FAMILIES.get(act, "") for act in acts}
+    return families.pop() or said if len(families) == 1 else said
 
 
 def has_no_cohesion(kind: str) -> bool:
@@ -60,5 +70,6 @@ def has_no_cohesion(kind: str) -> bool:
     return kind == TERMINAL
 
 
-def _folded(name: str) -> str:
+def folded_name(name: str) -> str:
+    """`Book repair`, `book-repair` and `book_repair` are one name."""
     return "_".join(name.casefold().replace("_", " ").replace("-", " ").split())

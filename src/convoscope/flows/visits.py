@@ -42,6 +42,8 @@ class Visit:
     closed: bool = False
     """The log says that it was left."""
     forward: bool = False
+    place: int = 0
+    """Among the visits of its conversation."""
     turns: int = 0
     latencies: list[float] = field(default_factory=list)
     """Of its turns, in milliseconds."""
@@ -98,6 +100,8 @@ class _Walker:
     def __init__(self, conversation: Conversation, turns_by: str) -> None:
         self.flow, self.turns_by, self.roles = conversation.flow or _NONE, turns_by, conversation.roles
         self.visits: list[Visit] = []
+        self.stays: dict[str, list[Visit]] = {}
+        """The visits by state."""
         self.unseen: dict[str, Visit] = {}
         """Stays of which something was told before they were told to begin."""
         self.speaking: Visit | None = None
@@ -119,7 +123,9 @@ class _Walker:
 
     def _begin(self, state: str, seq: int) -> Visit:
         visit = self.unseen.pop(state, None) or Visit(state, seq)
+        visit.place = len(self.visits)
         self.visits.append(visit)
+        self.stays.setdefault(state, []).append(visit)
         self.speaking = None
         return visit
 
@@ -138,7 +144,7 @@ class _Walker:
     def exit(self, event: StateExited) -> None:
         if not event.state:
             return
-        unclosed = (one for one in reversed(self.visits) if one.state == event.state and not one.closed)
+        unclosed = (one for one in reversed(self.stays.get(event.state, ())) if not one.closed)
         # Left without an entry: a visit that nobody saw begin.
         visit = next(unclosed, None) or self._begin(event.state, event.seq)
         visit.closed = True
@@ -156,19 +162,14 @@ class _Walker:
         to_state = visit.to_state
         if not to_state or to_state == visit.state or to_state in self.flow.escalations:
             return False
-        for before in self.visits:
-            if before is visit:
-                break
-            if before.state == to_state:
-                return self.flow.is_ahead(to_state, visit.state)
-        return True
+        before = self.stays.get(to_state)
+        seen = before is not None and before[0].place < visit.place
+        return not seen or self.flow.is_ahead(to_state, visit.state)
 
     def _visit_of(self, state: str) -> Visit | None:
         """The latest stay in a state."""
-        for visit in reversed(self.visits):
-            if visit.state == state:
-                return visit
-        return None
+        stays = self.stays.get(state)
+        return stays[-1] if stays else None
 
     def _place(self, event: ComponentMetric | GuardEvaluated | SlotFilled) -> Visit | None:
         """Where something happened: in the state that it names, else in the one that was entered last."""

@@ -12,6 +12,7 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow, StateEntered, StateExited
 from convoscope.errors import InputError, UsageError
+from convoscope.flows.segments import folded_name
 from convoscope.ingest.flow_files import FORMAT, YAML_ENDINGS, looked_at, read_flow_file
 from convoscope.ingest.flow_shapes import SEE_FLOWS, FlowFile
 from convoscope.ingest.report import FileRead, Problem, ReadReport
@@ -128,9 +129,9 @@ class Attacher:
     """Gives conversations the definition of the flow that they went through."""
 
     def __init__(self, flows: Sequence[Flow]) -> None:
-        folded = Counter(_folded(flow.name) for flow in flows)
+        folded = Counter(folded_name(flow.name) for flow in flows)
         self._by_name: dict[str, Flow | None] = {flow.name: flow for flow in flows}
-        self._by_folded = {_folded(flow.name): flow for flow in flows if folded[_folded(flow.name)] == 1}
+        self._by_folded = {folded_name(flow.name): flow for flow in flows if folded[folded_name(flow.name)] == 1}
         self._only = flows[0] if len(flows) == 1 else None
 
     def attached(self, conversation: Conversation) -> Attached | None:
@@ -144,7 +145,7 @@ class Attacher:
             flow = self._by_name[name]
         except KeyError:
             # Remembered, so that each name is folded once.
-            flow = self._by_name[name] = self._by_folded.get(_folded(name))
+            flow = self._by_name[name] = self._by_folded.get(folded_name(name))
         if flow is None or next(_states(conversation), None) is None:
             return None
         if flow.name == name:
@@ -173,7 +174,3 @@ def _states(conversation: Conversation) -> Iterator[str]:
     for event in conversation.timeline:
         if type(event) is StateEntered or type(event) is StateExited:
             yield event.state
-
-
-def _folded(name: str) -> str:
-    return "_".join(name.casefold().replace("_", " ").replace("-", " ").split())

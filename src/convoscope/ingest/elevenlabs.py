@@ -43,7 +43,6 @@ _ENDS: tuple[tuple[str, bool], ...] = (
     ("client disconnected: 1001", True),
 )
 _BROKEN = "failed"
-_VERDICTS = {"success": True, "failure": False}
 _ONE_BY_ONE = {
     "evaluation_criteria_results": ("evaluation_criteria_results_list", "criteria_id"),
     "data_collection_results": ("data_collection_results_list", "data_collection_id"),
@@ -52,7 +51,7 @@ _ONE_BY_ONE = {
 _FEEDBACK = ("overall_score", "rating")
 # What the API tells beside the transcript and what is read from it: kept in extras, and no surprise.
 _USUAL = frozenset(
-    {"agent_id", "user_id", "branch_id", "version_id", "metadata", "analysis", "visited_agents", "tag_ids"}
+    {"agent_id", "user_id", "status", "branch_id", "version_id", "metadata", "analysis", "visited_agents", "tag_ids"}
     | {"has_audio", "has_user_audio", "has_response_audio", "has_auxiliary_audio", "conversation_product"}
     | {"user_message_count", "agent_message_count", "conversation_initiation_client_data", "environment"}
     | {"otlp_traces", "webhook"}
@@ -144,7 +143,7 @@ def _conversation(value: Facts, place: _Place, notes: Notes) -> Conversation:
     read.read(rows)
     labels = (*_verdicts(analysis), *_feedback(metadata))
     _collect(analysis, read)
-    outcome = _outcome(as_text(facts.pop("status", None)), metadata, analysis, notes)
+    outcome = _outcome(as_text(facts.get("status")), metadata)
     id, agent = take_text(facts, "conversation_id"), take_text(facts, "agent_name")
     called = agent or as_text(facts.get("agent_id"))
     dims = {"agent": called, "model": read.model, "flow": called if read.states.seen else ""}
@@ -169,21 +168,18 @@ def _conversation(value: Facts, place: _Place, notes: Notes) -> Conversation:
     )
 
 
-def _outcome(status: str, metadata: Facts, analysis: Facts, notes: Notes) -> Outcome:
+def _outcome(status: str, metadata: Facts) -> Outcome:
+    """How it ended. A status of `done` says that the recording was worked up, and nothing of the caller's task."""
     reason = take_text(metadata, "termination_reason")
     said = reason.lower()
     error = as_object(metadata.get("error"))
     broke = as_text(error.get("reason")) or (f"error {as_text(error.get('code'))}" if filled(error) else "")
     if status == _BROKEN and not broke:
         broke = reason or _BROKEN
-    completed = _VERDICTS.get(as_text(analysis.get("call_successful")))
-    if completed is not None:
-        notes.inferred("completed_from_call_successful", as_text(analysis.get("call_successful")))
+    # `call_successful` is what a model thinks of the call: a label, and no fact about its end.
     return Outcome(
-        completed=completed,
         finished=False if broke else next((natural for part, natural in _ENDS if part in said), None),
         ended_reason=reason,
-        final_status=status,
         error=broke,
         duration=as_number(metadata.get("call_duration_secs")),
     )

@@ -286,13 +286,8 @@ def _outcome(call: Facts, reason: str, notes: Notes) -> Outcome:
     finished = False if error else _ENDS.finished(reason)
     if reason and finished is None:
         notes.unknown(f"disconnection_reason={reason}")
-    verdict = as_object(call.get("call_analysis")).get("call_successful")
-    completed = verdict if isinstance(verdict, bool) else None
-    if completed is not None:
-        notes.inferred("completed_from_call_successful", str(completed).lower())
-    return Outcome(
-        completed=completed, finished=finished, ended_reason=reason, error=error, duration=_duration(call, notes)
-    )
+    # `call_successful` is what a model thinks of the call: a label, and no fact about its end.
+    return Outcome(finished=finished, ended_reason=reason, error=error, duration=_duration(call, notes))
 
 
 def _duration(call: Facts, notes: Notes) -> float | None:

@@ -36,6 +36,7 @@ TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 _FATAL = frozenset({"fatal", "critical"})
 _HAPPENINGS = frozenset({lines_of.TURN, lines_of.SLOT, lines_of.GUARD, lines_of.CALL, lines_of.RESULT, lines_of.TEXT})
 _MOVES = frozenset({lines_of.ENTERED, lines_of.EXITED})
+_BOUNDS = _MOVES | {lines_of.TURN}
 _ROUNDING = 0.001
 """Seconds by which a time and a latency may disagree, both being rounded to milliseconds."""
 _DAY_MS = 86_400_000.0
@@ -127,7 +128,14 @@ class Walk:
 
         def happened(left: Move, until: int | None) -> bool:
             exited = lines[left.place][3]
-            return any(_is_in(line, left, exited) for line in lines[left.place + 1 : until])
+            places = range(left.place - 1, -1, -1)
+            since = next((lines[place][3] for place in places if lines[place][4].kind in _BOUNDS), None)
+            for line in lines[left.place + 1 : until]:
+                if _is_in(line, left, exited, since if self._are_times_fine else None):
+                    return True
+                if line[4].kind is lines_of.TURN:
+                    since = line[3]
+            return False
 
         return lines, missing_entries(moves, happened)
 
@@ -239,20 +247,23 @@ class Walk:
     def _ran_in(self, time: Time | None, took: float | None) -> str:
         """The state that a turn ran in, where it does not name it.
 
-        It is the state that was entered last when the turn began: its end less its latency, but not before
-        the end of the turn before. So a turn that ends after the move it caused stays with the state that it
-        moved from. Where time or latency are not told, it is the state that was entered last before its end.
+        It is the state that was entered last. But a turn that ends after the move it caused stays with the
+        state that it moved from, where its latency can be believed to tell so.
         """
-        if time is None or not took:
+        if time is None or not took or len(self._visits) < 2:
             return self._current
-        began = time.at - took / 1000 + _ROUNDING
-        before = self._last_turn
-        if before is not None and before.clock == time.clock:
-            began = max(began, before.at)
-        for state, entered in reversed(self._visits):
-            if entered is None or entered.clock != time.clock or entered.at <= began:
-                return state
-        return self._visits[0][0] if self._visits else ""
+        (left, since), (_, moved) = self._visits[-2:]
+        if left == self._current or moved is None or since is None:
+            return self._current
+        if not _began_before(time, took, moved, (since, self._last_turn)) or not self._are_times_fine:
+            return self._current
+        self._note(self.notes.inferred, "turn_state_from_latency", left)
+        return left
+
+    @cached_property
+    def _are_times_fine(self) -> bool:
+        """Whether times tell more than whole seconds, so that a latency can be compared with them."""
+        return any(line[3] is not None and line[3].at % 1 for line in self._lines)
 
     def _guard(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
         guard, result, error, state = plan.fields
@@ -462,7 +473,7 @@ def _brought_forward(lines: Sequence[Line], late: dict[int, int]) -> list[Line]:
     return ordered
 
 
-def _is_in(line: Line, left: Move, exited: Time | None) -> bool:
+def _is_in(line: Line, left: Move, exited: Time | None, since: Time | None) -> bool:
     """Whether this happened in the state that an exit leads to, and not on the way out of the one before."""
     _, _, _, time, plan, facts, _ = line
     if plan.kind not in _HAPPENINGS:
@@ -472,8 +483,21 @@ def _is_in(line: Line, left: Move, exited: Time | None) -> bool:
         return named == left.to_state
     if plan.kind != lines_of.TURN or time is None or exited is None or time.clock != exited.clock:
         return True
-    took = _milliseconds(facts.get(plan.fields[1]), 1.0) or 0.0
-    return time.at > exited.at and time.at - took / 1000 + _ROUNDING >= exited.at
+    _, latency, seconds, _ = plan.fields
+    took = _milliseconds(facts.get(latency), 1.0) or _milliseconds(facts.get(seconds), 1000.0) or 0.0
+    return time.at > exited.at and not (since is not None and _began_before(time, took, exited, (since,)))
+
+
+def _began_before(time: Time, took: float, moved: Time, earlier: Sequence[Time | None]) -> bool:
+    """Whether the latency of a turn that was logged after a move says that it began before it.
+
+    A latency that leads back behind what happened `earlier` than the move (the entry of the state before,
+    the end of the turn before) does not fit the clock: it is made up, or time runs faster than it says.
+    """
+    began = time.at - took / 1000 + _ROUNDING
+    if moved.clock != time.clock or began >= moved.at:
+        return False
+    return all(one is None or (one.clock == time.clock and one.at <= began) for one in earlier)
 
 
 def _payload(facts: Facts, plan: Plan) -> Json:

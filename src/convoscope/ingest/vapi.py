@@ -100,7 +100,6 @@ _ENDS = Ends(
     broken_by_name=re.compile(r"(^|[.-])(error|pipeline|providerfault|vapifault)([.-]|$)|-failed$"),
 )
 
-_TRUTHS = {"true": True, "false": False}
 _BESIDE_MESSAGES = frozenset({"messages", "nodes", "assistantActivations", "transfers", "recording", "variableValues"})
 _USED_OF_AN_ARTIFACT = _BESIDE_MESSAGES | {"messagesOpenAIFormatted", "transcript", "performanceMetrics"}
 _URLS = ("recordingUrl", "stereoRecordingUrl")
@@ -426,13 +425,8 @@ def _outcome(call: Facts, reason: str, notes: Notes) -> Outcome:
     finished, error = _ENDS.finished(reason), reason if _ENDS.is_error(reason) else ""
     if reason and finished is None:
         notes.unknown(f"endedReason={reason}")
-    verdict = as_object(call.get("analysis")).get("successEvaluation")
-    completed = verdict if isinstance(verdict, bool) else _TRUTHS.get(as_text(verdict).strip().lower())
-    if completed is not None:
-        notes.inferred("completed_from_successEvaluation", str(completed).lower())
-    return Outcome(
-        completed=completed, finished=finished, ended_reason=reason, error=error, duration=_duration(call, notes)
-    )
+    # `successEvaluation` is what a model thinks of the call: a label, and no fact about its end.
+    return Outcome(finished=finished, ended_reason=reason, error=error, duration=_duration(call, notes))
 
 
 def _duration(call: Facts, notes: Notes) -> float | None:

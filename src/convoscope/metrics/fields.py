@@ -285,6 +285,29 @@ AUDIO_ANALYSIS = Need(
 )
 
 
+_OF_NO_PART = frozenset(("stt_span", "tts_span", "turn", "call"))
+"""Component metrics that no part of the stack reports of itself; those of a turn or a call are of all parts at once."""
+
+
+def _has_parts(case: Case) -> bool:
+    return any(event.component not in _OF_NO_PART for event in case.metrics) or _carries(case, "latency")
+
+
+def _has_waits(case: Case) -> bool:
+    """As above; but the whole wait for a reply may be told of a turn or a call."""
+    return _has_parts(case) or any(event.values.get("e2e_latency") is not None for event in case.metrics)
+
+
+def _timed(present: Callable[[Case], bool]) -> Need:
+    return msgspec.structs.replace(
+        FIELDS["metrics_collected"],
+        present=lambda conversation: any(present(case) for case in cases(conversation)),
+    )
+
+
+PARTS, WAITS = _timed(_has_parts), _timed(_has_waits)
+
+
 def needs_of(scorer: str) -> tuple[Need, ...]:
     """The needs that follow from the table: the kind of item, its required fields, then a judge or a recording."""
     reads = SCORERS[scorer]
@@ -293,6 +316,8 @@ def needs_of(scorer: str) -> tuple[Need, ...]:
         needs.insert(0, AGENT_ITEM if reads.only == "agent" else CONVERSATIONAL_ITEM)
     if "agent_exit" in reads.required:
         needs.insert(needs.index(FIELDS["agent_exit"]) + 1, EXITED)
+    if reads is _TIMED:
+        needs = [WAITS if scorer == "e2e_latency" else PARTS]
     if reads.by == "judge":
         needs.append(JUDGE)
     if reads.by == "sound":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from math import fsum
@@ -30,6 +31,7 @@ from convoscope.metrics.score import Observation, measured, not_applicable, unme
 LOOP = 3
 """A state that is entered again so often is a loop."""
 
+_BOUNDS = re.compile(r"(?:from )?0(?:\.0*)?\s*(?:-|–|to|\.\.\.?|…|/)\s*(\d+(?:\.\d+)?)")
 _POINTS = TenPoints(zero=0.0, ten=1.0)
 _NEEDS = (NOT_BROKEN, STATES, FLOW_DECLARED)
 
@@ -237,6 +239,14 @@ def _latencies(conversation: Conversation) -> list[float]:
     return [latency for row in state_rows(conversation) for latency in row.latencies]
 
 
+def _highest(scale: str) -> float | None:
+    """The upper end of a scale that begins at 0, such as `0-10`; 1 where none is told, None where it is another."""
+    if not scale.strip():
+        return 1.0
+    bounds = _BOUNDS.fullmatch(scale.strip().casefold())
+    return float(bounds[1]) if bounds and float(bounds[1]) > 0 else None
+
+
 def _verdicts(conversation: Conversation) -> list[Label]:
     named = ("humanness", "flow.humanness")
     return [one for one in conversation.labels if one.name in named and one.subject_kind == "conversation"]
@@ -270,13 +280,14 @@ def humanness(conversation: Conversation) -> Iterator[Observation]:
     asked: Counter[str] = Counter()
     for label in _verdicts(conversation):
         judge = f"{label.rater_kind}:{label.rater or 'unnamed'}"
-        most = 10.0 if "10" in label.scale else 1.0
+        most = _highest(label.scale)
         value = label.value
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if number and 0 <= value <= most:
+        if most is not None and number and 0 <= value <= most:
             details = {"notes": label.notes} if label.notes else None
             yield measured(conversation, value / most, judge=judge, repeat=asked[judge], details=details)
         else:
-            broken = unmeasured(conversation, "not_on_scale", f"{value!r}"[:80], judge=judge)
+            told = f"{value!r} on {label.scale or '0 to 1'}"[:80]
+            broken = unmeasured(conversation, "not_on_scale", told, judge=judge)
             yield msgspec.structs.replace(broken, repeat=asked[judge])
         asked[judge] += 1

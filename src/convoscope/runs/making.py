@@ -255,6 +255,8 @@ class _Job:
         unused = [flow.name for flow in self.definitions if flow.name not in self.flows]
         if unused:
             report.warnings.append(f"no conversation goes through what a definition declares: {', '.join(unused)}")
+        # One that nobody ran is kept too: all of its states are untested.
+        self.flows = {flow.name: flow for flow in self.definitions} | self.flows
         _refuse_problems(report, strict)
         if self.limit is not None and conversations > self.limit:
             report.conversations = self.limit

@@ -73,7 +73,7 @@ class Run:
 
     @cached_property
     def flows(self) -> dict[str, Flow]:
-        """The declarations of the flows, by name, as far as any were given."""
+        """The declarations of flows, by name, as far as any were given; also of those that no conversation ran."""
         if not (self.folder / FLOWS).is_file():
             return {}
         return {flow.name: flow for flow in _read_json(self.folder / FLOWS, list[Flow])}

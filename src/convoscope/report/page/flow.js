@@ -1,5 +1,5 @@
 "use strict";
-// The pictures of flows: a chosen state, what lies behind it, and its conversations. page.js lends what it has.
+// The pictures of flows: a chosen state, what comes after it, and its conversations. page.js lends what it has.
 const flowPictures = ({ $, node, drawn, unpack, counted, idOf, link, isFull, isOpen }) => {
   const LEAST = 0.92; // letters of 12 px stay at 11
   const pictures = [...document.querySelectorAll(".flow-one")];
@@ -69,7 +69,7 @@ const flowPictures = ({ $, node, drawn, unpack, counted, idOf, link, isFull, isO
     for (const one of pictures[flow].querySelectorAll(".missing")) one.remove();
     for (const one of pictures[flow].querySelectorAll("[aria-current]")) one.removeAttribute("aria-current");
     part(flow, "[data-zoom=clear]").hidden = true;
-    part(flow, ".flow-panel").replaceChildren(node("p", { class: "soft" }, "Choose a state to see what lies behind it."));
+    part(flow, ".flow-panel").replaceChildren(node("p", { class: "soft" }, "Choose a state to see what comes after it."));
   }
 
   function choose(flow, state) {
@@ -154,7 +154,7 @@ const flowPictures = ({ $, node, drawn, unpack, counted, idOf, link, isFull, isO
     const starved = ((cause && cause.starves) || []).filter(([number]) => reached.has(number));
     return [
       node("h4", {}, "Blast radius"),
-      node("p", {}, `${counted(reached.size, "state")} lie${reached.size === 1 ? "s" : ""} behind it.`,
+      node("p", {}, `${counted(reached.size, "state")} come${reached.size === 1 ? "s" : ""} after it.`,
         starved.length ? " About so many conversations are missing there because of it:" : ""),
       starved.length ? node("ul", { class: "plain" }, starved.slice(0, 8).map(([number, missed]) => node("li", {}, nameOf(flow, number), ` −${missed.toLocaleString("en-US")}`))) : null,
       starved.length > 8 ? node("p", { class: "soft" }, `and ${starved.length - 8} more, in the picture`) : null,

@@ -350,7 +350,7 @@ _LABELS = (
 def _figures(row: StateFigures) -> list[Cell]:
     slow = row.latency_p95_ms
     latency = (
-        Cell(f"{slow / 1000:.1f} s", f"{row.latency_n:,} turns") if slow is not None else _none("no_latency_logged")
+        Cell(f"{slow / 1000:.1f} s", f"{row.latency_n:,} turns") if slow is not None else _none(row.latency_reason)
     )
     stall = _rate(row.stall, SHARE)
     return [

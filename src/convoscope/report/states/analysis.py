@@ -40,7 +40,7 @@ def _print_causes(screen: Screen, asked: Asked, found: Analysis, top: int) -> No
     few = f" ({said})" if said else ""
     budget = f"latency budget {found.latency_budget_ms / 1000:g} s where none is declared"
     if not found.causes:
-        print_words(screen, f"nothing is wrong with any of {looked}{few}; {budget}")
+        print_words(screen, f"no rule finds any of {looked} weak{few}; {budget}")
         return
     weak = len(found.causes)
     print_words(screen, f"{weak:,} of {looked} {'is a weak one' if weak == 1 else 'are weak'}{few}; {budget}")
@@ -105,6 +105,11 @@ def show_command(run: Run, conversation: str) -> str:
 
 
 def _rest(found: Analysis) -> Iterator[str]:
+    for one in found.unknown[:MANY]:
+        told = counted(one.n, "conversation")
+        yield f"outcome unknown, in no stall: {told} that ended in {node(one.flow, one.state)}"
+    if len(found.unknown) > MANY:
+        yield f"and {counted(len(found.unknown) - MANY, 'other state')} in which conversations of unknown outcome ended"
     yield from map(_end, found.ends[:MANY])
     if len(found.ends) > MANY:
         yield f"and {counted(len(found.ends) - MANY, 'other end')} without success"

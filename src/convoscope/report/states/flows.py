@@ -57,8 +57,21 @@ def _cells(one: FlowFigures) -> tuple[Cell, ...]:
         Cell(figure(one.latency_mean, 1)),
         Cell(figure(one.latency_p95, 1)),
         Cell(_humanness(one.humanness)),
-        Cell("too few to conclude" if one.said else ""),
+        _note(one),
     )
+
+
+def _note(one: FlowFigures) -> Cell:
+    """What a reader must know before he concludes anything: that n is small, and of how many an aspect is."""
+    said = ["too few to conclude"] if one.said else []
+    for title, aspect in zip(_TITLES, _aspects(one), strict=True):
+        if aspect.unmeasured and aspect.n:
+            said.append(f"{title} of {aspect.n:,}")
+    first, *rest = said or [""]
+    return Cell(first, "; ".join(rest))
+
+
+_TITLES = ("correctness", "completion", "errors")
 
 
 def _aspects(one: FlowFigures) -> Sequence[Aspect]:
@@ -74,7 +87,7 @@ def _humanness(verdicts: Sequence[Verdict]) -> str:
 
 def _reasons(rows: Iterable[FlowFigures]) -> Iterator[tuple[str, str]]:
     every = tuple(rows)
-    for at, title in enumerate(("correctness", "completion", "errors")):
+    for at, title in enumerate(_TITLES):
         for one in every:
             if (aspect := _aspects(one)[at]).score is None:
                 yield title, aspect.reason if one.n else "every_conversation_excluded"

@@ -32,6 +32,10 @@ def print_gate(screen: Screen, asked: Asked, baseline: Sequence[Run], found: Gat
     screen.line(
         f"gate {found.outcome}: {counted(len(found.flows), 'flow')}: {told}; {asks}; {where}", _style(found.outcome)
     )
+    if any("no flow definition" in one.words for flow in found.flows for one in flow.aspects):
+        screen.line(
+            "  correctness needs the flow's definition (`score --flows`); or ask for `--aspect completion` alone"
+        )
     for run in (*asked.runs, *baseline):
         if not run.receipt.valid:
             screen.line(f"INVALID {run.folder}: {name(run.receipt.invalid_reason or '')}", "bold red")

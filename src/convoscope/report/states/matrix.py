@@ -94,8 +94,11 @@ def cells(one: StateFigures) -> tuple[Cell, ...]:
 
 def _note(one: StateFigures) -> Cell:
     """What a reader must know before he concludes anything: that it is an end by design, that n is small."""
-    few = "too few to conclude" if one.said else ""
-    return Cell(f"end: {one.terminal}", few) if one.terminal else Cell(few)
+    said = [f"end: {one.terminal}"] if one.terminal else []
+    said += ["too few to conclude"] if one.said else []
+    said += [f"{one.unknown:,} outcome unknown"] if one.unknown else []
+    first, *rest = said or [""]
+    return Cell(first, "; ".join(rest))
 
 
 def legend_lines(rows: Sequence[StateFigures]) -> list[str]:
@@ -126,7 +129,7 @@ def _reasons(rows: Iterable[StateFigures]) -> Iterator[tuple[str, str]]:
             if rate.value is None:
                 yield column, rate.reason
         if one.latency_p95_ms is None:
-            yield "lat_p95(s)", "no_latency_logged"
+            yield "lat_p95(s)", one.latency_reason
 
 
 def _print_neighbours(screen: Screen, rows: Sequence[StateFigures]) -> None:

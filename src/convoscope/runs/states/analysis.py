@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from convoscope.runs.states.matrix import Matrix, StateFigures, Untested, matrix_of
+from convoscope.runs.states.matrix import Matrix, StateFigures, Untested, matrix_of, terminal_of
 from convoscope.runs.states.source import Excluded, Rate, Source, few_words
 from convoscope.runs.tables import quoted
 
@@ -86,13 +86,23 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
-    """A declared end without success, and where those came from who ended there."""
+    """An end without success, and where those came from who ended there."""
 
     flow: str
     state: str
     terminal: str
     n: int
+    """Times that it was reached, entered or only left for."""
     came_from: tuple[str, ...]
+    """The states that led to it, and how often of all conversations that were in them."""
+
+
+class UnknownOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """Conversations that ended in a state, and of which nobody knows whether they were completed."""
+
+    flow: str
+    state: str
+    n: int
 
 
 class Healthy(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +123,8 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     """States that were looked at."""
     conversations: int
     ends: tuple[End, ...]
+    unknown: tuple[UnknownOutcome, ...]
+    """They are in no stall: who got stuck there is not known."""
     front_loaded: tuple[Healthy, ...]
     untested: tuple[Untested, ...]
     excluded: tuple[Excluded, ...]
@@ -129,9 +141,7 @@ def analyse(source: Source, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> 
             for row in found.rows
             if (evidence := _evidence(row, _budget(source, row, latency_budget_ms)))
         ]
-        suspects.sort(
-            key=lambda one: (-_lost(one.row), -_not_advanced(one.row), -one.row.n, one.row.flow, one.row.state)
-        )
+        suspects.sort(key=_worst_first)
         examples = _examples(connection, suspects)
         causes = [
             _cause(connection, found, one, examples.get((one.row.flow, one.row.state), ()), follow=place < DETAILED)
@@ -141,7 +151,10 @@ def analyse(source: Source, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> 
             causes=tuple(causes),
             states=len(found.rows),
             conversations=found.conversations,
-            ends=tuple(_ends(found)),
+            ends=tuple(_ends(source, found)),
+            unknown=tuple(
+                UnknownOutcome(flow=row.flow, state=row.state, n=row.unknown) for row in found.rows if row.unknown
+            ),
             front_loaded=tuple(_front_loaded(found, {(one.flow, one.state) for one in causes})),
             untested=found.untested,
             excluded=found.excluded,
@@ -180,10 +193,8 @@ def _budget(source: Source, row: StateFigures, otherwise: float) -> float:
 
 
 def _is_end(row: StateFigures) -> bool:
-    """A state that leads nowhere by design: a declared end, or one in which conversations ended well and never left."""
-    if row.terminal:
-        return True
-    return not row.led_to and row.stall.value == 0
+    """A state that leads nowhere by design: a declared end, or one that nobody ever left and few got stuck in."""
+    return bool(row.terminal) or (not row.led_to and (row.stall.value or 0.0) < STALL)
 
 
 def _evidence(row: StateFigures, budget: float) -> list[Evidence]:
@@ -251,7 +262,7 @@ def _cause(
         runs=tuple(run for run, _ in examples),
         lost=_lost(row),
         not_advanced=_not_advanced(row),
-        cost=_cost(row),
+        cost=_cost(row, suspect.evidence[0].fault),
         starves=_starved(after, stays),
         if_median=tuple(_if_median(found, suspect, after)),
         said=few_words(row.n),
@@ -268,13 +279,14 @@ _HEADLINES: dict[Fault, str] = {
 }
 
 
-def _cost(row: StateFigures) -> str:
+def _cost(row: StateFigures, first: Fault) -> str:
     lost, stays = round(_lost(row)), round(_not_advanced(row))
     if lost:
         return f"{lost:,} of {row.n:,} conversations that came here ended here, unfinished"
     if stays:
         return f"{stays:,} of {row.n:,} conversations that came here did not go on"
-    return f"no conversation ended here; all {row.n:,} that came are affected"
+    affected = {"guard_error": row.guard_n, "revisit": row.revisit_n}.get(first, row.n)
+    return f"no conversation ended here; {affected:,} of {row.n:,} that came are affected"
 
 
 class _After(NamedTuple):
@@ -291,14 +303,16 @@ def _after(connection: duckdb.DuckDBPyConnection, row: StateFigures) -> _After:
         WITH past AS (
             SELECT run, number, position FROM s
             WHERE flow = {quoted(row.flow)} AND state = {quoted(row.state)} AND progress = 1
+              AND stall IS DISTINCT FROM 1
         )
-        SELECT d.state, count(*) FILTER (d.position > p.position), count(*) FILTER (d.stall = 1)
+        SELECT d.state, count(*) FILTER (d.position > p.position), count(*) FILTER (d.stall = 1), count(*)
         FROM past AS p JOIN s AS d ON d.run = p.run AND d.number = p.number
         GROUP BY d.state
     """).fetchall()
-    passed = round((row.progress.value or 0.0) * row.n)
-    stuck = sum(count for _, _, count in rows)
-    return _After(passed, max(0, passed - stuck), {state: count for state, count, _ in rows if count})
+    # Each of them has one row of the state itself.
+    passed = next((every for state, _, _, every in rows if state == row.state), 0)
+    stuck = sum(count for _, _, count, _ in rows)
+    return _After(passed, max(0, passed - stuck), {state: count for state, count, _, _ in rows if count})
 
 
 def _starved(after: _After, stays: float) -> tuple[Starved, ...]:
@@ -406,38 +420,53 @@ def _examples(
         by_fault.setdefault(one.evidence[0].fault, []).append(one.row)
     for fault, rows in by_fault.items():
         pairs = ", ".join(f"({quoted(row.flow)}, {quoted(row.state)})" for row in rows)
-        order = f"({_SHOWS[fault]}, -number, run)"
+        order = f"({_SHOWS[fault].order}, -number, run)"
         answer: list[Any] = connection.execute(f"""
             SELECT flow, state, arg_max((run, conversation), {order}, {IDS})
-            FROM s WHERE (flow, state) IN ({pairs}) GROUP BY flow, state
+            FROM s WHERE (flow, state) IN ({pairs}) AND {_SHOWS[fault].only} GROUP BY flow, state
         """).fetchall()
         found |= {(flow, state): list(chosen) for flow, state, chosen in answer}
     return found
 
 
-_SHOWS: dict[Fault, str] = {
-    "stall": "coalesce(stall, 0), coalesce(turns, 0)",
-    "progress": "1 - progress, coalesce(turns, 0)",
-    "revisit": "revisit",
-    "guard_error": "coalesce(guard_error, 0)",
-    "latency": "coalesce(list_max(latencies), 0)",
-    "slots": "1 - progress, 1 - coalesce(slot_fill_rate, 1)",
+class _Shown(NamedTuple):
+    """In which rows a fault shows, and in which most."""
+
+    only: str
+    order: str
+
+
+_SHOWS: dict[Fault, _Shown] = {
+    "stall": _Shown("stall = 1", "coalesce(turns, 0)"),
+    "progress": _Shown("progress = 0", "coalesce(turns, 0)"),
+    "revisit": _Shown("revisit > 0", "revisit"),
+    "guard_error": _Shown("guard_error > 0", "guard_error"),
+    "latency": _Shown("len(latencies) > 0", "list_max(latencies)"),
+    "slots": _Shown("progress = 0", "1 - coalesce(slot_fill_rate, 1)"),
 }
 
 
-def _ends(found: Matrix) -> list[End]:
-    """Declared ends without success."""
-    return [
-        End(
-            flow=row.flow,
-            state=row.state,
-            terminal=row.terminal,
-            n=row.n,
-            came_from=tuple(f"{one.state} ({one.transitions:,})" for one in (row.came_from or ())[:IDS]),
-        )
-        for row in found.rows
-        if row.terminal in ("failure", "escalation")
-    ]
+def _ends(source: Source, found: Matrix) -> list[End]:
+    """Ends without success that were reached, entered or not."""
+    n = {(row.flow, row.state): row.n for row in found.rows}
+    feeders: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
+    for row in found.rows:
+        for to in row.led_to or ():
+            kind = terminal_of(source, row.flow, to.state)
+            if kind in WITHOUT_SUCCESS:
+                feeders.setdefault((row.flow, to.state, kind), []).append((to.transitions, row.state))
+    for row in found.rows:
+        if row.terminal in WITHOUT_SUCCESS:
+            feeders.setdefault((row.flow, row.state, row.terminal), [])
+    ends = []
+    for (flow, state, kind), fed in feeders.items():
+        reached = max(sum(count for count, _ in fed), n.get((flow, state), 0))
+        came = tuple(f"{name} ({count:,} of {n[flow, name]:,})" for count, name in sorted(fed, reverse=True)[:IDS])
+        ends.append(End(flow=flow, state=state, terminal=kind, n=reached, came_from=came))
+    return sorted(ends, key=lambda one: (-one.n, one.flow, one.state))
+
+
+WITHOUT_SUCCESS = ("failure", "escalation")
 
 
 def _front_loaded(found: Matrix, named: set[tuple[str, str]]) -> list[Healthy]:

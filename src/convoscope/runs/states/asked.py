@@ -55,8 +55,8 @@ class States:
         return gate(self._source, _several(baseline), floor=floor, drop=drop, least=least, aspects=aspects)
 
     def audit(self) -> dict[str, Audit]:
-        """Count visits again from the events of each run, and compare with its rows; by the run's name."""
-        return {run.name: audit(run) for run in self._source.runs}
+        """Count visits and compute values again from the events of each run, against its rows; by the run's name."""
+        return {run.name: audit(run, values=True) for run in self._source.runs}
 
 
 def states(runs: Runlike | Sequence[Runlike], *, flow: str | None = None, agent: str | None = None) -> States:

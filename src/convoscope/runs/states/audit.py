@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from convoscope.conversation import from_json
+from convoscope.flows.rows import STATE_METRICS, StateRow, state_rows
 from convoscope.runs.parts import CONVERSATIONS, STATES
 from convoscope.runs.run import Run
 from convoscope.runs.states.matrix import matrix
 from convoscope.runs.states.source import NO_FLOW, Source
 from convoscope.runs.tables import connect, parquet
 
+if TYPE_CHECKING:
+    import duckdb
+
 ENTERED, EXITED = "state_entered", "state_exited"
 _MOVES = frozenset((ENTERED, EXITED))
 TOLD = 100
-_ROWS = 5_000
+_AT_ONCE = 8_192
+"""Conversations that are looked at together, so that memory stays flat."""
 
-Fault = Literal["never_ran", "no_row", "visits_differ", "excluded", "not_untested"]
+Fault = Literal["never_ran", "no_row", "visits_differ", "value_differs", "excluded", "not_untested"]
+
+
+Value = int | float | str | None
 
 
 class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,18 +40,21 @@ class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     fault: Fault
     """never_ran, no_row, visits_differ; excluded: a row of a conversation that broke; not_untested: marked as such."""
-    stored: int | None
-    counted: int | None
+    stored: Value
+    counted: Value
+    field: str = ""
+    """The value that differs, where it is not the number of visits."""
 
     def __str__(self) -> str:
         where = f"{self.flow} / {self.state}" + (f" in {self.conversation}" if self.conversation else "")
-        return f"{where}: {_WORDS[self.fault].format(stored=self.stored, counted=self.counted)}"
+        return f"{where}: {_WORDS[self.fault].format(stored=self.stored, counted=self.counted, field=self.field)}"
 
 
 _WORDS: dict[Fault, str] = {
     "never_ran": "has a row with {stored} visits, and never ran",
     "no_row": "ran {counted} times, and has no row",
     "visits_differ": "has {stored} visits in its row, and {counted} in the events",
+    "value_differs": "has {field} {stored} in its row, and {counted} by its events",
     "excluded": "has a row, and the conversation is excluded",
     "not_untested": "is marked as untested, and ran {counted} times",
 }
@@ -76,18 +86,25 @@ class _Body(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Body).decode
 
 
-def audit(run: Run) -> Audit:
-    """Count again, and compare with what the run keeps."""
+def audit(run: Run, *, values: bool = False) -> Audit:
+    """Count visits again, and compare with what the run keeps.
+
+    With `values`, all that a row says is computed again from the events, too: that costs as much as it did at first.
+    """
     found = _Found()
     ran: dict[str, Counter[str]] = {}
-    stored = _Stored(run.folder)
-    for number, name, flow, error, body in _bodies(run.folder):
-        found.strays(stored.before(number))
-        counted = {} if error or body is None else recount(body)
-        ran.setdefault(flow, Counter()).update(counted)
-        found.compare(name, flow, stored.of(number), counted, excluded=bool(error))
-    found.strays(stored.before(None))
-    for one in matrix(Source([run])).untested:
+    with connect(memory_mb=512) as connection:
+        for conversations, stored in _stretches(connection, run.folder, values=values):
+            for number, name, flow, error, body in conversations:
+                counted = {} if error or body is None else recount(body)
+                ran.setdefault(flow, Counter()).update(counted)
+                rows = stored.pop(number, [])
+                found.compare(name, flow, _visits(rows), counted, excluded=bool(error))
+                if values and body is not None and not error:
+                    found.compare_values(name, flow, rows, state_rows(from_json(body)))
+            found.strays(row for rows in stored.values() for row in rows)
+    # Only what is declared can be untested.
+    for one in matrix(Source([run])).untested if run.flows else ():
         if count := ran.get(one.flow, Counter())[one.state]:
             found.add(
                 Disagreement(
@@ -145,6 +162,33 @@ class _Found:
                     )
                 )
 
+    def compare_values(self, name: str, flow: str, stored: Sequence[_Row], computed: Sequence[StateRow]) -> None:
+        by_state = {row.state: row for row in computed}
+        for row in stored:
+            fresh = by_state.get(row.state)
+            if fresh is None:
+                continue
+            told = dict(zip(_VALUES, row.values, strict=True)) | {"flow": row.flow}
+            told_now = {field: _plain(getattr(fresh, field)) for field in _VALUES} | {"flow": flow}
+            for field, value in told_now.items():
+                if _plain(told[field]) != value:
+                    self.add(
+                        Disagreement(
+                            conversation=name,
+                            flow=flow,
+                            state=row.state,
+                            fault="value_differs",
+                            stored=_plain(told[field]),
+                            counted=value,
+                            field=field,
+                        )
+                    )
+
+
+def _plain(value: Any) -> Value:
+    """A value of a row, however it was kept."""
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
 
 def _fault(stored: int | None, counted: int | None, *, excluded: bool) -> Fault | None:
     if stored == counted:
@@ -180,49 +224,51 @@ def recount(body: str | bytes) -> dict[str, int]:
     return dict(visits)
 
 
-def _bodies(folder: Path) -> Iterator[tuple[int, str, str, str | None, str | None]]:
-    """Every conversation; its body only where it tells of states, which most of a chat run do not."""
-    tells = " OR ".join(f"contains(body::VARCHAR, '{name}')" for name in ("state_entered", "state_exited"))
-    columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), error, CASE WHEN {tells} THEN body END"
-    return _each(f"SELECT {columns} FROM {parquet(folder / f'{CONVERSATIONS}.parquet')} ORDER BY number")
-
-
 class _Row(NamedTuple):
     number: int
     conversation: str
     flow: str
     state: str
     visits: int
+    values: tuple[Any, ...]
 
 
-class _Stored:
-    """The rows of states that a run keeps, in the order of its conversations."""
-
-    def __init__(self, folder: Path) -> None:
-        columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), coalesce(state, ''), coalesce(visits, 0)"
-        path = folder / f"{STATES}.parquet"
-        rows = map(_Row._make, _each(f"SELECT {columns} FROM {parquet(path)} ORDER BY number NULLS LAST"))
-        self._groups = ((number, list(mine)) for number, mine in groupby(rows, key=attrgetter("number")))
-        self._next = next(self._groups, None)
-
-    def before(self, number: int | None) -> Iterator[_Row]:
-        """The rows of conversations with lower numbers that nobody asked for; of None, all that are left."""
-        while self._next is not None and (number is None or (self._next[0] is not None and self._next[0] < number)):
-            yield from self._next[1]
-            self._next = next(self._groups, None)
-
-    def of(self, number: int) -> dict[str, int]:
-        """Visits by state; a state with two rows has the visits of both."""
-        visits: Counter[str] = Counter()
-        if self._next is not None and self._next[0] == number:
-            for row in self._next[1]:
-                visits[row.state] += row.visits
-            self._next = next(self._groups, None)
-        return dict(visits)
+_VALUES = ("segment", *STATE_METRICS, "to_states", "slot_ready_rate", "front_loaded", "latencies", "slots")
+_Conversation = tuple[int, str, str, str | None, str | None]
+_Stored = dict[int | None, list[_Row]]
 
 
-def _each(query: str) -> Iterator[Any]:
-    with connect(memory_mb=512) as connection:
-        connection.execute(query)
-        while rows := connection.fetchmany(_ROWS):
-            yield from rows
+def _stretches(
+    connection: duckdb.DuckDBPyConnection, folder: Path, *, values: bool
+) -> Iterator[tuple[list[_Conversation], _Stored]]:
+    """The conversations, some thousands at a time, each time with the rows of states that carry their numbers.
+
+    Of a conversation the body comes along only where it tells of states, which most of a chat run do not. In the
+    end come the rows that carry no number of any.
+    """
+    kept, states = parquet(folder / f"{CONVERSATIONS}.parquet"), parquet(folder / f"{STATES}.parquet")
+    tells = " OR ".join(f"contains(body::VARCHAR, '{name}')" for name in ("state_entered", "state_exited"))
+    columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), error, CASE WHEN {tells} THEN body END"
+    count = connection.execute(f"SELECT count(*) FROM {kept}").fetchall()[0][0]
+    for first in range(0, count, _AT_ONCE):
+        some = f"number >= {first} AND number < {min(count, first + _AT_ONCE)}"
+        conversations = connection.execute(f"SELECT {columns} FROM {kept} WHERE {some} ORDER BY number").fetchall()
+        yield conversations, _rows(connection, states, some, values=values)
+    yield [], _rows(connection, states, f"number IS NULL OR number < 0 OR number >= {count}", values=False)
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, states: str, which: str, *, values: bool) -> _Stored:
+    columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), coalesce(state, ''), coalesce(visits, 0)"
+    columns += "".join(f", {name}" for name in _VALUES) if values else ""
+    found: _Stored = {}
+    for row in connection.execute(f"SELECT {columns} FROM {states} WHERE {which}").fetchall():
+        found.setdefault(row[0], []).append(_Row(row[0], row[1], row[2], row[3], row[4], row[5:]))
+    return found
+
+
+def _visits(rows: Iterable[_Row]) -> dict[str, int]:
+    """Visits by state; a state with two rows has the visits of both."""
+    visits: Counter[str] = Counter()
+    for row in rows:
+        visits[row.state] += row.visits
+    return dict(visits)

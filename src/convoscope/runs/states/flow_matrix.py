@@ -10,7 +10,7 @@ import msgspec
 from convoscope.metrics.score import COMPUTED
 from convoscope.runs.states.source import Excluded, Source, dicts, few_words
 from convoscope.runs.tables import quoted
-from convoscope.statistics.intervals import Z, wilson
+from convoscope.statistics.intervals import wilson
 
 if TYPE_CHECKING:
     import duckdb
@@ -118,7 +118,7 @@ def _aspects(connection: duckdb.DuckDBPyConnection, source: Source, keys: str) -
     """What the aspects, and the parts of correctness, come to, by flow and agent."""
     found = dicts(
         connection.execute(f"""
-            SELECT {keys}, part, aspect, judge, avg(points) AS score, stddev_samp(points) AS sd, count(points) AS n,
+            SELECT {keys}, part, aspect, judge, avg(points) AS score, count(points) AS n,
                    count(*) FILTER (status = 'unmeasured' OR status = 'error') AS unmeasured,
                    mode(reason) AS reason, any_value(metric) AS metric
             FROM (
@@ -161,7 +161,7 @@ def _figures(
 ) -> FlowFigures:
     computed = {one["aspect"]: one for one in aspects if not one["part"] and one["judge"] == COMPUTED}
     told = {one["metric"].removeprefix(_PARTS): one for one in aspects if one["part"]}
-    parts = {name: _aspect(told[name], most=1.0, share=True) for name in PARTS if name in told}
+    parts = {name: _aspect(told[name], most=1.0) for name in PARTS if name in told}
     mean, p95, turns = latencies.get(tuple(key.values()), (None, None, 0))
     judges = [one for one in aspects if one["aspect"] == HUMANNESS and one["judge"] != COMPUTED]
     n, excluded = counts
@@ -172,7 +172,7 @@ def _figures(
         excluded=excluded,
         correctness=_aspect(computed.get("correctness")),
         parts=parts,
-        completion=_aspect(computed.get("completion"), share=True),
+        completion=_aspect(computed.get("completion")),
         errors=_aspect(computed.get("errors")),
         latency_mean=mean,
         latency_p95=p95,
@@ -185,16 +185,11 @@ def _figures(
     )
 
 
-def _aspect(one: Mapping[str, Any] | None, *, most: float = 10.0, share: bool = False) -> Aspect:
-    """A mean with its interval: Wilson's where each conversation has all of it or nothing."""
+def _aspect(one: Mapping[str, Any] | None, *, most: float = 10.0) -> Aspect:
+    """A mean with Wilson's interval: exact where each conversation has all or nothing, else on the safe side."""
     if one is None:
         return Aspect(score=None, n=0, reason="not_scored")
     if not one["n"]:
         return Aspect(score=None, n=0, reason=one["reason"] or "nothing_measured", unmeasured=one["unmeasured"])
-    low = high = None
-    if share:
-        low, high = (most * end for end in wilson(one["score"] / most * one["n"], one["n"]))
-    elif one["sd"] is not None:
-        spread = Z * one["sd"] / one["n"] ** 0.5
-        low, high = max(0.0, one["score"] - spread), min(most, one["score"] + spread)
+    low, high = (most * end for end in wilson(one["score"] / most * one["n"], one["n"]))
     return Aspect(score=one["score"], n=one["n"], low=low, high=high, unmeasured=one["unmeasured"])

@@ -20,6 +20,8 @@ UNDETERMINED: Outcome = "undetermined"
 
 FLOOR = 6.0
 DROP = 1.0
+COVERAGE = 0.8
+"""Of the conversations that could have a value, so many must have one; and so many must not have broken."""
 ASPECTS = ("correctness", "completion")
 _DIGITS = 9
 
@@ -114,9 +116,7 @@ def _flow_verdict(
     least: int,
     notes: tuple[str, ...],
 ) -> FlowVerdict:
-    verdicts = tuple(
-        _aspect_verdict(aspect, _of(now, aspect), _of(then, aspect), floor, drop, least) for aspect in aspects
-    )
+    verdicts = tuple(_aspect_verdict(aspect, now, then, floor, drop, least) for aspect in aspects)
     return FlowVerdict(
         flow=name,
         outcome=_worst([one.outcome for one in verdicts]),
@@ -132,9 +132,10 @@ def _of(figures: FlowFigures | None, aspect: str) -> Aspect | None:
 
 
 def _aspect_verdict(
-    aspect: str, now: Aspect | None, then: Aspect | None, floor: float, drop: float, least: int
+    aspect: str, figures: FlowFigures | None, before: FlowFigures | None, floor: float, drop: float, least: int
 ) -> AspectVerdict:
-    outcome, words = _judge(now, then, floor, drop, least)
+    now, then = _of(figures, aspect), _of(before, aspect)
+    outcome, words = _judge(figures, now, then, floor, drop, least)
     return AspectVerdict(
         aspect=aspect,
         outcome=outcome,
@@ -146,25 +147,37 @@ def _aspect_verdict(
     )
 
 
-def _judge(now: Aspect | None, then: Aspect | None, floor: float, drop: float, least: int) -> tuple[Outcome, str]:
-    if now is None:
+def _judge(
+    figures: FlowFigures | None, now: Aspect | None, then: Aspect | None, floor: float, drop: float, least: int
+) -> tuple[Outcome, str]:
+    if figures is None or now is None:
         return UNDETERMINED, "no conversation of this flow in the run"
-    if now.score is None:
-        return UNDETERMINED, f"not measured: {now.reason.replace('_', ' ')}"
-    if now.n < least:
-        return UNDETERMINED, f"n={now.n}: too few to conclude (least {least})"
-    # Means of points are sums of floats: neither 6.0 nor a drop of exactly 1.0 may fail by its last digit.
-    if round(now.score, _DIGITS) < floor:
+    if now.score is None or (words := _untold(figures, now, least)):
+        return UNDETERMINED, words if now.score is not None else f"not measured: {now.reason.replace('_', ' ')}"
+    # Means of points are sums of floats: 6.0, or a drop of exactly 1.0, must not fail by its last digit.
+    if round(now.score, 9) < floor:
         return FAILED, f"{_points(now.score)} is below the floor of {floor:g}"
-    if then is None or then.score is None:
-        words = f"{_points(now.score)} is not below the floor of {floor:g}; the baseline has none to compare with"
-        return PASSED, words
+    if then is None:
+        return PASSED, f"{_points(now.score)} is not below the floor of {floor:g}; the baseline has no such flow"
+    if then.score is None:
+        return UNDETERMINED, f"{_points(now.score)}; not measured in the baseline: {then.reason.replace('_', ' ')}"
     if then.n < least:
         return UNDETERMINED, f"baseline n={then.n}: too few to conclude (least {least})"
-    if round(then.score - now.score, _DIGITS) > drop:
-        down = _points(then.score - now.score)
-        return FAILED, f"{_points(now.score)}, down {down} from {_points(then.score)} (allowed {drop:g})"
+    down = then.score - now.score
+    if round(down, 9) > drop:
+        return FAILED, f"{_points(now.score)}, down {_points(down)} from {_points(then.score)} (allowed {drop:g})"
     return PASSED, f"{_points(now.score)}, baseline {_points(then.score)}"
+
+
+def _untold(figures: FlowFigures, now: Aspect, least: int) -> str:
+    """Why a figure allows no verdict: too few, or so many left out that the rest speaks for itself alone; else ""."""
+    if now.n < least:
+        return f"n={now.n}: too few to conclude (least {least})"
+    every = now.n + now.unmeasured
+    if now.n < COVERAGE * every:
+        return f"measured in {now.n:,} of {every:,} conversations only"
+    called = figures.n + figures.excluded
+    return f"{figures.excluded:,} of {called:,} conversations are excluded" if figures.n < COVERAGE * called else ""
 
 
 def _points(score: float) -> str:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from convoscope.conversation.flow import ESCALATIONS
 from convoscope.flows.segments import segment_of
-from convoscope.runs.states.source import NO_FLOW, Excluded, Rate, Source, dicts, few_words, mean, share
+from convoscope.runs.states.source import Excluded, Rate, Source, dicts, few_words, mean, share
 
 if TYPE_CHECKING:
     import duckdb
-
-EXAMPLES = 3
 
 
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,12 +41,20 @@ class StateFigures(msgspec.Struct, frozen=True, kw_only=True):
     latency_p95_ms: float | None
     """Of all turns in it, pooled."""
     latency_n: int
+    latency_reason: str
+    """Why there is none."""
     guard_error: Rate
     guard_errors: int | None
+    guard_n: int
+    """Conversations in which a guard failed."""
     slot_fill_rate: Rate
     slot_ready_rate: Rate
     front_loaded: int | None
     """Required slots that were filled before it was entered, in all its conversations."""
+    revisit_n: int
+    """Conversations that entered it again."""
+    unknown: int
+    """Conversations that ended here, and of which nobody knows whether they were completed."""
     said: str
     """What is to be said of a small n."""
     led_to: tuple[Neighbour, ...] | None = None
@@ -116,7 +123,7 @@ def _figures(
         flow=one["flow"],
         state=one["state"],
         segment=one["segment"],
-        terminal=_terminal(source, *key),
+        terminal=terminal_of(source, *key),
         n=n,
         visits=int(one["visits"]),
         progress=share(one["progress"], n),
@@ -126,24 +133,32 @@ def _figures(
         dwell_turns=mean(one["dwell"], one["dwell_sd"], one["dwell_n"], "no_turns_logged"),
         latency_p95_ms=latency[0] if latency else None,
         latency_n=latency[1] if latency else 0,
+        latency_reason="" if latency else _reason_of_latency(one["reasons"]),
         guard_error=mean(one["guard"], one["guard_sd"], one["guard_n"], "no_guards_logged"),
         guard_errors=int(one["guards"]) if one["guard_n"] else None,
+        guard_n=one["guarded"],
         slot_fill_rate=share((one["fill"] or 0) * one["fill_n"], one["fill_n"], why),
         slot_ready_rate=share((one["ready"] or 0) * one["fill_n"], one["fill_n"], why),
         front_loaded=int(one["front_loaded"]) if declared is not None and one["fill_n"] else None,
+        revisit_n=one["revisited"],
+        unknown=n - one["stall_n"],
         said=few_words(n),
         led_to=None if around is None else tuple(around[0].get(key, ())),
         came_from=None if around is None else tuple(around[1].get(key, ())),
     )
 
 
-def _terminal(source: Source, flow: str, state: str) -> str:
-    from convoscope.conversation.flow import ESCALATIONS
-
+def terminal_of(source: Source, flow: str, state: str) -> str:
+    """How a conversation ends that ends in a state."""
     declared = source.flows.get(flow)
     if declared is not None:
         return declared.terminals.get(state, "")
     return "escalation" if state in ESCALATIONS else ""
+
+
+def _reason_of_latency(reasons: str | None) -> str:
+    told = msgspec.json.decode(reasons, type=dict[str, str]) if reasons else {}
+    return told.get("latency_p95_ms", "no_latency_logged")
 
 
 def _reason_of_slots(source: Source, flow: str, state: str) -> str:
@@ -187,7 +202,8 @@ _FIGURES = """
            avg(revisit) AS revisit, stddev_samp(revisit) AS revisit_sd,
            avg(dwell_turns) AS dwell, stddev_samp(dwell_turns) AS dwell_sd, count(dwell_turns) AS dwell_n,
            avg(guard_error) AS guard, stddev_samp(guard_error) AS guard_sd, count(guard_error) AS guard_n,
-           sum(guard_error) AS guards,
+           sum(guard_error) AS guards, count(*) FILTER (guard_error > 0) AS guarded,
+           count(*) FILTER (revisit > 0) AS revisited, any_value(reasons) FILTER (len(latencies) = 0) AS reasons,
            avg(slot_fill_rate) AS fill, count(slot_fill_rate) AS fill_n, avg(slot_ready_rate) AS ready,
            sum(front_loaded) AS front_loaded
     FROM s GROUP BY flow, state
@@ -202,5 +218,3 @@ TRANSITIONS = """
     FROM (SELECT flow, state, unnest(to_states) AS to_state, unnest(to_counts) AS count FROM s)
     GROUP BY ALL ORDER BY count DESC, flow, state, to_state
 """
-
-__all__ = ["EXAMPLES", "NO_FLOW", "TRANSITIONS", "Matrix", "Neighbour", "StateFigures", "Untested", "matrix"]

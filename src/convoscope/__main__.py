@@ -1,0 +1,5 @@
+"""`python -m convoscope`."""
+
+from convoscope.cli.main import main
+
+main()

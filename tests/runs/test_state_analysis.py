@@ -1,0 +1,144 @@
+"""The diagnosis: what it names, what it does not, and whether its evidence is evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import convoscope
+from convoscope.conversation import Conversation, Event
+from convoscope.conversation.flow import Flow, FlowState
+from convoscope.runs.states.analysis import Analysis
+from flows.made import call, entered, exited, filled, guard, path, scored, turn
+
+PAYMENT = Flow(
+    name="pay",
+    states=(
+        FlowState(name="ask"),
+        FlowState(name="charge"),
+        FlowState(name="done", terminal="success"),
+        FlowState(name="failed", terminal="failure"),
+    ),
+)
+
+
+def analysed(folder: Path, *conversations: Conversation) -> Analysis:
+    return convoscope.states(scored(conversations, folder)).analyze()
+
+
+def named(found: Analysis) -> list[tuple[str, tuple[str, ...]]]:
+    return [(cause.state, cause.faults) for cause in found.causes]
+
+
+def times(count: int, *events: Event, **facts: object) -> list[Conversation]:
+    return [call(*events, id=f"{facts.get('stop', 'c')}-{at:02d}", **facts) for at in range(count)]  # type: ignore[arg-type]
+
+
+class TestEndsWithoutSuccess:
+    def test_those_that_leave_for_a_failure_are_told_with_the_state_that_sends_them(self, tmp_path: Path) -> None:
+        lost = times(8, *path("ask", "charge"), exited("charge", "failed"), flow=PAYMENT, completed=False)
+        kept = times(2, *path("ask", "charge", "done"), flow=PAYMENT, completed=True, stop="terminal")
+        found = analysed(tmp_path, *lost, *kept)
+        # By the rules charge goes on, since it leaves for a state. That 8 of 10 end there must be told all the same.
+        assert named(found) == []
+        (end,) = found.ends
+        assert (end.state, end.terminal, end.n, end.came_from) == ("failed", "failure", 8, ("charge (8 of 10)",))
+
+    def test_one_that_is_entered_is_counted_once(self, tmp_path: Path) -> None:
+        found = analysed(tmp_path, *times(4, *path("ask", "failed"), flow=PAYMENT, completed=False))
+        assert [(end.state, end.n, end.came_from) for end in found.ends] == [("failed", 4, ("ask (4 of 4)",))]
+
+    def test_an_escalation_that_nobody_declares(self, tmp_path: Path) -> None:
+        found = analysed(tmp_path, *times(4, entered("ask"), exited("ask", "escalated"), completed=False))
+        assert [(end.state, end.n) for end in found.ends] == [("escalated", 4)]
+
+
+class TestUnknownOutcomes:
+    def test_they_are_in_no_stall_and_told(self, tmp_path: Path) -> None:
+        unknown = times(6, *path("greet", "ask"))
+        known = times(6, *path("greet", "ask", "done"), completed=True, stop="terminal")
+        found = analysed(tmp_path, *unknown, *known)
+        assert [(one.state, one.n) for one in found.unknown] == [("ask", 6)]
+        row = next(row for row in convoscope.states(tmp_path / "run").matrix().rows if row.state == "ask")
+        # 12 were in it; of the 6 that ended there nobody knows.
+        assert (row.n, row.stall.n, row.stall.value, row.unknown) == (12, 6, 0.0, 6)
+
+
+class TestFinalStates:
+    def test_a_last_state_is_not_blamed_where_no_outcome_is_told(self, tmp_path: Path) -> None:
+        assert named(analysed(tmp_path, *times(12, *path("greet", "done")))) == []
+
+    def test_nor_where_one_of_many_hangs_up_in_it(self, tmp_path: Path) -> None:
+        well = times(19, *path("greet", "done"), completed=True, stop="terminal")
+        hung = times(1, *path("greet", "done"), completed=False, stop="hangup")
+        assert named(analysed(tmp_path, *well, *hung)) == []
+
+    def test_but_one_in_which_many_get_stuck_is(self, tmp_path: Path) -> None:
+        well = times(6, *path("greet", "ask", "done"), completed=True, stop="terminal")
+        stuck = times(4, *path("greet", "ask"), completed=False, stop="hangup")
+        # 4 of 10
+        assert named(analysed(tmp_path, *well, *stuck)) == [("ask", ("stall",))]
+
+
+class TestEvidence:
+    def test_a_guard_that_failed_once_affects_one(self, tmp_path: Path) -> None:
+        sound = times(11, *path("ask", "done"), completed=True, stop="terminal")
+        broken = call(
+            entered("ask"),
+            guard("boom"),
+            exited("ask", "done"),
+            entered("done"),
+            id="bad",
+            completed=True,
+            stop="terminal",
+        )
+        (cause,) = analysed(tmp_path, *sound, broken).causes
+        assert (cause.state, cause.faults, cause.conversations) == ("ask", ("guard_error",), ("bad",))
+        assert cause.cost == "no conversation ended here; 1 of 12 that came are affected"
+
+    def test_only_those_that_got_stuck_are_offered(self, tmp_path: Path) -> None:
+        well = times(3, *path("ask", "done"), completed=True, stop="terminal")
+        stuck = [call(entered("ask"), turn(900), id=id, completed=False) for id in ("x", "y")]
+        (cause,) = analysed(tmp_path, *well, *stuck).causes
+        assert sorted(cause.conversations) == ["x", "y"]
+
+    def test_what_would_change_looks_at_those_that_went_on(self, tmp_path: Path) -> None:
+        # Six left ask for a state of which nothing more is told: they are stuck in ask. All four others finished.
+        stuck = times(6, *path("greet", "ask"), exited("ask", "limbo"), completed=False)
+        well = times(4, *path("greet", "ask", "done"), completed=True, stop="terminal")
+        (cause,) = analysed(tmp_path, *stuck, *well).causes
+        assert cause.state == "ask"
+        # 4 of 4 went on to done, so the 6 that stay are missing there, all of them
+        assert [(one.state, one.reached, one.missed) for one in cause.starves] == [("done", 4, 6.0)]
+        assert cause.if_median[0].endswith("100 % of those that go on get stuck nowhere, so about 6 more would finish")
+
+
+class TestSlots:
+    FLOW = Flow(
+        name="f",
+        states=(
+            FlowState(name="greet"),
+            FlowState(name="listen", required_slots=("name",)),
+            FlowState(name="done", terminal="success"),
+        ),
+    )
+
+    def test_a_caller_who_tells_everything_at_once_is_healthy(self, tmp_path: Path) -> None:
+        events = [
+            entered("greet"),
+            filled("name"),
+            exited("greet", "listen"),
+            entered("listen"),
+            exited("listen", "done"),
+            entered("done"),
+        ]
+        found = analysed(tmp_path, *times(12, *events, flow=self.FLOW, completed=True, stop="terminal"))
+        assert named(found) == []
+        assert [(one.state, one.slot_fill_rate, one.front_loaded) for one in found.front_loaded] == [
+            ("listen", 0.0, 12)
+        ]
+
+    def test_one_that_stays_and_collects_nothing_is_not(self, tmp_path: Path) -> None:
+        stuck = times(5, *path("greet", "listen"), flow=self.FLOW, completed=False)
+        well = times(5, *path("greet", "listen", "done"), flow=self.FLOW, completed=True, stop="terminal")
+        # stall 0.5; fill 0.0 with progress 0.5, below 0.7
+        assert named(analysed(tmp_path, *stuck, *well)) == [("listen", ("stall", "slots"))]
