@@ -286,8 +286,8 @@ class TestRuns:
         run = convoscope.score(path, metrics=METRICS, flows=[X, OTHER], out=tmp_path / "run", workers=1)
         assert run.flows == {"x_y": X, "other": OTHER}
         asked = command("states", "matrix", "run", "--flow", "other", cwd=tmp_path)
-        assert asked.returncode == 0, asked.stderr
-        assert "other" in asked.stdout
+        assert asked.code == 0, asked.err
+        assert "other" in asked.out
 
     def test_what_a_conversation_carries_is_kept_before_what_was_given(self, tmp_path: Path) -> None:
         own = Flow(name="x_y", states=(FlowState(name="a", speech_act="ask"),))
@@ -309,7 +309,7 @@ def test_definitions_of_vendors_fit_their_calls(folder: str, flow: str) -> None:
     }
     filled = {event.slot for one in calls for event in one.timeline if isinstance(event, SlotFilled)}
     assert filled.issuperset(slot for state in declared.states for slot in state.required_slots)
-    assert filled.issuperset(declared.completion_slots)
+    assert filled.issuperset(declared.completion_slots or ())
     assert True in {is_completed(one) for one in calls}
 
 

@@ -9,7 +9,7 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.flow import ESCALATIONS, Terminal
 from convoscope.flows.visits import walk
 
-_WORDS = re.compile(r"[a-z0-9]+")
+_WORDS = re.compile(r"[^\W_]+")
 
 # Words of stop reasons. A reason that says none of these is neither known as an end of the flow nor as another stop.
 _TERMINAL = frozenset(
@@ -65,7 +65,8 @@ def is_terminal_stop(conversation: Conversation) -> bool | None:
     ends = _terminals(conversation)
     if is_turn_limit(reason) or is_unsafe_stop(reason) or is_loop_stop(reason):
         return False
-    if walk(conversation).last in ends or folded(reason) in {folded(name) for name in ends}:
+    said_end = folded(reason)
+    if walk(conversation).last in ends or (said_end and said_end in {folded(name) for name in ends}):
         return True
     if reason:
         said = set(_words(reason))
@@ -93,7 +94,8 @@ def is_completed(conversation: Conversation) -> bool | None:
     """Whether the caller's task was done; None where neither the log nor the flow tells.
 
     The log's own flag decides; without one, its final status, by the flow's contract or in plain words; without
-    that, a state that the flow declares as an end.
+    that, the state that it ended in, where the flow declares what its ends are: one that is over, and reached
+    no success, did not complete.
     """
     outcome = conversation.outcome
     if outcome.completed is not None:
@@ -106,4 +108,6 @@ def is_completed(conversation: Conversation) -> bool | None:
         if status in _SUCCESS or status in _FAILURE:
             return status in _SUCCESS
     ended = terminal_of(conversation)
-    return ended == "success" if ended in ("success", "failure", "escalation") else None
+    if ended in ("success", "failure", "escalation"):
+        return ended == "success"
+    return False if outcome.ended_reason and "success" in _terminals(conversation).values() else None

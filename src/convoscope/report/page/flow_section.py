@@ -164,7 +164,7 @@ def _has_states(run: Run) -> bool:
         return bool(connection.execute(f"SELECT count(*) FROM {run.table(STATES)}").fetchall()[0][0])
 
 
-_SIZES = "SELECT flow, count(DISTINCT (run, number)) FROM s GROUP BY flow"
+_SIZES = "SELECT flow, count(*) FILTER (position = 0) FROM s GROUP BY flow"
 _ORDER = "SELECT flow, state, avg(position) FROM s GROUP BY flow, state"
 
 

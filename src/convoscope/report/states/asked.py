@@ -70,6 +70,9 @@ def print_nothing(screen: Screen, asked: Asked) -> None:
     found = asked.states.matrix(neighbours=False)
     total = found.conversations + found.without_states + sum(one.n for one in found.excluded)
     said = "" if asked.flow is None and asked.agent is None else f" of {asked.scope}"
+    if not total:
+        print_words(screen, f"no conversation{said} in {asked.places}: nothing ran it")
+        return
     print_words(screen, f"none of the {counted(total, 'conversation')}{said} in {asked.places} tells of states")
     if broke := total - found.without_states - found.conversations:
         screen.line(f"  {counted(broke, 'conversation')} broke and {'is' if broke == 1 else 'are'} excluded")

@@ -13,7 +13,7 @@ from convoscope.conversation import from_json
 from convoscope.flows.rows import STATE_METRICS, StateRow, state_rows
 from convoscope.runs.parts import CONVERSATIONS, STATES
 from convoscope.runs.run import Run
-from convoscope.runs.states.matrix import matrix
+from convoscope.runs.states.matrix import untested
 from convoscope.runs.states.source import NO_FLOW, Source
 from convoscope.runs.tables import connect, parquet
 
@@ -104,7 +104,7 @@ def audit(run: Run, *, values: bool = False) -> Audit:
                     found.compare_values(name, flow, rows, state_rows(from_json(body)))
             found.strays(row for rows in stored.values() for row in rows)
     # Only what is declared can be untested.
-    for one in matrix(Source([run])).untested if run.flows else ():
+    for one in untested(Source([run])) if run.flows else ():
         if count := ran.get(one.flow, Counter())[one.state]:
             found.add(
                 Disagreement(

@@ -88,7 +88,7 @@ def flow_matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, by: tu
         SELECT {keys}, count(*) FILTER (error IS NULL AND stateful), count(*) FILTER (error IS NOT NULL)
         FROM (
             SELECT c.*, r.number IS NOT NULL AS stateful
-            FROM called AS c LEFT JOIN (SELECT DISTINCT run, number FROM every) AS r USING (run, number)
+            FROM called AS c LEFT JOIN (SELECT run, number FROM every WHERE position = 0) AS r USING (run, number)
         ) {source.where("(stateful OR error IS NOT NULL)")}
         GROUP BY {keys}
     """).fetchall()

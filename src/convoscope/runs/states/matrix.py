@@ -93,7 +93,8 @@ def matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, *, neighbou
     latencies = {(flow, state): (p95, n) for flow, state, p95, n in connection.execute(_LATENCIES).fetchall()}
     around = _neighbours(connection) if neighbours else None
     rows = [_figures(source, one, latencies.get((one["flow"], one["state"])), around) for one in facts]
-    conversations = connection.execute("SELECT count(*) FROM (SELECT DISTINCT run, number FROM s)").fetchall()
+    # Each conversation has one state that it entered first.
+    conversations = connection.execute("SELECT count(*) FILTER (position = 0) FROM s").fetchall()
     return Matrix(
         rows=tuple(sorted(rows, key=_worst_first)),
         untested=_untested(connection, source, {(one["flow"], one["state"]) for one in facts}),
@@ -133,7 +134,7 @@ def _figures(
         dwell_turns=mean(one["dwell"], one["dwell_sd"], one["dwell_n"], "no_turns_logged"),
         latency_p95_ms=latency[0] if latency else None,
         latency_n=latency[1] if latency else 0,
-        latency_reason="" if latency else _reason_of_latency(one["reasons"]),
+        latency_reason="" if latency else _reason_of_latency(one),
         guard_error=mean(one["guard"], one["guard_sd"], one["guard_n"], "no_guards_logged"),
         guard_errors=int(one["guards"]) if one["guard_n"] else None,
         guard_n=one["guarded"],
@@ -156,9 +157,10 @@ def terminal_of(source: Source, flow: str, state: str) -> str:
     return "escalation" if state in ESCALATIONS else ""
 
 
-def _reason_of_latency(reasons: str | None) -> str:
-    told = msgspec.json.decode(reasons, type=dict[str, str]) if reasons else {}
-    return told.get("latency_p95_ms", "no_latency_logged")
+def _reason_of_latency(one: Mapping[str, Any]) -> str:
+    if not one["dwell_n"]:
+        return "no_turns_logged"
+    return "no_latency_logged" if one["turns"] else "no_turn_ran"
 
 
 def _reason_of_slots(source: Source, flow: str, state: str) -> str:
@@ -166,6 +168,12 @@ def _reason_of_slots(source: Source, flow: str, state: str) -> str:
     if declared is None:
         return "no_flow_definition"
     return "nothing_required" if state in declared.by_name else "state_not_declared"
+
+
+def untested(source: Source) -> tuple[Untested, ...]:
+    """The declared states that no conversation was in."""
+    with source.ask() as connection:
+        return _untested(connection, source, set(connection.execute("SELECT DISTINCT flow, state FROM s").fetchall()))
 
 
 def _untested(
@@ -203,7 +211,7 @@ _FIGURES = """
            avg(dwell_turns) AS dwell, stddev_samp(dwell_turns) AS dwell_sd, count(dwell_turns) AS dwell_n,
            avg(guard_error) AS guard, stddev_samp(guard_error) AS guard_sd, count(guard_error) AS guard_n,
            sum(guard_error) AS guards, count(*) FILTER (guard_error > 0) AS guarded,
-           count(*) FILTER (revisit > 0) AS revisited, any_value(reasons) FILTER (len(latencies) = 0) AS reasons,
+           count(*) FILTER (revisit > 0) AS revisited, sum(turns) AS turns,
            avg(slot_fill_rate) AS fill, count(slot_fill_rate) AS fill_n, avg(slot_ready_rate) AS ready,
            sum(front_loaded) AS front_loaded
     FROM s GROUP BY flow, state

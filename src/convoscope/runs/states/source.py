@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,6 +25,7 @@ Runlike = Run | str | os.PathLike[str]
 
 NO_FLOW = "(no flow)"
 NO_AGENT = "(no agent)"
+_MEMORY_MB = 512
 FEW = 10
 """Fewer conversations than this are too few to conclude from."""
 
@@ -86,7 +89,10 @@ class Source:
     @contextmanager
     def ask(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection with the table `s`: the rows of states that the question is about."""
-        with connect(memory_mb=1024, threads=2) as connection:
+        with (
+            tempfile.TemporaryDirectory(prefix="convoscope-") as scratch,
+            connect(memory_mb=_MEMORY_MB, scratch=Path(scratch), threads=2) as connection,
+        ):
             create_views(connection, self.runs)
             connection.execute(_CALLED)
             connection.execute(_EVERY)
@@ -132,7 +138,7 @@ class Source:
         """Conversations that did not break and tell of no state."""
         rows = connection.execute(f"""
             SELECT (SELECT count(*) FROM called {self.where("error IS NULL")})
-                 - (SELECT count(*) FROM (SELECT DISTINCT run, number FROM s))
+                 - (SELECT count(*) FILTER (position = 0) FROM s)
         """).fetchall()
         return int(rows[0][0])
 
