@@ -109,3 +109,27 @@ class TestStopReason:
         assert is_unsafe_stop("unsafe")
         assert is_loop_stop("loop-detected")
         assert not any(check("completed") for check in (is_unsafe_stop, is_loop_stop, is_turn_limit))
+
+    @pytest.mark.parametrize("reason", ["goodbye", "order placed", "agent_hangup", ""])
+    def test_words_that_nobody_knows_decide_nothing(self, reason: str) -> None:
+        assert is_terminal_stop(call(*path("a", "b"), stop=reason)) is None
+
+    def test_where_ends_are_declared_it_stopped_before_them(self) -> None:
+        flow = Flow(name="f", states=(FlowState(name="a"), FlowState(name="done", terminal="success")))
+        assert is_terminal_stop(call(entered("a"), flow=flow, stop="goodbye")) is False
+        assert is_terminal_stop(call(*path("a", "done"), flow=flow, stop="goodbye")) is True
+
+    def test_an_end_in_another_script_is_one_and_no_reason_names_it(self) -> None:
+        flow = Flow(name="f", states=(FlowState(name="a"), FlowState(name="完了", terminal="success")))
+        assert is_terminal_stop(call(entered("a"), flow=flow)) is False
+        assert is_terminal_stop(call(entered("a"), flow=flow, stop="完了")) is True
+
+
+class TestDeclaredEnds:
+    FLOW = Flow(name="f", states=(FlowState(name="a"), FlowState(name="done", terminal="success")))
+
+    def test_one_that_is_over_and_reached_no_success_did_not_complete(self) -> None:
+        assert completed(entered("a"), flow=self.FLOW, stop="max_duration_reached") is False
+
+    def test_of_one_that_may_go_on_nobody_knows(self) -> None:
+        assert completed(entered("a"), flow=self.FLOW) is None

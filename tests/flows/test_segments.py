@@ -94,3 +94,14 @@ class TestArchetype:
     def test_only_terminal_kinds_have_no_cohesion(self) -> None:
         assert has_no_cohesion("terminal")
         assert not any(map(has_no_cohesion, ("collect", "confirm", "act", "handoff")))
+
+    def test_a_name_that_is_no_archetype_takes_the_speech_acts_of_its_states_where_they_agree(self) -> None:
+        intake = [FlowState(name=act, segment="intake", speech_act=act) for act in ("ask", "listen")]
+        assert kind_of(Flow(name="f", states=tuple(intake)), "intake") == "collect"
+        mixed = (*intake, FlowState(name="c", segment="intake", speech_act="confirm"))
+        assert kind_of(Flow(name="f", states=mixed), "intake") == "intake"
+
+    def test_a_declared_kind_is_not_overruled_by_speech_acts(self) -> None:
+        states = (FlowState(name="a", segment="s", speech_act="ask"),)
+        flow = Flow(name="f", states=states, segments=(FlowSegment(name="s", kind="smalltalk"),))
+        assert kind_of(flow, "s") == "smalltalk"

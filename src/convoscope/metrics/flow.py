@@ -156,8 +156,8 @@ def completion(conversation: Conversation) -> Observation:
     """Was the conversation completed, and did it stop because the flow came to an end?
 
     1 where the log says that it was completed and the reason for its stop is an end of the flow: the reason says
-    so or names one, or the last state is one. Where no reason is told and the flow declares no end, the flag
-    alone decides. Unmeasured where nothing tells whether it was completed.
+    so or names one, or the last state is one. Where no reason is told, or nobody knows its words, and the flow
+    declares no end, the flag alone decides. Unmeasured where nothing tells whether it was completed.
     """
     completed = is_completed(conversation)
     if completed is None:
@@ -255,7 +255,7 @@ def _verdicts(conversation: Conversation) -> list[Label]:
 _HUMANNESS = Need(
     code=JUDGE.code,
     field="labels",
-    unlock="a verdict that came with the data: a label `humanness` from 0 to 1, or from 0 to 10 with that scale",
+    unlock="a verdict that came with the data: a label `humanness` from 0 to 1, or from 0 to N with that scale",
     present=lambda conversation: bool(_verdicts(conversation)),
 )
 
@@ -273,9 +273,9 @@ _HUMANNESS = Need(
 def humanness(conversation: Conversation) -> Iterator[Observation]:
     """Does the agent sound like a person who is good at this job?
 
-    As judges say who came with the data: labels named `humanness` with a value from 0 to 1, or from 0 to 10 where
-    their scale says so. Each judge speaks for itself, and a panel is the median of several. Unmeasured without
-    such a label, or off its scale.
+    As judges say who came with the data: labels named `humanness` with a value from 0 to 1, or to the upper end
+    of the scale that they name, such as 0-10. Each judge speaks for itself, and a panel is the median of several.
+    Unmeasured without such a label, or off its scale.
     """
     asked: Counter[str] = Counter()
     for label in _verdicts(conversation):

@@ -344,8 +344,8 @@ def _less_stalling(row: StateFigures, others: Sequence[StateFigures], after: _Af
         return ""
     more = row.n * (row.stall.value - usual)
     words = f"at the median stall of its flow ({100 * usual:.0f} %) about {more:,.0f} more of {row.n:,} would go on"
-    if after.passed:
-        rate = after.unstuck / after.passed
+    rate = after.unstuck / after.passed if after.passed else 0.0
+    if more * rate >= 1:
         words += (
             f"; {100 * rate:.0f} % of those that go on get stuck nowhere, so about {more * rate:,.0f} more would finish"
         )
