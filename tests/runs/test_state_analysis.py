@@ -38,10 +38,21 @@ class TestEndsWithoutSuccess:
         lost = times(8, *path("ask", "charge"), exited("charge", "failed"), flow=PAYMENT, completed=False)
         kept = times(2, *path("ask", "charge", "done"), flow=PAYMENT, completed=True, stop="terminal")
         found = analysed(tmp_path, *lost, *kept)
-        # By the rules charge goes on, since it leaves for a state. That 8 of 10 end there must be told all the same.
-        assert named(found) == []
+        # To leave for a state is to go on, so that neither stall nor progress tells: 8 of 10 are lost all the same.
+        assert named(found) == [("charge", ("failure",))]
+        (cause,) = found.causes
+        assert (cause.lost, cause.conversations) == (8.0, ("c-00", "c-01", "c-02"))
+        # Both that went on came to done; so would the 8.
+        assert [(one.state, one.reached, one.missed) for one in cause.starves] == [("done", 2, 8.0)]
         (end,) = found.ends
         assert (end.state, end.terminal, end.n, end.came_from) == ("failed", "failure", 8, ("charge (8 of 10)",))
+
+    def test_a_few_failures_are_told_and_blamed_on_nobody(self, tmp_path: Path) -> None:
+        lost = times(2, *path("ask", "charge"), exited("charge", "failed"), flow=PAYMENT, completed=False)
+        kept = times(8, *path("ask", "charge", "done"), flow=PAYMENT, completed=True, stop="terminal")
+        # 2 of 10 is below 0.3
+        found = analysed(tmp_path, *lost, *kept)
+        assert (named(found), [end.n for end in found.ends]) == ([], [2])
 
     def test_one_that_is_entered_is_counted_once(self, tmp_path: Path) -> None:
         found = analysed(tmp_path, *times(4, *path("ask", "failed"), flow=PAYMENT, completed=False))

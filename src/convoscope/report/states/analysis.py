@@ -80,12 +80,19 @@ def _told(cause: Cause) -> Iterator[str]:
 
 _NAMES = {
     "stall": "stall",
+    "failure": "left for failure",
     "progress": "progress",
     "revisit": "revisit",
     "guard_error": "guard errors a conversation",
     "slots": "slot_fill",
 }
-_LIMITS = {"stall": "weak from", "progress": "weak below", "revisit": "weak from", "guard_error": "weak above"}
+_LIMITS = {
+    "stall": "weak from",
+    "failure": "weak from",
+    "progress": "weak below",
+    "revisit": "weak from",
+    "guard_error": "weak above",
+}
 
 
 def _behind(one: Evidence) -> str:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from convoscope.runs.states.matrix import Matrix, StateFigures, Untested, matrix_of, terminal_of
-from convoscope.runs.states.source import Excluded, Rate, Source, few_words
+from convoscope.runs.states.source import Excluded, Rate, Source, few_words, share
 from convoscope.runs.tables import quoted
 
 if TYPE_CHECKING:
     import duckdb
 
 STALL = 0.3
+"""Also of those that a state sends to a declared failure: they are lost, too, only not here."""
 PROGRESS = 0.5
 REVISIT = 1.0
 SLOT_FILL = 0.5
@@ -26,7 +27,7 @@ IDS = 3
 DETAILED = 20
 """So many causes, the worst, are followed down the flow; each costs a look at all rows."""
 
-Fault = Literal["stall", "progress", "revisit", "guard_error", "latency", "slots"]
+Fault = Literal["stall", "failure", "progress", "revisit", "guard_error", "latency", "slots"]
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +66,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[str, ...]
     """The run of each of them."""
     lost: float
-    """n × stall: conversations that got stuck in it."""
+    """n × stall, conversations that got stuck in it, and those that it sent to a declared failure."""
     not_advanced: float
     """n × (1 − progress)."""
     cost: str
@@ -137,12 +138,12 @@ def analyse(source: Source, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> 
     with source.ask() as connection:
         found = matrix_of(connection, source, neighbours=True)
         suspects = [
-            _Suspect(row, tuple(evidence))
+            _Suspect(row, tuple(evidence), _failures(source, row))
             for row in found.rows
-            if (evidence := _evidence(row, _budget(source, row, latency_budget_ms)))
+            if (evidence := _evidence(source, row, _budget(source, row, latency_budget_ms)))
         ]
         suspects.sort(key=_worst_first)
-        examples = _examples(connection, suspects)
+        examples = _examples(connection, source, suspects)
         causes = [
             _cause(connection, found, one, examples.get((one.row.flow, one.row.state), ()), follow=place < DETAILED)
             for place, one in enumerate(suspects)
@@ -166,16 +167,27 @@ def analyse(source: Source, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> 
 class _Suspect(NamedTuple):
     row: StateFigures
     evidence: tuple[Evidence, ...]
+    failures: int
+    """Conversations that it sent to a declared failure."""
+
+    @property
+    def lost(self) -> float:
+        return min(self.row.n, _stuck(self.row) + self.failures)
 
 
 def _worst_first(one: _Suspect) -> tuple[Any, ...]:
     """By conversations lost, then by those that did not go on."""
     row = one.row
-    return (-_lost(row), -_not_advanced(row), -row.n, row.flow, row.state)
+    return (-one.lost, -_not_advanced(row), -row.n, row.flow, row.state)
 
 
-def _lost(row: StateFigures) -> float:
+def _stuck(row: StateFigures) -> float:
     return row.n * (row.stall.value or 0.0)
+
+
+def _failures(source: Source, row: StateFigures) -> int:
+    sent = (one.transitions for one in row.led_to or () if terminal_of(source, row.flow, one.state) == "failure")
+    return min(row.n, sum(sent))
 
 
 def _not_advanced(row: StateFigures) -> float:
@@ -197,11 +209,13 @@ def _is_end(row: StateFigures) -> bool:
     return bool(row.terminal) or (not row.led_to and (row.stall.value or 0.0) < STALL)
 
 
-def _evidence(row: StateFigures, budget: float) -> list[Evidence]:
+def _evidence(source: Source, row: StateFigures, budget: float) -> list[Evidence]:
     """What is wrong with a state. An end of a flow is not blamed for those that end there."""
     found: list[Evidence] = []
     if not _is_end(row):
+        found += _evidence_of_failures(row, _failures(source, row))
         found += _evidence_of_getting_on(row)
+        found.sort(key=lambda one: one.fault != "stall")
     if row.guard_errors:
         words = f"a guard could not be evaluated {_many(row.guard_errors, 'time', 'times')}"
         found.append(_measured("guard_error", words, row.guard_error, 0.0))
@@ -211,6 +225,13 @@ def _evidence(row: StateFigures, budget: float) -> list[Evidence]:
             Evidence(fault="latency", words=words, value=row.latency_p95_ms, threshold=budget, n=row.latency_n)
         )
     return found
+
+
+def _evidence_of_failures(row: StateFigures, failures: int) -> list[Evidence]:
+    rate = share(failures, row.n)
+    if rate.value is None or rate.value < STALL:
+        return []
+    return [_measured("failure", f"{failures:,} of {row.n:,} conversations left for a failure", rate, STALL)]
 
 
 def _evidence_of_getting_on(row: StateFigures) -> list[Evidence]:
@@ -250,7 +271,7 @@ def _cause(
 ) -> Cause:
     row = suspect.row
     after = _after(connection, row) if follow else _After(0, 0, {})
-    stays = max(_lost(row), _not_advanced(row))
+    stays = max(suspect.lost, _not_advanced(row))
     return Cause(
         flow=row.flow,
         state=row.state,
@@ -260,9 +281,9 @@ def _cause(
         evidence=suspect.evidence,
         conversations=tuple(conversation for _, conversation in examples),
         runs=tuple(run for run, _ in examples),
-        lost=_lost(row),
+        lost=suspect.lost,
         not_advanced=_not_advanced(row),
-        cost=_cost(row, suspect.evidence[0].fault),
+        cost=_cost(suspect),
         starves=_starved(after, stays),
         if_median=tuple(_if_median(found, suspect, after)),
         said=few_words(row.n),
@@ -271,6 +292,7 @@ def _cause(
 
 _HEADLINES: dict[Fault, str] = {
     "stall": "conversations get stuck",
+    "failure": "it sends conversations into failure",
     "progress": "few get past it",
     "revisit": "it is entered again and again",
     "guard_error": "a guard fails",
@@ -279,10 +301,13 @@ _HEADLINES: dict[Fault, str] = {
 }
 
 
-def _cost(row: StateFigures, first: Fault) -> str:
-    lost, stays = round(_lost(row)), round(_not_advanced(row))
-    if lost:
-        return f"{lost:,} of {row.n:,} conversations that came here ended here, unfinished"
+def _cost(suspect: _Suspect) -> str:
+    row, first = suspect.row, suspect.evidence[0].fault
+    stuck, stays = round(_stuck(row)), round(_not_advanced(row))
+    ended = f"{stuck:,} of {row.n:,} conversations that came here ended here, unfinished" if stuck else ""
+    failed = f"{suspect.failures:,} of {row.n:,} went from here into failure" if suspect.failures else ""
+    if ended or failed:
+        return "; ".join(filter(None, (ended, failed)))
     if stays:
         return f"{stays:,} of {row.n:,} conversations that came here did not go on"
     affected = {"guard_error": row.guard_n, "revisit": row.revisit_n}.get(first, row.n)
@@ -290,7 +315,7 @@ def _cost(row: StateFigures, first: Fault) -> str:
 
 
 class _After(NamedTuple):
-    """What became of the conversations that got past a state."""
+    """What became of the conversations that got past a state, and not into failure."""
 
     passed: int
     unstuck: int
@@ -303,7 +328,7 @@ def _after(connection: duckdb.DuckDBPyConnection, row: StateFigures) -> _After:
         WITH past AS (
             SELECT run, number, position FROM s
             WHERE flow = {quoted(row.flow)} AND state = {quoted(row.state)} AND progress = 1
-              AND stall IS DISTINCT FROM 1
+              AND stall IS DISTINCT FROM 1 AND NOT list_has_any(to_states, getvariable('failures'))
         )
         SELECT d.state, count(*) FILTER (d.position > p.position), count(*) FILTER (d.stall = 1), count(*)
         FROM past AS p JOIN s AS d ON d.run = p.run AND d.number = p.number
@@ -330,7 +355,10 @@ def _if_median(found: Matrix, suspect: _Suspect, after: _After) -> list[str]:
     """What would change if it were as good as the median of the other states of its flow."""
     row = suspect.row
     others = [one for one in found.rows if one.flow == row.flow and one.state != row.state and not _is_end(one)]
-    return [words for one in suspect.evidence if (words := _CHANGES[one.fault](row, others, after))]
+    changes = [_CHANGES[one.fault](row, others, after) for one in suspect.evidence if one.fault in _CHANGES]
+    if suspect.failures:
+        changes.insert(0, f"if it sent nobody into failure, {suspect.failures:,} more of {row.n:,} would go on")
+    return [words for words in changes if words]
 
 
 def _median(values: Sequence[float | None]) -> float | None:
@@ -411,10 +439,12 @@ _CHANGES: dict[Fault, Callable[[StateFigures, Sequence[StateFigures], _After], s
 
 
 def _examples(
-    connection: duckdb.DuckDBPyConnection, suspects: Sequence[_Suspect]
+    connection: duckdb.DuckDBPyConnection, source: Source, suspects: Sequence[_Suspect]
 ) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Three conversations of each, in which its first fault shows most."""
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    failures = {state for flow in source.flows.values() for state, kind in flow.terminals.items() if kind == "failure"}
+    connection.execute("SET VARIABLE failures = $1", [sorted(failures)])
     by_fault: dict[Fault, list[StateFigures]] = {}
     for one in suspects:
         by_fault.setdefault(one.evidence[0].fault, []).append(one.row)
@@ -438,6 +468,7 @@ class _Shown(NamedTuple):
 
 _SHOWS: dict[Fault, _Shown] = {
     "stall": _Shown("stall = 1", "coalesce(turns, 0)"),
+    "failure": _Shown("list_has_any(to_states, getvariable('failures'))", "coalesce(turns, 0)"),
     "progress": _Shown("progress = 0", "coalesce(turns, 0)"),
     "revisit": _Shown("revisit > 0", "revisit"),
     "guard_error": _Shown("guard_error > 0", "guard_error"),
