@@ -247,7 +247,7 @@ class TestMatrix:
         assert (told["runs"], told["flow"]) == (["monday"], "apartment_viewing")
         worst = told["rows"][0]
         assert (worst["state"], worst["n"], worst["stall"]["value"]) == ("collect_details", 5, 0.4)
-        assert worst["led_to"] == [{"state": "confirm", "transitions": 3}]
+        assert worst["led_to"] == [{"state": "confirm", "transitions": 3, "conversations": 3}]
         assert told["untested"] == [{"flow": "apartment_viewing", "state": "pay_deposit", "segment": None}]
         assert told["excluded"] == [{"flow": "apartment_viewing", "reason": "backend_unavailable", "n": 1}]
 
@@ -347,7 +347,7 @@ class TestTiers:
             "f / a strict 5.0 12",
             "f / a panel:kind,strict 6.5 12 3.0",
         ]
-        assert "· not measured: correctness (not scored), latency (no latency logged)" in told
+        assert "· not measured: correctness (not scored), lat_mean(s), lat_p95(s) (no latency logged)" in told
 
 
 @pytest.mark.parametrize(

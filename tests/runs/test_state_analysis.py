@@ -7,8 +7,9 @@ from pathlib import Path
 import convoscope
 from convoscope.conversation import Conversation, Event
 from convoscope.conversation.flow import Flow, FlowState
+from convoscope.flows.rows import state_rows
 from convoscope.runs.states.analysis import Analysis
-from flows.made import call, entered, exited, filled, guard, path, scored, turn
+from flows.made import NOWHERE, call, entered, exited, filled, guard, path, scored, turn
 
 PAYMENT = Flow(
     name="pay",
@@ -104,7 +105,7 @@ class TestEvidence:
         )
         (cause,) = analysed(tmp_path, *sound, broken).causes
         assert (cause.state, cause.faults, cause.conversations) == ("ask", ("guard_error",), ("bad",))
-        assert cause.cost == "no conversation ended here; 1 of 12 that came are affected"
+        assert cause.cost == "nobody is known to be lost here; 1 of 12 that came are affected"
 
     def test_only_those_that_got_stuck_are_offered(self, tmp_path: Path) -> None:
         well = times(3, *path("ask", "done"), completed=True, stop="terminal")
@@ -153,3 +154,40 @@ class TestSlots:
         well = times(5, *path("greet", "listen", "done"), flow=self.FLOW, completed=True, stop="terminal")
         # stall 0.5; fill 0.0 with progress 0.5, below 0.7
         assert named(analysed(tmp_path, *stuck, *well)) == [("listen", ("stall", "slots"))]
+
+
+class TestSeveralFlows:
+    def test_a_failure_of_one_flow_is_not_one_of_another(self, tmp_path: Path) -> None:
+        bad = Flow(name="a", states=(FlowState(name="ask"), FlowState(name="closed", terminal="failure")))
+        good = Flow(name="b", states=(FlowState(name="ask"), FlowState(name="closed", terminal="success")))
+        found = analysed(
+            tmp_path,
+            *times(5, *path("ask", "closed"), flow=bad, completed=False),
+            *times(5, *path("ask", "closed"), flow=good, completed=True, stop="terminal"),
+            *times(5, entered("ask"), flow=good, completed=False, stop="hangup"),
+        )
+        of_b = next(cause for cause in found.causes if cause.flow == "b")
+        # 5 stay, and all 5 that went on came to closed, which is the success of this flow.
+        assert [(one.state, one.missed) for one in of_b.starves] == [("closed", 5.0)]
+        assert [(end.flow, end.n) for end in found.ends] == [("a", 5)]
+
+    def test_to_fail_again_and_again_is_to_be_lost_once(self, tmp_path: Path) -> None:
+        again = call(
+            *path("ask", "failed", "ask", "failed", "ask", "failed"), id="again", flow=PAYMENT, completed=False
+        )
+        well = times(9, *path("ask", "done"), flow=PAYMENT, completed=True, stop="terminal")
+        found = analysed(tmp_path, again, *well)
+        assert [(end.n, end.came_from) for end in found.ends] == [(1, ("ask (1 of 10)",))]
+        assert "failure" not in [fault for _, faults in named(found) for fault in faults]
+
+
+def test_a_slot_told_first_without_a_state_is_not_lost(tmp_path: Path) -> None:
+    events = [
+        entered("listen"),
+        filled("name", state=NOWHERE),
+        filled("name"),
+        exited("listen", "done"),
+        entered("done"),
+    ]
+    (row, _) = state_rows(call(*events, flow=TestSlots.FLOW, completed=True))
+    assert (row.slots, row.unplaced, row.slot_ready_rate) == ((), ("name",), 1.0)

@@ -90,7 +90,8 @@ def figures(now: Aspect, excluded: int = 0) -> FlowFigures:
 
 
 def verdict(now: Aspect, then: Aspect | None, excluded: int = 0) -> Outcome:
-    return _judge(figures(now, excluded), now, then, 6.0, 1.0, 10)[0]
+    before = None if then is None else figures(then)
+    return _judge(figures(now, excluded), before, "correctness", 6.0, 1.0, 10)[0]
 
 
 class TestVerdicts:
@@ -151,6 +152,8 @@ class TestVerdicts:
         # And four of five must not have broken.
         assert verdict(aspect(9.0, n=20), aspect(9.0), excluded=5) == PASSED
         assert verdict(aspect(9.0, n=20), aspect(9.0), excluded=6) == UNDETERMINED
+        # Neither do those of the baseline.
+        assert verdict(aspect(9.0), aspect(9.0, n=16, unmeasured=5)) == UNDETERMINED
 
     def test_a_gain_passes(self) -> None:
         assert verdict(aspect(10.0), aspect(6.0)) == PASSED

@@ -152,12 +152,12 @@ class TestAround:
     def test_neighbours_with_counts_where_a_flow_is_asked_for(self, run: Run) -> None:
         rows = {row.state: row for row in convoscope.states(run, flow="vet").matrix().rows}
         assert set(rows) == {"greet", "collect", "done", "escalated"}
-        assert rows["greet"].led_to == (Neighbour(state="collect", transitions=4),)  # 1 + 1 + 2
-        assert rows["greet"].came_from == (Neighbour(state="collect", transitions=1),)
+        assert rows["greet"].led_to == (Neighbour(state="collect", transitions=4, conversations=3),)  # 1 + 1 + 2
+        assert rows["greet"].came_from == (Neighbour(state="collect", transitions=1, conversations=1),)
         assert rows["collect"].led_to == tuple(
-            Neighbour(state=state, transitions=1) for state in ("done", "escalated", "greet")
+            Neighbour(state=state, transitions=1, conversations=1) for state in ("done", "escalated", "greet")
         )
-        assert rows["collect"].came_from == (Neighbour(state="greet", transitions=4),)
+        assert rows["collect"].came_from == (Neighbour(state="greet", transitions=4, conversations=3),)
         assert rows["done"].led_to == ()
 
     def test_else_only_where_they_are_asked_for(self, run: Run) -> None:

@@ -120,7 +120,7 @@ class _Frame:
             elif kind is ToolResult:
                 self.tells_results = True
         self.tells_guards = tells
-        self.placed = {one.slot for visit in walked.visits for one in visit.slots}
+        self.placed = {one.slot for visit in walked.visits for one in visit.slots if self._is_first(one)}
 
     def row(self, state: str, visits: list[Visit], position: int) -> StateRow:
         reasons: dict[str, str] = {}

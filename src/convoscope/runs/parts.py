@@ -142,6 +142,8 @@ class _Rows:
         self.count += 1
         conversation = read.conversation
         dimensions = conversation.dimensions
+        if conversation.flow is not None and "flow" not in dimensions:
+            dimensions = {**dimensions, "flow": conversation.flow.name}
         others = {name: value for name, value in dimensions.items() if name not in DIMENSIONS}
         self._conversations.append(
             (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator, Mapping
 
@@ -100,7 +101,12 @@ def _behind(one: Evidence) -> str:
     if one.fault == "latency":
         return f"n={counted(one.n, 'turn')}"
     bounds = interval(one.low, one.high)
-    parts = [f"{_NAMES[one.fault]} {figure(one.value)}", *([f"95 % {bounds}"] if bounds else []), f"n={one.n:,}"]
+    most = math.inf if one.fault in ("revisit", "guard_error") else 1.0
+    parts = [
+        f"{_NAMES[one.fault]} {figure(one.value, most=most)}",
+        *([f"95 % {bounds}"] if bounds else []),
+        f"n={one.n:,}",
+    ]
     limit = f"{_LIMITS.get(one.fault, 'weak below')} {one.threshold:g}"
     return f"{', '.join(parts)} ({limit})"
 

@@ -42,7 +42,9 @@ class Asked(NamedTuple):
     def json(self, answer: msgspec.Struct | None = None, **more: Any) -> dict[str, Any]:
         """An answer for a program: what it is of, then what it says."""
         fields = {} if answer is None else {field: getattr(answer, field) for field in answer.__struct_fields__}
-        return {"runs": [str(run.folder) for run in self.runs], **self._chosen(), **fields, **more}
+        invalid = [str(run.folder) for run in self.runs if not run.receipt.valid]
+        runs = {"runs": [str(run.folder) for run in self.runs], **({"invalid": invalid} if invalid else {})}
+        return {**runs, **self._chosen(), **fields, **more}
 
     def _chosen(self) -> dict[str, str]:
         return {key: value for key, value in (("flow", self.flow), ("agent", self.agent)) if value is not None}

@@ -8,10 +8,9 @@ from convoscope.report.screen import Column, Screen
 from convoscope.report.states.asked import Asked, print_nothing, print_title
 from convoscope.report.states.figures import NOTHING, excluded_line, figure, interval, name, points, reasons_line
 from convoscope.report.states.sheet import NOTE, Cell, Head, print_sheet, print_words
-from convoscope.runs.states.flow_matrix import Aspect, FlowFigures, FlowMatrix, Verdict
+from convoscope.runs.states.flow_matrix import PARTS, Aspect, FlowFigures, FlowMatrix, Verdict
 
 _PANEL = "panel:"
-_PARTS = ("success_terminal", "slots_filled", "final_status")
 _HEADS = (
     Head("Flow", "left", name=True),
     Head("Agent", "left", name=True),
@@ -92,14 +91,14 @@ def _reasons(rows: Iterable[FlowFigures]) -> Iterator[tuple[str, str]]:
             if (aspect := _aspects(one)[at]).score is None:
                 yield title, aspect.reason if one.n else "every_conversation_excluded"
     if any(one.latency_p95 is None for one in every):
-        yield "latency", "no_latency_logged"
+        yield "lat_mean(s), lat_p95(s)", "no_latency_logged"
     if not all(one.humanness for one in every):
         yield "humanness", "no_judge"
 
 
 def _print_parts(screen: Screen, rows: Sequence[FlowFigures]) -> None:
     """Correctness is the mean of its parts: which of them is missing says what to look at."""
-    titles = [part for part in _PARTS if any(part in one.parts for one in rows)]
+    titles = [part for part in PARTS if any(part in one.parts for one in rows)]
     told = [one for one in rows if any(part.score is not None for part in one.parts.values())]
     if not told:
         return

@@ -30,6 +30,9 @@ _SENTENCES = re.compile(r"(?:[A-Za-z0-9 ,:;·%()/]|(?<=[A-Za-z0-9])[_-](?=[A-Za-
 def matrix_markdown(asked: Asked, found: Matrix) -> list[str]:
     """The table, its legend, what is in no row, and the intervals in a table of their own."""
     lines = [f"# Per-state quality — {_safe(asked.scope, _SENTENCES)} (worst first)", ""]
+    for run in asked.runs:
+        if not run.receipt.valid:
+            lines += [f"**INVALID** {code(str(run.folder))}: {code(run.receipt.invalid_reason or '')}", ""]
     if not found.rows:
         lines.append(f"None of {found.without_states:,} conversations tells of states.")
         return lines + [part for line in rest_lines(found) for part in ("", _safe(line, _SENTENCES))]

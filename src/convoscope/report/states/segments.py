@@ -89,7 +89,7 @@ def _segment_reasons(rows: Iterable[SegmentFigures]) -> Iterator[tuple[str, str]
         if one.typed_yield.value is None:
             yield "typed", one.typed_yield.reason
         if one.efficiency is None:
-            yield "efficiency", "no_turns_logged"
+            yield "efficiency", one.efficiency_reason
         if one.transition_coherence is None:
             yield "coherence", "outcome_unknown"
 

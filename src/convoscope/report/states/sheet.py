@@ -36,7 +36,7 @@ class Head(NamedTuple):
     name: bool = False
     """It says what the row is about; such columns come first."""
     spare: bool = False
-    """Left out on a narrow terminal if no row says anything there, or all say the same."""
+    """Left out on a narrow terminal: a name that all rows share, another column in which no row says anything."""
 
 
 def print_sheet(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence[Cell]]) -> None:
@@ -45,13 +45,19 @@ def print_sheet(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence[C
         _print_table(screen, heads, rows)
         return
     width = shutil.get_terminal_size().columns
-    needed = [at for at, head in enumerate(heads) if not (head.spare and len({row[at][:2] for row in rows}) < 2)]
+    needed = [at for at, head in enumerate(heads) if not _is_spare(head, {row[at][:2] for row in rows})]
     lean = _chosen(heads, rows, needed)
     for sheet in (_Sheet(heads, rows), lean, _folded(lean)):
         if _width(*sheet) <= width:
             _print_table(screen, *sheet)
             return
     _print_blocks(screen, heads, rows, width)
+
+
+def _is_spare(head: Head, cells: set[tuple[str, str]]) -> bool:
+    if not head.spare:
+        return False
+    return len(cells) < 2 if head.name else all(text in ("", "0", "·") and not below for text, below in cells)
 
 
 class _Sheet(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from convoscope.runs.parts import BETWEEN
 from convoscope.runs.states.matrix import Matrix, StateFigures, Untested, matrix_of, terminal_of
 from convoscope.runs.states.source import Excluded, Rate, Source, few_words, share
 from convoscope.runs.tables import quoted
@@ -24,6 +25,7 @@ SLOT_FILL_PROGRESS = 0.7
 LATENCY_BUDGET_MS = 4000.0
 
 IDS = 3
+_WITHOUT_SUCCESS = ("failure", "escalation")
 DETAILED = 20
 """So many causes, the worst, are followed down the flow; each costs a look at all rows."""
 
@@ -93,7 +95,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     terminal: str
     n: int
-    """Times that it was reached, entered or only left for."""
+    """Conversations that reached it, entered or only left for."""
     came_from: tuple[str, ...]
     """The states that led to it, and how often of all conversations that were in them."""
 
@@ -152,7 +154,7 @@ def analyse(source: Source, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> 
             causes=tuple(causes),
             states=len(found.rows),
             conversations=found.conversations,
-            ends=tuple(_ends(source, found)),
+            ends=tuple(_ends(connection, source, found)),
             unknown=tuple(
                 UnknownOutcome(flow=row.flow, state=row.state, n=row.unknown) for row in found.rows if row.unknown
             ),
@@ -186,7 +188,7 @@ def _stuck(row: StateFigures) -> float:
 
 
 def _failures(source: Source, row: StateFigures) -> int:
-    sent = (one.transitions for one in row.led_to or () if terminal_of(source, row.flow, one.state) == "failure")
+    sent = (one.conversations for one in row.led_to or () if terminal_of(source, row.flow, one.state) == "failure")
     return min(row.n, sum(sent))
 
 
@@ -303,15 +305,23 @@ _HEADLINES: dict[Fault, str] = {
 
 def _cost(suspect: _Suspect) -> str:
     row, first = suspect.row, suspect.evidence[0].fault
-    stuck, stays = round(_stuck(row)), round(_not_advanced(row))
-    ended = f"{stuck:,} of {row.n:,} conversations that came here ended here, unfinished" if stuck else ""
+    stuck, stays = round((row.stall.value or 0.0) * row.stall.n), round(_not_advanced(row))
+    whose = "" if row.stall.n == row.n else " and whose outcome is known"
+    ended = f"{stuck:,} of {row.stall.n:,} conversations that came here{whose} ended here, unfinished" if stuck else ""
     failed = f"{suspect.failures:,} of {row.n:,} went from here into failure" if suspect.failures else ""
     if ended or failed:
         return "; ".join(filter(None, (ended, failed)))
     if stays:
         return f"{stays:,} of {row.n:,} conversations that came here did not go on"
-    affected = {"guard_error": row.guard_n, "revisit": row.revisit_n}.get(first, row.n)
-    return f"no conversation ended here; {affected:,} of {row.n:,} that came are affected"
+    affected = {"guard_error": row.guard_n, "revisit": row.revisit_n}.get(first)
+    many = "" if affected is None else f"; {affected:,} of {row.n:,} that came are affected"
+    return f"nobody is known to be lost here{many}"
+
+
+_INTO_FAILURE = (
+    f"list_has_any(list_transform(to_states, lambda one: flow || {quoted(BETWEEN)} || one), getvariable('failures'))"
+)
+"""A row was left for a state that its flow declares as a failure."""
 
 
 class _After(NamedTuple):
@@ -328,9 +338,10 @@ def _after(connection: duckdb.DuckDBPyConnection, row: StateFigures) -> _After:
         WITH past AS (
             SELECT run, number, position FROM s
             WHERE flow = {quoted(row.flow)} AND state = {quoted(row.state)} AND progress = 1
-              AND stall IS DISTINCT FROM 1 AND NOT list_has_any(to_states, getvariable('failures'))
+              AND stall IS DISTINCT FROM 1 AND NOT {_INTO_FAILURE}
         )
-        SELECT d.state, count(*) FILTER (d.position > p.position), count(*) FILTER (d.stall = 1), count(*)
+        SELECT d.state, count(*) FILTER (d.position > p.position), count(*) FILTER (d.stall IS DISTINCT FROM 0),
+               count(*)
         FROM past AS p JOIN s AS d ON d.run = p.run AND d.number = p.number
         GROUP BY d.state
     """).fetchall()
@@ -443,8 +454,13 @@ def _examples(
 ) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Three conversations of each, in which its first fault shows most."""
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    failures = {state for flow in source.flows.values() for state, kind in flow.terminals.items() if kind == "failure"}
-    connection.execute("SET VARIABLE failures = $1", [sorted(failures)])
+    failures = [
+        f"{name}{BETWEEN}{state}"
+        for name, flow in source.flows.items()
+        for state, kind in flow.terminals.items()
+        if kind == "failure"
+    ]
+    connection.execute("SET VARIABLE failures = $1", [failures])
     by_fault: dict[Fault, list[StateFigures]] = {}
     for one in suspects:
         by_fault.setdefault(one.evidence[0].fault, []).append(one.row)
@@ -468,7 +484,7 @@ class _Shown(NamedTuple):
 
 _SHOWS: dict[Fault, _Shown] = {
     "stall": _Shown("stall = 1", "coalesce(turns, 0)"),
-    "failure": _Shown("list_has_any(to_states, getvariable('failures'))", "coalesce(turns, 0)"),
+    "failure": _Shown(_INTO_FAILURE, "coalesce(turns, 0)"),
     "progress": _Shown("progress = 0", "coalesce(turns, 0)"),
     "revisit": _Shown("revisit > 0", "revisit"),
     "guard_error": _Shown("guard_error > 0", "guard_error"),
@@ -477,27 +493,30 @@ _SHOWS: dict[Fault, _Shown] = {
 }
 
 
-def _ends(source: Source, found: Matrix) -> list[End]:
+_REACHED = """
+    SELECT count(DISTINCT (run, number)) FROM s
+    WHERE flow = $1 AND (state = $2 OR list_contains(to_states, $2))
+"""
+
+
+def _ends(connection: duckdb.DuckDBPyConnection, source: Source, found: Matrix) -> list[End]:
     """Ends without success that were reached, entered or not."""
     n = {(row.flow, row.state): row.n for row in found.rows}
     feeders: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
     for row in found.rows:
         for to in row.led_to or ():
             kind = terminal_of(source, row.flow, to.state)
-            if kind in WITHOUT_SUCCESS:
-                feeders.setdefault((row.flow, to.state, kind), []).append((to.transitions, row.state))
+            if kind in _WITHOUT_SUCCESS:
+                feeders.setdefault((row.flow, to.state, kind), []).append((to.conversations, row.state))
     for row in found.rows:
-        if row.terminal in WITHOUT_SUCCESS:
+        if row.terminal in _WITHOUT_SUCCESS:
             feeders.setdefault((row.flow, row.state, row.terminal), [])
     ends = []
     for (flow, state, kind), fed in feeders.items():
-        reached = max(sum(count for count, _ in fed), n.get((flow, state), 0))
+        reached = connection.execute(_REACHED, [flow, state]).fetchall()[0][0]
         came = tuple(f"{name} ({count:,} of {n[flow, name]:,})" for count, name in sorted(fed, reverse=True)[:IDS])
         ends.append(End(flow=flow, state=state, terminal=kind, n=reached, came_from=came))
     return sorted(ends, key=lambda one: (-one.n, one.flow, one.state))
-
-
-WITHOUT_SUCCESS = ("failure", "escalation")
 
 
 def _front_loaded(found: Matrix, named: set[tuple[str, str]]) -> list[Healthy]:
@@ -513,6 +532,7 @@ def _front_loaded(found: Matrix, named: set[tuple[str, str]]) -> list[Healthy]:
         if row.front_loaded
         and row.slot_fill_rate.value is not None
         and row.slot_fill_rate.value < SLOT_FILL
+        and (row.progress.value or 0.0) >= SLOT_FILL_PROGRESS
         and (row.flow, row.state) not in named
     ]
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from convoscope.conversation import from_json
+from convoscope.errors import RunError
 from convoscope.flows.rows import STATE_METRICS, StateRow, state_rows
-from convoscope.runs.parts import CONVERSATIONS, STATES
+from convoscope.runs.parts import BETWEEN, CONVERSATIONS, STATES
 from convoscope.runs.run import Run
 from convoscope.runs.states.matrix import untested
 from convoscope.runs.states.source import NO_FLOW, Source
@@ -91,6 +92,8 @@ def audit(run: Run, *, values: bool = False) -> Audit:
 
     With `values`, all that a row says is computed again from the events, too: that costs as much as it did at first.
     """
+    if not (run.folder / f"{STATES}.parquet").is_file():
+        raise RunError(f"{run.folder} is older than rows of states", hint="score the logs again")
     found = _Found()
     ran: dict[str, Counter[str]] = {}
     with connect(memory_mb=512) as connection:
@@ -187,7 +190,10 @@ class _Found:
 
 def _plain(value: Any) -> Value:
     """A value of a row, however it was kept."""
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return ", ".join(str(one).replace(BETWEEN, " ") for one in value)
+    plain: Value = value
+    return plain
 
 
 def _fault(stored: int | None, counted: int | None, *, excluded: bool) -> Fault | None:
@@ -233,7 +239,10 @@ class _Row(NamedTuple):
     values: tuple[Any, ...]
 
 
-_VALUES = ("segment", *STATE_METRICS, "to_states", "slot_ready_rate", "front_loaded", "latencies", "slots")
+_VALUES = (
+    *("segment", "position", *STATE_METRICS, "to_states", "to_counts", "slot_ready_rate", "front_loaded", "required"),
+    *("turns", "latencies", "slots", "unplaced", "tool_calls", "tool_successes", "tool_unknown", "asked", "accepted"),
+)
 _Conversation = tuple[int, str, str, str | None, str | None]
 _Stored = dict[int | None, list[_Row]]
 
@@ -247,7 +256,7 @@ def _stretches(
     end come the rows that carry no number of any.
     """
     kept, states = parquet(folder / f"{CONVERSATIONS}.parquet"), parquet(folder / f"{STATES}.parquet")
-    tells = " OR ".join(f"contains(body::VARCHAR, '{name}')" for name in ("state_entered", "state_exited"))
+    tells = " OR ".join(f"contains(body::VARCHAR, '{name}')" for name in (ENTERED, EXITED))
     columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), error, CASE WHEN {tells} THEN body END"
     count = connection.execute(f"SELECT count(*) FROM {kept}").fetchall()[0][0]
     for first in range(0, count, _AT_ONCE):

@@ -20,6 +20,8 @@ POINTS = ("correctness", "completion", "errors")
 HUMANNESS = "humanness"
 PARTS = ("success_terminal", "slots_filled", "final_status")
 _PARTS = "flow.correctness."
+_STATEFUL = "(SELECT run, number FROM every WHERE position = 0)"
+"""The conversations that tell of states: each has one that it entered first."""
 
 
 class Aspect(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +90,7 @@ def flow_matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, by: tu
         SELECT {keys}, count(*) FILTER (error IS NULL AND stateful), count(*) FILTER (error IS NOT NULL)
         FROM (
             SELECT c.*, r.number IS NOT NULL AS stateful
-            FROM called AS c LEFT JOIN (SELECT run, number FROM every WHERE position = 0) AS r USING (run, number)
+            FROM called AS c LEFT JOIN {_STATEFUL} AS r USING (run, number)
         ) {source.where("(stateful OR error IS NOT NULL)")}
         GROUP BY {keys}
     """).fetchall()
@@ -128,6 +130,7 @@ def _aspects(connection: duckdb.DuckDBPyConnection, source: Source, keys: str) -
                 FROM conversation_scores AS v
                 JOIN metrics AS m ON m.run = v.run AND m.metric = v.metric AND v.variant = ''
                 JOIN called AS c ON c.run = v.run AND c.number = v.number
+                SEMI JOIN {_STATEFUL} AS r ON r.run = c.run AND r.number = c.number
                 WHERE (m.aspect <> '' OR starts_with(v.metric, {quoted(_PARTS)})) AND c.error IS NULL
             ) {source.where()}
             GROUP BY {keys}, part, aspect, judge, CASE WHEN part THEN metric END
@@ -149,6 +152,7 @@ def _spreads(connection: duckdb.DuckDBPyConnection, source: Source, keys: str) -
         FROM (
             SELECT c.flow, c.agent, c.named, v.judge, json_extract(v.details, '$.spread')::DOUBLE AS spread
             FROM scores AS v JOIN called AS c ON c.run = v.run AND c.number = v.number
+            SEMI JOIN {_STATEFUL} AS r ON r.run = c.run AND r.number = c.number
             WHERE v.metric = 'flow.humanness' AND starts_with(v.judge, 'panel:') AND c.error IS NULL
         ) {source.where()}
         GROUP BY {keys}, judge

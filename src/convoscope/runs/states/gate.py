@@ -23,7 +23,6 @@ DROP = 1.0
 COVERAGE = 0.8
 """Of the conversations that could have a value, so many must have one; and so many must not have broken."""
 ASPECTS = ("correctness", "completion")
-_DIGITS = 9
 
 
 class AspectVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,9 +82,8 @@ def gate(
         _flow_verdict(name, now.get(name), then.get(name), aspects, floor, drop, least, _notes(name, source, before))
         for name in names
     )
-    invalid = [run for run in (*source.runs, *before.runs) if not run.receipt.valid]
     outcome = _worst([one.outcome for one in flows])
-    if invalid and outcome == PASSED:
+    if _invalid(source, before) and outcome == PASSED:
         outcome = UNDETERMINED
     return Gate(outcome=outcome, flows=flows, floor=floor, drop=drop, least=least)
 
@@ -135,7 +133,7 @@ def _aspect_verdict(
     aspect: str, figures: FlowFigures | None, before: FlowFigures | None, floor: float, drop: float, least: int
 ) -> AspectVerdict:
     now, then = _of(figures, aspect), _of(before, aspect)
-    outcome, words = _judge(figures, now, then, floor, drop, least)
+    outcome, words = _judge(figures, before, aspect, floor, drop, least)
     return AspectVerdict(
         aspect=aspect,
         outcome=outcome,
@@ -148,8 +146,9 @@ def _aspect_verdict(
 
 
 def _judge(
-    figures: FlowFigures | None, now: Aspect | None, then: Aspect | None, floor: float, drop: float, least: int
+    figures: FlowFigures | None, before: FlowFigures | None, aspect: str, floor: float, drop: float, least: int
 ) -> tuple[Outcome, str]:
+    now, then = _of(figures, aspect), _of(before, aspect)
     if figures is None or now is None:
         return UNDETERMINED, "no conversation of this flow in the run"
     if now.score is None or (words := _untold(figures, now, least)):
@@ -161,8 +160,8 @@ def _judge(
         return PASSED, f"{_points(now.score)} is not below the floor of {floor:g}; the baseline has no such flow"
     if then.score is None:
         return UNDETERMINED, f"{_points(now.score)}; not measured in the baseline: {then.reason.replace('_', ' ')}"
-    if then.n < least:
-        return UNDETERMINED, f"baseline n={then.n}: too few to conclude (least {least})"
+    if before is None or (words := _untold(before, then, least)):
+        return UNDETERMINED, f"baseline {words}"
     down = then.score - now.score
     if round(down, 9) > drop:
         return FAILED, f"{_points(now.score)}, down {_points(down)} from {_points(then.score)} (allowed {drop:g})"

@@ -20,6 +20,8 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 
     state: str
     transitions: int
+    conversations: int
+    """In which it was so."""
 
 
 class StateFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,9 +200,10 @@ def _neighbours(
     """For each state those that it led to, and those that led to it."""
     after: dict[tuple[str, str], list[Neighbour]] = {}
     before: dict[tuple[str, str], list[Neighbour]] = {}
-    for flow, state, to_state, count in connection.execute(TRANSITIONS).fetchall():
-        after.setdefault((flow, state), []).append(Neighbour(state=to_state, transitions=int(count)))
-        before.setdefault((flow, to_state), []).append(Neighbour(state=state, transitions=int(count)))
+    for flow, state, to_state, count, conversations in connection.execute(_TRANSITIONS).fetchall():
+        counts = {"transitions": int(count), "conversations": conversations}
+        after.setdefault((flow, state), []).append(Neighbour(state=to_state, **counts))
+        before.setdefault((flow, to_state), []).append(Neighbour(state=state, **counts))
     return after, before
 
 
@@ -221,8 +224,8 @@ _LATENCIES = """
     FROM (SELECT flow, state, unnest(latencies) AS latency FROM s)
     GROUP BY flow, state
 """
-TRANSITIONS = """
-    SELECT flow, state, to_state, sum(count) AS count
+_TRANSITIONS = """
+    SELECT flow, state, to_state, sum(count) AS count, count(*) AS conversations
     FROM (SELECT flow, state, unnest(to_states) AS to_state, unnest(to_counts) AS count FROM s)
     GROUP BY ALL ORDER BY count DESC, flow, state, to_state
 """

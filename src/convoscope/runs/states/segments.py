@@ -37,6 +37,7 @@ class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
     typed_by: str
     """What the typed yield counts: slots, confirmations, tool calls; "" where it has no type."""
     efficiency: float | None
+    efficiency_reason: str
     transition_coherence: float | None
     group_cohesion: float | None
     reason: str
@@ -180,6 +181,7 @@ def _figures(
         typed_yield=typed,
         typed_by=counted,
         efficiency=efficiency,
+        efficiency_reason="" if efficiency is not None else _why_not_efficient(turns),
         transition_coherence=coherence,
         group_cohesion=cohesion,
         reason=reason,
