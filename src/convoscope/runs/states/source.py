@@ -94,8 +94,10 @@ class Source:
             connect(memory_mb=_MEMORY_MB, scratch=Path(scratch), threads=2) as connection,
         ):
             create_views(connection, self.runs)
-            connection.execute(_CALLED)
-            connection.execute(_EVERY)
+            # Most runs have one model for each agent: their rows need no look at the conversations.
+            several = connection.execute(f"{_SEVERAL_MODELS} LIMIT 1").fetchall()
+            for view in (_CALLED_BY_MODEL, _EVERY_BY_MODEL) if several else (_CALLED, _EVERY):
+                connection.execute(view)
             self._check(connection)
             connection.execute(f"CREATE VIEW s AS SELECT * FROM every {self.where()}")
             yield connection
@@ -145,16 +147,35 @@ class Source:
 
 _ASKED = {"flow": "flow = $1", "agent": "$1 IN (agent, named)"}
 
-# An agent that ran on several models is told apart by them: a run over models must not fall into one row (tier 3).
 _CALLED = f"""
+    CREATE VIEW called AS
+    SELECT run, conversation, number, error, coalesce(flow, {quoted(NO_FLOW)}) AS flow, called_agent AS agent,
+           called_agent AS named
+    FROM (SELECT *, coalesce(agent, model, {quoted(NO_AGENT)}) AS called_agent FROM conversations)
+"""
+_EVERY = f"""
+    CREATE VIEW every AS
+    SELECT *, agent AS named FROM (
+        SELECT * REPLACE (
+            coalesce(flow, {quoted(NO_FLOW)}) AS flow, coalesce(agent, {quoted(NO_AGENT)}) AS agent
+        )
+        FROM states
+    )
+"""
+
+# An agent that ran on several models is told apart by them: a run over models must not fall into one row (tier 3).
+_SEVERAL_MODELS = (
+    "SELECT agent FROM conversations WHERE agent IS NOT NULL GROUP BY agent HAVING count(DISTINCT model) > 1"
+)
+_CALLED_BY_MODEL = f"""
     CREATE TEMP TABLE called AS
     SELECT run, conversation, number, error, coalesce(flow, {quoted(NO_FLOW)}) AS flow,
            coalesce(agent, model, {quoted(NO_AGENT)}) AS named,
-           CASE WHEN agent IN (SELECT agent FROM conversations GROUP BY agent HAVING count(DISTINCT model) > 1)
+           CASE WHEN agent IN ({_SEVERAL_MODELS})
                 THEN agent || ' on ' || coalesce(model, '(no model)') ELSE named END AS agent
     FROM conversations
 """
-_EVERY = """
+_EVERY_BY_MODEL = """
     CREATE VIEW every AS
     SELECT s.* REPLACE (c.flow AS flow, c.agent AS agent), c.named
     FROM states AS s JOIN called AS c ON c.run = s.run AND c.number = s.number
