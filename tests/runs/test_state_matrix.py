@@ -12,7 +12,7 @@ from convoscope.errors import RunError, UsageError
 from convoscope.runs.run import Run
 from convoscope.runs.states.matrix import Neighbour, StateFigures
 from convoscope.runs.states.source import Excluded
-from flows.made import call, entered, exited, filled, guard, path, says, scored, turn
+from flows.made import call, entered, exited, filled, guard, path, says, scored, states, turn
 
 VET = Flow(
     name="vet",
@@ -212,3 +212,16 @@ class TestSeveralRuns:
     def test_two_runs_of_one_name(self, run: Run) -> None:
         with pytest.raises(RunError, match="one name"):
             convoscope.states([run, run])
+
+
+def test_what_another_agent_was_in_is_not_untested(tmp_path: Path) -> None:
+    flow = Flow(name="f", states=states("greet", "ask", "never"))
+    run = scored(
+        [
+            call(*path("greet"), id="a", flow=flow, agent="ann", completed=True),
+            call(*path("greet", "ask"), id="b", flow=flow, agent="bob", completed=True),
+        ],
+        tmp_path,
+    )
+    # ann was never in ask, but bob was.
+    assert [one.state for one in convoscope.states(run, agent="ann").matrix().untested] == ["never"]

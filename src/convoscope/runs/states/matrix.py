@@ -182,11 +182,16 @@ def _untested(
     connection: duckdb.DuckDBPyConnection, source: Source, seen: set[tuple[str, str]]
 ) -> tuple[Untested, ...]:
     """Declared states that no conversation was in. An end that some were left for was reached, if nobody entered it."""
+    rows = "s"
+    if source.agent is not None:
+        # What another agent was in is tested, too.
+        rows = "every"
+        seen = seen | set(connection.execute("SELECT DISTINCT flow, state FROM every").fetchall())
     unseen = [
         (flow, state) for flow in source.declared() for state in flow.states if (flow.name, state.name) not in seen
     ]
     if any(state.terminal for _, state in unseen):
-        led = set(connection.execute("SELECT DISTINCT flow, unnest(to_states) FROM s").fetchall())
+        led = set(connection.execute(f"SELECT DISTINCT flow, unnest(to_states) FROM {rows}").fetchall())
         unseen = [(flow, state) for flow, state in unseen if not (state.terminal and (flow.name, state.name) in led)]
     return tuple(
         Untested(flow=flow.name, state=state.name, segment=segment_of(flow, state.name) or None)
