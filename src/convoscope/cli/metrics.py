@@ -22,11 +22,13 @@ def metrics(
     json: Json = False,
 ) -> None:
     """List the metrics, or explain one."""
+    import msgspec
+
     from convoscope.metrics.declaration import Metric
     from convoscope.metrics.parts import whole_of
     from convoscope.metrics.sources import registered
     from convoscope.report.screen import Column, Screen
-    from convoscope.runs.summarising import describe
+    from convoscope.runs.summary import describe
 
     registry = registered(metrics_from or ())
     chosen = registry.resolve(None if name is None else [name])
@@ -38,7 +40,7 @@ def metrics(
     for problem in registry.problems:
         Screen(sys.stderr).line(f"warning: {problem}", "yellow")
     if json:
-        screen.json([{**describe(one), "description": one.description} for one in chosen])
+        screen.json([{**msgspec.to_builtins(describe(one)), "description": one.description} for one in chosen])
     elif name is None or len(chosen) > 1:
         wholes = chosen if name is not None else [one for one in chosen if not whole_of(one.name, names)]
         _table(screen, wholes)

@@ -46,7 +46,7 @@ def print_targets(screen: Screen, checks: Iterable[Check]) -> None:
     from convoscope.report.words import name_text, value_text
 
     for one in checks:
-        value = value_text(one.figure["value"], one.figure["unit"])
+        value = value_text(one.figure.value, one.figure.unit)
         style = "red" if one.verdict.outcome == MISSED else ""
         whose = ", declared by the metric" if one.source == DECLARED else ""
         screen.line(f"target: {name_text(one.figure)} {one.text} ({value}{whose})", style)
@@ -61,7 +61,7 @@ def targets_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
             "figure": name_text(one.figure),
             "comparison": one.target.comparison,
             "target": one.target.value,
-            "value": one.figure["value"],
+            "value": one.figure.value,
             "outcome": one.verdict.outcome,
             "sure": one.verdict.sure,
             "words": one.verdict.words,

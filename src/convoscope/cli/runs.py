@@ -26,7 +26,7 @@ def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
     if json:
         screen.json(
             [
-                {"run": str(run.folder), "conversations": run.summary["conversations"], "receipt": run.receipt}
+                {"run": str(run.folder), "conversations": run.summary.conversations, "receipt": run.receipt}
                 for run in found
             ]
         )
@@ -38,7 +38,7 @@ def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
         (
             str(run.folder),
             run.receipt.finished_at,
-            f"{run.summary['conversations']:,}",
+            f"{run.summary.conversations:,}",
             str(len(run.receipt.metrics)),
             "valid" if run.receipt.valid else f"INVALID: {run.receipt.invalid_reason}",
         )

@@ -27,6 +27,9 @@ NOT_APPLICABLE: Status = "not_applicable"
 UNMEASURED: Status = "unmeasured"
 ERROR: Status = "error"
 
+STATUSES: tuple[Status, ...] = (MEASURED, NOT_APPLICABLE, UNMEASURED, ERROR)
+"""In columns a status is its place here."""
+
 COMPUTED = "(computed)"
 """The judge of a score that no judge made."""
 
@@ -175,8 +178,6 @@ def subject_of(what: Subjectlike) -> Subject:
             return Subject("item", what.id)
         case State():
             return Subject("state", what.name, what.position)
-        case Turn():
-            return in_turn(what.id)
         case Subject():
             return what
         case _ if kind.__name__ == "StandardData":

@@ -33,7 +33,7 @@ _FRAME = (
     "convoscope.metrics.score",
 )
 FILE = Path(__file__).with_name("signatures.json")
-_COMPUTES = ("conversation", "metrics", "spoken", "standard_data", "views")
+_COMPUTES = ("conversation", "flows", "metrics", "spoken", "standard_data", "views")
 
 
 class Signed(msgspec.Struct, frozen=True):
@@ -97,12 +97,15 @@ def sign() -> None:
 
 
 def signature(declared: Metric | Derived) -> str:
-    """`sha256:` and 16 hexadecimal digits. Of our own metrics it is known, as long as our sources are unchanged."""
-    if installed().declared.get(declared.key) is declared and file().sources == sources():
-        known = signed().get(declared.key)
-        if known is not None and declared.function.__module__.startswith("convoscope."):
-            return known.signature
-    return computed(declared)
+    """`sha256:` and 16 hexadecimal digits: of a metric of our own what was signed, else found out from its source.
+
+    Where our sources are not those that were signed, all of them together stand for each of our metrics.
+    """
+    is_ours = declared.function.__module__.startswith("convoscope.")
+    if not is_ours or installed().declared.get(declared.key) is not declared:
+        return computed(declared)
+    known = signed().get(declared.key)
+    return known.signature if known is not None and file().sources == sources() else sources()
 
 
 def computed(declared: Metric | Derived) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from convoscope.metrics.declaration import HIGHER, NEITHER
 from convoscope.metrics.parts import whole_of
 from convoscope.report.words import name_text
+from convoscope.runs.summary import Group, Summary
+from convoscope.statistics.summary import Figure
 
 MIN_CLUSTERS = 5
 """An interval from fewer independent clusters says too little to set a group apart."""
@@ -21,17 +23,18 @@ class Apart(NamedTuple):
 
     by: Mapping[str, str]
     conversations: int
-    figure: Mapping[str, Any]
-    whole: Mapping[str, Any]
+    figure: Figure
+    whole: Figure
     side: Side
 
     @property
     def distance(self) -> float:
         """From the run's figure to the nearest end of the group's interval, in widths of that interval."""
-        interval = self.figure["interval"]
-        value = self.whole["value"]
-        gap = max(interval["low"] - value, value - interval["high"])
-        return float(gap / ((interval["high"] - interval["low"]) or 1.0))
+        interval, value = self.figure.interval, self.whole.value
+        if interval is None or value is None:
+            return 0.0
+        gap = max(interval.low - value, value - interval.high)
+        return float(gap / ((interval.high - interval.low) or 1.0))
 
 
 class Findings(NamedTuple):
@@ -55,47 +58,47 @@ def _holds(larger: Apart, smaller: Apart) -> bool:
     return same and len(larger.by) < len(smaller.by) and larger.by.items() <= smaller.by.items()
 
 
-def findings(summary: Mapping[str, Any]) -> Findings:
+def findings(summary: Summary) -> Findings:
     """Compare each group with the whole, in every headline that has a direction and an interval worth the name."""
-    whole = {name_text(figure): figure for figure in summary["metrics"]}
+    whole = {name_text(figure): figure for figure in summary.metrics}
     found: list[Apart] = []
     compared = 0
-    for group in summary["groups"]:
-        for figure in _comparable(group, summary["conversations"]):
+    for group in summary.groups:
+        for figure in _comparable(group, summary.conversations):
             reference = whole.get(name_text(figure))
-            if reference is None or reference["value"] is None:
+            if reference is None or reference.value is None:
                 continue
             compared += 1
             where = side(figure, reference)
             if where is not None:
-                found.append(Apart(group["by"], group["conversations"], figure, reference, where))
+                found.append(Apart(group.by, group.conversations, figure, reference, where))
     found.sort(key=lambda one: (-one.distance, sorted(one.by.items()), name_text(one.figure)))
     return Findings(found, compared)
 
 
-def side(figure: Mapping[str, Any], whole: Mapping[str, Any]) -> Side | None:
+def side(figure: Figure, whole: Figure) -> Side | None:
     """On which side of the run's figure a group's interval lies; None where it reaches across, or tells nothing."""
-    interval = figure["interval"]
-    if whole["value"] is None or not _tells(figure):
+    interval = figure.interval
+    if whole.value is None or figure.value is None or interval is None or not _tells(figure):
         return None
     # All values equal give an interval without width, which says how few there are, not how sure.
-    if interval["low"] == interval["high"] or interval["low"] <= whole["value"] <= interval["high"]:
+    if interval.low == interval.high or interval.low <= whole.value <= interval.high:
         return None
-    if math.isclose(figure["value"], whole["value"], rel_tol=1e-9, abs_tol=1e-12):
+    if math.isclose(figure.value, whole.value, rel_tol=1e-9, abs_tol=1e-12):
         return None
-    above = interval["low"] > whole["value"]
-    return "better" if above == (figure["better"] == HIGHER) else "worse"
+    above = interval.low > whole.value
+    return "better" if above == (figure.better == HIGHER) else "worse"
 
 
-def _comparable(group: Mapping[str, Any], conversations: int) -> Iterator[Mapping[str, Any]]:
-    if group["conversations"] == conversations:
+def _comparable(group: Group, conversations: int) -> Iterator[Figure]:
+    if group.conversations == conversations:
         return
-    names = {figure["metric"] for figure in group["metrics"]}
-    for figure in group["metrics"]:
-        if not figure["reduction"] and _tells(figure) and not whole_of(figure["metric"], names):
+    names = {figure.metric for figure in group.metrics}
+    for figure in group.metrics:
+        if not figure.reduction and _tells(figure) and not whole_of(figure.metric, names):
             yield figure
 
 
-def _tells(figure: Mapping[str, Any]) -> bool:
-    interval = figure["interval"]
-    return figure["better"] != NEITHER and interval is not None and interval["clusters"] >= MIN_CLUSTERS
+def _tells(figure: Figure) -> bool:
+    interval = figure.interval
+    return figure.better != NEITHER and interval is not None and interval.clusters >= MIN_CLUSTERS

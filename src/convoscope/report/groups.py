@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+
+from convoscope.report.words import counted
+from convoscope.runs.summary import Group, SmallGroups
 
 
-def groupings(groups: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], list[Mapping[str, Any]]]:
+def groupings(groups: Iterable[Group]) -> dict[tuple[str, ...], list[Group]]:
     """The groups of each set of dimensions, in the order of the summary."""
-    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    found: dict[tuple[str, ...], list[Group]] = {}
     for group in groups:
-        found.setdefault(tuple(group["by"]), []).append(group)
+        found.setdefault(tuple(group.by), []).append(group)
     return found
 
 
-def are_alone(groups: Iterable[Mapping[str, Any]]) -> bool:
+def small_text(small: SmallGroups) -> str:
+    """The groups of a dimension that are too small for figures, in words."""
+    groups = counted(small.groups, "group")
+    conversations = counted(small.conversations, "conversation")
+    names = " and ".join(small.by)
+    by = ",".join(small.by)
+    return f"by {names}: {groups} of fewer than {small.minimum} ({conversations}) left out; `--by {by}` has them"
+
+
+def are_alone(groups: Iterable[Group]) -> bool:
     """Groups of one conversation each tell nothing that the conversations do not."""
-    return all(group["conversations"] < 2 for group in groups)
+    return all(group.conversations < 2 for group in groups)

@@ -18,9 +18,9 @@ in the input could not be read: what is not in the numbers cannot have been good
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from convoscope.metrics.parts import whole_of
@@ -40,7 +40,9 @@ from convoscope.report.words import (
 from convoscope.report.writing import one_line, write_text
 from convoscope.runs.furthest import highest, lowest
 from convoscope.runs.run import Run
+from convoscope.runs.summary import Summary
 from convoscope.runs.worst import worst
+from convoscope.statistics.summary import Figure
 
 MAX_CONVERSATIONS = 5
 MAX_PROBLEMS = 20
@@ -119,31 +121,31 @@ def _reading(run: Run) -> Case:
 def _figures(run: Run, checks: Sequence[Check]) -> list[Case]:
     """One test per figure that is a headline or has a target."""
     by_name: dict[str, list[Check]] = {}
-    names = {figure["metric"] for figure in run.summary["metrics"]}
+    names = {figure.metric for figure in run.summary.figures}
     figures = {
         name_text(figure): figure
-        for figure in run.summary["metrics"]
-        if not figure["reduction"] and not whole_of(figure["metric"], names)
+        for figure in run.summary.figures
+        if not figure.reduction and not whole_of(figure.metric, names)
     }
     for check in checks:
         by_name.setdefault(name_text(check.figure), []).append(check)
         figures.setdefault(name_text(check.figure), check.figure)
-    families = sorted({figure["metric"].split(".", 1)[0] for figure in figures.values()})
+    families = sorted({figure.metric.split(".", 1)[0] for figure in figures.values()})
     return [
         _figure(run, family, figure, by_name.get(name, []))
         for family in families
         for name, figure in sorted(figures.items())
-        if figure["metric"].split(".", 1)[0] == family
+        if figure.metric.split(".", 1)[0] == family
     ]
 
 
-def _figure(run: Run, family: str, figure: Mapping[str, Any], checks: Sequence[Check]) -> Case:
-    name, value = name_text(figure), value_text(figure["value"], figure["unit"])
+def _figure(run: Run, family: str, figure: Figure, checks: Sequence[Check]) -> Case:
+    name, value = name_text(figure), value_text(figure.value, figure.unit)
     facts = _facts(figure, run.summary)
     text = "\n".join([*(f"target: {check.text}" for check in checks), *facts])
     missed = [check for check in checks if check.verdict.outcome == MISSED]
-    if figure["status"] == ERROR:
-        return Case(family, name, "error", f"failed: {reason_text(figure['reason'])}", "metric failed", text)
+    if figure.status == ERROR:
+        return Case(family, name, "error", f"failed: {reason_text(figure.reason)}", "metric failed", text)
     if missed:
         targets = "; ".join(f"target {check.text}" for check in missed)
         text += "\n" + "\n".join(_worst(run, missed[0]))
@@ -156,15 +158,15 @@ def _figure(run: Run, family: str, figure: Mapping[str, Any], checks: Sequence[C
     return Case(family, name, "passed", text=text)
 
 
-def _facts(figure: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
-    if figure["value"] is None:
-        detail = f" ({one_line(figure['detail'])})" if figure["detail"] else ""
-        facts = [f"no value: {reason_text(figure['reason'])}{detail}"]
+def _facts(figure: Figure, summary: Summary) -> list[str]:
+    if figure.value is None:
+        detail = f" ({one_line(figure.detail)})" if figure.detail else ""
+        facts = [f"no value: {reason_text(figure.reason)}{detail}"]
     else:
         # Beside a target, the rounded value may look like what it is not.
-        shown = value_text(figure["value"], figure["unit"])
-        facts = [f"value {shown} ({figure['value']!r})", f"95 % interval {interval_text(figure)}"]
-    facts += [f"n {figure['n']:,}", f"coverage {coverage_text(figure)}"]
+        shown = value_text(figure.value, figure.unit)
+        facts = [f"value {shown} ({figure.value!r})", f"95 % interval {interval_text(figure)}"]
+    facts += [f"n {figure.n:,}", f"coverage {coverage_text(figure)}"]
     left_out = reasons_text(figure, observed(figure, summary))
     return [*facts, f"not measured: {left_out}"] if left_out else facts
 
@@ -175,8 +177,8 @@ def _worst(run: Run, check: Check) -> list[str]:
     far = (lowest if below else highest)(run, figure, MAX_CONVERSATIONS)
     far = [one for one in far if not meets(one.value, check.target)] or far
     if far:
-        title = f"{'lowest' if below else 'highest'} (target {target_text(check.target, figure['unit'])}):"
-        return [title, *(f"  {one_line(one.conversation)}: {value_text(one.value, figure['unit'])}" for one in far)]
+        title = f"{'lowest' if below else 'highest'} (target {target_text(check.target, figure.unit)}):"
+        return [title, *(f"  {one_line(one.conversation)}: {value_text(one.value, figure.unit)}" for one in far)]
     behind = worst(run, MAX_CONVERSATIONS)
     return [
         "worst conversations:",

@@ -21,7 +21,7 @@ def _with_page(make: Callable[P, Run]) -> Callable[P, Run]:
         if not (run.folder / PAGE).exists():
             tell = kwargs.get("progress")
             if callable(tell):
-                tell(making.Progress("writing the page", run.summary["conversations"]))
+                tell(making.Progress("writing the page", run.summary.conversations))
             write_page(run)
         return run
 

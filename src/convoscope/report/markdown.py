@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from convoscope.report.groups import are_alone, groupings
+from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.screen import Screen
 from convoscope.report.silence import headlines, heard
 from convoscope.report.targets import Check, observed, run_checks, tally_text, target_text
@@ -25,7 +25,6 @@ from convoscope.report.words import (
     counted,
     coverage_text,
     interval_text,
-    key_text,
     name_text,
     points_text,
     reason_text,
@@ -34,7 +33,9 @@ from convoscope.report.words import (
 )
 from convoscope.report.writing import one_line, write_text
 from convoscope.runs.run import Run
+from convoscope.runs.summary import Group, Summary
 from convoscope.runs.worst import Standing, worst
+from convoscope.statistics.summary import Figure
 
 MAX_CHARACTERS = 65_536
 """What GitHub takes as a comment."""
@@ -131,11 +132,11 @@ def _title(run: Run, checks: Sequence[Check]) -> Block:
         by = f", superseded by {code(receipt.superseded_by)}" if receipt.superseded_by else ""
         when, why = plain(receipt.invalidated_at or ""), code(receipt.invalid_reason or "")
         head += [f"**INVALID** since {when}: {why}{by}. Its numbers are not to be relied on.", ""]
-    head += [f"**{tally_text(checks)}**, over {counted(run.summary['conversations'], 'conversation')}", ""]
+    head += [f"**{tally_text(checks)}**, over {counted(run.summary.conversations, 'conversation')}", ""]
     return Block(head, [])
 
 
-def _figures(summary: Mapping[str, Any], checks: Sequence[Check]) -> Block:
+def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
     """All figures in one table, each family under its name."""
     titles = ["metric", "value", "95 % interval", "n", "coverage", "better", "not measured"]
     sides = ["---", "---:", "---:", "---:", "---:", "---", "---"]
@@ -146,8 +147,8 @@ def _figures(summary: Mapping[str, Any], checks: Sequence[Check]) -> Block:
     family = ""
     shown = heard(summary, {name_text(one.figure) for one in checks})
     for figure in shown.figures:
-        if family != figure["metric"].split(".", 1)[0]:
-            family = figure["metric"].split(".", 1)[0]
+        if family != figure.metric.split(".", 1)[0]:
+            family = figure.metric.split(".", 1)[0]
             lines.append(row([f"**{plain(family)}**", *[""] * (len(titles) - 1)]))
         lines.append(row(_cells(figure, summary, checks)))
     silent = [f"- {plain(silence.text)}" for silence in shown.silent]
@@ -156,20 +157,19 @@ def _figures(summary: Mapping[str, Any], checks: Sequence[Check]) -> Block:
     return Block([row(titles), row(sides)], lines, [*rest, ""])
 
 
-def _cells(figure: Mapping[str, Any], summary: Mapping[str, Any], checks: Sequence[Check]) -> list[str]:
+def _cells(figure: Figure, summary: Summary, checks: Sequence[Check]) -> list[str]:
     name = name_text(figure)
     left_out = reasons_text(figure, observed(figure, summary))
-    if figure["value"] is None and not left_out:
-        left_out = reason_text(figure["reason"])
-    key = key_text(figure["metric"], figure["variant"])
-    points = points_text(figure["ten"], next((one for one in summary["declared"] if one["metric"] == key), {}))
+    if figure.value is None and not left_out:
+        left_out = reason_text(figure.reason)
+    points = points_text(figure.ten, summary.by_key.get(figure.key))
     cells = [
         code(name),
-        plain(value_text(figure["value"], figure["unit"])) + (f"<br>of 10: {points}" if points else ""),
+        plain(value_text(figure.value, figure.unit)) + (f"<br>of 10: {points}" if points else ""),
         interval_text(figure),
-        f"{figure['n']:,}",
+        f"{figure.n:,}",
         coverage_text(figure),
-        "" if figure["better"] == "neither" else figure["better"],
+        "" if figure.better == "neither" else figure.better,
         plain(left_out),
     ]
     if checks:
@@ -178,7 +178,7 @@ def _cells(figure: Mapping[str, Any], summary: Mapping[str, Any], checks: Sequen
 
 
 def _target(check: Check) -> str:
-    sign, _, value = target_text(check.target, check.figure["unit"]).partition(" ")
+    sign, _, value = target_text(check.target, check.figure.unit).partition(" ")
     return f"{escape(sign)} {plain(value)}: {plain(check.verdict.words)}"
 
 
@@ -197,22 +197,24 @@ def _reasons(one: Standing) -> Iterator[str]:
         yield f"{code(key)} {plain(rest)}"
 
 
-def _groups(summary: Mapping[str, Any]) -> Iterator[Block]:
+def _groups(summary: Summary) -> Iterator[Block]:
     """One table per grouping, folded. Groups of one are not worth a table."""
-    worthy = [(names, found) for names, found in groupings(summary["groups"]).items() if not are_alone(found)]
+    worthy = [(names, found) for names, found in groupings(summary.groups).items() if not are_alone(found)]
     for names, found in worthy[:MAX_GROUPINGS]:
         yield _grouping(summary, names, found)
+    small = [f"- {plain(small_text(one))}" for one in summary.small_groups]
+    yield Block([], small, [""] if small else [])
 
 
-def _grouping(summary: Mapping[str, Any], names: Sequence[str], groups: Sequence[Mapping[str, Any]]) -> Block:
+def _grouping(summary: Summary, names: Sequence[str], groups: Sequence[Group]) -> Block:
     heads = headlines(summary, groups)
     columns = [name_text(one) for one in heads[:MAX_COLUMNS]]
     titles = [*(code(name) for name in names), "conversations", *(code(name) for name in columns)]
     lines = []
     for group in groups[:MAX_GROUPS]:
-        found = {name_text(one): value_text(one["value"], one["unit"]) for one in group["metrics"]}
+        found = {name_text(one): value_text(one.value, one.unit) for one in group.metrics}
         values = [plain(found.get(name, "·")) for name in columns]
-        lines.append(row([*(code(group["by"][name]) for name in names), f"{group['conversations']:,}", *values]))
+        lines.append(row([*(code(group.by[name]) for name in names), f"{group.conversations:,}", *values]))
     tail = [""]
     if len(groups) > MAX_GROUPS:
         tail += [f"and {len(groups) - MAX_GROUPS:,} more groups", ""]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from convoscope.metrics.parts import whole_of
 from convoscope.metrics.score import ERROR
 from convoscope.report.words import counted, name_text, reason_text
+from convoscope.runs.summary import Group, Summary
+from convoscope.statistics.summary import Figure
 
 FEW = 4
 """So many without a value are named; of more, it is said how many they are."""
@@ -37,29 +39,29 @@ class Silence(NamedTuple):
 class Heard(NamedTuple):
     """The figures of a run that are worth a row each, those of their parts, and the rest."""
 
-    figures: Sequence[Mapping[str, Any]]
-    parts: Sequence[Mapping[str, Any]]
+    figures: Sequence[Figure]
+    parts: Sequence[Figure]
     silent: Sequence[Silence]
 
 
-def heard(summary: Mapping[str, Any], asked: Collection[str] = ()) -> Heard:
+def heard(summary: Summary, asked: Collection[str] = ()) -> Heard:
     """Figures with a value, and those without that somebody should see.
 
     A figure without a value gives up its row, and is told with the others of its family. One that broke,
     or that a target asks for, keeps it. Where nothing at all was measured, everything is shown.
     """
-    figures = summary.get("metrics", ())
-    names = {figure["metric"] for figure in figures}
-    if all(figure["value"] is None for figure in figures):
+    figures = summary.figures
+    names = {figure.metric for figure in figures}
+    if all(figure.value is None for figure in figures):
         return Heard(figures, (), ())
-    rows: list[Mapping[str, Any]] = []
-    parts: list[Mapping[str, Any]] = []
-    left: dict[str, list[Mapping[str, Any]]] = {}
+    rows: list[Figure] = []
+    parts: list[Figure] = []
+    left: dict[str, list[Figure]] = {}
     for figure in figures:
-        is_part = bool(whole_of(figure["metric"], names)) and figure["judge"] != "(derived)"
-        if name_text(figure) in asked or figure["status"] == ERROR:
+        is_part = bool(whole_of(figure.metric, names)) and figure.judge != "(derived)"
+        if name_text(figure) in asked or figure.status == ERROR:
             rows.append(figure)
-        elif figure["value"] is None:
+        elif figure.value is None:
             left.setdefault(_family(figure), []).append(figure)
         elif is_part:
             parts.append(figure)
@@ -68,21 +70,21 @@ def heard(summary: Mapping[str, Any], asked: Collection[str] = ()) -> Heard:
     return Heard(rows, parts, [_silence(family, mine) for family, mine in left.items()])
 
 
-def headlines(summary: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def headlines(summary: Summary, groups: Sequence[Group]) -> list[Figure]:
     """The figures that stand at the head of a table of groups: no part of another, with a value in one of them."""
-    valued = {name_text(one) for group in groups for one in group["metrics"] if one["value"] is not None}
+    valued = {name_text(one) for group in groups for one in group.metrics if one.value is not None}
     return [
         one
         for one in heard(summary).figures
-        if not one["reduction"] and one["value"] is not None and name_text(one) in valued
+        if not one.reduction and one.value is not None and name_text(one) in valued
     ]
 
 
-def _family(figure: Mapping[str, Any]) -> str:
-    return str(figure["metric"].split(".", 1)[0])
+def _family(figure: Figure) -> str:
+    return str(figure.metric.split(".", 1)[0])
 
 
-def _silence(family: str, figures: Sequence[Mapping[str, Any]]) -> Silence:
+def _silence(family: str, figures: Sequence[Figure]) -> Silence:
     names = list(dict.fromkeys(name_text(figure) for figure in figures))
-    reasons = Counter(figure["reason"] for figure in figures)
+    reasons = Counter(figure.reason for figure in figures)
     return Silence(family, names, dict(reasons.most_common()))

@@ -36,6 +36,7 @@ from convoscope.report.lanes import Ruler, Timeline, timeline
 from convoscope.report.silence import FEW, REASONS, heard
 from convoscope.report.words import because_texts, counted, key_text, points_text, reason_text, value_text
 from convoscope.runs.records import Record, Reduced
+from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.runs.worst import Behind
 
 MAX_TEXT = 20_000
@@ -123,12 +124,12 @@ class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stretches: tuple[Stretch, ...] = ()
 
 
-def story(record: Record, summary: Mapping[str, Any], because: Sequence[Behind] = ()) -> Story:
+def story(record: Record, summary: Summary, because: Sequence[Behind] = ()) -> Story:
     """Tell one conversation of a run."""
     conversation = record.conversation
-    teller = _Teller(record, {declared["metric"]: declared for declared in summary["declared"]})
+    teller = _Teller(record, summary.by_key)
     stretches = tuple(teller.stretches())
-    worth = {key_text(figure["metric"], figure["variant"]) for figure in heard(summary).figures}
+    worth = {key_text(figure.metric, figure.variant) for figure in heard(summary).figures}
     # Without figures there is nothing to tell a silent metric by.
     everything = not worth
     return Story(
@@ -152,7 +153,7 @@ def story(record: Record, summary: Mapping[str, Any], because: Sequence[Behind] 
 class _Teller:
     """Puts scores and notes where they belong."""
 
-    def __init__(self, record: Record, declared: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, record: Record, declared: Mapping[str, DeclaredMetric]) -> None:
         self.conversation = record.conversation
         self.ruler = Ruler(record.conversation)
         self.seqs = {event.seq for event in record.conversation.timeline}
@@ -301,12 +302,12 @@ class _Teller:
         observation = self._whole.get((reduced.key, reduced.judge))
         evidence = list(_evidence(observation)) if observation is not None else []
         if reduced.n > 1 or (reduced.n and reduced.skipped):
-            level = self._declared.get(reduced.key, {}).get("observes", "subject")
+            level = self._declared[reduced.key].observes if reduced.key in self._declared else "subject"
             evidence.append(Fact(f"{level}s measured", str(reduced.n)))
         if reduced.skipped and reduced.status == MEASURED:
             evidence.append(Fact("without a value", str(reduced.skipped)))
         if reduced.ten is not None:
-            evidence.append(Fact("of 10 points", points_text(reduced.ten, self._declared.get(reduced.key, {}))))
+            evidence.append(Fact("of 10 points", points_text(reduced.ten, self._declared.get(reduced.key))))
         return self._made(reduced.key, reduced.judge, reduced.status, reduced.value, _why(reduced), evidence)
 
     def _mark(self, key: str, one: Observation, subject: str = "") -> Mark:
@@ -314,8 +315,8 @@ class _Teller:
         return msgspec.structs.replace(mark, subject=subject) if subject else mark
 
     def _made(self, key: str, judge: str, status: str, value: float | None, why: str, evidence: Sequence[Fact]) -> Mark:
-        declared = self._declared.get(key, {})
-        unit, better = str(declared.get("unit", "")), declared.get("better")
+        declared = self._declared.get(key)
+        unit, better = (declared.unit, declared.better) if declared is not None else ("", None)
         bad = status == ERROR
         if value is not None and unit == SHARE:
             bad = (better == HIGHER and value == 0) or (better == LOWER and value == 1)

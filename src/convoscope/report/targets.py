@@ -7,17 +7,20 @@ scored with, and a user gives more. For one figure, the latter replaces the form
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import isclose
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from convoscope.errors import RunError
 from convoscope.metrics.declaration import SHARE, Target
-from convoscope.report.words import key_text, name_text, reason_text, value_text
+from convoscope.metrics.score import ERROR
+from convoscope.report.words import name_text, reason_text, value_text
 from convoscope.runs.run import Run
-from convoscope.runs.targets import FigureTarget, given_target, kept_target
+from convoscope.runs.summary import Summary
+from convoscope.runs.targets import FigureTarget, figure_names, given_target, kept_target
+from convoscope.statistics.summary import Figure
 
 Outcome = Literal["met", "missed", "undetermined"]
 MET: Outcome = "met"
@@ -44,7 +47,7 @@ class Verdict(NamedTuple):
 class Check(NamedTuple):
     """One target over one figure of a summary."""
 
-    figure: Mapping[str, Any]
+    figure: Figure
     target: Target
     verdict: Verdict
     source: Source = DECLARED
@@ -52,7 +55,7 @@ class Check(NamedTuple):
     @property
     def text(self) -> str:
         """`≥ 90.0 %: missed`."""
-        return f"{target_text(self.target, self.figure['unit'])}: {self.verdict.words}"
+        return f"{target_text(self.target, self.figure.unit)}: {self.verdict.words}"
 
 
 class Tally(NamedTuple):
@@ -63,17 +66,17 @@ class Tally(NamedTuple):
     undetermined: int
 
 
-def check(figure: Mapping[str, Any], target: Target) -> Verdict:
+def check(figure: Figure, target: Target) -> Verdict:
     """Hold one figure against one target. Without a value nothing is met, and nothing is missed."""
-    value, interval = figure["value"], figure["interval"]
+    value, interval = figure.value, figure.interval
     if value is None:
-        return Verdict(UNDETERMINED, False, f"undetermined: {reason_text(figure['reason'] or 'no_value')}")
+        return Verdict(UNDETERMINED, False, f"undetermined: {reason_text(figure.reason or 'no_value')}")
     met = meets(value, target)
     outcome = MET if met else MISSED
     if interval is None:
         return Verdict(outcome, False, f"{outcome}, but there is no interval")
     # Both ends on one side: so is all between them.
-    if meets(interval["low"], target) == meets(interval["high"], target) == met:
+    if meets(interval.low, target) == meets(interval.high, target) == met:
         return Verdict(outcome, True, outcome)
     return Verdict(outcome, False, f"{outcome}, but the interval reaches across it")
 
@@ -83,7 +86,7 @@ def meets(value: float, target: Target) -> bool:
     return bool(_HOLDS[target.comparison](value, target.value))
 
 
-def checks(summary: Mapping[str, Any], given: Sequence[str] = ()) -> list[Check]:
+def checks(summary: Summary, given: Sequence[str] = ()) -> list[Check]:
     """Every target over the figures of a summary: the declared ones, and those given as text.
 
     Where judges sat on a panel, the panel's figure is held against the target; without a panel, each judge's is.
@@ -124,27 +127,26 @@ def target_text(target: Target, unit: str) -> str:
     return f"{_SIGNS[target.comparison]} {shown}"
 
 
-def figure_name(figure: Mapping[str, Any]) -> str:
+def figure_name(figure: Figure) -> str:
     """The name that a target calls a figure by: that of all its judges."""
-    key = key_text(figure["metric"], figure["variant"])
-    return f"{key} {figure['reduction']}" if figure["reduction"] else key
+    return f"{figure.key} {figure.reduction}" if figure.reduction else figure.key
 
 
-def observed(figure: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+def observed(figure: Figure, summary: Summary) -> str:
     """What the metric of a figure looks at: turn, event, item."""
-    key = key_text(figure["metric"], figure["variant"])
-    return next((str(one["observes"]) for one in summary["declared"] if one["metric"] == key), "subject")
+    declared = summary.by_key.get(figure.key)
+    return declared.observes if declared is not None else "subject"
 
 
-def _given(summary: Mapping[str, Any], texts: Sequence[str]) -> list[FigureTarget]:
-    units = {figure_name(figure): str(figure["unit"]) for figure in summary["metrics"]}
+def _given(summary: Summary, texts: Sequence[str]) -> list[FigureTarget]:
+    units = {name: declared.unit for declared in summary.declared for name in figure_names(declared)}
     return list(dict.fromkeys(given_target(text, units) for text in texts))
 
 
-def _checks(summary: Mapping[str, Any], asked: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
+def _checks(summary: Summary, asked: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
     named = {one.figure for one, _ in asked}
     everything = [*((one, DECLARED) for one in _declared(summary) if one.figure not in named), *asked]
-    places = {name_text(figure): place for place, figure in enumerate(summary["metrics"])}
+    places = {name_text(figure): place for place, figure in enumerate(summary.figures)}
     found = [
         Check(figure, one.target, check(figure, one.target), source)
         for one, source in everything
@@ -153,26 +155,33 @@ def _checks(summary: Mapping[str, Any], asked: Sequence[tuple[FigureTarget, Sour
     return sorted(found, key=lambda one: places.get(name_text(one.figure), len(places)))
 
 
-def _declared(summary: Mapping[str, Any]) -> Iterator[FigureTarget]:
-    for declared in summary["declared"]:
-        if declared["target"] is not None:
-            yield FigureTarget(declared["metric"], msgspec.convert(declared["target"], Target))
+def _declared(summary: Summary) -> Iterator[FigureTarget]:
+    for declared in summary.declared:
+        if declared.target is not None:
+            yield FigureTarget(declared.metric, declared.target)
 
 
-def _meant(summary: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+def _meant(summary: Summary, name: str) -> list[Figure]:
     """The figures of one name: the panel's where there is one, else every judge's."""
-    found = [figure for figure in summary["metrics"] if figure_name(figure) == name]
-    panels = [figure for figure in found if figure["judge"].startswith("panel:")]
+    found = [figure for figure in summary.figures if figure_name(figure) == name]
+    panels = [figure for figure in found if figure.judge.startswith("panel:")]
     return panels or found or _missing(summary, name)
 
 
-def _missing(summary: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """A figure that was promised and did not come, because its reduction failed: its target must not vanish with it."""
+def _missing(summary: Summary, name: str) -> list[Figure]:
+    """A figure that did not come, because its metric has no value or its reduction failed.
+
+    Its target must not vanish with it.
+    """
     key, _, reduction = name.partition(" ")
-    without = {"reduction": reduction, "status": "error", "value": None, "interval": None, "reason": "reduction_failed"}
-    found: list[Mapping[str, Any]] = [
-        {**figure, **without} for figure in summary["metrics"] if figure_name(figure) == key
-    ]
+    found: list[Figure] = []
+    for figure in summary.figures:
+        if figure_name(figure) == key and figure.value is None:
+            found.append(replace(figure, reduction=reduction))
+        elif figure_name(figure) == key:
+            found.append(
+                replace(figure, reduction=reduction, status=ERROR, value=None, interval=None, reason="reduction_failed")
+            )
     if not found:
         raise RunError(f"there is a target for {name}, but the run has no such figure", hint="score again")
     return found

@@ -23,7 +23,7 @@ _LONG = 400
 
 def print_worst(screen: Screen, run: Run, standing: Sequence[Standing]) -> None:
     """The conversations that are furthest behind, and in what."""
-    total = run.summary["conversations"]
+    total = run.summary.conversations
     screen.line(f"{run.folder}: the worst {len(standing):,} of {counted(total, 'conversation')}", "bold")
     rows = [
         (str(at), one_line(one.conversation), one_line(standing_text(one), _LONG)) for at, one in enumerate(standing, 1)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
 from convoscope.ingest.report import ReadReport, Tally
-from convoscope.report.groups import are_alone, groupings
+from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.screen import Column, Screen
 from convoscope.report.silence import headlines, heard
 from convoscope.report.targets import observed, run_checks
@@ -15,7 +14,6 @@ from convoscope.report.words import (
     counted,
     coverage_text,
     interval_text,
-    key_text,
     name_text,
     number_text,
     points_text,
@@ -26,7 +24,9 @@ from convoscope.report.words import (
 )
 from convoscope.report.writing import one_line
 from convoscope.runs.run import Run
+from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.runs.worst import worst
+from convoscope.statistics.summary import Figure
 
 _COLUMNS = (
     Column("metric"),
@@ -49,7 +49,7 @@ _FIRST_PLACES = 3
 def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
     """The summary, the groups, what reading did, and where it all is. `parts` of metrics are told if asked for."""
     summary = run.summary
-    screen.line(f"{run.folder}: {counted(summary['conversations'], 'conversation')}", "bold")
+    screen.line(f"{run.folder}: {counted(summary.conversations, 'conversation')}", "bold")
     if not run.receipt.valid:
         by = f", superseded by {run.receipt.superseded_by}" if run.receipt.superseded_by else ""
         when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
@@ -60,9 +60,9 @@ def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
         name = name_text(one.figure)
         checks[name] = f"{checks[name]}; {one.text}" if name in checks else one.text
     shown = heard(summary, checks)
-    rows = sorted((*shown.figures, *shown.parts), key=summary["metrics"].index) if parts else shown.figures
-    pointed = any(one["ten"] is not None for one in rows)
-    declared = {one["metric"]: one for one in summary["declared"]} if pointed else {}
+    rows = sorted((*shown.figures, *shown.parts), key=summary.figures.index) if parts else shown.figures
+    pointed = any(one.ten is not None for one in rows)
+    declared = summary.by_key if pointed else {}
     columns = [*_COLUMNS[:2], *([_POINTS] if declared else []), *_COLUMNS[2:], *([_TARGET] if checks else []), _SKIPPED]
     told = [_row(figures, summary, checks, declared) for figures in _together(rows, checks)]
     screen.table(columns, told)
@@ -83,9 +83,9 @@ def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
     print_reading(screen, run.read_report)
 
 
-def _together(rows: Sequence[Mapping[str, Any]], checks: Mapping[str, str]) -> Iterator[Sequence[Mapping[str, Any]]]:
+def _together(rows: Sequence[Figure], checks: Mapping[str, str]) -> Iterator[Sequence[Figure]]:
     """Figures that share a row: many that stand beside one headline, such as p50, p95 and max, share one."""
-    for _, group in groupby(rows, lambda one: (one["metric"], one["variant"], one["judge"], bool(one["reduction"]))):
+    for _, group in groupby(rows, lambda one: (one.metric, one.variant, one.judge, bool(one.reduction))):
         figures = list(group)
         if len(figures) >= _MANY_BESIDE and not any(name_text(one) in checks for one in figures):
             yield figures
@@ -94,39 +94,39 @@ def _together(rows: Sequence[Mapping[str, Any]], checks: Mapping[str, str]) -> I
 
 
 def _row(
-    figures: Sequence[Mapping[str, Any]],
-    summary: Mapping[str, Any],
+    figures: Sequence[Figure],
+    summary: Summary,
     checks: Mapping[str, str],
-    declared: Mapping[str, Mapping[str, Any]],
+    declared: Mapping[str, DeclaredMetric],
 ) -> tuple[str, ...]:
     figure = figures[0]
     if len(figures) > 1:
         # What else there is to say of them stands in the row of their headline.
-        values = [number_text(one["value"], one["unit"]) if one["value"] is not None else "·" for one in figures]
-        unit = value_text(figures[-1]["value"], figure["unit"]).removeprefix(values[-1])
+        values = [number_text(one.value, one.unit) if one.value is not None else "·" for one in figures]
+        unit = value_text(figures[-1].value, figure.unit).removeprefix(values[-1])
         rest = [""] * (len(_COLUMNS) - 1 + bool(declared) + bool(checks))
         return (
-            ", ".join([name_text(figure), *(one["reduction"] for one in figures[1:])]),
+            ", ".join([name_text(figure), *(one.reduction for one in figures[1:])]),
             ", ".join(values) + unit,
             *rest,
         )
-    facts = declared.get(key_text(figure["metric"], figure["variant"]), {})
+    facts = declared.get(figure.key)
     return (
         name_text(figure),
-        value_text(figure["value"], figure["unit"]),
-        *([points_text(figure["ten"], facts)] if declared else []),
+        value_text(figure.value, figure.unit),
+        *([points_text(figure.ten, facts)] if declared else []),
         interval_text(figure),
-        f"{figure['n']:,}",
+        f"{figure.n:,}",
         coverage_text(figure),
-        "" if figure["better"] == "neither" else figure["better"],
+        "" if figure.better == "neither" else figure.better,
         *([checks.get(name_text(figure), "")] if checks else []),
         reasons_text(figure, observed(figure, summary)),
     )
 
 
-def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
+def print_groups(screen: Screen, summary: Summary) -> None:
     """One table per grouping: groups as rows, headline metrics as columns. Groups of one are not worth a table."""
-    for names, groups in groupings(summary["groups"]).items():
+    for names, groups in groupings(summary.groups).items():
         if are_alone(groups):
             continue
         screen.line()
@@ -135,19 +135,23 @@ def print_groups(screen: Screen, summary: Mapping[str, Any]) -> None:
         columns += [Column(name_text(figure).split(".", 1)[1], "right") for figure in heads]
         rows = []
         for group in groups[:_MANY_GROUPS]:
-            found = {name_text(figure): figure for figure in group["metrics"]}
-            cells = [found[name_text(figure)] for figure in heads if name_text(figure) in found]
+            found = {name_text(figure): figure for figure in group.metrics}
+            cells = [found.get(name_text(figure)) for figure in heads]
             rows.append(
                 [
-                    *(group["by"][name] for name in names),
-                    f"{group['conversations']:,}",
-                    *(value_text(figure["value"], figure["unit"]) for figure in cells),
+                    *(group.by[name] for name in names),
+                    f"{group.conversations:,}",
+                    *("·" if figure is None else value_text(figure.value, figure.unit) for figure in cells),
                 ]
             )
         more = len(groups) - _MANY_GROUPS
         screen.table(columns, rows, f"by {' and '.join(names)}")
         if more > 0:
             screen.line(f"and {more} more; `convoscope runs show --json` has them all")
+    if summary.small_groups:
+        screen.line()
+    for small in summary.small_groups:
+        screen.line(small_text(small))
 
 
 def print_reading(screen: Screen, report: ReadReport) -> None:

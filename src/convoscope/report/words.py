@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from convoscope.ingest.flow_files import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.runs.run import Run
+from convoscope.runs.summary import DeclaredMetric
 from convoscope.runs.worst import Behind, Standing
+from convoscope.statistics.summary import Figure
 
 
 def value_text(value: float | None, unit: str) -> str:
@@ -37,14 +38,14 @@ def number_text(value: float, unit: str) -> str:
     return text.rstrip("0").rstrip(".") if unit == COUNT else text
 
 
-def points_text(ten: float | None, declared: Mapping[str, Any]) -> str:
+def points_text(ten: float | None, declared: DeclaredMetric | None) -> str:
     """What a value is worth on the declared map from 0 to 10, and whether that passes; nothing where there is none.
 
     What does not pass never prints as the pass mark.
     """
     if ten is None:
         return ""
-    mark = (declared.get("ten_points") or {}).get("passes_at")
+    mark = declared.ten_points.passes_at if declared is not None and declared.ten_points is not None else None
     text = f"{ten:.1f}"
     if mark is None:
         return text
@@ -53,31 +54,31 @@ def points_text(ten: float | None, declared: Mapping[str, Any]) -> str:
     return f"{text}, {'passes' if ten >= mark else f'below {mark:g}'}"
 
 
-def interval_text(figure: Mapping[str, Any]) -> str:
+def interval_text(figure: Figure) -> str:
     """The 95 % interval; a dot where there is none."""
-    interval = figure["interval"]
+    interval = figure.interval
     if interval is None:
         return "·"
     # Both ends of a count have their digits, so that columns of them can be read.
-    unit = "" if figure["unit"] == COUNT else figure["unit"]
-    return f"{number_text(interval['low'], unit)} to {number_text(interval['high'], unit)}"
+    unit = "" if figure.unit == COUNT else figure.unit
+    return f"{number_text(interval.low, unit)} to {number_text(interval.high, unit)}"
 
 
-def coverage_text(figure: Mapping[str, Any]) -> str:
+def coverage_text(figure: Figure) -> str:
     """The share of conversations that could be measured and were."""
-    coverage = figure["coverage"]
+    coverage = figure.coverage
     if coverage is None:
         return "·"
     percent = 100 * coverage
     return "<1 %" if 0 < percent < 1 else ">99 %" if 99 < percent < 100 else f"{percent:.0f} %"
 
 
-def reasons_text(figure: Mapping[str, Any], observes: str = "subject") -> str:
+def reasons_text(figure: Figure, observes: str = "subject") -> str:
     """What was not measured, and why. `observes` is what the metric looks at: turn, event, item."""
-    reasons = figure["skipped_reasons"]
+    reasons = figure.skipped_reasons
     parts = [f"{count:,} {reason_text(code)}" for code, count in reasons.items()]
-    if figure["subjects_skipped"]:
-        parts.append(f"{counted(figure['subjects_skipped'], observes)} without a value")
+    if figure.subjects_skipped:
+        parts.append(f"{counted(figure.subjects_skipped, observes)} without a value")
     return ", ".join(parts)
 
 
@@ -86,13 +87,13 @@ def reason_text(code: str) -> str:
     return code.replace("_", " ")
 
 
-def name_text(figure: Mapping[str, Any]) -> str:
+def name_text(figure: Figure) -> str:
     """The metric as it prints: variant, reduction and judge where they are not the usual."""
-    name = key_text(figure["metric"], figure["variant"])
-    if figure["reduction"]:
-        name += f" {figure['reduction']}"
-    if not figure["judge"].startswith("("):
-        name += f" [{figure['judge']}]"
+    name = key_text(figure.metric, figure.variant)
+    if figure.reduction:
+        name += f" {figure.reduction}"
+    if not figure.judge.startswith("("):
+        name += f" [{figure.judge}]"
     return name
 
 

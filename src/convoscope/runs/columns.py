@@ -1,4 +1,4 @@
-"""Columns of Python values on their way into a Parquet file.
+"""Columns on their way into a Parquet file, written by DuckDB straight from NumPy arrays.
 
 Most columns of a part hold one value, or a few: these are told to DuckDB once, and not row by row.
 """
@@ -6,49 +6,103 @@ Most columns of a part hold one value, or a few: these are told to DuckDB once, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convoscope.runs.tables import quoted, write_parquet
 
 if TYPE_CHECKING:
     import duckdb
 
-_SQL_TYPES = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
-_FEW = 64
+_SQL_TYPES = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR"}
+_FEW = 256
 
 
 class Columns:
     """The columns of one table, all of one length."""
 
     def __init__(self, length: int) -> None:
-        self._length = length
-        self._arrays: dict[str, Any] = {"row": np.arange(length, dtype=np.int32)}
-        self._expressions = ['"row"']
+        self.length = length
+        # DuckDB must see at least one array to know how many rows there are.
+        self._arrays: dict[str, Any] = {"place": np.arange(length, dtype=np.int32)}
+        self._expressions: list[str] = []
 
-    def constant(self, name: str, value: int) -> None:
-        self._expressions.append(f'{value}::INTEGER AS "{name}"')
+    def constant(self, name: str, kind: type, value: str | float | None) -> None:
+        """One value for all rows; None is NULL. Types are spelled out: a column without a value would have none."""
+        self._expressions.append(f'{_literal(value)}::{_SQL_TYPES[kind]} AS "{name}"')
 
-    def add(self, name: str, kind: type, values: Sequence[Any]) -> None:
-        """A column; None is NULL. Types are spelled out: a column without a single value would have none."""
-        sql = _SQL_TYPES[kind]
-        if values and values.count(values[0]) == len(values):
-            self._expressions.append(f'{_literal(values[0])}::{sql} AS "{name}"')
+    def numbers(self, name: str, kind: type, values: NDArray[Any]) -> None:
+        """A column of numbers, whole ones where `kind` says so; NaN is NULL."""
+        if not self.length:
+            self.constant(name, kind, None)
             return
-        if kind is str and len(few := dict.fromkeys(values)) <= _FEW:
-            self._expressions.append(f'list_extract([{", ".join(map(_literal, few))}], "{name}")::{sql} AS "{name}"')
-            code = {value: number for number, value in enumerate(few, 1)}
-            self._arrays[name] = np.fromiter(map(code.__getitem__, values), dtype=np.int32, count=len(values))
+        missing = np.isnan(values) if values.dtype.kind == "f" else None
+        if missing is not None and missing.any():
+            if missing.all():
+                self.constant(name, kind, None)
+                return
+            values = np.ma.masked_array(values, mask=missing)
+        elif (values == values[0]).all():
+            self.constant(name, kind, kind(values[0]))
             return
-        self._expressions.append(f'"{name}"::{sql} AS "{name}"')
-        self._arrays[name] = _array(values, kind)
+        self._arrays[name] = values
+        self._expressions.append(f'"{name}"::{_SQL_TYPES[kind]} AS "{name}"')
+
+    def coded(self, name: str, codes: NDArray[Any], texts: Sequence[str | None]) -> None:
+        """A column of texts, of which there are few: each row has the place of its own among them."""
+        if len(texts) == 1 or not self.length:
+            self.constant(name, str, texts[0] if texts else None)
+        elif len(texts) > _FEW:
+            some = np.empty(len(texts), dtype=object)
+            some[:] = [None if text is None else _writable(text) for text in texts]
+            self._arrays[name] = some[codes]
+            self._expressions.append(f'"{name}"::VARCHAR AS "{name}"')
+        else:
+            self._arrays[name] = codes.astype(np.int32) + 1
+            listed = ", ".join(map(_literal, texts))
+            self._expressions.append(f'list_extract([{listed}]::VARCHAR[], "{name}") AS "{name}"')
+
+    def texts(self, name: str, values: Sequence[str | None], *, split: str = "") -> None:
+        """A column of texts; None is NULL. `split` is the type of a list whose entries were joined into one text."""
+        code = _codes(values)
+        if len(code) <= _FEW and not split:
+            codes = np.fromiter(map(code.__getitem__, values), dtype=np.int32, count=len(values))
+            self.coded(name, codes, list(code))
+            return
+        self._arrays[name] = _objects(values)
+        expression = f'"{name}"::VARCHAR'
+        if split:
+            expression = f"coalesce(string_split({expression}, {quoted(BETWEEN)}), [])::{split}[]"
+        self._expressions.append(f'{expression} AS "{name}"')
 
     def write(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+        """Write the file, whole or not at all."""
         connection.register("columns", self._arrays)
-        write_parquet(connection, f"SELECT {', '.join(self._expressions)} FROM columns", path, "COMPRESSION lz4")
+        write_parquet(connection, f"SELECT {', '.join(self._expressions)} FROM columns", path, "COMPRESSION zstd")
         connection.unregister("columns")
+
+
+BETWEEN = "\x1f"
+"""Stands between the entries of a list on its way into a Parquet file."""
+
+
+def joined(entries: Sequence[Any]) -> str | None:
+    """The entries of a list as one text, to be split when it is written; None for none."""
+    if not entries:
+        return None
+    text = BETWEEN.join(map(str, entries))
+    if text.count(BETWEEN) == len(entries) - 1:
+        return text
+    return BETWEEN.join(str(entry).replace(BETWEEN, " ") for entry in entries)
+
+
+def _codes(values: Sequence[str | None]) -> dict[str | None, int]:
+    """The different values, each with its place among them."""
+    return dict(zip(dict.fromkeys(values), count(), strict=False))
 
 
 def _literal(value: str | float | None) -> str:
@@ -59,19 +113,10 @@ def _literal(value: str | float | None) -> str:
     return repr(value)
 
 
-def _array(values: Sequence[Any], kind: type) -> Any:
-    if kind is float:
-        # NumPy reads None as NaN, which no score can be; DuckDB reads a masked entry as NULL.
-        numbers = np.array(values, dtype=np.float64)
-        return np.ma.masked_array(numbers, mask=np.isnan(numbers)) if None in values else numbers
-    if kind is int:
-        if None not in values:
-            return np.array(values, dtype=np.int64)
-        known = np.array([0 if value is None else value for value in values], dtype=np.int64)
-        return np.ma.masked_array(known, mask=[value is None for value in values])
+def _objects(values: Sequence[str | None]) -> NDArray[np.object_]:
     column = np.empty(len(values), dtype=object)
     try:
-        "".join(value for value in values if value is not None).encode()
+        "".join([value for value in values if value is not None]).encode()
         column[:] = values
     except UnicodeEncodeError:
         column[:] = [None if value is None else _writable(value) for value in values]

@@ -77,7 +77,7 @@ class Distribution(NamedTuple):
 
 def distributions(run: Run) -> Iterator[Distribution]:
     """One for each metric of which at least one conversation has a value."""
-    observes = {declared["metric"]: declared["observes"] for declared in run.summary["declared"]}
+    observes = {declared.metric: declared.observes for declared in run.summary.declared}
     with connect(memory_mb=512) as connection:
         valued = with_values(connection, run)
         for headline in headlines(run.summary):
@@ -103,8 +103,7 @@ def _histogram(connection: duckdb.DuckDBPyConnection, source: str, unit: str) ->
     n, mean, least, most, quantiles = row
     if not n or max(abs(least), abs(most)) > _HUGE:
         return None
-    quantiles = "quantile_cont(value, [0.25, 0.5, 0.75, 0.95])"
-    mean, (q1, p50, q3, p95) = _one(connection, f"SELECT avg(value), {quantiles} {source}")
+    q1, p50, q3, p95 = quantiles
     edges = bin_edges(least, most, (q1, q3), unit)
     low, width, bins = edges[0], edges[1] - edges[0], len(edges) - 1
     # A tiny push, so that a value on an edge falls into the bin that begins there.

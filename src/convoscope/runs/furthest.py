@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS
 from convoscope.runs.run import Run
 from convoscope.runs.tables import connect
+from convoscope.statistics.summary import Figure
 
 
 class Far(NamedTuple):
@@ -17,17 +17,17 @@ class Far(NamedTuple):
     value: float
 
 
-def lowest(run: Run, figure: Mapping[str, Any], limit: int) -> list[Far]:
+def lowest(run: Run, figure: Figure, limit: int) -> list[Far]:
     """The conversations with the least values in the metric of a figure, by the figure's judge."""
     return _first(run, figure, "ASC", limit)
 
 
-def highest(run: Run, figure: Mapping[str, Any], limit: int) -> list[Far]:
+def highest(run: Run, figure: Figure, limit: int) -> list[Far]:
     """The conversations with the greatest values in the metric of a figure, by the figure's judge."""
     return _first(run, figure, "DESC", limit)
 
 
-def _first(run: Run, figure: Mapping[str, Any], direction: str, limit: int) -> list[Far]:
+def _first(run: Run, figure: Figure, direction: str, limit: int) -> list[Far]:
     query = (
         f"SELECT c.conversation, s.value FROM {run.table(CONVERSATION_SCORES)} s "
         f"JOIN {run.table(CONVERSATIONS)} c USING (number) "
@@ -35,5 +35,5 @@ def _first(run: Run, figure: Mapping[str, Any], direction: str, limit: int) -> l
         f"ORDER BY s.value {direction}, number LIMIT {int(limit)}"
     )
     with connect() as connection:
-        rows = connection.execute(query, [figure["metric"], figure["variant"], figure["judge"]]).fetchall()
+        rows = connection.execute(query, [figure.metric, figure.variant, figure.judge]).fetchall()
     return [Far(conversation, value) for conversation, value in rows]

@@ -24,7 +24,8 @@ from convoscope.metrics.declaration import Declaration
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.signatures import signature
 from convoscope.metrics.sources import registered
-from convoscope.runs.merging import merge
+from convoscope.runs.finishing import finish_tables
+from convoscope.runs.identity import reader_sources, sources
 from convoscope.runs.partial import Partial, tidy
 from convoscope.runs.parts import PartDone, Timings, score_partition
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
@@ -180,8 +181,6 @@ class _Job:
                 "bootstrap_up_to": intervals.MAX_BOOTSTRAP_CLUSTERS,
             },
         }
-        # What one wishes for must not change what is measured, not even by the draw of an interval.
-        self.seed = canonical_hash(self.config)
         if self.definitions:
             self.config["flows"] = {flow.name: canonical_hash(flow) for flow in self.definitions}
         if targets:
@@ -196,6 +195,7 @@ class _Job:
             "metrics": canonical_hash(self.signatures),
             "input": self.input_hash,
             "version": versions()["convoscope"],
+            "sources": canonical_hash([sources(), reader_sources(one.reader for one in self.inputs)]),
         }
         self.bytes_total = sum(_size(Path(one.path)) for one in self.inputs)
         self.timings = Timings()
@@ -224,12 +224,12 @@ class _Job:
             run = Run.open(out)
         except RunError:
             raise RunError(f"{out} is there already and is not a run", hint="choose another --out") from None
-        same = (run.receipt.config_hash, run.receipt.input_hash, run.receipt.metrics)
-        if same != (self.config_hash, self.input_hash, self.signatures):
+        changed = [name for name, value in self.depends_on.items() if run.receipt.depends_on.get(name) != value]
+        if changed:
             hint = "choose another --out, or move that run away"
-            if {**run.receipt.config, "targets": None} == {**self.config, "targets": None}:
+            if {**run.receipt.config, "targets": None} == {**self.config, "targets": None} and changed == ["settings"]:
                 hint += "; if only its targets should be others, `convoscope report --target` needs no new run"
-            raise RunError(f"{out} holds another run", hint=hint)
+            raise RunError(f"{out} holds another run: {', '.join(changed)} changed", hint=hint)
         _refuse_problems(run.read_report, strict)
         tidy(out)
         return run
@@ -237,7 +237,7 @@ class _Job:
     def _make(self, unfinished: Partial, workers: int, strict: bool, progress: Callable[[Progress], None]) -> None:
         if unfinished.said:
             self.report.warnings.append(unfinished.said)
-        if unfinished.merged:
+        if unfinished.finished:
             return
         parts = self._score_parts(unfinished, workers, progress)
         report = self.report
@@ -279,7 +279,7 @@ class _Job:
         work = bind(
             score_partition,
             metrics=self.metrics,
-            folder=unfinished.parts,
+            folder=unfinished.folder,
             turn_rule=self.rule,
             flows=self.definitions,
         )
@@ -301,18 +301,19 @@ class _Job:
         scratch.mkdir(exist_ok=True)
         progress(Progress("writing", report.conversations))
         began = perf_counter()
-        shared = merge(unfinished.parts, folder, self.metrics, limit=self.limit, scratch=scratch)
-        merged = perf_counter()
-        if shared:
-            some = ", ".join(shared[:MAX_SHARED_IDS]) + (", …" if len(shared) > MAX_SHARED_IDS else "")
+        done = [part for _, part in sorted(unfinished.done.items())]
+        tables = finish_tables(folder, done, self.metrics, self.limit)
+        finished = perf_counter()
+        if tables.shared:
+            some = ", ".join(tables.shared[:MAX_SHARED_IDS]) + (", …" if len(tables.shared) > MAX_SHARED_IDS else "")
             report.warnings.append(f"several conversations share an id, and got a number at its end: {some}")
         progress(Progress("reducing", report.conversations))
         summary = summarise(
-            folder,
+            tables,
             self.metrics,
+            profiles=tables.profiles,
             config_hash=self.config_hash,
             input_hash=self.input_hash,
-            seed=self.seed,
             by=self.by,
             scratch=scratch,
         )
@@ -321,8 +322,8 @@ class _Job:
                 report.warnings.append(f"no conversation carries {' and '.join(names)}: no group was made by it")
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},
-            "merging": merged - began,
-            "reducing": perf_counter() - merged,
+            "finishing": finished - began,
+            "reducing": perf_counter() - finished,
         }
         receipt = Receipt(
             run_id=f"run-{self.started.replace('-', '').replace(':', '')}-{canonical_hash(self.depends_on)[7:13]}",
@@ -334,17 +335,21 @@ class _Job:
             inputs=self.hashes,
             input_hash=self.input_hash,
             metrics=self.signatures,
+            depends_on=self.depends_on,
             versions=dict(versions()),
             workers=workers,
+            parts=list(tables.parts),
             timings={name: round(seconds, 3) for name, seconds in timings.items()},
         )
         write_json(folder / SUMMARY, summary)
         write_json(folder / FLOWS, sorted(self.flows.values(), key=lambda flow: flow.name))
         write_json(folder / READ_REPORT, report.ordered())
         write_json(folder / RECEIPT, receipt)
-        progress(Progress("auditing", report.conversations))
-        write_json(folder / RECEIPT, audited(Run(folder, receipt)))
-        unfinished.finish_merge()
+        run = Run(folder, receipt)
+        if run.has_states:
+            progress(Progress("auditing", report.conversations))
+            write_json(folder / RECEIPT, audited(run))
+        unfinished.finish()
 
 
 def audited(run: Run) -> Receipt:

@@ -12,13 +12,13 @@ from typing import IO
 import msgspec
 
 from convoscope.errors import RunError
-from convoscope.runs.parts import TABLES, PartDone, part_file
+from convoscope.runs.parts import TABLES, PartDone
+from convoscope.runs.tables import part_file
 
 JOURNAL = "journal.jsonl"
 _LOCK = "lock"
-_PARTS = "parts"
 _SCRATCH = "scratch"
-MERGED = "merged"
+FINISHED = "finished"
 _PATIENCE = 2.0
 """Seconds to wait for a lock."""
 
@@ -51,15 +51,11 @@ class Partial:
         self.out = out
         self.folder = out.with_name(out.name + ".partial")
         self.done: dict[int, PartDone] = {}
-        self.merged = False
+        self.finished = False
         self.said = ""
         """Why an earlier attempt was, or was not, continued."""
         self._lock = self._take_lock()
         self._journal = self._open(dict(depends_on))
-
-    @property
-    def parts(self) -> Path:
-        return self.folder / _PARTS
 
     @property
     def scratch(self) -> Path:
@@ -70,18 +66,17 @@ class Partial:
         self.done[part.part] = part
         self._write(Done(part=part))
 
-    def finish_merge(self) -> None:
-        """The run's own files are whole: parts are no longer needed."""
-        self.merged = True
-        self._write(Step(name=MERGED))
+    def finish(self) -> None:
+        """The run's own files are whole, but for its name."""
+        self.finished = True
+        self._write(Step(name=FINISHED))
 
     def publish(self) -> Path:
         """Leave nothing but the run's own files, and give the folder its name.
 
         The journal goes last: until the folder has its name, it is what a resumed run is known by.
         """
-        for name in (_PARTS, _SCRATCH):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
         self.folder.rename(self.out)
         self.close()
         tidy(self.out)
@@ -133,27 +128,24 @@ class Partial:
             names = {*header.depends_on, *depends_on}
             changed = sorted(name for name in names if header.depends_on.get(name) != depends_on.get(name))
             self.said = f"starting afresh: {', '.join(changed)} changed since the unfinished run"
-        for name in (_PARTS, _SCRATCH):
+        for name in (_SCRATCH, *(f"{table}.parquet" for table in TABLES)):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        self.parts.mkdir(parents=True)
         _rewrite(path, [Header(depends_on=depends_on)])
         return path.open("ab")
 
     def _continue(self, lines: list[_Line]) -> None:
         for line in lines[1:]:
-            if isinstance(line, Step) and line.name == MERGED:
-                self.merged = True
+            if isinstance(line, Step) and line.name == FINISHED:
+                self.finished = True
             elif isinstance(line, Done):
                 self.done[line.part.part] = line.part
-        if not self.merged:
-            whole = {number for number in self.done if self._is_whole(number)}
-            self.done = {number: part for number, part in self.done.items() if number in whole}
-        self.parts.mkdir(parents=True, exist_ok=True)
-        if self.merged or self.done:
+        if not self.finished:
+            self.done = {number: part for number, part in self.done.items() if self._is_whole(part)}
+        if self.finished or self.done:
             self.said = f"resuming: {len(self.done)} parts are done"
 
-    def _is_whole(self, number: int) -> bool:
-        return all(part_file(self.parts, table, number).exists() for table in TABLES)
+    def _is_whole(self, done: PartDone) -> bool:
+        return all(part_file(self.folder, table, done.part).exists() for table in done.tables)
 
     def _write(self, line: _Line) -> None:
         self._journal.write(msgspec.json.encode(line) + b"\n")

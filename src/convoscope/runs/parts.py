@@ -1,17 +1,18 @@
-"""One part of a run: a partition in, Parquet files of scores out. Pure, so that anyone can do it."""
+"""One part of a run: a partition in, final Parquet files out. Pure, so that anyone can do it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS, Flow, to_json
 from convoscope.conversation.remembered import forget
@@ -19,12 +20,11 @@ from convoscope.flows.rows import StateRow, state_rows
 from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import Observation
-from convoscope.runs.columns import Columns
-from convoscope.runs.tables import connect
-from convoscope.scoring.evaluate import Evaluated, Evaluator
-from convoscope.statistics.summary import STATUSES
-from convoscope.statistics.within import ConversationScore
+from convoscope.metrics.score import STATUSES
+from convoscope.runs.columns import Columns, joined
+from convoscope.runs.tables import connect, part_file
+from convoscope.scoring.batch import Batch, MetricColumns
+from convoscope.statistics.columns import Observed, Reduced
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,13 +35,7 @@ CONVERSATION_SCORES = "conversation_scores"
 STATES = "states"
 TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES, STATES)
 
-BETWEEN = "\x1f"
-"""Stands between the entries of a list on its way into a Parquet file."""
-
-_STATUS = {status: code for code, status in enumerate(STATUSES)}
 _encode = msgspec.json.Encoder().encode
-
-T = TypeVar("T")
 
 
 class Timings(msgspec.Struct):
@@ -62,14 +56,14 @@ class PartDone(msgspec.Struct, kw_only=True):
 
     part: int
     conversations: int
+    tables: tuple[str, ...]
+    """Those of which it has a file."""
+    profiles: tuple[str, ...]
+    """The keys of the profiles that its conversations have."""
     report: ReadReport
     timings: Timings
     flows: dict[str, Flow] = {}
     """The declarations of the flows that its conversations went through."""
-
-
-def part_file(folder: Path, table: str, part: int) -> Path:
-    return folder / f"{table}-{part:06d}.parquet"
 
 
 def score_partition(
@@ -83,38 +77,27 @@ def score_partition(
     report = ReadReport()
     timings = Timings()
     rows = _Rows(partition.number, metrics)
-    evaluator = Evaluator(metrics)
     reads = read_partition(partition, report, turn_rule, flows)
+    clock = perf_counter
     while True:
-        began = perf_counter()
+        began = clock()
         read = next(reads, None)
-        timings.reading += perf_counter() - began
+        timings.reading += clock() - began
         if read is None:
             break
-        _score(read, evaluator, rows, report, timings)
-    began = perf_counter()
-    rows.write(folder)
-    timings.writing += perf_counter() - began
-    return PartDone(part=partition.number, conversations=rows.count, report=report, timings=timings, flows=rows.flows)
-
-
-def _score(read: Read, evaluator: Evaluator, rows: _Rows, report: ReadReport, timings: Timings) -> None:
-    began = perf_counter()
-    evaluated = evaluator.evaluate(read.conversation)
-    states = state_rows(read.conversation)
-    forget(read.conversation)
-    scored = perf_counter()
-    try:
-        body = to_json(read.conversation)
-    except (ValueError, TypeError, RecursionError) as error:
-        report.conversations -= 1
-        report.problem(Problem(read.conversation.id, 0, f"cannot be kept: {error}"))
-        return
-    encoded = perf_counter()
-    rows.add(read, body, evaluated, states)
-    timings.metrics += scored - began
-    timings.encoding += encoded - scored
-    timings.writing += perf_counter() - encoded
+        rows.add(read, report, timings)
+    began = clock()
+    tables = rows.write(folder) if len(rows) else ()
+    timings.writing += clock() - began
+    return PartDone(
+        part=partition.number,
+        conversations=len(rows),
+        tables=tables,
+        profiles=rows.profiles,
+        report=report,
+        timings=timings,
+        flows=rows.flows,
+    )
 
 
 @cache
@@ -129,120 +112,154 @@ class _Rows:
 
     def __init__(self, part: int, metrics: Sequence[Declared]) -> None:
         self.part = part
-        self.count = 0
-        self._metric = {declared.key: number for number, declared in enumerate(metrics)}
-        self._conversations: list[tuple[Any, ...]] = []
-        self._observed = _Kept[Observation]()
-        self._reduced = _Kept[ConversationScore]()
-        self._states: list[tuple[Any, ...]] = []
         self.flows: dict[str, Flow] = {}
+        self._metrics = metrics
+        self._batch = Batch(metrics)
+        self._conversations: list[tuple[Any, ...]] = []
+        self._states: list[tuple[Any, ...]] = []
 
-    def add(self, read: Read, body: bytes, evaluated: Iterable[Evaluated], states: Iterable[StateRow]) -> None:
-        number = self.count
-        self.count += 1
+    def __len__(self) -> int:
+        return len(self._conversations)
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        return tuple(sorted({row[-1] for row in self._conversations}))
+
+    def add(self, read: Read, report: ReadReport, timings: Timings) -> None:
+        """Score a conversation. One that cannot be written is a problem, and has no row."""
         conversation = read.conversation
+        began = perf_counter()
+        try:
+            body = to_json(conversation).decode()
+        except (ValueError, TypeError, RecursionError) as error:
+            report.conversations -= 1
+            report.problem(Problem(conversation.id, 0, f"cannot be kept: {error}"))
+            return
+        encoded = perf_counter()
+        profile = self._batch.add(conversation)
         dimensions = conversation.dimensions
-        if conversation.flow is not None and "flow" not in dimensions:
-            dimensions = {**dimensions, "flow": conversation.flow.name}
-        others = {name: value for name, value in dimensions.items() if name not in DIMENSIONS}
+        if conversation.flow is not None:
+            self.flows.setdefault(conversation.flow.name, conversation.flow)
+            if "flow" not in dimensions:
+                dimensions = {**dimensions, "flow": conversation.flow.name}
+        self._add_states(state_rows(conversation), dimensions)
+        forget(conversation)
+        others = _others(dimensions)
         self._conversations.append(
             (
-                *read.origin,
                 conversation.id,
                 *map(dimensions.get, DIMENSIONS),
                 _encode(others).decode() if others else None,
                 conversation.source.format,
                 conversation.outcome.error or None,
-                len(body),
-                body.decode(),
                 _encode(read.notes).decode() if read.notes else None,
+                body,
+                profile.key,
             )
         )
-        observed, reduced = self._observed, self._reduced
-        for declared, observations, scores in evaluated:
-            metric = self._metric[declared.key]
-            for one in observations:
-                observed.add(number, metric, one)
-            for score in scores:
-                reduced.add(number, metric, score)
+        timings.encoding += encoded - began
+        timings.metrics += perf_counter() - encoded
+
+    def _add_states(self, states: Iterable[StateRow], dimensions: Mapping[str, str]) -> None:
+        row = len(self._conversations)
         flow = dimensions.get("flow")
         agent = dimensions.get("agent") or dimensions.get("model")
-        self._states += [(number, flow, agent, *_state_values(row)) for row in states]
-        if conversation.flow is not None:
-            self.flows.setdefault(conversation.flow.name, conversation.flow)
+        self._states += [(row, flow, agent, *[getattr(state, name) for name in _STATE_FIELDS]) for state in states]
 
-    def write(self, folder: Path) -> None:
-        tables = {
+    def write(self, folder: Path) -> tuple[str, ...]:
+        """Write the tables; that of states only where there are any. Gives back which."""
+        names = np.empty(len(self), dtype=object)
+        names[:] = [row[0].encode("utf-8", "replace").decode() for row in self._conversations]
+        batch = self._batch.columns()
+        tables: dict[str, Columns] = {
             CONVERSATIONS: self._conversation_columns(),
-            SCORES: self._observed.columns(_SCORE_COLUMNS),
-            CONVERSATION_SCORES: self._reduced.columns(_REDUCED_COLUMNS),
-            STATES: _columns(STATE_COLUMNS, self._states),
+            SCORES: _score_columns(batch, names),
+            CONVERSATION_SCORES: _reduced_columns(batch, names),
+            STATES: _state_columns(self._states, names),
         }
         connection = _connection(os.getpid())
-        for table, columns in tables.items():
-            columns.constant("part", self.part)
+        written = [table for table, columns in tables.items() if columns.length or table != STATES]
+        for table in written:
+            columns = tables[table]
+            columns.constant("part", int, self.part)
             columns.write(connection, part_file(folder, table, self.part))
+        return tuple(written)
 
     def _conversation_columns(self) -> Columns:
-        numbered = [(number, *row) for number, row in enumerate(self._conversations)]
-        return _columns({"conversation": int, **_CONVERSATION_COLUMNS}, numbered)
-
-
-def _columns(types: Mapping[str, type], rows: Sequence[tuple[Any, ...]]) -> Columns:
-    columns = Columns(len(rows))
-    values = zip(*rows, strict=True) if rows else ((),) * len(types)
-    for (name, kind), column in zip(types.items(), values, strict=True):
-        columns.add(name, kind, column)
-    return columns
-
-
-def _joined(entries: Sequence[Any]) -> str:
-    joined = BETWEEN.join(map(str, entries))
-    if joined.count(BETWEEN) == len(entries) - 1:
-        return joined
-    return BETWEEN.join(str(one).replace(BETWEEN, " ") for one in entries)
-
-
-def _state_values(row: StateRow) -> Iterator[Any]:
-    """The values of `STATE_COLUMNS` from the state on."""
-    for name in _STATE_FIELDS:
-        value = getattr(row, name)
-        if type(value) is tuple:
-            value = _joined(value) if value else None
-        elif type(value) is dict:
-            value = _encode(value).decode() if value else None
-        yield value
-
-
-class _Kept(Generic[T]):
-    """Observations, or what they come to, each with the conversation and the metric it belongs to."""
-
-    def __init__(self) -> None:
-        self._conversations: list[int] = []
-        self._metrics: list[int] = []
-        self._things: list[T] = []
-
-    def add(self, conversation: int, metric: int, thing: T) -> None:
-        self._conversations.append(conversation)
-        self._metrics.append(metric)
-        self._things.append(thing)
-
-    def columns(self, types: Mapping[str, _Column]) -> Columns:
-        columns = Columns(len(self._things))
-        columns.add("conversation", int, self._conversations)
-        columns.add("metric", int, self._metrics)
-        for name, (kind, place, made) in types.items():
-            values = list(map(attrgetter(place), self._things))
-            if made is not None and values:
-                # Most columns hold one value, and what is made of it is made once.
-                same = values.count(values[0]) == len(values)
-                values = [made(values[0])] * len(values) if same else list(map(made, values))
-            columns.add(name, kind, values)
+        columns = Columns(len(self))
+        columns.numbers("row", int, np.arange(len(self), dtype=np.int32))
+        values = zip(*self._conversations, strict=True)
+        for name, column in zip(_CONVERSATION_COLUMNS, values, strict=True):
+            columns.texts(name, column)
         return columns
 
 
-def _filled(text: str) -> str | None:
-    return text or None
+def _others(dimensions: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in dimensions.items() if name not in _DIMENSIONS}
+
+
+_DIMENSIONS = frozenset(DIMENSIONS)
+_CONVERSATION_COLUMNS = (*("conversation", *DIMENSIONS, "dimensions", "format", "error", "notes", "body", "profile"),)
+
+
+def _start(batch: Sequence[MetricColumns], blocks: Sequence[Observed | Reduced], names: NDArray[np.object_]) -> Columns:
+    """A table with the conversation and the metric of each row; `blocks` are the columns of the metrics of a batch."""
+    lengths = [len(block.row) for block in blocks]
+    rows = np.concatenate([block.row for block in blocks]) if blocks else np.zeros(0, dtype=np.int64)
+    columns = Columns(len(rows))
+    columns.texts("conversation", names[rows].tolist())
+    columns.numbers("row", int, rows.astype(np.int32))
+    places = np.repeat(np.arange(len(batch)), lengths)
+    columns.coded("metric", places, [one.declared.name for one in batch])
+    columns.coded("variant", places, [one.declared.variant for one in batch])
+    return columns
+
+
+def _chained(blocks: Sequence[Any], name: str) -> list[Any]:
+    return [value for block in blocks for value in getattr(block, name)]
+
+
+def _stacked(blocks: Sequence[Any], name: str) -> NDArray[Any]:
+    return np.concatenate([getattr(block, name) for block in blocks]) if blocks else np.zeros(0)
+
+
+def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> Columns:
+    blocks = [one.observed for one in batch]
+    columns = _start(batch, blocks, names)
+    subjects = _chained(blocks, "subject")
+    kinds, ids, positions = zip(*subjects, strict=True) if subjects else ((), (), ())
+    columns.texts("subject_kind", kinds)
+    columns.texts("subject", ids)
+    columns.numbers("position", int, np.array(positions, dtype=np.int64))
+    columns.texts("judge", _chained(blocks, "judge"))
+    columns.numbers("repeat", int, np.array(_chained(blocks, "repeat"), dtype=np.int64))
+    columns.coded("status", _stacked(blocks, "status"), STATUSES)
+    for name in ("value", "numerator", "denominator"):
+        columns.numbers(name, float, _stacked(blocks, name))
+    for name in ("reason", "detail"):
+        columns.texts(name, [text or None for text in _chained(blocks, name)])
+    columns.texts("details", list(map(_encode_details, _chained(blocks, "details"))))
+    return columns
+
+
+def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> Columns:
+    blocks = [one.reduced for one in batch]
+    columns = _start(batch, blocks, names)
+    columns.texts("judge", _chained(blocks, "judge"))
+    columns.coded("status", _stacked(blocks, "status"), STATUSES)
+    columns.numbers("value", float, _stacked(blocks, "value"))
+    columns.numbers("score", float, _stacked(blocks, "ten"))
+    columns.coded(
+        "unit", np.repeat(np.arange(len(batch)), [len(b.row) for b in blocks]), [m.declared.unit for m in batch]
+    )
+    columns.numbers("n", int, _stacked(blocks, "n"))
+    for name in ("total", "numerator", "denominator", "tp", "fp", "fn"):
+        columns.numbers(name, float, _stacked(blocks, name))
+    for name in ("not_applicable", "unmeasured", "errors"):
+        columns.numbers(name, int, _stacked(blocks, name))
+    for name in ("reason", "detail"):
+        columns.texts(name, [text or None for text in _chained(blocks, name)])
+    return columns
 
 
 def _encode_details(details: Mapping[str, Any] | None) -> str | None:
@@ -257,59 +274,52 @@ def _encode_details(details: Mapping[str, Any] | None) -> str | None:
         return '{"unreadable": true}'
 
 
-_CONVERSATION_COLUMNS: dict[str, type] = {
-    "place": int,
-    "record": int,
-    "piece": int,
-    "id": str,
-    **dict.fromkeys(DIMENSIONS, str),
-    "dimensions": str,
-    "format": str,
-    "error": str,
-    "size": int,
-    "body": str,
-    "notes": str,
-}
-
-
-_STATE_FIELDS: dict[str, type] = {
+_STATE_FIELDS: dict[str, type | str] = {
     **dict.fromkeys(("state", "segment"), str),
-    **dict.fromkeys(("position", "visits", "progress", "stall", "escalation", "revisit", "guard_error"), int),
-    **dict.fromkeys(("dwell_turns", "latency_p95_ms", "slot_fill_rate", "slot_ready_rate"), float),
-    **dict.fromkeys(("front_loaded", "required", "turns", "asked", "accepted"), int),
-    **dict.fromkeys(("tool_calls", "tool_successes", "tool_unknown"), int),
-    **dict.fromkeys(("to_states", "to_counts", "latencies", "slots", "unplaced", "reasons"), str),
+    **dict.fromkeys(("position", "visits", "progress", "stall", "escalation", "revisit"), int),
+    **dict.fromkeys(("dwell_turns", "latency_p95_ms"), float),
+    "guard_error": int,
+    "slot_fill_rate": float,
+    "to_states": "VARCHAR",
+    "slot_ready_rate": float,
+    **dict.fromkeys(("front_loaded", "required", "turns"), int),
+    "latencies": "DOUBLE",
+    "to_counts": "INTEGER",
+    **dict.fromkeys(("slots", "unplaced"), "VARCHAR"),
+    **dict.fromkeys(("tool_calls", "tool_successes", "tool_unknown", "asked", "accepted"), int),
+    "reasons": dict,
 }
-STATE_COLUMNS = {"conversation": int, "flow": str, "agent": str, **_STATE_FIELDS}
+"""The values of a state row and their types; a text is the type of the entries of a list."""
 
 
-class _Column(NamedTuple):
-    """A column of a table: its type, where its value is found, and what is made of that; an empty text is NULL."""
+def _state_columns(states: Sequence[tuple[Any, ...]], names: NDArray[np.object_]) -> Columns:
+    columns = Columns(len(states))
+    if not states:
+        return columns
+    rows, flows, agents, *values = zip(*states, strict=True)
+    columns.texts("conversation", names[list(rows)].tolist())
+    columns.numbers("row", int, np.array(rows, dtype=np.int32))
+    columns.texts("flow", flows)
+    columns.texts("agent", agents)
+    for (name, kind), column in zip(_STATE_FIELDS.items(), values, strict=True):
+        if isinstance(kind, str):
+            columns.texts(name, list(map(joined, column)), split=kind)
+        elif kind is dict:
+            columns.texts(name, [_encode(one).decode() if one else None for one in column])
+        elif kind is str:
+            columns.texts(name, column)
+        else:
+            columns.numbers(name, kind, np.array(column, dtype=np.float64))
+    return columns
 
-    kind: type
-    place: str
-    made: Callable[[Any], Any] | None = None
 
-
-_SCORE_COLUMNS = {
-    "subject_kind": _Column(str, "subject.kind"),
-    "subject": _Column(str, "subject.id"),
-    "position": _Column(int, "subject.position"),
-    "judge": _Column(str, "judge"),
-    "repeat": _Column(int, "repeat"),
-    "status": _Column(int, "status", _STATUS.__getitem__),
-    "value": _Column(float, "value"),
-    "numerator": _Column(float, "numerator"),
-    "denominator": _Column(float, "denominator"),
-    "reason": _Column(str, "reason", _filled),
-    "detail": _Column(str, "detail", _filled),
-    "details": _Column(str, "details", _encode_details),
-}
-_REDUCED_COLUMNS = {
-    "judge": _Column(str, "judge"),
-    "status": _Column(int, "status", _STATUS.__getitem__),
-    **{name: _Column(float, name) for name in ("value", "ten", "total", "numerator", "denominator", "tp", "fp", "fn")},
-    **{name: _Column(int, name) for name in ("n", "not_applicable", "unmeasured", "errors")},
-    "reason": _Column(str, "reason", _filled),
-    "detail": _Column(str, "detail", _filled),
-}
+_SQL_TYPES = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR", dict: "VARCHAR"}
+NO_STATES = (
+    "SELECT NULL::VARCHAR AS conversation, NULL::INTEGER AS number, NULL::VARCHAR AS flow, NULL::VARCHAR AS agent, "
+    + ", ".join(
+        f"NULL::{f'{kind}[]' if isinstance(kind, str) else _SQL_TYPES[kind]} AS {name}"
+        for name, kind in _STATE_FIELDS.items()
+    )
+    + " WHERE false"
+)
+"""The table of states, without a row."""

@@ -25,7 +25,7 @@ class InputHash(msgspec.Struct, frozen=True):
 class Receipt(msgspec.Struct, kw_only=True):
     """Everything about a run that is not a result."""
 
-    schema: str = "convoscope.receipt/1"
+    schema: str = "convoscope.receipt/2"
     run_id: str
     valid: bool = True
     invalid_reason: str | None = None
@@ -40,8 +40,12 @@ class Receipt(msgspec.Struct, kw_only=True):
     input_hash: str
     metrics: dict[str, str]
     """The signature of each metric's source."""
+    depends_on: dict[str, str]
+    """Hashes of all that could make it come out otherwise: settings, input, metrics, version, sources."""
     versions: dict[str, str]
     workers: int
+    parts: list[int]
+    """How many conversations each part holds: a conversation's number counts those before it."""
     timings: dict[str, float] = {}
     """Seconds of work by what they were spent on, over all workers."""
     audit: dict[str, int] = {}

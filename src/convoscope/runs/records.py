@@ -11,8 +11,8 @@ import numpy as np
 from convoscope.conversation import Conversation, from_json
 from convoscope.ingest.report import Note
 from convoscope.metrics.score import Score, Status
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
-from convoscope.runs.run import SCORE_COLUMNS, Run, named, score_of
+from convoscope.runs.parts import CONVERSATIONS
+from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, SCORE_COLUMNS, SCORE_ORDER, Run, named, score_of
 from convoscope.runs.tables import connect
 
 _BATCH = 100
@@ -60,16 +60,16 @@ def _batch(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
     with connect(memory_mb=1024) as connection:
         connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})
 
-        def rows(columns: str, table: str) -> dict[int, list[tuple[Any, ...]]]:
+        def rows(columns: str, table: str, order: str = "") -> dict[int, list[tuple[Any, ...]]]:
             found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
-            query = f"SELECT number, {columns} FROM {run.table(table)} SEMI JOIN wanted USING (number)"
+            query = f"SELECT number, {columns} FROM {run.table(table)} SEMI JOIN wanted USING (number){order}"
             for number, *values in connection.execute(query).fetchall():
                 found[number].append(tuple(values))
             return found
 
         bodies = rows("conversation, notes, body", CONVERSATIONS)
-        scores = rows(SCORE_COLUMNS, SCORES)
-        reduced = rows(_REDUCED, CONVERSATION_SCORES)
+        scores = rows(SCORE_COLUMNS, ALL_SCORES, f" {SCORE_ORDER}")
+        reduced = rows(_REDUCED, ALL_CONVERSATION_SCORES, " ORDER BY number, metric, variant, judge")
     for number in numbers:
         ((id, notes, body),) = bodies[number]
         yield Record(

@@ -14,9 +14,11 @@ from convoscope.conversation import Conversation, Flow, from_json
 from convoscope.errors import RunError
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.score import MEASURED, Observation, Score, Subject
-from convoscope.runs.parts import CONVERSATIONS, SCORES
+from convoscope.runs.absent import all_conversation_scores, all_scores
+from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, NO_STATES, SCORES, STATES
 from convoscope.runs.receipt import Receipt, now
-from convoscope.runs.tables import connect, parquet
+from convoscope.runs.summary import Summary
+from convoscope.runs.tables import Tables, connect
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
@@ -27,6 +29,7 @@ SCORE_COLUMNS = (
     "conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
     "numerator, denominator, reason, detail, details"
 )
+SCORE_ORDER = "ORDER BY number, metric, variant, position, subject, judge, repeat"
 _ROWS = 10_000
 
 
@@ -60,10 +63,15 @@ class Run:
         return self.folder.name
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
-        """The summary as in `summary.json`: `metrics`, `groups`, `conversations`."""
-        facts: dict[str, Any] = _read_json(self.folder / SUMMARY, dict[str, Any])
-        return facts
+    def summary(self) -> Summary:
+        """What the run found: `metrics`, `groups`, `conversations`, and what was not measured."""
+        summary: Summary = _read_json(self.folder / SUMMARY, Summary)
+        return summary
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The tables of the run, as SQL names them."""
+        return Tables(self.folder, self.receipt.parts)
 
     @cached_property
     def read_report(self) -> ReadReport:
@@ -78,8 +86,18 @@ class Run:
             return {}
         return {flow.name: flow for flow in _read_json(self.folder / FLOWS, list[Flow])}
 
-    def scores(self, metric: str | None = None, conversation: str | None = None) -> Iterator[Score]:
-        """The score rows in the order of conversations, of one metric or conversation if given."""
+    @property
+    def has_states(self) -> bool:
+        """Whether any of its conversations tells of states of a flow."""
+        return bool(self.tables.files(STATES))
+
+    def scores(
+        self, metric: str | None = None, conversation: str | None = None, *, all: bool = False
+    ) -> Iterator[Score]:
+        """The score rows in the order of conversations, of one metric or conversation if given.
+
+        They are what was observed. With `all`, also what a metric says that could not look at a conversation.
+        """
         conditions: list[str] = []
         values: list[str] = []
         if metric is not None:
@@ -90,11 +108,17 @@ class Run:
             conditions.append("conversation = ?")
             values.append(conversation)
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        for row in _rows(f"SELECT {SCORE_COLUMNS} FROM {self.table(SCORES)} {where}", values):
-            yield score_of(row)
+        # Part by part: the conversations of one come before those of the next, and little is sorted at a time.
+        for part in range(len(self.receipt.parts)):
+            if not self.receipt.parts[part]:
+                continue
+            observed = self.tables.table(SCORES, self.tables.of_part(SCORES, part))
+            table = all_scores(self.tables, part) if all else observed
+            for row in _rows(f"SELECT {SCORE_COLUMNS} FROM {table} {where} {SCORE_ORDER}", values):
+                yield score_of(row)
 
     def conversations(self) -> Iterator[Conversation]:
-        """The conversations as they were scored, in the order of their ids."""
+        """The conversations as they were scored, in the order of the input."""
         for name, body in _rows(f"SELECT conversation, body FROM {self.table(CONVERSATIONS)} ORDER BY number", []):
             yield named(from_json(body), name)
 
@@ -106,7 +130,7 @@ class Run:
         return named(from_json(row[0]), id)
 
     def number(self, id: str) -> int:
-        """The place of a conversation in the order of ids, which its rows carry in every table."""
+        """The place of a conversation in the order of the input, which its rows carry in every table."""
         row = next(_rows(f"SELECT number FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
         if row is None:
             raise self._unknown(id)
@@ -135,8 +159,16 @@ class Run:
         write_json(self.folder / RECEIPT, self.receipt)
 
     def table(self, name: str) -> str:
-        """One of the run's Parquet files, as SQL names it."""
-        return parquet(self.folder / f"{name}.parquet")
+        """One of the run's tables, for the FROM of a query."""
+        if name == ALL_SCORES:
+            return all_scores(self.tables)
+        if name == ALL_CONVERSATION_SCORES:
+            return all_conversation_scores(self.tables)
+        return self.tables.table(name) or f"({NO_STATES})"
+
+
+ALL_SCORES = f"all_{SCORES}"
+ALL_CONVERSATION_SCORES = f"all_{CONVERSATION_SCORES}"
 
 
 def named(conversation: Conversation, id: str) -> Conversation:

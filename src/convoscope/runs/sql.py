@@ -9,9 +9,9 @@ import numpy as np
 
 from convoscope.errors import UsageError
 from convoscope.flows.rows import STATE_METRICS
-from convoscope.runs.merging import NO_STATES
+from convoscope.runs.absent import PROFILES
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES, STATES
-from convoscope.runs.run import Run
+from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, Run
 from convoscope.runs.tables import connect, parquet, quoted
 
 if TYPE_CHECKING:
@@ -43,30 +43,27 @@ def query(runs: Sequence[Run], sql: str) -> Answer:
             raise UsageError("the query gives times with a time zone, which cannot be shown", hint=hint) from None
 
 
-VIEWS = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, "aspect_scores", "state_scores", STATES, "metrics", "runs")
+_TABLES = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, ALL_SCORES, ALL_CONVERSATION_SCORES, STATES)
+VIEWS = (*_TABLES, "aspect_scores", "state_scores", "profiles", "metrics", "runs")
 
 
 def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> None:
     """Make the views over the given runs."""
     if not runs:
         raise UsageError("there is no run to ask", hint="score something first, or name a run with --run")
-    for table in (SCORES, CONVERSATION_SCORES, CONVERSATIONS):
-        union = " UNION ALL BY NAME ".join(
-            f"SELECT {quoted(run.name)} AS run, * FROM {parquet(run.folder / f'{table}.parquet')}" for run in runs
-        )
-        connection.execute(f"CREATE VIEW {table} AS {union}")
-    connection.execute(f"CREATE VIEW {STATES} AS {_states(runs)}")
+    for table in _TABLES:
+        _create_view(connection, table, [(run, run.table(table)) for run in runs])
+    _create_view(connection, "profiles", [(run, parquet(run.folder / PROFILES)) for run in runs])
     _create_table(connection, "metrics", _METRIC_COLUMNS, _declared(runs))
     _create_table(connection, "runs", _RUN_COLUMNS, [_run_row(run) for run in runs])
     connection.execute(_ASPECT_SCORES)
     connection.execute(_STATE_SCORES)
 
 
-def _states(runs: Sequence[Run]) -> str:
-    """The rows of states. A run of before there were any has none."""
-    of = [run for run in runs if (run.folder / f"{STATES}.parquet").is_file()]
-    tables = [f"SELECT {quoted(run.name)} AS run, * FROM {run.table(STATES)}" for run in of]
-    return " UNION ALL BY NAME ".join(tables) or NO_STATES
+def _create_view(connection: duckdb.DuckDBPyConnection, name: str, sources: Sequence[tuple[Run, str]]) -> None:
+    """The rows of all runs, each with the run's name."""
+    union = " UNION ALL BY NAME ".join(f"SELECT {quoted(run.name)} AS run, * FROM {table}" for run, table in sources)
+    connection.execute(f"CREATE VIEW {name} AS {union}")
 
 
 _METRIC_COLUMNS = (
@@ -101,16 +98,16 @@ _TYPES = {"version": "INTEGER", "valid": "BOOLEAN", "conversations": "BIGINT"}
 
 def _declared(runs: Sequence[Run]) -> list[tuple[Any, ...]]:
     return [
-        (run.name, *(declared.get(name) for name in _METRIC_COLUMNS[1:]))
+        (run.name, *(getattr(declared, name) for name in _METRIC_COLUMNS[1:]))
         for run in runs
-        for declared in run.summary["declared"]
+        for declared in run.summary.declared
     ]
 
 
 def _run_row(run: Run) -> tuple[Any, ...]:
     receipt = run.receipt
     facts = [
-        run.summary["conversations"] if name == "conversations" else getattr(receipt, name) for name in _RUN_COLUMNS[1:]
+        run.summary.conversations if name == "conversations" else getattr(receipt, name) for name in _RUN_COLUMNS[1:]
     ]
     return (run.name, *facts)
 
@@ -136,7 +133,7 @@ _ASPECT_SCORES = """
     SELECT s.run, s.conversation, c.flow, coalesce(c.agent, c.model) AS agent,
            json_extract_string(c.dimensions, '$.persona') AS persona,
            m.aspect, s.judge, s.score, s.value, s.unit, s.reason
-    FROM conversation_scores AS s
+    FROM all_conversation_scores AS s
     JOIN metrics AS m
       ON m.run = s.run AND m.metric = CASE WHEN s.variant = '' THEN s.metric ELSE s.metric || '@' || s.variant END
     JOIN conversations AS c ON c.run = s.run AND c.conversation = s.conversation

@@ -1,132 +1,120 @@
-"""From the written scores to the summary: one metric at a time, so that memory stays flat."""
+"""From the written scores to the summary: a few metrics at a time, so that memory stays flat."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.declaration import Derived, Metric
+from convoscope.metrics.declaration import Derived
 from convoscope.metrics.registry import Declared
-from convoscope.runs.arrays import EVERYTHING, Arrays, Subset
-from convoscope.runs.tables import connect
-from convoscope.statistics.summary import Figure, Given, derived_figure, figures
-
-
-class Group(msgspec.Struct, frozen=True):
-    """The figures of the conversations that share these dimensions."""
-
-    by: dict[str, str]
-    conversations: int
-    metrics: list[Figure]
-
-
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run says. The same input gives the same bytes, whoever computed it."""
-
-    schema: str = "convoscope.summary/1"
-    config_hash: str
-    input_hash: str
-    conversations: int
-    metrics: list[Figure]
-    groups: list[Group]
-    declared: list[dict[str, Any]]
+from convoscope.runs.arrays import EVERYTHING, MIN_GROUP, Arrays, Subset
+from convoscope.runs.summary import SCHEMA, Group, SmallGroups, Summary, describe, not_measured
+from convoscope.runs.tables import Tables, connect
+from convoscope.scoring.profiles import Profiles
+from convoscope.statistics.summary import Figure, Given, absent_figure, derived_figure, figures
 
 
 def summarise(
-    folder: Path,
+    tables: Tables,
     metrics: Sequence[Declared],
     *,
+    profiles: Sequence[str],
     config_hash: str,
     input_hash: str,
-    seed: str,
     by: Sequence[Sequence[str]] | None,
     scratch: Path,
 ) -> Summary:
-    """Read the run's scores and reduce them, over all conversations and over each group.
-
-    `seed` is what the draws of the intervals depend on.
-    """
+    """Read the run's scores and reduce them, over all conversations and over each group."""
+    known = Profiles(metrics)
     with connect(scratch=scratch) as connection:
-        arrays = Arrays(connection, folder)
-        subsets = [EVERYTHING, *arrays.subsets(by)]
-        results: list[list[Figure]] = [[] for _ in subsets]
+        arrays = Arrays(connection, tables, metrics, {key: known.with_key(key) for key in profiles})
+        groups = _Groups(arrays, by)
+        results: list[list[Figure]] = [[] for _ in range(1 + len(groups.whole))]
+        rows = [arrays.rows(subset) for subset in (EVERYTHING, *groups.whole)]
         for declared in metrics:
-            for number, figure in _figures(arrays, declared, metrics, subsets, seed):
+            for number, figure in _figures(arrays, declared, metrics, rows):
                 results[number].append(figure)
+        named = {figure.key for figure in results[0] if figure.samples_measured}
         return Summary(
+            schema=SCHEMA,
             config_hash=config_hash,
             input_hash=input_hash,
             conversations=arrays.count,
-            metrics=results[0],
+            metrics=_measured(results[0]),
+            not_measured=not_measured([one for one in results[0] if not one.samples_measured]),
             groups=[
-                Group(subset.by, int(arrays.rows(subset).sum()), result)
-                for subset, result in zip(subsets[1:], results[1:], strict=True)
+                Group(
+                    by=subset.by,
+                    conversations=int(mine.sum()),
+                    metrics=_measured(result),
+                    not_measured=not_measured([one for one in result if not one.samples_measured and one.key in named]),
+                )
+                for subset, mine, result in zip(groups.whole, rows[1:], results[1:], strict=True)
             ],
+            small_groups=groups.small,
             declared=[describe(one) for one in metrics],
         )
 
 
-def describe(declared: Declared) -> dict[str, Any]:
-    """A declaration as data."""
-    facts: dict[str, Any] = {
-        "metric": declared.key,
-        "family": declared.family,
-        "version": declared.version,
-        "question": declared.question,
-        "unit": declared.unit,
-        "better": declared.better,
-        "reduce": {"within": declared.reduce.within, "across": declared.reduce.across},
-        "target": msgspec.to_builtins(declared.target),
-        "ten_points": msgspec.to_builtins(declared.ten),
-        "aspect": declared.aspect,
-        "component": declared.component,
-    }
-    if isinstance(declared, Metric):
-        facts["observes"] = declared.observes
-        facts["needs"] = [need.code for need in declared.needs]
-        facts["also"] = sorted(declared.also)
-    else:
-        facts["observes"] = declared.over
-        facts["inputs"] = list(declared.inputs)
-    return facts
+def _measured(found: Sequence[Figure]) -> list[Figure]:
+    return [figure for figure in found if figure.samples_measured]
+
+
+class _Groups:
+    """The groups that get figures, and how many there are that do not."""
+
+    def __init__(self, arrays: Arrays, by: Sequence[Sequence[str]] | None) -> None:
+        self.whole: list[Subset] = []
+        self.small: list[SmallGroups] = []
+        for names in arrays.groupings(by):
+            found = list(arrays.subsets(names))
+            # What was asked for is shown, however small.
+            few = [count for _, count in found if by is None and count < MIN_GROUP]
+            self.whole += [subset for subset, count in found if by is not None or count >= MIN_GROUP]
+            if few:
+                self.small.append(
+                    SmallGroups(by=list(names), minimum=MIN_GROUP, groups=len(few), conversations=sum(few))
+                )
 
 
 def _figures(
-    arrays: Arrays, declared: Declared, metrics: Sequence[Declared], subsets: Sequence[Subset], seed: str
+    arrays: Arrays, declared: Declared, metrics: Sequence[Declared], rows: Sequence[NDArray[np.bool_]]
 ) -> Iterator[tuple[int, Figure]]:
-    """The figures of one metric, each with the number of its subset."""
-    keys = [seed + msgspec.json.encode(subset.by, order="sorted").decode() for subset in subsets]
+    """The figures of one metric, each with the number of its group."""
     if isinstance(declared, Derived) and declared.over == "group":
         by_key = {one.key: one for one in metrics}
-        for number, subset in enumerate(subsets):
-            yield number, _group_figure(arrays, declared, by_key, arrays.rows(subset), keys[number])
+        for number, mine in enumerate(rows):
+            yield number, _group_figure(arrays, declared, by_key, mine)
+        return
+    if arrays.is_silent(declared):
+        # Groups speak of what was measured somewhere; this was not.
+        yield 0, absent_figure(declared, arrays.absences(declared))
         return
     for judge in arrays.judges(declared):
         table = arrays.table(declared, judge)
-        for number, subset in enumerate(subsets):
-            for figure in figures(declared, judge, table, arrays.rows(subset), keys[number]):
+        for number, mine in enumerate(rows):
+            for figure in figures(declared, judge, table, mine):
                 yield number, figure
 
 
-def _group_figure(
-    arrays: Arrays, declared: Derived, by_key: Mapping[str, Declared], rows: NDArray[np.bool_], key: str
-) -> Figure:
+def _group_figure(arrays: Arrays, declared: Derived, by_key: Mapping[str, Declared], rows: NDArray[np.bool_]) -> Figure:
     """A figure over a group, after those that it needs. A circle of needs was refused before anything ran."""
     given: list[tuple[Figure, Given]] = []
     for name in declared.inputs:
         one = by_key[name]
         if isinstance(one, Derived) and one.over == "group":
-            figure = _group_figure(arrays, one, by_key, rows, key)
+            figure = _group_figure(arrays, one, by_key, rows)
             given.append((figure, figure.value or 0.0))
         else:
             # A panel's verdict stands for its judges.
+            if arrays.is_silent(one):
+                given.append((absent_figure(one, arrays.absences(one)), []))
+                continue
             judge = arrays.judges(one)[-1]
             table = arrays.table(one, judge)
-            figure = next(figures(one, judge, table, rows, key))
+            figure = next(figures(one, judge, table, rows))
             given.append((figure, arrays.samples(table, rows) if figure.value is not None else []))
-    return derived_figure(declared, given, key)
+    return derived_figure(declared, given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,58 @@ def quoted(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
+def part_file(folder: Path, table: str, part: int) -> Path:
+    """The file of one part of a table."""
+    return folder / f"{table}.parquet" / f"part-{part:06d}.parquet"
+
+
+RENAMED = "renamed.parquet"
+"""The conversations of which another has the id already, and the names that they got."""
+
+
+class Tables:
+    """The tables of a run as SQL names them: their parts together, and each row with its conversation's number.
+
+    A part file says in which part and which row of it a conversation stands. Its number is its place in the run.
+    """
+
+    def __init__(self, folder: Path, parts: Sequence[int]) -> None:
+        self.folder = folder
+        self.parts = parts
+        """Conversations of each part."""
+        self.firsts = [sum(parts[:number]) for number in range(len(parts))]
+
+    def files(self, table: str) -> list[Path]:
+        """The parts of a table; of states, those that have any."""
+        return sorted((self.folder / f"{table}.parquet").glob("part-*.parquet"))
+
+    def of_part(self, table: str, part: int) -> list[Path]:
+        """The file of one part of a table, if it has one."""
+        path = part_file(self.folder, table, part)
+        return [path] if path.exists() else []
+
+    def table(self, table: str, paths: Sequence[Path] | None = None) -> str:
+        """A table, or some parts of it, for the FROM of a query; "" where it has no row."""
+        paths = self.files(table) if paths is None else paths
+        if not paths:
+            return ""
+        number = f"{self.number}::INTEGER AS number"
+        source = f"{parquet(*paths)} AS t"
+        renamed = self.folder / RENAMED
+        if not renamed.exists():
+            return f"(SELECT conversation, {number}, * EXCLUDE (conversation, part, row) FROM {source})"
+        return (
+            f"(SELECT coalesce(r.name, t.conversation) AS conversation, {number}, "
+            f"t.* EXCLUDE (conversation, part, row) FROM {source} "
+            f"LEFT JOIN {parquet(renamed)} AS r ON r.part = t.part AND r.row = t.row)"
+        )
+
+    @property
+    def number(self) -> str:
+        """The number of a row's conversation."""
+        return "t.row" if len(self.firsts) == 1 else f"(list_extract({self.firsts}, t.part + 1) + t.row)"
+
+
 def parquet(*paths: Path) -> str:
     """Parquet files as a table, by their very names: DuckDB would read * ? [ as patterns and ~ as a home."""
     names = (re.sub(r"([*?\[])", r"[\1]", str(path.resolve())) for path in paths)
@@ -42,6 +95,7 @@ def parquet(*paths: Path) -> str:
 
 def write_parquet(connection: duckdb.DuckDBPyConnection, query: str, path: Path, options: str) -> None:
     """Write what a query gives as one file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     connection.execute(f"COPY ({query}) TO {quoted(unfinished.resolve())} (FORMAT parquet, {options})")
     unfinished.rename(path)

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple, cast
 import numpy as np
 
 from convoscope.errors import UsageError
-from convoscope.metrics.declaration import RATIO, SHARE, Derived, Metric, Target
+from convoscope.metrics.declaration import RATIO, SHARE, Target
 from convoscope.metrics.registry import Declared
+from convoscope.runs.summary import DeclaredMetric, describe
 from convoscope.statistics.across import ACROSS, Columns, percentile_of
 
 MAX_NAMED = 12
@@ -62,17 +63,17 @@ def kept_target(text: str) -> FigureTarget:
 
 def kept_texts(texts: Sequence[str], metrics: Iterable[Declared]) -> list[str]:
     """The targets that a user wrote as a run keeps them; refuses what no metric of the run will say."""
-    units = {name: one.unit for one in metrics for name in figure_names(one)} if texts else {}
+    units = {name: one.unit for one in metrics for name in figure_names(describe(one))} if texts else {}
     return sorted({given_target(text, units).text for text in texts})
 
 
-def figure_names(declared: Declared) -> list[str]:
+def figure_names(declared: DeclaredMetric) -> list[str]:
     """The figures that a metric will have: `answer.f1`, `answer.f1 precision`."""
-    if isinstance(declared, Derived) and declared.over == "group":
-        return [declared.key]
-    steps = {"": declared.reduce.across, **(declared.also if isinstance(declared, Metric) else {})}
+    if declared.observes == "group":
+        return [declared.metric]
+    steps = {"": declared.reduce.across, **declared.also}
     return [
-        " ".join(part for part in (declared.key, name, ratio) if part)
+        " ".join(part for part in (declared.metric, name, ratio) if part)
         for name, across in steps.items()
         for ratio in _ratios(across)
     ]

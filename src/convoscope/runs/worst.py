@@ -11,7 +11,7 @@ still last.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from convoscope.metrics.parts import whole_of
 from convoscope.metrics.score import COMPUTED
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS
 from convoscope.runs.run import Run
+from convoscope.runs.summary import Summary
 from convoscope.runs.tables import connect, quoted
 
 if TYPE_CHECKING:
@@ -110,16 +111,16 @@ class Ranking(NamedTuple):
         return None if np.isnan(behind) else behind
 
 
-def headlines(summary: Mapping[str, Any]) -> list[Headline]:
-    """The metrics that say something of each conversation, one judge each. Parts of a metric are left to it."""
-    over_groups = {declared["metric"] for declared in summary["declared"] if declared["observes"] == "group"}
+def headlines(summary: Summary) -> list[Headline]:
+    """The metrics that say something of some conversation, one judge each. Parts of a metric are left to it."""
+    over_groups = {declared.metric for declared in summary.declared if declared.observes == "group"}
     found: dict[str, Headline] = {}
-    names = {figure["metric"] for figure in summary["metrics"]}
-    for figure in summary["metrics"]:
-        if whole_of(figure["metric"], names):
+    names = {declared.name for declared in summary.declared}
+    for figure in summary.metrics:
+        if whole_of(figure.metric, names):
             continue
-        one = Headline(figure["metric"], figure["variant"], figure["judge"], figure["unit"], figure["better"])
-        if not figure["reduction"] and one.key not in over_groups:
+        one = Headline(figure.metric, figure.variant, figure.judge, figure.unit, figure.better)
+        if not figure.reduction and one.key not in over_groups:
             # A panel comes after its judges, and speaks for them.
             found[one.key] = one
     return list(found.values())
@@ -133,7 +134,7 @@ def with_values(connection: duckdb.DuckDBPyConnection, run: Run) -> set[tuple[st
 
 def rank(run: Run) -> Ranking:
     """Put the conversations of a run in order, worst first."""
-    count = int(run.summary["conversations"])
+    count = run.summary.conversations
     columns = headlines(run.summary)
     squares, seen = np.zeros(count), np.zeros(count, dtype=np.bool_)
     column = np.full((REASONS, count), -1, dtype=np.int16)

@@ -5,9 +5,8 @@ Clusters are scenarios where conversations have one, else the conversations them
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -36,12 +35,7 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     clusters: int
 
 
-def seed(*parts: str) -> int:
-    """A seed that depends on nothing but what is measured."""
-    return int.from_bytes(hashlib.sha256("\n".join(parts).encode()).digest()[:8], "big")
-
-
-def ratio_interval(ratio: Ratio, clusters: Codes, *, share: bool, seeded: int) -> Interval | None:
+def ratio_interval(ratio: Ratio, clusters: Codes, *, share: bool) -> Interval | None:
     """The interval of Σ numerator ÷ Σ denominator; None where one cluster leaves no way to tell.
 
     Shares made of whole counts: Wilson, with the sample size that the clustering leaves. Others:
@@ -56,7 +50,7 @@ def ratio_interval(ratio: Ratio, clusters: Codes, *, share: bool, seeded: int) -
     if len(above) < 2:
         return None
     if len(above) <= MAX_BOOTSTRAP_CLUSTERS:
-        low, high = _bootstrap_ratio(above, below, seeded)
+        low, high = _bootstrap_ratio(above, below)
         return _interval(low, high, "cluster_bootstrap", len(above))
     spread = Z * math.sqrt(_ratio_variance(above, below, value))
     low, high = value - spread, value + spread
@@ -65,13 +59,13 @@ def ratio_interval(ratio: Ratio, clusters: Codes, *, share: bool, seeded: int) -
     return _interval(low, high, "cluster_robust", len(above))
 
 
-def percentile_interval(values: Floats, clusters: Codes, q: float, *, seeded: int) -> Interval | None:
+def percentile_interval(values: Floats, clusters: Codes, q: float) -> Interval | None:
     """The interval of a percentile of pooled values: bootstrap, or Woodruff's above 5,000 clusters."""
     codes, dense = np.unique(clusters, return_inverse=True)
     if len(codes) < 2:
         return None
     if len(codes) <= MAX_BOOTSTRAP_CLUSTERS:
-        low, high = _bootstrap_percentile(values, dense, len(codes), q, seeded)
+        low, high = _bootstrap_percentile(values, dense, len(codes), q)
         return _interval(low, high, "cluster_bootstrap", len(codes))
     # Woodruff: the uncertainty of "the share of values at or below this one", read back as values.
     at = percentile(values, q)
@@ -122,16 +116,14 @@ def _ratio_variance(above: Floats, below: Floats, value: float) -> float:
     return float(clusters / (clusters - 1) * np.sum(residuals * residuals) / np.sum(below) ** 2)
 
 
-def _bootstrap_ratio(above: Floats, below: Floats, seeded: int) -> tuple[float, float]:
-    draws: list[Floats] = []
-    for picks in _resamples(len(above), len(above), seeded):
-        sums = below[picks].sum(axis=1)
-        usable = sums > 0
-        draws.append(above[picks].sum(axis=1)[usable] / sums[usable])
-    return _ends(np.concatenate(draws))
+def _bootstrap_ratio(above: Floats, below: Floats) -> tuple[float, float]:
+    weights = _draws(len(above))
+    sums = weights @ below
+    usable = sums > 0
+    return _ends((weights @ above)[usable] / sums[usable])
 
 
-def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float, seeded: int) -> tuple[float, float]:
+def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float) -> tuple[float, float]:
     order = np.argsort(values, kind="stable")
     ranked = _Ranked(values[order], clusters[order], count)
     # The percentile of a draw lies near that of the data: it is enough to look at the ranks around it.
@@ -139,14 +131,14 @@ def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float,
     low, high = max(0.0, q / 100 - near), min(1.0, q / 100 + near)
     window = slice(int(low * len(values)), math.ceil(high * len(values)))
     draws: list[Floats] = []
-    for picks in _resamples(count, max(count, window.stop - window.start), seeded):
-        flat = (picks + count * np.arange(len(picks), dtype=np.int64)[:, None]).ravel()
-        weights = np.bincount(flat, minlength=picks.size).reshape(picks.shape).astype(np.float64)
+    block = max(1, min(DRAWS, _CELLS // max(count, window.stop - window.start)))
+    for start in range(0, DRAWS, block):
+        weights = _draws(count)[start : start + block]
         found = ranked.percentiles(weights, q, window)
         missed = np.flatnonzero(np.isnan(found))
         at_once = max(1, _CELLS // len(values))
-        for start in range(0, len(missed), at_once):
-            rows = missed[start : start + at_once]
+        for first in range(0, len(missed), at_once):
+            rows = missed[first : first + at_once]
             found[rows] = ranked.percentiles(weights[rows], q, slice(0, len(values)))
         draws.append(found)
     return _ends(np.concatenate(draws))
@@ -180,12 +172,22 @@ class _Ranked(NamedTuple):
         return ends[0] + (ends[1] - ends[0]) * (rank - np.floor(rank))
 
 
-def _resamples(count: int, width: int, seeded: int) -> Iterator[NDArray[np.int32]]:
-    """Which clusters are drawn, one row per draw, in blocks of which `width` columns stay small."""
-    random = np.random.default_rng(seeded)
-    block = max(1, min(DRAWS, _CELLS // width))
+@lru_cache(maxsize=2)
+def _draws(count: int) -> Floats:
+    """How often each of so many clusters is drawn, one row per draw.
+
+    They depend on the number alone: figures over equally many clusters share them, and no metric moves the
+    interval of another.
+    """
+    random = np.random.default_rng(count)
+    weights = np.empty((DRAWS, count))
+    block = max(1, min(DRAWS, _CELLS // count))
     for start in range(0, DRAWS, block):
-        yield random.integers(0, count, size=(min(block, DRAWS - start), count), dtype=np.int32)
+        picks = random.integers(0, count, size=(min(block, DRAWS - start), count), dtype=np.int32)
+        flat = (picks + count * np.arange(len(picks), dtype=np.int64)[:, None]).ravel()
+        weights[start : start + block] = np.bincount(flat, minlength=picks.size).reshape(picks.shape)
+    weights.flags.writeable = False
+    return weights
 
 
 def _ends(draws: Floats) -> tuple[float, float]:

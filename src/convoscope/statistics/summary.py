@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import SHARE, Better, Derived, Metric, Sample
-from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Status
+from convoscope.metrics.score import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
 from convoscope.statistics.across import ACROSS, MAXIMUM, Columns, Floats, Ratio, percentile, percentile_of, total
-from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval, seed
+from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval
 from convoscope.statistics.within import ten_points
 
-STATUSES: tuple[Status, ...] = (MEASURED, NOT_APPLICABLE, UNMEASURED, ERROR)
 
-
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
+class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One number of a summary, or the reason why there is none. Samples are conversations."""
 
     metric: str
@@ -49,6 +47,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """Subjects of measured conversations that have no value."""
     interval: Interval | None = None
     interval_reason: str = ""
+
+    @property
+    def key(self) -> str:
+        """The metric with its variant."""
+        return f"{self.metric}@{self.variant}" if self.variant else self.metric
 
     def __post_init__(self) -> None:
         if (self.status == MEASURED) != (self.value is not None):
@@ -85,15 +88,10 @@ class Table(NamedTuple):
     subjects: Callable[[], Subjects]
 
 
-def figures(
-    declared: Metric | Derived, judge: str, table: Table, rows: NDArray[np.bool_], key: str
-) -> Iterator[Figure]:
-    """The headline and what is declared beside it, over the conversations of `rows`.
-
-    `key` names configuration and group, to seed the intervals.
-    """
+def figures(declared: Metric | Derived, judge: str, table: Table, rows: NDArray[np.bool_]) -> Iterator[Figure]:
+    """The headline and what is declared beside it, over the conversations of `rows`."""
     steps = {"": declared.reduce.across, **(declared.also if isinstance(declared, Metric) else {})}
-    frame = _Frame(declared, judge, table, rows, key)
+    frame = _Frame(declared, judge, table, rows)
     for name, across in steps.items():
         try:
             yield from list(frame.reduced(name, across))
@@ -104,8 +102,8 @@ def figures(
 class _Frame:
     """One metric over one group: what all its reductions have in common."""
 
-    def __init__(self, declared: Metric | Derived, judge: str, table: Table, rows: NDArray[np.bool_], key: str) -> None:
-        self.declared, self.judge, self.table, self.key = declared, judge, table, key
+    def __init__(self, declared: Metric | Derived, judge: str, table: Table, rows: NDArray[np.bool_]) -> None:
+        self.declared, self.judge, self.table = declared, judge, table
         status = table.status[rows]
         self.measured = rows & (table.status == STATUSES.index(MEASURED))
         self.columns = table.columns.at(self.measured)
@@ -137,7 +135,7 @@ class _Frame:
         if value is None:
             return self._empty(name, NOT_APPLICABLE, ratio.empty)
         share = self.declared.unit == SHARE
-        interval = ratio_interval(ratio, self.clusters, share=share, seeded=self._seed(name))
+        interval = ratio_interval(ratio, self.clusters, share=share)
         return self._figure(name, value, interval)
 
     def _percentile(self, name: str, q: float) -> Figure:
@@ -149,11 +147,8 @@ class _Frame:
         if q == MAXIMUM:
             # What could still come lies above it, and no resampling of what came can tell how far.
             return self._figure(name, float(values.max()), None, "extreme_value")
-        interval = percentile_interval(values, clusters, q, seeded=self._seed(name))
+        interval = percentile_interval(values, clusters, q)
         return self._figure(name, percentile(values, q), interval)
-
-    def _seed(self, name: str) -> int:
-        return seed(self.key, self.declared.key, self.judge, name)
 
     def _figure(self, name: str, value: float, interval: Interval | None, bare: str = "one_cluster") -> Figure:
         sums = [total(self.columns.numerator), total(self.columns.denominator)]
@@ -216,7 +211,7 @@ def input_reason(reason: str) -> str:
     return reason if reason.startswith("input_") else f"input_{reason}"
 
 
-def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, Given]], key: str) -> Figure:
+def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, Given]]) -> Figure:
     """A figure over a group, from its inputs; null when an input is.
 
     The function gives one number, or one per scenario: then their mean is the figure, the scenarios
@@ -225,23 +220,22 @@ def derived_figure(declared: Derived, inputs: Sequence[tuple[Figure, Given]], ke
     for figure, _ in inputs:
         if figure.value is None:
             status = NOT_APPLICABLE if figure.status == NOT_APPLICABLE else UNMEASURED
-            return _derived(declared, {"": None}, key, (status, input_reason(figure.reason)))
+            return _derived(declared, {"": None}, (status, input_reason(figure.reason)))
     try:
         result = declared.function(*(given for _, given in inputs))
         values = dict(result) if isinstance(result, Mapping) else {"": result}
         if not all(value is None or isinstance(value, int | float) for value in values.values()):
             raise TypeError(f"{declared.key} gave something that is no number")
         if not values or all(value is None for value in values.values()):
-            return _derived(declared, values or {"": None}, key, (UNMEASURED, declared.unscored))
-        return _derived(declared, values, key)
+            return _derived(declared, values or {"": None}, (UNMEASURED, declared.unscored))
+        return _derived(declared, values)
     except (Exception, SystemExit) as error:  # whatever it raises, or gives that is no number, is its result
-        return _derived(declared, {"": None}, key, (ERROR, "metric_raised"), f"{type(error).__name__}: {error}")
+        return _derived(declared, {"": None}, (ERROR, "metric_raised"), f"{type(error).__name__}: {error}")
 
 
 def _derived(
     declared: Derived,
     values: Mapping[str, float | None],
-    key: str,
     why: tuple[Status, str] | None = None,
     detail: str = "",
 ) -> Figure:
@@ -253,7 +247,7 @@ def _derived(
     if len(scored) > 1:
         clusters = np.arange(len(scored), dtype=np.int64)
         share = declared.unit == SHARE
-        interval = ratio_interval(ratio, clusters, share=share, seeded=seed(key, declared.key))
+        interval = ratio_interval(ratio, clusters, share=share)
     skipped = len(values) - len(scored)
     inapplicable = skipped if status == NOT_APPLICABLE else 0
     return Figure(
@@ -280,8 +274,10 @@ def _derived(
 
 
 def _tally(codes: NDArray[np.int32], names: Sequence[str]) -> dict[str, int]:
-    counts = Counter(codes.tolist())
-    return {names[code]: counts[code] for code in sorted(counts, key=lambda code: (-counts[code], names[code]))}
+    counts = Counter[str]()
+    for code, count in enumerate(np.bincount(codes, minlength=len(names)).tolist() if len(codes) else ()):
+        counts[names[code]] += count
+    return _by_number(counts)
 
 
 def _why(table: Table, rows: NDArray[np.bool_]) -> tuple[Status, str]:
@@ -293,3 +289,43 @@ def _why(table: Table, rows: NDArray[np.bool_]) -> tuple[Status, str]:
         if mine.any():
             return one, next(iter(_tally(table.reason[mine], table.reasons)))
     return NOT_APPLICABLE, "nothing_to_observe"
+
+
+def absent_figure(declared: Metric | Derived, absences: Sequence[tuple[Status, str, int]]) -> Figure:
+    """The figure of a metric that looked at no conversation, from how many say what instead of it."""
+    total = sum(count for _, _, count in absences)
+    status, reason = UNMEASURED, "no_conversations"
+    for grave in (ERROR, UNMEASURED, NOT_APPLICABLE):
+        mine = Counter[str]()
+        for other, code, count in absences:
+            if other == grave:
+                mine[code] += count
+        if mine.total():
+            status, reason = grave, next(iter(_by_number(mine)))
+            break
+    inapplicable = sum(count for other, _, count in absences if other == NOT_APPLICABLE)
+    reasons = Counter[str]()
+    for _, code, count in absences:
+        reasons[code] += count
+    return Figure(
+        metric=declared.name,
+        variant=declared.variant,
+        judge=COMPUTED,
+        unit=declared.unit,
+        better=declared.better,
+        status=status,
+        value=None,
+        reason=reason,
+        coverage=0.0 if total > inapplicable else None,
+        samples_total=total,
+        samples_measured=0,
+        samples_skipped=total,
+        samples_not_applicable=inapplicable,
+        skipped_reasons=_by_number(reasons),
+        n=0,
+    )
+
+
+def _by_number(counts: Counter[str]) -> dict[str, int]:
+    """Most first, then by letters; without those that are none."""
+    return {name: counts[name] for name in sorted(counts, key=lambda name: (-counts[name], name)) if counts[name]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import fsum
 from statistics import median
 from typing import NamedTuple
@@ -99,7 +99,7 @@ class _Demands(NamedTuple):
     counts: bool
 
 
-def _demands(declared: Metric | Derived) -> _Demands | None:
+def demands_of(declared: Metric | Derived) -> _Demands | None:
     """What a declaration asks for, looked at once; None where it asks for nothing."""
     held = declared.__dict__
     if "_demands" not in held:
@@ -115,7 +115,7 @@ def _demands(declared: Metric | Derived) -> _Demands | None:
 
 def _check_fit(declared: Metric | Derived, observations: Sequence[Observation]) -> None:
     """Scores must carry what the declared reducers will ask for."""
-    demands = _demands(declared)
+    demands = demands_of(declared)
     if demands is None:
         return
     for one in observations:
@@ -197,8 +197,7 @@ def _nothing(judge: str, observations: list[Observation]) -> ConversationScore:
     """No subject was measured: the gravest status, and its commonest reason."""
     tally = Counter(one.status for one in observations)
     status = next(one for one in (ERROR, UNMEASURED, NOT_APPLICABLE) if tally[one])
-    reasons = Counter(one.reason for one in observations if one.status == status)
-    reason = min(reasons, key=lambda code: (-reasons[code], code))
+    reason = commonest_reason(one.reason for one in observations if one.status == status)
     return ConversationScore(
         judge=judge,
         status=status,
@@ -208,3 +207,9 @@ def _nothing(judge: str, observations: list[Observation]) -> ConversationScore:
         reason=reason,
         detail=next(one.detail for one in observations if one.reason == reason),
     )
+
+
+def commonest_reason(reasons: Iterable[str]) -> str:
+    """The reason that is given most often; of several, the first by its letters."""
+    counts = Counter(reasons)
+    return min(counts, key=lambda code: (-counts[code], code))

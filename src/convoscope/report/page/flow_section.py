@@ -158,7 +158,7 @@ def flow_section(run: Run, ranking: Ranking) -> FlowSection | None:
 
 
 def _has_states(run: Run) -> bool:
-    if not (run.folder / f"{STATES}.parquet").is_file():
+    if not run.has_states:
         return False
     with connect(memory_mb=256) as connection:
         return bool(connection.execute(f"SELECT count(*) FROM {run.table(STATES)}").fetchall()[0][0])

@@ -7,12 +7,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.score import MEASURED
+from convoscope.runs.absent import PROFILES
 from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS
 from convoscope.runs.run import Run
-from convoscope.runs.tables import connect
+from convoscope.runs.tables import connect, parquet
 from convoscope.runs.worst import Headline, Ranking
 
 DIGITS = 12
@@ -56,52 +58,83 @@ class Index(msgspec.Struct):
 
 def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
     """The list of the given conversations, in their order."""
-    place = {number: place for place, number in enumerate(numbers)}
     with connect(memory_mb=1024) as connection:
-        connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})
+        connection.register("wanted", _placed(numbers))
         names = ", ".join(f'"{name}"' for name in DIMENSIONS)
         rows = connection.execute(
-            f"SELECT number, conversation, error, dimensions, {names} "
-            f"FROM {run.table(CONVERSATIONS)} SEMI JOIN wanted USING (number)"
+            f"SELECT conversation, error, profile, dimensions, {names} "
+            f"FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
         ).fetchall()
-        rows.sort(key=lambda row: place[row[0]])
-        reasons: dict[str, int] = {}
-        columns = [
-            Column(one.key, one.unit, one.better, _cells(connection, run, one, place, reasons))
-            for one in ranking.headlines
-        ]
+        cells = _Cells(connection, run, [row[2] for row in rows])
+        columns = [Column(one.key, one.unit, one.better, cells.of(one)) for one in ranking.headlines]
     return Index(
-        ids=[row[1] for row in rows],
+        ids=[row[0] for row in rows],
         behind=[_rounded(ranking.of(number)) for number in numbers],
         because=[_because(ranking, number) for number in numbers],
         measured=list(ranking.measured),
-        broke=[(at, row[2]) for at, row in enumerate(rows) if row[2]],
-        reasons=list(reasons),
+        broke=[(at, row[1]) for at, row in enumerate(rows) if row[1]],
+        reasons=list(cells.reasons),
         dimensions=_dimensions([_carried(row[3], row[4:]) for row in rows]),
         columns=columns,
     )
 
 
+def _placed(numbers: Sequence[int]) -> dict[str, Any]:
+    """The numbers that are wanted, each with its place in the list, as a table."""
+    wanted = np.asarray(numbers, dtype=np.int64)
+    return {"number": wanted, "place": np.arange(len(wanted), dtype=np.int64)}
+
+
+class _Cells:
+    """What each metric says of each conversation of the list; the rows of `wanted` say which these are."""
+
+    def __init__(self, connection: Any, run: Run, profiles: Sequence[str]) -> None:
+        self.reasons: dict[str, int] = {}
+        self._connection = connection
+        self._profiles = profiles
+        self._scores = f"FROM {run.table(CONVERSATION_SCORES)} JOIN wanted USING (number)"
+        rows = connection.execute(
+            f"SELECT profile, metric, variant, status, reason FROM {parquet(run.folder / PROFILES)}"
+        ).fetchall()
+        self._absent = {tuple(row[:3]): (row[3], row[4]) for row in rows}
+
+    def of(self, headline: Headline) -> list[Cell]:
+        said = {key: self._without(key, headline) for key in dict.fromkeys(self._profiles)}
+        cells: list[Cell] = [said[key] for key in self._profiles]
+        for place, status, reason in self._connection.execute(
+            f"SELECT place, status, reason {self._scores} WHERE status <> '{MEASURED}' AND {headline.any_judge}"
+        ).fetchall():
+            cells[place] = self._missing(status, reason or "")
+        found = self._connection.execute(
+            f"SELECT place, value {self._scores} WHERE status = '{MEASURED}' AND {headline.condition}"
+        ).fetchnumpy()
+        values = _significant(np.asarray(found["value"], dtype=np.float64)).tolist()
+        for place, value in zip(found["place"].tolist(), values, strict=True):
+            cells[place] = value
+        return cells
+
+    def _without(self, profile: str, headline: Headline) -> str:
+        """What the metric says that does not look at conversations of a profile."""
+        return self._missing(*self._absent.get((profile, headline.metric, headline.variant), _NOT_SCORED))
+
+    def _missing(self, status: str, reason: str) -> str:
+        return f"{status[0]}{self.reasons.setdefault(reason, len(self.reasons))}"
+
+
+_NOT_SCORED = ("unmeasured", "not_scored")
+
+
+def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """To `DIGITS` significant digits, so that the list is short."""
+    size = np.floor(np.log10(np.abs(values), out=np.zeros_like(values), where=values != 0))
+    scale = 10.0 ** np.clip(DIGITS - 1 - size, -300, 300)
+    rounded = np.round(values * scale) / scale
+    return np.where(np.isfinite(rounded), rounded, values)
+
+
 def _because(ranking: Ranking, number: int) -> list[tuple[int, float]]:
     rows = zip(ranking.column[:, number].tolist(), ranking.share[:, number].tolist(), strict=True)
     return [(column, round(share, 6)) for column, share in rows if column >= 0]
-
-
-def _cells(connection: Any, run: Run, headline: Headline, place: dict[int, int], reasons: dict[str, int]) -> list[Cell]:
-    cells: list[Cell] = [_missing("unmeasured", "not_scored", reasons)] * len(place)
-    query = (
-        f"SELECT number, status, value, reason FROM {run.table(CONVERSATION_SCORES)} SEMI JOIN wanted USING (number) "
-        f"WHERE {headline.any_judge}"
-    )
-    for number, status, value, reason in connection.execute(query).fetchall():
-        cells[place[number]] = (
-            float(f"{value:.{DIGITS}g}") if status == MEASURED else _missing(status, reason or "", reasons)
-        )
-    return cells
-
-
-def _missing(status: str, reason: str, reasons: dict[str, int]) -> str:
-    return f"{status[0]}{reasons.setdefault(reason, len(reasons))}"
 
 
 def _carried(others: str | None, own: Sequence[str | None]) -> dict[str, str]:

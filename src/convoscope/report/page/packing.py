@@ -16,7 +16,7 @@ from convoscope.runs.records import records
 from convoscope.runs.run import Run
 from convoscope.runs.worst import Ranking
 
-MAX_LISTED = 100_000
+MAX_LISTED = 20_000
 """Conversations that the list knows; what lies behind them is in the figures and charts all the same."""
 _MB = 1_000_000
 _MAX_ONE = 2 * _MB

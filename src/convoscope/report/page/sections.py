@@ -11,7 +11,7 @@ import msgspec
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE
 from convoscope.metrics.parts import whole_of
 from convoscope.report.findings import findings, side
-from convoscope.report.groups import are_alone, groupings
+from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
 from convoscope.report.silence import headlines, heard
 from convoscope.report.targets import Check, observed, tally, target_text
@@ -32,7 +32,9 @@ from convoscope.report.words import (
 from convoscope.runs.arrays import MAX_GROUPS
 from convoscope.runs.distributions import Distribution, Histogram, distributions
 from convoscope.runs.run import Run
+from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.runs.worst import Ranking, Standing, standings
+from convoscope.statistics.summary import Figure
 
 MAX_TILES = 8
 MAX_ROWS = 200
@@ -140,7 +142,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
     return {
         "name": run.name,
         "place": place_text(run),
-        "conversations": summary["conversations"],
+        "conversations": summary.conversations,
         "receipt": receipt,
         "report": report,
         "reading_line": reading_text(report),
@@ -159,6 +161,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
         "parts": _families(summary, shown.parts, checked),
         "silent": shown.silent,
         "groupings": list(_groupings(summary)),
+        "small_groups": [small_text(one) for one in summary.small_groups],
         "ungrouped": run.receipt.config.get("by") is None,
         "max_groups": MAX_GROUPS,
         "metrics_drawn": _drawn(run),
@@ -174,7 +177,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
         "more_inputs": max(0, len(receipt.inputs) - MAX_ROWS),
         "receipt_facts": list(_receipt_facts(run)),
         "settings": msgspec.json.format(msgspec.json.encode(receipt.config), indent=2).decode(),
-        "declared": summary["declared"],
+        "declared": summary.declared,
         "bar_link": bar_link,
         "group_link": group_link,
         "conversation_link": conversation_link,
@@ -203,31 +206,29 @@ def conversation_link(id: str) -> str:
 
 
 def _told(one: Check) -> Told:
-    unit = one.figure["unit"]
+    unit = one.figure.unit
     outcome = one.verdict.outcome
     but = one.verdict.words.removeprefix(outcome).lstrip(",: ")
-    value = value_text(one.figure["value"], unit)
+    value = value_text(one.figure.value, unit)
     return Told(name_text(one.figure), value, target_text(one.target, unit), outcome, _SIGNS[outcome], but)
 
 
-def _spoken(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _spoken(summary: Summary) -> list[Figure]:
     """The headline of each metric; where judges sat on a panel, the panel's, which comes after theirs."""
-    return list(
-        {key_text(one["metric"], one["variant"]): one for one in summary["metrics"] if not one["reduction"]}.values()
-    )
+    return list({key_text(one.metric, one.variant): one for one in summary.figures if not one.reduction}.values())
 
 
-def _tiles(summary: Mapping[str, Any]) -> list[Tile]:
-    names = {figure["metric"] for figure in summary["metrics"]}
+def _tiles(summary: Summary) -> list[Tile]:
+    names = {figure.metric for figure in summary.figures}
     return [
         Tile(
             name_text(one),
-            "↑" if one["better"] == HIGHER else "↓",
-            value_text(one["value"], one["unit"]),
-            interval_text(one) if one["interval"] else "",
+            "↑" if one.better == HIGHER else "↓",
+            value_text(one.value, one.unit),
+            interval_text(one) if one.interval else "",
         )
         for one in _spoken(summary)
-        if one["better"] != NEITHER and one["value"] is not None and not whole_of(one["metric"], names)
+        if one.better != NEITHER and one.value is not None and not whole_of(one.metric, names)
     ]
 
 
@@ -237,48 +238,48 @@ def _sure(run: Run) -> Iterator[str]:
     shown = heard(summary)
     worth = {id(figure) for figure in shown.figures}
     headlines = [one for one in _spoken(summary) if id(one) in worth]
-    have = [one for one in headlines if one["value"] is not None]
-    names = {one["metric"] for one in summary["metrics"]}
-    asked = sum(not whole_of(one["metric"], names) for one in _spoken(summary))
-    measured = sum(not whole_of(one["metric"], names) for one in have)
+    have = [one for one in headlines if one.value is not None]
+    names = {one.metric for one in summary.figures}
+    asked = sum(not whole_of(one.metric, names) for one in _spoken(summary))
+    measured = sum(not whole_of(one.metric, names) for one in have)
     yield f"{measured} of {counted(asked, 'metric')} {'has' if measured == 1 else 'have'} a value"
     yield from _intervals(have)
     yield from _coverage(run, headlines)
     missing: dict[str, list[str]] = {}
     for one in headlines:
-        if one["value"] is None:
-            missing.setdefault(reason_text(one["reason"]), []).append(name_text(one))
+        if one.value is None:
+            missing.setdefault(reason_text(one.reason), []).append(name_text(one))
     for reason, names_of in missing.items():
         more = f" and {len(names_of) - 3} more" if len(names_of) > 3 else ""
         yield f"no value, {reason}: {', '.join(names_of[:3])}{more}"
 
 
-def _intervals(have: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    clusters = sorted(one["interval"]["clusters"] for one in have if one["interval"])
+def _intervals(have: Sequence[Figure]) -> Iterator[str]:
+    clusters = sorted(one.interval.clusters for one in have if one.interval)
     if clusters:
         spread = f"{clusters[0]:,}" if clusters[0] == clusters[-1] else f"{clusters[0]:,} to {clusters[-1]:,}"
         words = f"95 % intervals, from {spread} independent clusters"
-        shared = any(one["interval"] and one["interval"]["clusters"] < one["samples_measured"] for one in have)
+        shared = any(one.interval and one.interval.clusters < one.samples_measured for one in have)
         yield words + (": conversations of one scenario are one cluster" if shared else "")
     bare: dict[str, int] = {}
     for one in have:
-        if not one["interval"]:
-            bare[one["interval_reason"]] = bare.get(one["interval_reason"], 0) + 1
+        if not one.interval:
+            bare[one.interval_reason] = bare.get(one.interval_reason, 0) + 1
     for reason, count in bare.items():
         yield f"{counted(count, 'value')} without an interval: {reason_text(reason)}"
 
 
-def _coverage(run: Run, headlines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    covered = sorted((one for one in headlines if one["coverage"]), key=lambda one: one["coverage"])
+def _coverage(run: Run, headlines: Sequence[Figure]) -> Iterator[str]:
+    covered = sorted((one for one in headlines if one.coverage), key=lambda one: one.coverage or 0.0)
     problems = run.read_report.problem_count
     if problems:
         yield f"{counted(problems, 'problem')} in reading: what could not be read is in no number"
-    if covered and covered[0]["coverage"] < 1:
+    if covered and (covered[0].coverage or 0.0) < 1:
         least = covered[0]
         reasons = reasons_text(least, observed(least, run.summary))
         yield f"least covered: {name_text(least)}, {coverage_text(least)} ({reasons})"
-    elif covered and all(one["coverage"] != 0 for one in headlines):
-        skipped = sum(one["subjects_skipped"] for one in headlines)
+    elif covered and all(one.coverage != 0 for one in headlines):
+        skipped = sum(one.subjects_skipped for one in headlines)
         words = "every conversation that could be measured was"
         yield words + (f"; {counted(skipped, 'subject')} in them have no value" if skipped else "")
 
@@ -288,49 +289,47 @@ def _standing(run: Run, ranking: Ranking) -> list[Standing]:
     return [one for one in found if one.because or one.error]
 
 
-def _families(
-    summary: Mapping[str, Any], figures: Sequence[Mapping[str, Any]], checked: Sequence[Check]
-) -> list[Family]:
+def _families(summary: Summary, figures: Sequence[Figure], checked: Sequence[Check]) -> list[Family]:
     families: dict[str, list[Row]] = {}
-    declared = {one["metric"]: one for one in summary["declared"]}
+    declared = summary.by_key
     for figure in figures:
-        facts = declared.get(key_text(figure["metric"], figure["variant"]), {})
+        facts = declared.get(figure.key)
         checks = [one for one in checked if name_text(one.figure) == name_text(figure)]
-        rows = families.setdefault(figure["metric"].split(".", 1)[0], [])
+        rows = families.setdefault(figure.metric.split(".", 1)[0], [])
         rows.append(_row(figure, facts, checks, reasons_text(figure, observed(figure, summary))))
     return [Family(name, rows) for name, rows in families.items()]
 
 
-def _row(figure: Mapping[str, Any], facts: Mapping[str, Any], checks: Sequence[Check], reasons: str) -> Row:
-    beside = bool(figure["reduction"])
+def _row(figure: Figure, facts: DeclaredMetric | None, checks: Sequence[Check], reasons: str) -> Row:
+    beside = bool(figure.reduction)
     return Row(
         name=name_text(figure),
-        question="" if beside else str(facts.get("question", "")),
+        question="" if beside else facts.question if facts else "",
         beside=beside,
-        value=value_text(figure["value"], figure["unit"]),
-        reason="" if figure["value"] is not None else reason_text(figure["reason"]),
+        value=value_text(figure.value, figure.unit),
+        reason="" if figure.value is not None else reason_text(figure.reason),
         ten=_ten(figure, facts),
         interval=interval_text(figure),
         range=_range(figure, checks),
-        n=f"{figure['n']:,}",
+        n=f"{figure.n:,}",
         coverage=coverage_text(figure),
-        better=_ARROWS[figure["better"]].removesuffix(" is better"),
+        better=_ARROWS[figure.better].removesuffix(" is better"),
         checks=[_told(one) for one in checks],
         reasons=reasons,
     )
 
 
-def _ten(figure: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    points = points_text(figure["ten"], facts)
+def _ten(figure: Figure, facts: DeclaredMetric | None) -> str:
+    points = points_text(figure.ten, facts)
     return points and f"of 10: {points}"
 
 
-def _range(figure: Mapping[str, Any], checks: Sequence[Check]) -> Range | None:
+def _range(figure: Figure, checks: Sequence[Check]) -> Range | None:
     """Shares and ratios lie on a scale that everybody knows; other units have none that rows could share."""
-    value, interval = figure["value"], figure["interval"]
-    if value is None or interval is None or figure["unit"] not in (SHARE, RATIO):
+    value, interval = figure.value, figure.interval
+    if value is None or interval is None or figure.unit not in (SHARE, RATIO):
         return None
-    low, high, at = (_percent(one) for one in (interval["low"], interval["high"], value))
+    low, high, at = (_percent(one) for one in (interval.low, interval.high, value))
     return Range(low, max(high, low + 0.5), at, [_percent(one.target.value) for one in checks])
 
 
@@ -338,38 +337,38 @@ def _percent(value: float) -> float:
     return round(min(100.0, max(0.0, 100 * value)), 2)
 
 
-def _groupings(summary: Mapping[str, Any]) -> Iterator[Grouping]:
+def _groupings(summary: Summary) -> Iterator[Grouping]:
     """The groups of each dimension, with the headline figures that have a value anywhere."""
     speaking = {id(one) for one in _spoken(summary)}
-    for by, groups in groupings(summary["groups"]).items():
+    for by, groups in groupings(summary.groups).items():
         columns = [one for one in headlines(summary, groups) if id(one) in speaking]
         shown = [name_text(one) for one in columns]
         rows = []
         for group in groups[:MAX_GROUPS]:
-            figures = {name_text(one): one for one in group["metrics"]}
+            figures = {name_text(one): one for one in group.metrics}
             cells = [_cell(figures.get(name), whole) for name, whole in zip(shown, columns, strict=True)]
-            label = ", ".join(group["by"].values())
-            rows.append(GroupRow(label, group_link(group["by"]), f"{group['conversations']:,}", cells))
+            label = ", ".join(group.by.values())
+            rows.append(GroupRow(label, group_link(group.by), f"{group.conversations:,}", cells))
         title = " and ".join(by)
         short = [name.split(".", 1)[1] for name in shown]
         opened = set(by) <= _OPENED and not are_alone(groups)
         yield Grouping(title, short, rows, len(groups), max(0, len(groups) - MAX_GROUPS), opened)
 
 
-def _cell(figure: Mapping[str, Any] | None, whole: Mapping[str, Any]) -> Cell:
+def _cell(figure: Figure | None, whole: Figure) -> Cell:
     if figure is None:
         return Cell("·", "not scored", "", "")
-    if figure["value"] is None:
-        return Cell("·", reason_text(figure["reason"]), "", "")
+    if figure.value is None:
+        return Cell("·", reason_text(figure.reason), "", "")
     where = side(figure, whole)
-    under = f"{interval_text(figure)}, n {figure['n']:,}" if figure["interval"] else f"n {figure['n']:,}"
+    under = f"{interval_text(figure)}, n {figure.n:,}" if figure.interval else f"n {figure.n:,}"
     sign = {"worse": "▼ ", "better": "▲ "}.get(where or "", "")
-    return Cell(value_text(figure["value"], figure["unit"]), under, where or "", sign)
+    return Cell(value_text(figure.value, figure.unit), under, where or "", sign)
 
 
 def _drawn(run: Run) -> list[DrawnMetric]:
-    questions = {one["metric"]: one["question"] for one in run.summary["declared"]}
-    values = {key_text(one["metric"], one["variant"]): one["value"] for one in _spoken(run.summary)}
+    questions = {one.metric: one.question for one in run.summary.declared}
+    values = {key_text(one.metric, one.variant): one.value for one in _spoken(run.summary)}
     return [
         DrawnMetric(
             one.headline.key,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from convoscope.runs.parts import BETWEEN
+from convoscope.runs.columns import BETWEEN
 from convoscope.runs.states.matrix import Matrix, StateFigures, Untested, matrix_of, terminal_of
 from convoscope.runs.states.source import Excluded, Rate, Source, few_words, share
 from convoscope.runs.tables import quoted

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from convoscope.conversation import from_json
-from convoscope.errors import RunError
 from convoscope.flows.rows import STATE_METRICS, StateRow, state_rows
-from convoscope.runs.parts import BETWEEN, CONVERSATIONS, STATES
+from convoscope.runs.columns import BETWEEN
+from convoscope.runs.parts import CONVERSATIONS, STATES
 from convoscope.runs.run import Run
 from convoscope.runs.states.matrix import untested
 from convoscope.runs.states.source import NO_FLOW, Source
-from convoscope.runs.tables import connect, parquet
+from convoscope.runs.tables import connect
 
 if TYPE_CHECKING:
     import duckdb
@@ -92,12 +91,10 @@ def audit(run: Run, *, values: bool = False) -> Audit:
 
     With `values`, all that a row says is computed again from the events, too: that costs as much as it did at first.
     """
-    if not (run.folder / f"{STATES}.parquet").is_file():
-        raise RunError(f"{run.folder} is older than rows of states", hint="score the logs again")
     found = _Found()
     ran: dict[str, Counter[str]] = {}
     with connect(memory_mb=512) as connection:
-        for conversations, stored in _stretches(connection, run.folder, values=values):
+        for conversations, stored in _stretches(connection, run, values=values):
             for number, name, flow, error, body in conversations:
                 counted = {} if error or body is None else recount(body)
                 ran.setdefault(flow, Counter()).update(counted)
@@ -248,15 +245,15 @@ _Stored = dict[int | None, list[_Row]]
 
 
 def _stretches(
-    connection: duckdb.DuckDBPyConnection, folder: Path, *, values: bool
+    connection: duckdb.DuckDBPyConnection, run: Run, *, values: bool
 ) -> Iterator[tuple[list[_Conversation], _Stored]]:
     """The conversations, some thousands at a time, each time with the rows of states that carry their numbers.
 
     Of a conversation the body comes along only where it tells of states, which most of a chat run do not. In the
     end come the rows that carry no number of any.
     """
-    kept, states = parquet(folder / f"{CONVERSATIONS}.parquet"), parquet(folder / f"{STATES}.parquet")
-    tells = " OR ".join(f"contains(body::VARCHAR, '{name}')" for name in (ENTERED, EXITED))
+    kept, states = run.table(CONVERSATIONS), run.table(STATES)
+    tells = " OR ".join(f"contains(body, '{name}')" for name in (ENTERED, EXITED))
     columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), error, CASE WHEN {tells} THEN body END"
     count = connection.execute(f"SELECT count(*) FROM {kept}").fetchall()[0][0]
     for first in range(0, count, _AT_ONCE):

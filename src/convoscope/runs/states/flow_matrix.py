@@ -127,7 +127,7 @@ def _aspects(connection: duckdb.DuckDBPyConnection, source: Source, keys: str) -
                 SELECT c.flow, c.agent, c.named, starts_with(v.metric, {quoted(_PARTS)}) AS part, m.aspect,
                        v.metric, v.judge, v.status, v.reason,
                        CASE WHEN starts_with(v.metric, {quoted(_PARTS)}) THEN v.value ELSE v.score END AS points
-                FROM conversation_scores AS v
+                FROM all_conversation_scores AS v
                 JOIN metrics AS m ON m.run = v.run AND m.metric = v.metric AND v.variant = ''
                 JOIN called AS c ON c.run = v.run AND c.number = v.number
                 SEMI JOIN {_STATEFUL} AS r ON r.run = c.run AND r.number = c.number

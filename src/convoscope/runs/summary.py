@@ -1,0 +1,190 @@
+"""What a run says, as `summary.json` holds it. The same input gives the same bytes, whoever computed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from convoscope.metrics.declaration import Better, Derived, Metric, Target, TenPoints
+from convoscope.metrics.reduction import Reduce
+from convoscope.metrics.registry import Declared
+from convoscope.metrics.score import COMPUTED, Status
+from convoscope.statistics.summary import Figure
+
+SCHEMA = "convoscope.summary/2"
+
+
+class NotMeasured(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Metrics of which no conversation has a value, all for the same reasons: one entry for all of them."""
+
+    metrics: list[str]
+    status: Status
+    reason: str
+    """The commonest among those of the gravest status."""
+    detail: str = ""
+    samples_total: int
+    samples_not_applicable: int = 0
+    skipped_reasons: dict[str, int] = {}
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The figures of the conversations that share these dimensions."""
+
+    by: dict[str, str]
+    conversations: int
+    metrics: list[Figure]
+    not_measured: list[NotMeasured] = []
+    """Of the metrics that have a value elsewhere in the run."""
+
+
+class SmallGroups(msgspec.Struct, frozen=True, kw_only=True):
+    """Groups of so few conversations that they have no figures of their own; `--by` makes them whole."""
+
+    by: list[str]
+    minimum: int
+    groups: int
+    conversations: int
+
+
+class DeclaredMetric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A declaration as data."""
+
+    metric: str
+    family: str
+    version: int
+    question: str
+    unit: str
+    better: Better
+    observes: str
+    reduce: Reduce = Reduce()
+    also: dict[str, str] = {}
+    """Further steps from conversations to a group, by the name that they print under."""
+    needs: list[str] = []
+    inputs: list[str] = []
+    """Of a derived figure: the metrics that it is computed from."""
+    target: Target | None = None
+    ten_points: TenPoints | None = None
+    aspect: str = ""
+    component: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.metric.partition("@")[0]
+
+    @property
+    def variant(self) -> str:
+        return self.metric.partition("@")[2]
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """The figures of a run, over all conversations and over each group, and what has none."""
+
+    schema: str
+    config_hash: str
+    input_hash: str
+    conversations: int
+    metrics: list[Figure]
+    not_measured: list[NotMeasured] = []
+    groups: list[Group] = []
+    small_groups: list[SmallGroups] = []
+    declared: list[DeclaredMetric]
+
+    @cached_property
+    def by_key(self) -> dict[str, DeclaredMetric]:
+        """The declarations by the names of their metrics."""
+        return {one.metric: one for one in self.declared}
+
+    @cached_property
+    def figures(self) -> list[Figure]:
+        """All figures in the order of the metrics, with one that has no value for each metric without any."""
+        mine: dict[str, list[Figure]] = {one.metric: [] for one in self.declared}
+        for figure in (*self.metrics, *self._without_value()):
+            mine[figure.key].append(figure)
+        return [figure for figures in mine.values() for figure in figures]
+
+    def _without_value(self) -> Iterator[Figure]:
+        for entry in self.not_measured:
+            for key in entry.metrics:
+                yield empty_figure(self.by_key[key], entry)
+
+
+def empty_figure(declared: DeclaredMetric, entry: NotMeasured) -> Figure:
+    """The headline of a metric that has no value."""
+    applicable = entry.samples_total - entry.samples_not_applicable
+    return Figure(
+        metric=declared.name,
+        variant=declared.variant,
+        judge="(derived)" if declared.observes == "group" else COMPUTED,
+        unit=declared.unit,
+        better=declared.better,
+        status=entry.status,
+        value=None,
+        reason=entry.reason,
+        detail=entry.detail,
+        coverage=0.0 if applicable else None,
+        samples_total=entry.samples_total,
+        samples_measured=0,
+        samples_skipped=entry.samples_total,
+        samples_not_applicable=entry.samples_not_applicable,
+        skipped_reasons=entry.skipped_reasons,
+        n=0,
+    )
+
+
+def not_measured(figures: list[Figure]) -> list[NotMeasured]:
+    """The figures without a single sample, gathered by why that is so."""
+    entries: dict[tuple[Any, ...], NotMeasured] = {}
+    for figure in figures:
+        if figure.reduction:
+            continue  # its headline speaks for it
+        facts = (figure.status, figure.reason, figure.detail, figure.samples_total, figure.samples_not_applicable)
+        key = (*facts, *figure.skipped_reasons.items())
+        entry = entries.get(key)
+        if entry is None:
+            status, reason, detail, total, inapplicable = facts
+            entries[key] = NotMeasured(
+                metrics=[figure.key],
+                status=status,
+                reason=reason,
+                detail=detail,
+                samples_total=total,
+                samples_not_applicable=inapplicable,
+                skipped_reasons=figure.skipped_reasons,
+            )
+        elif figure.key not in entry.metrics:
+            entry.metrics.append(figure.key)
+    return list(entries.values())
+
+
+def describe(declared: Declared) -> DeclaredMetric:
+    """A declaration as data."""
+    return DeclaredMetric(
+        metric=declared.key,
+        family=declared.family,
+        version=declared.version,
+        question=declared.question,
+        unit=declared.unit,
+        better=declared.better,
+        observes=declared.observes if isinstance(declared, Metric) else declared.over,
+        reduce=declared.reduce,
+        also=dict(declared.also) if isinstance(declared, Metric) else {},
+        needs=[need.code for need in declared.needs] if isinstance(declared, Metric) else [],
+        inputs=list(declared.inputs) if isinstance(declared, Derived) else [],
+        target=declared.target,
+        ten_points=declared.ten,
+        aspect=declared.aspect,
+        component=declared.component,
+    )
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of `summary.json`, generated from the types above."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"{SCHEMA}.json",
+        "title": "Convoscope summary, version 2",
+        **msgspec.json.schema(Summary),
+    }
