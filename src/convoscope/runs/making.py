@@ -29,7 +29,7 @@ from convoscope.runs.identity import reader_sources, sources
 from convoscope.runs.partial import Partial, tidy
 from convoscope.runs.parts import PartDone, Timings, score_partition
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
-from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SUMMARY, Run, write_json
+from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SUMMARY, Run, write_json, write_summary
 from convoscope.runs.states.audit import audit
 from convoscope.runs.summarising import summarise
 from convoscope.runs.targets import kept_texts
@@ -341,7 +341,7 @@ class _Job:
             parts=list(tables.parts),
             timings={name: round(seconds, 3) for name, seconds in timings.items()},
         )
-        write_json(folder / SUMMARY, summary)
+        write_summary(folder / SUMMARY, summary)
         write_json(folder / FLOWS, sorted(self.flows.values(), key=lambda flow: flow.name))
         write_json(folder / READ_REPORT, report.ordered())
         write_json(folder / RECEIPT, receipt)

@@ -186,9 +186,38 @@ def find_runs(folder: str | os.PathLike[str]) -> Iterator[Run]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON that a person can read, whole or not at all."""
+    _write(path, msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def write_summary(path: Path, summary: Summary) -> None:
+    """Write a summary with one figure a line, so that it is short, and two of them can be compared line by line."""
+    _write(path, "".join(_lines(msgspec.to_builtins(summary), "")).encode())
+
+
+def _write(path: Path, text: bytes) -> None:
     fresh = path.with_name(path.name + ".new")
-    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    fresh.write_bytes(text + b"\n")
     os.replace(fresh, path)
+
+
+_LINE = 800
+"""What fits on one line of a summary."""
+
+
+def _lines(value: Any, indent: str) -> Iterator[str]:
+    short = msgspec.json.encode(value)
+    if (len(short) <= _LINE and indent) or not isinstance(value, dict | list):
+        yield short.decode()
+        return
+    deeper = indent + " "
+    is_object = isinstance(value, dict)
+    yield "{" if is_object else "["
+    for place, entry in enumerate(value.items() if is_object else value):
+        yield (",\n" if place else "\n") + deeper
+        if is_object:
+            yield msgspec.json.encode(entry[0]).decode() + ": "
+        yield from _lines(entry[1] if is_object else entry, deeper)
+    yield f"\n{indent}" + ("}" if is_object else "]")
 
 
 def _read_json(path: Path, kind: Any) -> Any:

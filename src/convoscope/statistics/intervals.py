@@ -25,7 +25,7 @@ _WINDOW = 8
 Codes = NDArray[np.int64]
 
 
-class Interval(msgspec.Struct, frozen=True, kw_only=True):
+class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where the figure plausibly lies, and how that was computed."""
 
     low: float

@@ -25,10 +25,10 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     variant: str = ""
     reduction: str = ""
     """Empty for the headline; p95, precision, macro for what stands beside it."""
-    judge: str
+    judge: str = COMPUTED
     unit: str
     better: Better
-    status: Status
+    status: Status = MEASURED
     value: float | None
     ten: float | None = None
     reason: str = ""
@@ -37,8 +37,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """measured ÷ (total − not applicable); None where nothing was applicable."""
     samples_total: int
     samples_measured: int
-    samples_skipped: int
-    samples_not_applicable: int
+    samples_skipped: int = 0
+    samples_not_applicable: int = 0
     """Of those skipped, the ones without an opportunity."""
     skipped_reasons: dict[str, int] = {}
     n: int
