@@ -225,3 +225,32 @@ def test_what_another_agent_was_in_is_not_untested(tmp_path: Path) -> None:
     )
     # ann was never in ask, but bob was.
     assert [one.state for one in convoscope.states(run, agent="ann").matrix().untested] == ["never"]
+
+
+class TestClusters:
+    def test_conversations_of_one_scenario_are_not_independent(self, tmp_path: Path) -> None:
+        # Four scenarios of five calls; in two of them all calls are stuck, in two none is.
+        calls = [
+            call(*path("ask"), flow="pizza", completed=number >= 10, dimensions={"scenario_id": f"s{number // 5}"})
+            for number in range(20)
+        ]
+        (row,) = convoscope.states(scored(calls, tmp_path)).matrix().rows
+        assert (row.stall.value, row.stall.n) == (0.5, 20)
+        # By cluster a = 5, 5, 0, 0 of b = 5: Σ(a − b/2)² = 25; variance 4/3 · 25 / 20² = 1/12; effective n =
+        # (1/2 · 1/2) ÷ 1/12 = 3. Wilson of 3 at 1/2: 0.5 ± 1.96 / (1 + 3.8415/3) · √(1/12 + 3.8415/36) = 0.5 ± 0.3747.
+        assert row.stall.low == pytest.approx(0.1253, abs=1e-4)
+        assert row.stall.high == pytest.approx(0.8747, abs=1e-4)
+
+    def test_without_scenarios_each_conversation_counts(self, tmp_path: Path) -> None:
+        calls = [call(*path("ask"), flow="pizza", completed=number >= 10) for number in range(20)]
+        (row,) = convoscope.states(scored(calls, tmp_path)).matrix().rows
+        # Wilson of 10 of 20: 0.5 ± 1.96 / (1 + 3.8415/20) · √(1/80 + 3.8415/1600) = 0.5 ± 0.2007.
+        assert row.stall.low == pytest.approx(0.2993, abs=1e-4)
+        assert row.stall.high == pytest.approx(0.7007, abs=1e-4)
+
+    def test_a_mean_over_one_scenario_has_no_interval(self, tmp_path: Path) -> None:
+        calls = [
+            call(*path("ask"), turn(), flow="pizza", completed=True, dimensions={"scenario_id": "s"}) for _ in range(3)
+        ]
+        (row,) = convoscope.states(scored(calls, tmp_path)).matrix().rows
+        assert (row.dwell_turns.value, row.dwell_turns.low, row.dwell_turns.high) == (1.0, None, None)

@@ -210,14 +210,14 @@ def _lines(value: Any, indent: str) -> Iterator[str]:
         yield short.decode()
         return
     deeper = indent + " "
-    is_object = isinstance(value, dict)
-    yield "{" if is_object else "["
-    for place, entry in enumerate(value.items() if is_object else value):
-        yield (",\n" if place else "\n") + deeper
-        if is_object:
-            yield msgspec.json.encode(entry[0]).decode() + ": "
-        yield from _lines(entry[1] if is_object else entry, deeper)
-    yield f"\n{indent}" + ("}" if is_object else "]")
+    first, last = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    named = value.items() if isinstance(value, dict) else (("", one) for one in value)
+    entries = [(f"{msgspec.json.encode(name).decode()}: " if name else "", one) for name, one in named]
+    yield first
+    for place, (name, entry) in enumerate(entries):
+        yield (",\n" if place else "\n") + deeper + name
+        yield from _lines(entry, deeper)
+    yield f"\n{indent}{last}"
 
 
 def _read_json(path: Path, kind: Any) -> Any:

@@ -9,7 +9,7 @@ import msgspec
 
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.flows.segments import segment_of
-from convoscope.runs.states.source import Excluded, Rate, Source, dicts, few_words, mean, share
+from convoscope.runs.states.source import Clusters, Excluded, Rate, Source, dicts, few_words, mean, share
 
 if TYPE_CHECKING:
     import duckdb
@@ -94,7 +94,17 @@ def matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, *, neighbou
     facts = dicts(connection.execute(_FIGURES))
     latencies = {(flow, state): (p95, n) for flow, state, p95, n in connection.execute(_LATENCIES).fetchall()}
     around = _neighbours(connection) if neighbours else None
-    rows = [_figures(source, one, latencies.get((one["flow"], one["state"])), around) for one in facts]
+    clusters = _clusters(connection) if source.clustered else {}
+    rows = [
+        _figures(
+            source,
+            one,
+            latencies.get((one["flow"], one["state"])),
+            around,
+            clusters.get((one["flow"], one["state"]), _INDEPENDENT),
+        )
+        for one in facts
+    ]
     # Each conversation has one state that it entered first.
     conversations = connection.execute("SELECT count(*) FILTER (position = 0) FROM s").fetchall()
     return Matrix(
@@ -117,6 +127,7 @@ def _figures(
     one: Mapping[str, Any],
     latency: tuple[float, int] | None,
     around: tuple[Mapping[Any, Any], Mapping[Any, Any]] | None,
+    clusters: Mapping[str, Clusters],
 ) -> StateFigures:
     key = (one["flow"], one["state"])
     declared = source.flows.get(one["flow"])
@@ -129,19 +140,21 @@ def _figures(
         terminal=terminal_of(source, *key),
         n=n,
         visits=int(one["visits"]),
-        progress=share(one["progress"], n),
-        stall=share(one["stall"] or 0, one["stall_n"], "outcome_unknown"),
-        escalation=share(one["escalation"], n),
-        revisit=mean(one["revisit"], one["revisit_sd"], n),
-        dwell_turns=mean(one["dwell"], one["dwell_sd"], one["dwell_n"], "no_turns_logged"),
+        progress=share(one["progress"], n, "", clusters.get("progress")),
+        stall=share(one["stall"] or 0, one["stall_n"], "outcome_unknown", clusters.get("stall")),
+        escalation=share(one["escalation"], n, "", clusters.get("escalation")),
+        revisit=mean(one["revisit"], one["revisit_sd"], n, "", clusters.get("revisit")),
+        dwell_turns=mean(one["dwell"], one["dwell_sd"], one["dwell_n"], "no_turns_logged", clusters.get("dwell_turns")),
         latency_p95_ms=latency[0] if latency else None,
         latency_n=latency[1] if latency else 0,
         latency_reason="" if latency else _reason_of_latency(one),
-        guard_error=mean(one["guard"], one["guard_sd"], one["guard_n"], "no_guards_logged"),
+        guard_error=mean(
+            one["guard"], one["guard_sd"], one["guard_n"], "no_guards_logged", clusters.get("guard_error")
+        ),
         guard_errors=int(one["guards"]) if one["guard_n"] else None,
         guard_n=one["guarded"],
-        slot_fill_rate=share((one["fill"] or 0) * one["fill_n"], one["fill_n"], why),
-        slot_ready_rate=share((one["ready"] or 0) * one["fill_n"], one["fill_n"], why),
+        slot_fill_rate=share((one["fill"] or 0) * one["fill_n"], one["fill_n"], why, clusters.get("slot_fill_rate")),
+        slot_ready_rate=share((one["ready"] or 0) * one["fill_n"], one["fill_n"], why, clusters.get("slot_ready_rate")),
         front_loaded=int(one["front_loaded"]) if declared is not None and one["fill_n"] else None,
         revisit_n=one["revisited"],
         unknown=n - one["stall_n"],
@@ -149,6 +162,34 @@ def _figures(
         led_to=None if around is None else tuple(around[0].get(key, ())),
         came_from=None if around is None else tuple(around[1].get(key, ())),
     )
+
+
+_INDEPENDENT: Mapping[str, Clusters] = {}
+_MEASURES = (
+    *("progress", "stall", "escalation", "revisit", "dwell_turns", "guard_error"),
+    *("slot_fill_rate", "slot_ready_rate"),
+)
+
+
+def _clusters(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, Clusters]]:
+    """How the conversations of one scenario scatter, for each measure of each state."""
+    sums = ", ".join(f"sum({name})::DOUBLE AS {name}_a, count({name}) AS {name}_b" for name in _MEASURES)
+    moments = ", ".join(
+        f"count(*) FILTER ({name}_b > 0), sum({name}_a * {name}_a), sum({name}_a * {name}_b), sum({name}_b * {name}_b)"
+        for name in _MEASURES
+    )
+    rows = connection.execute(f"""
+        SELECT flow, state, {moments} FROM (SELECT flow, state, cluster, {sums} FROM s GROUP BY ALL) GROUP BY ALL
+    """).fetchall()
+    found: dict[tuple[str, str], dict[str, Clusters]] = {}
+    for flow, state, *values in rows:
+        four = (values[place : place + 4] for place in range(0, len(values), 4))
+        found[flow, state] = {
+            name: Clusters(int(count), float(aa), float(ab), float(bb))
+            for name, (count, aa, ab, bb) in zip(_MEASURES, four, strict=True)
+            if count
+        }
+    return found
 
 
 def terminal_of(source: Source, flow: str, state: str) -> str:

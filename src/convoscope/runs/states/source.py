@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -41,21 +41,50 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no value."""
 
 
-def share(successes: float, n: int, reason: str = "") -> Rate:
-    """successes ÷ n with Wilson's interval; no value of nothing."""
+class Clusters(NamedTuple):
+    """How conversations that belong together (of one scenario) scatter: sums over these clusters.
+
+    `a` is the sum of the values of a cluster, `b` the number of them.
+    """
+
+    number: int
+    aa: float
+    ab: float
+    bb: float
+
+    def variance(self, value: float, n: int) -> float:
+        """Of a ratio of sums over independent clusters, as `statistics.intervals` has it."""
+        residuals = self.aa - 2 * value * self.ab + value * value * self.bb
+        return self.number / (self.number - 1) * max(0.0, residuals) / n**2
+
+
+def share(successes: float, n: int, reason: str = "", clusters: Clusters | None = None) -> Rate:
+    """successes ÷ n with Wilson's interval, of as many as the clustering leaves; no value of nothing."""
     if not n:
         return Rate(value=None, n=0, reason=reason or "nothing_measured")
-    low, high = wilson(successes, n)
-    return Rate(value=successes / n, n=n, low=low, high=high)
+    value, effective = successes / n, float(n)
+    if clusters is not None and clusters.number < 2 < n:
+        return Rate(value=value, n=n)
+    if clusters is not None and clusters.number < n:
+        variance = clusters.variance(value, n)
+        if value in (0.0, 1.0):
+            # All or none: clusters cannot show a spread, so each counts once, which errs to the wide side.
+            effective = float(clusters.number)
+        elif variance > 0:
+            effective = min(effective, value * (1 - value) / variance)
+    low, high = wilson(value * effective, effective)
+    return Rate(value=value, n=n, low=low, high=high)
 
 
-def mean(value: float | None, deviation: float | None, n: int, reason: str = "") -> Rate:
-    """A mean of counts with the interval that its spread leaves; one value alone leaves none."""
+def mean(
+    value: float | None, deviation: float | None, n: int, reason: str = "", clusters: Clusters | None = None
+) -> Rate:
+    """A mean of counts with the interval that its spread leaves; one value or one cluster alone leaves none."""
     if value is None or not n:
         return Rate(value=None, n=0, reason=reason or "nothing_measured")
-    if deviation is None or n < 2:
+    if deviation is None or n < 2 or (clusters is not None and clusters.number < 2):
         return Rate(value=value, n=n)
-    spread = Z * deviation / n**0.5
+    spread = Z * (deviation / n**0.5 if clusters is None else clusters.variance(value, n) ** 0.5)
     return Rate(value=value, n=n, low=max(0.0, value - spread), high=value + spread)
 
 
@@ -82,6 +111,8 @@ class Source:
         if len({run.name for run in self.runs}) < len(self.runs):
             raise RunError("two of the runs have one name", hint="rename one of the folders")
         self.flow, self.agent = flow, agent
+        self.clustered = False
+        """Whether conversations belong to scenarios, so that they are not independent."""
         self.flows: dict[str, Flow] = {}
         for run in reversed(self.runs):
             self.flows |= run.flows
@@ -99,7 +130,9 @@ class Source:
             for view in (_CALLED_BY_MODEL, _EVERY_BY_MODEL) if several else (_CALLED, _EVERY):
                 connection.execute(view)
             self._check(connection)
-            connection.execute(f"CREATE VIEW s AS SELECT * FROM every {self.where()}")
+            self.clustered = bool(connection.execute(_HAS_SCENARIOS).fetchall())
+            every = _CLUSTERED if self.clustered else "every"
+            connection.execute(f"CREATE VIEW s AS SELECT * FROM {every} {self.where()}")
             yield connection
 
     def where(self, *more: str) -> str:
@@ -145,6 +178,14 @@ class Source:
         return int(rows[0][0])
 
 
+_HAS_SCENARIOS = "SELECT 1 FROM conversations WHERE scenario_id IS NOT NULL LIMIT 1"
+# What is one cluster in the summary is one here: a scenario of a dataset and domain, else the conversation.
+_CLUSTERED = """(
+    SELECT e.*, hash(CASE WHEN c.scenario_id IS NULL THEN c.conversation END, c.run, c.scenario_id,
+                     CASE WHEN c.scenario_id IS NOT NULL THEN c.dataset END,
+                     CASE WHEN c.scenario_id IS NOT NULL THEN c.domain END) AS cluster
+    FROM every AS e JOIN conversations AS c ON c.run = e.run AND c.number = e.number
+)"""
 _ASKED = {"flow": "flow = $1", "agent": "$1 IN (agent, named)"}
 
 _CALLED = f"""
