@@ -6,8 +6,6 @@ of anything else finds itself inside that loop, whatever touches the browser hap
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +16,7 @@ from _pytest.runner import runtestprotocol
 from playwright.sync_api import Browser, sync_playwright
 
 from browser import given
-from browser.looking import View
+from browser.looking import View, chromium
 from convoscope.runs.run import Run
 
 ARGUMENTS = (
@@ -55,15 +53,17 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = os.environ.get("CONVOSCOPE_CHROMIUM") or shutil.which("chromium")
-    if not path or not shutil.which(path):
-        pytest.fail(f"there is no Chromium at {path or 'any place of PATH'}: `make test` installs it", pytrace=False)
+    path = chromium()
+    if not path:
+        pytest.fail("there is no Chromium: `make test` installs it, CONVOSCOPE_CHROMIUM names another", pytrace=False)
     playwright = sync_playwright().start()
-    browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-    yield browser
-    # The last test of the session may be one of another folder.
-    _beside(browser.close)
-    _beside(playwright.stop)
+    # The last test of the session, which closes everything, may be one of another folder.
+    try:
+        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield browser
+        _beside(browser.close)
+    finally:
+        _beside(playwright.stop)
 
 
 @pytest.fixture
