@@ -1,8 +1,30 @@
-"""The end of a test run says how many conformance cases were run."""
+"""How the tests are run: in which order, with how much patience, and what the end of a run says."""
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes depends on who else uses the machine: it is no property of the code.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run files, and tests in a file, in a random order")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed = config.getoption("--shuffle")
+    if seed is None:
+        return
+    # The same in each worker. A file stays together, for what its tests share is made once.
+    chance = random.Random(seed)
+    files = {item.path: chance.random() for item in items}
+    items.sort(key=lambda item: (files[item.path], chance.random()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

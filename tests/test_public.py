@@ -72,43 +72,91 @@ class TestSignatures:
         assert unbumped(before, after) == ["a.b"]
 
 
+def wrong_on_the_page_of(key: str) -> list[str]:
+    """What the page of a metric lacks."""
+    declared = registry.installed().declared[key]
+    page = DOCS / "metrics" / f"{key}.md"
+    if not begins(page, f"# {key}\n\n{declared.question}\n"):
+        return ["title and question come first"]
+    text = page.read_text()
+    headings = [one for one in re.findall(r"^## .*$", text, re.MULTILINE) if one != "## Sub-metrics"]
+    facts = f"| {declared.version} | {declared.unit} | {declared.better} |"
+    return [
+        *([f"headings are {HEADINGS}"] if headings != HEADINGS else []),
+        *([f"version, unit and direction are stated as {facts}"] if facts not in text else []),
+        *(f"the reason {code} is named" for code in needs_of(key) if f"`{code}`" not in text),
+    ]
+
+
+def needs_of(key: str) -> list[str]:
+    """The reasons of what a metric needs."""
+    declared = registry.installed().declared[key]
+    return [need.code for need in declared.needs] if isinstance(declared, Metric) else []
+
+
+def wrong_in_the_table_of_parts(key: str) -> list[str]:
+    """What the page of a metric does not say about a part of it."""
+    whole = whole_of(key, OURS)
+    declared = registry.installed().declared[key]
+    section = (DOCS / "metrics" / f"{whole}.md").read_text().partition("\n## Sub-metrics\n")[2].partition("\n## ")[0]
+    names = (f"`{declared.name.removeprefix(whole)}`", f"`{declared.name}`")
+    rows = [line for line in section.splitlines() if any(name in line for name in names)]
+    facts = f"| {declared.unit} | {declared.better} |"
+    if not rows:
+        return [f"{whole}.md lists it"]
+    return [] if facts in rows[0] else [f"its row states {facts}"]
+
+
+def table(heading: str) -> list[list[str]]:
+    """The first table below a heading of the page about metrics: titles, then rows."""
+    text = (DOCS / "metrics" / "README.md").read_text()
+    section = re.split(r"^#+ ", text.partition(f"{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    rows = [line for line in section.partition("\n|")[2].partition("\n\n")[0].splitlines() if line]
+    cells = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip().removesuffix("|").removeprefix("|"))]
+        for row in rows
+    ]
+    return [cells[0], *cells[2:]]
+
+
+def link(key: str) -> str:
+    return f"[`{key}`]({key}.md)"
+
+
+def begins(page: Path, text: str) -> bool:
+    return page.exists() and page.read_text().startswith(text)
+
+
 class TestEverythingHasAPage:
-    @pytest.mark.parametrize("key", WHOLE)
-    def test_metric(self, key: str) -> None:
-        declared = registry.installed().declared[key]
-        page = (DOCS / "metrics" / f"{key}.md").read_text()
-        assert page.startswith(f"# {key}\n\n{declared.question}\n"), "title and question come first"
-        headings = re.findall(r"^## .*$", page, re.MULTILINE)
-        assert [one for one in headings if one != "## Sub-metrics"] == HEADINGS
-        facts = f"| {declared.version} | {declared.unit} | {declared.better} |"
-        assert facts in page, f"the page must state version, unit and direction as {facts}"
-        if isinstance(declared, Metric):
-            for need in declared.needs:
-                assert f"`{need.code}`" in page, f"the page does not name the reason {need.code}"
+    def test_metrics(self) -> None:
+        assert {key: wrong for key in WHOLE if (wrong := wrong_on_the_page_of(key))} == {}
 
-    @pytest.mark.parametrize("key", PARTS)
-    def test_part_of_a_metric(self, key: str) -> None:
-        whole = whole_of(key, OURS)
-        declared = registry.installed().declared[key]
-        page = (DOCS / "metrics" / f"{whole}.md").read_text()
-        assert "\n## Sub-metrics\n" in page
-        section = page.partition("\n## Sub-metrics\n")[2].partition("\n## ")[0]
-        name = declared.name.removeprefix(whole)
-        rows = [line for line in section.splitlines() if f"`{name}`" in line or f"`{declared.name}`" in line]
-        assert rows, f"{whole}.md does not list {name}"
-        assert f"| {declared.unit} | {declared.better} |" in rows[0]
+    def test_parts_of_metrics(self) -> None:
+        assert {key: wrong for key in PARTS if (wrong := wrong_in_the_table_of_parts(key))} == {}
 
-    @pytest.mark.parametrize("key", WHOLE)
-    def test_the_table_of_empty_cases_has_a_row(self, key: str) -> None:
-        assert f"| [`{key}`]({key}.md) |" in (DOCS / "metrics" / "README.md").read_text()
+    def test_the_table_of_metrics_has_a_row_for_each_and_states_its_facts(self) -> None:
+        rows = {row[0]: row[1:] for row in table("# Metrics") if row[0].startswith("[")}
+        assert list(rows) == [link(key) for key in WHOLE]
+        for key in WHOLE:
+            declared = registry.installed().declared[key]
+            unit, better, _, question = rows[link(key)]
+            assert (unit, better, question) == (declared.unit, declared.better, declared.question)
 
-    @pytest.mark.parametrize("name", FORMATS)
-    def test_format(self, name: str) -> None:
-        assert (DOCS / "formats" / f"{name}.md").read_text().startswith(f"# {name}\n")
+    def test_the_table_of_empty_cases_has_a_row_for_each(self) -> None:
+        titles, *rows, of_any = table("## What is correctly empty")
+        assert titles[0] == "metric"
+        assert [row[0] for row in rows] == [link(key) for key in WHOLE]
+        assert of_any[0].startswith("any metric")
+        assert {len(row) for row in rows} == {len(titles)}
+        for key, row in zip(WHOLE, rows, strict=True):
+            assert [code for code in needs_of(key) if f"`{code}`" not in " ".join(row)] == [], key
 
-    @pytest.mark.parametrize("name", COMMANDS)
-    def test_command(self, name: str) -> None:
-        assert (DOCS / "commands" / f"{name}.md").read_text().startswith(f"# convoscope {name}\n")
+    def test_formats(self) -> None:
+        assert [name for name in FORMATS if not begins(DOCS / "formats" / f"{name}.md", f"# {name}\n")] == []
+
+    def test_commands(self) -> None:
+        wrong = [name for name in COMMANDS if not begins(DOCS / "commands" / f"{name}.md", f"# convoscope {name}\n")]
+        assert wrong == []
 
     def test_no_page_is_left_over(self) -> None:
         assert sorted(page.stem for page in (DOCS / "metrics").glob("*.md") if page.stem != "README") == WHOLE

@@ -1,17 +1,22 @@
-"""The real browser, opened once, and the runs whose pages are looked at."""
+"""The real browser, opened once, and the runs whose pages are looked at.
+
+Playwright keeps an event loop running in the thread that started it, as long as the browser is open. So that no test
+of anything else finds itself inside that loop, whatever touches the browser happens in a thread of its own.
+"""
 
 from __future__ import annotations
 
-import os
-import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from playwright.sync_api import Browser, sync_playwright
 
 from browser import given
-from browser.looking import View
+from browser.looking import View, chromium
 from convoscope.runs.run import Run
 
 ARGUMENTS = (
@@ -26,16 +31,39 @@ ARGUMENTS = (
 
 Look = Callable[..., View]
 
+_THREAD = ThreadPoolExecutor(1, thread_name_prefix="browser")
+
+
+def _beside(function: Callable[[], object]) -> None:
+    """Call a function in the thread of the browser."""
+    if threading.current_thread().name.startswith("browser"):
+        function()
+    else:
+        _THREAD.submit(function).result()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """A test of this folder with its fixtures."""
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    _beside(lambda: runtestprotocol(item, nextitem=nextitem))
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = os.environ.get("CONVOSCOPE_CHROMIUM") or shutil.which("chromium")
-    if not path or not shutil.which(path):
-        pytest.fail(f"there is no Chromium at {path or 'any place of PATH'}: `make test` installs it", pytrace=False)
-    with sync_playwright() as playwright:
+    path = chromium()
+    if not path:
+        pytest.fail("there is no Chromium: `make test` installs it, CONVOSCOPE_CHROMIUM names another", pytrace=False)
+    playwright = sync_playwright().start()
+    # The last test of the session, which closes everything, may be one of another folder.
+    try:
         browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         yield browser
-        browser.close()
+        _beside(browser.close)
+    finally:
+        _beside(playwright.stop)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import quote, urldefrag
@@ -13,6 +15,12 @@ WAIT = 6_000
 
 SCRIPT = Path(__file__).with_name("looking.js")
 _QUIET = ("debug", "info", "log")
+
+
+def chromium() -> str | None:
+    """The browser: the one that CONVOSCOPE_CHROMIUM names, else Debian's, without its window if there is that one."""
+    named = os.environ.get("CONVOSCOPE_CHROMIUM")
+    return shutil.which(named) if named else shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 
 class Heard(NamedTuple):

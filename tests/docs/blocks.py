@@ -30,6 +30,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import warm_process  # noqa: E402 (tests are no package)
+
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ANY_LINES = "…"
 SECONDS = 120
@@ -92,7 +96,7 @@ def replay(document: Path) -> Iterator[Done]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "examples", folder / "examples")
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        path = os.pathsep.join([warm_process.commands(), str(Path(sys.executable).parent), os.environ["PATH"]])
         environment = {"PATH": path, "HOME": name, "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
         code = 0
         for step in steps(document.read_text(), folder):

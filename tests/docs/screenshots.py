@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -15,7 +13,8 @@ import convoscope
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from browser.walks import make_run, viewings  # noqa: E402 (tests are no package)
+from browser.looking import chromium  # noqa: E402 (tests are no package)
+from browser.walks import make_run, viewings  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 TARGETS = ["tools.success >= 90%", "timing.response_latency p95 < 8", "agent.repetition < 5%"]
@@ -24,13 +23,12 @@ PLACES = {"page": "", "conversation": "#conversation=bike-desk-031%2Ftrial-2"}
 
 def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
-    chromium = os.environ.get("CONVOSCOPE_CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         run = convoscope.score(ROOT / "examples", out=Path(folder) / "demo", targets=TARGETS)
         page = (run.folder / "report.html").as_uri()
         # The examples hold two or three calls of a flow: too few for a picture to say something.
         flow = (make_run(Path(folder) / "viewings", list(viewings())).folder / "report.html").as_uri()
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         for scheme in ("light", "dark"):
             context = browser.new_context(viewport={"width": 1280, "height": 1160}, color_scheme=scheme)
             for name, place in PLACES.items():

@@ -25,6 +25,9 @@ from convoscope.errors import InputError
 from convoscope.ingest.livekit import READER
 from convoscope.ingest.reader import Group, Record, Sample
 from convoscope.ingest.report import Notes
+from convoscope.metrics.latency import LATENCIES
+from convoscope.scoring.evaluate import observe
+from convoscope.standard_data.payloads.livekit import COMPONENT_FIELDS
 from ingest.exported import often, spoilt
 from ingest.logs import EXAMPLES, read, write_json
 
@@ -223,6 +226,67 @@ class TestLatency:
             "m1",
             "cascade",
         )
+
+
+HEARD = {"transcription_delay": 0.312, "end_of_turn_delay": 0.553, "on_user_turn_completed_delay": 0.0004}
+SAID = {
+    "llm_node_ttft": 0.482,
+    "llm_node_ttfs": 0.61,
+    "llm_node_tps": 30.5,
+    "tts_node_ttfb": 0.187,
+    "playback_latency": 0.003,
+    "e2e_latency": 1.32,
+}
+COMPONENTS = {
+    "eou": {"transcription_delay": 0.312, "end_of_utterance_delay": 0.553, "on_user_turn_completed_delay": 0.0004},
+    "llm": {"ttft": 0.482, "ttfs": 0.61, "tokens_per_second": 30.5},
+    "tts": {"ttfb": 0.187, "playback_latency": 0.003},
+}
+
+
+def by_component(conversation: Conversation) -> tuple[dict[str, Any], list[Any]]:
+    """What the components measured, and what was measured of the turn, wherever it stands."""
+    measured = {field for _, field in COMPONENT_FIELDS.values()}
+    found = {
+        one.component: {name: one.values[name] for name in one.values if name in measured}
+        for one in metrics(conversation)
+    }
+    whole = [one.values["e2e_latency"] for one in metrics(conversation) if "e2e_latency" in one.values]
+    return {component: values for component, values in found.items() if values}, whole
+
+
+def latencies(conversation: Conversation) -> dict[str, list[Any]]:
+    return {
+        name: [(found.status, found.value, found.reason) for found in observe(one, conversation)]
+        for name, one in LATENCIES.items()
+    }
+
+
+class TestThePayloadInAnItem:
+    """The metrics of the same messages, in a session report and as `metrics_collected` of an item."""
+
+    @pytest.mark.parametrize(
+        ("heard", "said"),
+        [
+            (HEARD, SAID),
+            ({}, {"tts_node_ttfb": 0.187, "playback_latency": 0.003}),  # a greeting
+            ({}, {"playback_latency": 0.003}),
+            ({}, {"llm_node_ttfs": 0.61}),
+            (HEARD, {"e2e_latency": 1.32}),
+        ],
+        ids=["all", "greeting", "playback alone", "first sentence alone", "the turn alone"],
+    )
+    def test_is_read_the_same(self, heard: dict[str, float], said: dict[str, float], tmp_path: Path) -> None:
+        messages = [message("user", "a", 1, metrics=heard), message("assistant", "b", 2, metrics=said, id="reply")]
+        reported = only(report(*messages))
+        item = {"agent_task": "a", "agent_response": "b", "metrics_collected": messages}
+        (of_an_item,) = read(write_json(tmp_path / "items.json", [item])).conversations
+        assert by_component(of_an_item) == by_component(reported)
+        assert latencies(of_an_item) == latencies(reported)
+
+    def test_is_read_as_the_table_says(self) -> None:
+        messages = [message("user", "a", 1, metrics=HEARD), message("assistant", "b", 2, metrics=SAID, id="reply")]
+        assert by_component(only(report(*messages))) == (COMPONENTS, [1.32])
 
 
 class TestJavaScript:

@@ -255,7 +255,7 @@ class TestLiveKit:
                 "type": "llm_metrics",
                 "ttft": 0.482,
                 "tokens_per_second": 30.5,
-                "llm_node_ttfs": 0.6,
+                "ttfs": 0.6,
                 "e2e_latency": 1.32,
             },
             {"type": "tts_metrics", "ttfb": 0.187, "started_speaking_at": 5.0},

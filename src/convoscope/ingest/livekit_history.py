@@ -35,6 +35,7 @@ from convoscope.ingest.exports import (
 )
 from convoscope.ingest.openai_record import Facts, filled, take_content, take_text
 from convoscope.ingest.report import Notes
+from convoscope.standard_data.payloads.livekit import COMPONENT_FIELDS
 
 ITEMS = frozenset({"message", "function_call", "function_call_output", "agent_handoff", "agent_config_update"})
 
@@ -43,18 +44,13 @@ _ALIASES = {"args": "arguments"}
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _MARKUP = re.compile(r"</?expr\b[^>]*>")
 
-# The name in a message's metrics, and what the latency metrics read: part of the stack, name.
-_METRICS = {
-    "transcription_delay": ("eou", "transcription_delay"),
-    "end_of_turn_delay": ("eou", "end_of_utterance_delay"),
-    "on_user_turn_completed_delay": ("eou", "on_user_turn_completed_delay"),
-    "llm_node_ttft": ("llm", "ttft"),
-    "llm_node_ttfs": ("llm", "ttfs"),
-    "tts_node_ttfb": ("tts", "ttfb"),
-    "playback_latency": ("turn", "playback_latency"),
-    "e2e_latency": ("turn", "e2e_latency"),
+_RATES = frozenset({"llm_node_tps"})
+_FIELDS = {name: (type.removesuffix("_metrics"), field) for name, (type, field) in COMPONENT_FIELDS.items()}
+"""The name in a message's metrics, and what the latency metrics read: part of the stack, name."""
+_METRICS = {name: told for name, told in _FIELDS.items() if name not in _RATES} | {
+    "e2e_latency": ("turn", "e2e_latency")
 }
-_RATES = {"llm_node_tps": ("llm", "tokens_per_second")}
+"""Those that are times."""
 _ZERO_IS_NONE = frozenset({"end_of_turn_delay"})
 _MODELS = {"llm_metadata": "llm", "tts_metadata": "tts", "stt_metadata": "stt"}
 _SPOKE = ("started_speaking_at", "stopped_speaking_at")
@@ -270,7 +266,7 @@ class History:
         for name, value in as_object(metrics).items():
             number = as_number(value)
             if name in _RATES and number is not None:
-                part, called = _RATES[name]
+                part, called = _FIELDS[name]
                 parts.setdefault(part, {})[called] = number
             elif name in _METRICS and number is not None:
                 part, called = _METRICS[name]

@@ -16,6 +16,7 @@ _OF_FRAMEWORKS: dict[str, Kind] = {
     "playback_latency": NUMBER,
     "started_speaking_at": EPOCH,
     "stopped_speaking_at": EPOCH,
+    "ttfs": NUMBER,
     # Pipecat
     "cache_creation_input_tokens": INTEGER,
     "cache_read_input_audio_tokens": INTEGER,

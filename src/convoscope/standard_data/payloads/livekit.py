@@ -8,20 +8,24 @@ from typing import Any
 from convoscope.standard_data.payloads.fields import keep
 from convoscope.standard_data.payloads.kinds import EOU, LLM, TTS, TURN
 
-_RENAMED = {
+COMPONENT_FIELDS = {
     "end_of_turn_delay": (EOU, "end_of_utterance_delay"),
     "transcription_delay": (EOU, "transcription_delay"),
     "on_user_turn_completed_delay": (EOU, "on_user_turn_completed_delay"),
     "llm_node_ttft": (LLM, "ttft"),
     "llm_node_tps": (LLM, "tokens_per_second"),
-    "llm_node_ttfs": (LLM, "llm_node_ttfs"),
+    "llm_node_ttfs": (LLM, "ttfs"),
     "tts_node_ttfb": (TTS, "ttfb"),
     "playback_latency": (TTS, "playback_latency"),
 }
+"""What a chat message measures: of which component it is, and how that calls it (standard-data.md, 7).
+
+`e2e_latency` is of the whole turn.
+"""
 _DESCRIBES = {"llm_metadata": LLM, "tts_metadata": TTS}
 _SPEAKING = ("started_speaking_at", "stopped_speaking_at")
-OF_THE_ASSISTANT = tuple(key for key, (component, _) in _RENAMED.items() if component != EOU)
-OF_A_MESSAGE = (*_RENAMED, *_SPEAKING, "e2e_latency")
+OF_THE_ASSISTANT = tuple(key for key, (component, _) in COMPONENT_FIELDS.items() if component != EOU)
+OF_A_MESSAGE = (*COMPONENT_FIELDS, *_SPEAKING, "e2e_latency")
 
 
 def of_chat_message(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -32,12 +36,12 @@ def of_chat_message(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
     a metric of its own.
     """
     parts: dict[str, dict[str, Any]] = {}
-    for key, (component, name) in _RENAMED.items():
+    for key, (component, name) in COMPONENT_FIELDS.items():
         if metrics.get(key) is not None:
             parts.setdefault(component, {"type": component})[name] = metrics[key]
     made = list(parts.values()) or [{"type": TURN}]
     for key, value in metrics.items():
-        if key in _RENAMED or value is None:
+        if key in COMPONENT_FIELDS or value is None:
             continue
         if _DESCRIBES.get(key) in parts:
             parts[_DESCRIBES[key]]["metadata"] = value
