@@ -154,6 +154,16 @@ class Notes:
         self.unused: list[object] = []
         """Records of the group that are in no conversation; what is wrong with them was noted."""
 
+    def begin(self, file: str, line: int) -> None:
+        """Begin another conversation, which stands here; nothing is noted of it yet."""
+        self.file = file
+        self.line = line
+        if self.taken:
+            self.taken = []
+        self.records = 0
+        if self.unused:
+            self.unused = []
+
     def repaired(self, code: str, detail: str = "", seq: int = -1) -> None:
         """Something was wrong and was put right."""
         self._take("repaired", code, detail, seq)

@@ -11,12 +11,12 @@ import msgspec
 from convoscope.conversation import Conversation, Source
 from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
-from convoscope.ingest.reader import Detection, Group, Grouping, Reader, Record, Sample
+from convoscope.ingest.reader import Detection, Group, Grouping, Place, Reader, Record, Sample
 from convoscope.ingest.report import Notes
-from convoscope.standard_data.canonical import to_conversation
+from convoscope.standard_data.canonical import alone, stands_alone, to_conversation
 from convoscope.standard_data.kinds import id_text
 from convoscope.standard_data.shapes import METRICS, STT, TTS
-from convoscope.standard_data.tidy import Tidied, tidy, unknown_names
+from convoscope.standard_data.tidy import Tidied, take_unknown, tidy, unknown_names
 from convoscope.standard_data.warned import Warned
 
 _JOINED_BY = ("conversation_id", "session_id", "task_id", "source_trace_id")
@@ -66,6 +66,7 @@ class StandardDataReader(Reader):
     name = "standard-data"
     title = "Evaluation items (StandardData)"
     alone = True
+    typed = dict[str, Any]
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -94,6 +95,19 @@ class StandardDataReader(Reader):
             if type(value) is dict and not _WRAPS.isdisjoint(value) and (wrapped := _wrapped(value)) is not None:
                 return _unwrapped(wrapped, value, group, notes)
         return iter((_built(group.records, group, group.name, notes),))
+
+    def build_typed(self, record: dict[str, Any], place: Place, notes: Notes) -> Conversation | None:
+        if not _WRAPS.isdisjoint(record):
+            return None
+        fields, unknown = record, take_unknown(record)
+        if unknown is None or not fields or not stands_alone(fields):
+            return None
+        if not _NESTED.isdisjoint(fields) and any(map(fields.get, _NESTED)):
+            _note(Tidied(fields, unknown, []), notes, "")
+        elif unknown:
+            _note_unknown(unknown, notes, "")
+        id = (unknown and _id(unknown)) or _id(fields) or place.name
+        return alone(fields, unknown, (), id, Source(format=self.name, files=place.files, record=str(place.number)))
 
 
 _WRAPS = frozenset(_WRAPPERS)
@@ -289,20 +303,29 @@ _CALLED_BY = (*_JOINED_BY, "turn_id")
 
 def _note(tidied: Tidied, notes: Notes, path: str) -> None:
     """Say what is not of the schema, what had to be concluded, and what had to be set aside."""
+    _note_unknown(tidied.unknown, notes, path)
     nested = {name: one for name, one in tidied.fields.items() if name in _NESTED and one}
-    # A table has a null wherever others have something.
-    unknown = {name: one for name, one in tidied.unknown.items() if one is not None}
-    for name in unknown_names(tidied._replace(fields=nested, unknown=unknown)):
-        if name not in _JOINED_BY:
-            notes.unknown(f"item.{name}")
-        elif id_text(unknown[name]) is None:
-            notes.set_aside("not_an_id", path + name)
+    if nested:
+        for name in unknown_names(Tidied(nested, {}, [])):
+            if tidied.unknown.get(name) is None:
+                notes.unknown(f"item.{name}")
     for said in _times(tidied):
         read = moment(said)
         if read is not None and read.inferred and all(note.code != read.inferred for note in notes.taken):
             notes.inferred(read.inferred, repr(said)[:80])
     for warned in tidied.warnings:
         _tell(warned, notes, path)
+
+
+def _note_unknown(unknown: Mapping[str, Any], notes: Notes, path: str) -> None:
+    for name, value in unknown.items():
+        # A table has a null wherever others have something.
+        if value is None:
+            continue
+        if name not in _JOINED_BY:
+            notes.unknown(f"item.{name}")
+        elif id_text(value) is None:
+            notes.set_aside("not_an_id", path + name)
 
 
 def _times(tidied: Tidied) -> Iterator[Any]:

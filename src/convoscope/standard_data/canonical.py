@@ -46,43 +46,52 @@ _PARTICIPANTS = {
 
 def to_conversation(items: Sequence[Tidied], *, id: str, source: Source = _SOURCE) -> Conversation:
     """One conversation of the items that belong to it, in the order in which they were read."""
-    if len(items) == 1:
-        fields = items[0].fields
-        if "conversation_context" not in fields and ("message" not in fields or "agent_task" in fields):
-            return _alone(items[0], id, source)
+    if len(items) == 1 and stands_alone(items[0].fields):
+        tidied = items[0]
+        return alone(tidied.fields.copy(), tidied.unknown, tidied.warnings, id, source)
     return _joined(items, id, source)
 
 
-def _alone(tidied: Tidied, id: str, source: Source) -> Conversation:
-    """An item without a history: a question, what happened, an answer. Most items are such, and it must be quick."""
-    fields = tidied.fields.copy()
+def stands_alone(fields: Fields) -> bool:
+    """Whether an item tells no more of the talk than its question and its answer."""
+    return "conversation_context" not in fields and ("message" not in fields or "agent_task" in fields)
+
+
+def alone(fields: Fields, unknown: Fields, warnings: Sequence[Warned], id: str, source: Source) -> Conversation:
+    """An item without a history: a question, what happened, an answer. Most items are such, and it must be quick.
+
+    The fields are used up: what has no home elsewhere is left in them, and becomes the extras of the item.
+    """
+    take = fields.pop
     timeline: list[AnyEvent] = []
     clocks: Clocks = {}
     asked = answered = None
-    if "agent_task" in fields:
+    task = take("agent_task", None)
+    if task is not None:
         asked = 0
-        timeline.append(Utterance(seq=0, speaker=USER, intended=Text(fields.pop("agent_task"), "agent_task")))
+        timeline.append(Utterance(seq=0, speaker=USER, intended=Text(task, "agent_task")))
     events = () if HAPPENED.isdisjoint(fields) else happen(fields, timeline, clocks)
-    if "agent_response" in fields:
+    answer = take("agent_response", None)
+    if answer is not None:
         answered = len(timeline)
-        text = Text(fields.pop("agent_response"), "agent_response")
-        timeline.append(Utterance(seq=answered, speaker=ASSISTANT, intended=text))
+        timeline.append(Utterance(seq=answered, speaker=ASSISTANT, intended=Text(answer, "agent_response")))
     dimensions: dict[str, str] = {}
     agent = _take_agent(fields, dimensions)
-    audio = fields.pop("raw_complete_audio") if fields.get("raw_complete_audio") else None
+    audio = take("raw_complete_audio") if fields.get("raw_complete_audio") else None
     for name in PEOPLE:
         if fields.get(name):
-            dimensions[name] = fields.pop(name)
+            dimensions[name] = take(name)
     if "metadata" in fields:
         add_dimensions(dimensions, fields["metadata"])
+    name = _called(fields, 1, ())
     return Conversation(
         id=id,
         dimensions=dimensions,
         source=source,
         participants=_PARTICIPANTS[asked is not None, answered is not None],
-        clocks=tuple(clocks.values()),
+        clocks=tuple(clocks.values()) if clocks else (),
         agent=agent,
-        items=(_item(tidied, fields, _called(fields, 1, ()), asked, answered, events),),
+        items=(_item(fields, unknown, warnings, name, asked, answered, events),),
         timeline=tuple(timeline),
         recording=None if audio is None else to_recording(audio),
     )
@@ -90,11 +99,10 @@ def _alone(tidied: Tidied, id: str, source: Source) -> Conversation:
 
 def _take_agent(fields: Fields, dimensions: dict[str, str]) -> Agent:
     """The agent, taken out of the fields; a name that is empty stays there, since it says something else than none."""
-    name = fields.get("agent_name")
+    name, role, prompt = fields.get("agent_name"), fields.get("agent_role"), fields.get("system_prompt")
     if name:
         del fields["agent_name"]
         dimensions["agent"] = name
-    role, prompt = fields.get("agent_role"), fields.get("system_prompt")
     if role:
         del fields["agent_role"]
     if prompt:
@@ -109,16 +117,22 @@ def _take_agent(fields: Fields, dimensions: dict[str, str]) -> Agent:
 
 
 def _item(
-    tidied: Tidied, fields: Fields, id: str, asked: int | None, answered: int | None, events: tuple[int, ...]
+    fields: Fields,
+    unknown: Fields,
+    warnings: Sequence[Warned],
+    id: str,
+    asked: int | None,
+    answered: int | None,
+    events: tuple[int, ...],
 ) -> Item:
     """The item itself. What is still in the fields has no other home, and becomes its extras."""
     expects = "ground_truth" in fields or "expected_format" in fields or "expected_tool_call" in fields
     expected = take_expected(fields) if expects else NOTHING_EXPECTED
     outcome = take_outcome(fields) if "agent_exit" in fields or "exit_status" in fields else None
-    if tidied.unknown:
-        fields["unknown"] = tidied.unknown
-    if tidied.warnings:
-        fields["warnings"] = [_plain(one) for one in tidied.warnings]
+    if unknown:
+        fields["unknown"] = unknown
+    if warnings:
+        fields["warnings"] = [_plain(one) for one in warnings]
     return Item(
         id=id,
         kind=fields.pop("novaeval_item_type", ""),
@@ -165,7 +179,8 @@ def _joined(items: Sequence[Tidied], id: str, source: Source) -> Conversation:
         laid.point(fields, one)
         said = (laid.seqs[one.turn],) if one.turn else ()
         events = (*said, *laid.events.get(place, ()))
-        built[name] = _item(tidied, fields, name, laid.seq(one.asked), laid.seq(one.answered), events)
+        asked, answered = laid.seq(one.asked), laid.seq(one.answered)
+        built[name] = _item(fields, tidied.unknown, tidied.warnings, name, asked, answered, events)
     audio = shared.get("raw_complete_audio")
     return Conversation(
         id=id,
@@ -324,4 +339,4 @@ _DEEPEST = 50
 _MOST_BITS = 10_000
 _LONGEST = 1_000
 
-__all__ = ["fields_of", "standard_data_of", "to_conversation"]
+__all__ = ["alone", "fields_of", "standard_data_of", "stands_alone", "to_conversation"]
