@@ -86,6 +86,7 @@ _CLOCKS = {kind: Clock(id=kind, kind=kind, source="message.timestamp") for kind 
 _SPEAKERS = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 _PARTICIPANTS = {role: Participant(role, role) for role in ("user", "assistant", "system")}
 _TOLD_IN_METADATA = frozenset({*DIMENSIONS, "agent_name", *CONVERSATION_IDS, "ground_truth"})
+_INSTRUCT = ("system", "developer")
 _NOTHING_EXPECTED = Expected()
 _NO_OUTCOME = Outcome()
 # From here to there a number is seconds since the epoch, see `moment`.
@@ -130,7 +131,7 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
 class _Talk:
     """What the messages of one chat tell."""
 
-    __slots__ = ("clocks", "events", "instructions", "notes", "participants")
+    __slots__ = ("clocks", "events", "in_seconds", "inferred", "instructions", "notes", "participants")
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
@@ -138,44 +139,56 @@ class _Talk:
         self.events: list[AnyEvent] = []
         self.participants: dict[str, Participant] = {}
         self.clocks: dict[str, Clock] = {}
+        self.inferred: set[str] = set()
+        self.in_seconds = False
+        """It was noted that times are seconds since the epoch."""
 
     def take(self, messages: list[Message]) -> None:
         events, participants = self.events, self.participants
         add = events.append
-        inferred: set[str] = set()
+        seq = 0
         for message in messages:
             role, content, calls, at = message.role, message.content, message.tool_calls, message.timestamp
-            if not events and (role in {"system", "developer"}):
+            if seq == 0 and role in _INSTRUCT:
                 self._instruct(message)
                 continue
-            seq = len(events)
-            time = None
-            if type(at) is float and _FIRST_SECOND <= at < _LAST_SECOND and "time_in_epoch_s" in inferred:
+            if at is None or at == "":
+                time = None
+            elif self.in_seconds and type(at) is float and _FIRST_SECOND <= at < _LAST_SECOND:
                 time = Time(at)
-            elif at is not None and at != "":
-                time = self._time(at, inferred)
+            else:
+                time = self._time(at)
             id = message.id or ""
             if role == "tool":
                 if calls:
                     raise _Odd
                 add(self._result(message, seq, time, id))
+                seq += 1
                 continue
             if message.tool_call_id:
                 raise _Odd
             speaker = _SPEAKERS[role]
             if message.name:
-                named = f"{speaker}:{message.name}"
-                participants.setdefault(named, Participant(named, speaker, message.name))
-                speaker = named
+                speaker = self._named(speaker, message.name)
             elif speaker not in participants:
                 participants[speaker] = _PARTICIPANTS[speaker]
             if content or not calls:
                 text = Text(content or "", "message.content")
                 add(Utterance(seq=seq, speaker=speaker, intended=text, time=time, id=id))
                 id = ""
-            for call in calls or ():
-                add(_call(call, len(events), time, id))
-                id = ""
+                seq += 1
+            if calls:
+                for call in calls:
+                    add(_call(call, seq, time, id))
+                    id = ""
+                    seq += 1
+
+    def _named(self, role: str, name: str) -> str:
+        """As `Timeline.participant`."""
+        speaker = f"{role}:{name}"
+        if speaker not in self.participants:
+            self.participants[speaker] = Participant(speaker, role, name)
+        return speaker
 
     def _instruct(self, message: Message) -> None:
         """A system prompt. What stands beside its words would be kept in the extras of the conversation."""
@@ -185,14 +198,15 @@ class _Talk:
             raise _Odd
         self.instructions.append(message.content or "")
 
-    def _time(self, value: float | str, inferred: set[str]) -> Time:
+    def _time(self, value: float | str) -> Time:
         """As `Timeline.time`: what had to be concluded is noted once."""
         read = moment(value)
         if read is None:
             raise _Odd
-        if read.inferred and read.inferred not in inferred:
-            inferred.add(read.inferred)
+        if read.inferred and read.inferred not in self.inferred:
+            self.inferred.add(read.inferred)
             self.notes.inferred(read.inferred, repr(value)[:80], len(self.events))
+            self.in_seconds = "time_in_epoch_s" in self.inferred
         self.clocks.setdefault(read.kind, _CLOCKS[read.kind])
         return Time(read.at, read.kind)
 

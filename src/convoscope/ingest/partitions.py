@@ -145,31 +145,35 @@ def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> b
     rest = array("q")
     for place, one in keyed:
         for piece in _cut_up(Piece(one, place), size):
-            for text in _readable(piece):
-                with suppress(BadJson):
-                    if (key := key_of(text)) is None:
-                        continue
-                    code = hash(key)
-                    if len(seen) < _EARLY:
-                        if code in seen:
-                            return True
-                        seen.add(code)
-                    rest.append(code)
+            codes = array("q", map(hash, _keys(piece, key_of)))
+            if len(rest) < _EARLY:
+                seen.update(codes)
+                if len(seen) < len(rest) + len(codes):
+                    return True
+            rest.extend(codes)
     import numpy as np
 
-    codes = np.sort(np.frombuffer(rest, dtype=np.int64))
-    return bool((codes[1:] == codes[:-1]).any())
+    ordered = np.sort(np.frombuffer(rest, dtype=np.int64))
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
-def _readable(piece: Piece) -> Iterator[bytes]:
-    """The records of a piece as text; what cannot be read is told when it is read."""
+def _keys(piece: Piece, key_of: Callable[[bytes], str | None]) -> Iterator[str]:
+    """The keys of a piece's records; what cannot be read is told when it is read."""
+    if piece.problem:
+        return
     with suppress(OSError, InputError):
-        if not piece.problem:
-            yield from (text for _, text in _texts(piece) if text)
+        for _, text in _texts(piece):
+            if text:
+                try:
+                    key = key_of(text)
+                except BadJson:
+                    continue
+                if key is not None:
+                    yield key
 
 
 _EARLY = 100_000
-"""Of so many records it is known at once that two belong together, of the others in the end."""
+"""Of about so many records it is known at once that two belong together, of the others in the end."""
 
 
 class _Spilled(msgspec.Struct, array_like=True):
@@ -289,13 +293,14 @@ def _read_typed(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) 
     """
     one = piece.input
     name, place, path = one.name, piece.place, Path(one.path)
-    numbered = one.container in _CUTTERS
+    numbered, mark = one.container in _CUTTERS, _MARKS.get(one.container)
     names = Group("", path).file_names
     typed, build = _decoder(reader.typed), reader.build_typed
+    new = tuple.__new__  # half of what the class takes to make one
     file: FileRead | None = None
     for number, text in _whole_texts(piece, report):
         notes.begin(name, number if numbered else 0)
-        called = _called(one, number)
+        called = f"{name}{mark}{number}" if mark else _called(one, number)
         try:
             conversation = build(typed(text), Place(called, number, names, text), notes)
         except Exception:  # whatever it is, the reader's `build` says what is wrong
@@ -316,7 +321,7 @@ def _read_typed(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) 
         if file is None:
             file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
         file.conversations += 1
-        yield Read(conversation, taken, Origin(place, number, 0))
+        yield new(Read, (conversation, taken, new(Origin, (place, number, 0))))
 
 
 @cache

@@ -105,7 +105,8 @@ class ReadReport(msgspec.Struct):
             elif note.kind == "unknown":
                 self.unknown[note.code] = self.unknown.get(note.code, 0) + 1
             else:
-                tally = self.tallies[note.kind].setdefault(note.code, Tally())
+                tallies = self.tallies[note.kind]
+                tally = tallies.get(note.code) or tallies.setdefault(note.code, Tally())
                 tally.count += 1
                 if len(tally.examples) < MAX_EXAMPLES:
                     tally.examples.append(_place(note))

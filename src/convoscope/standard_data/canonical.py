@@ -36,7 +36,7 @@ from convoscope.standard_data.way_back import FORMAT, fields_of, standard_data_o
 _SOURCE = Source(format=FORMAT)
 _USER = Participant(USER, USER)
 _ASSISTANT = Participant(ASSISTANT, ASSISTANT)
-_PARTICIPANTS = {
+PARTICIPANTS = {
     (True, True): (_USER, _ASSISTANT),
     (True, False): (_USER,),
     (False, True): (_ASSISTANT,),
@@ -46,52 +46,43 @@ _PARTICIPANTS = {
 
 def to_conversation(items: Sequence[Tidied], *, id: str, source: Source = _SOURCE) -> Conversation:
     """One conversation of the items that belong to it, in the order in which they were read."""
-    if len(items) == 1 and stands_alone(items[0].fields):
-        tidied = items[0]
-        return alone(tidied.fields.copy(), tidied.unknown, tidied.warnings, id, source)
+    if len(items) == 1:
+        fields = items[0].fields
+        if "conversation_context" not in fields and ("message" not in fields or "agent_task" in fields):
+            return _alone(items[0], id, source)
     return _joined(items, id, source)
 
 
-def stands_alone(fields: Fields) -> bool:
-    """Whether an item tells no more of the talk than its question and its answer."""
-    return "conversation_context" not in fields and ("message" not in fields or "agent_task" in fields)
-
-
-def alone(fields: Fields, unknown: Fields, warnings: Sequence[Warned], id: str, source: Source) -> Conversation:
-    """An item without a history: a question, what happened, an answer. Most items are such, and it must be quick.
-
-    The fields are used up: what has no home elsewhere is left in them, and becomes the extras of the item.
-    """
-    take = fields.pop
+def _alone(tidied: Tidied, id: str, source: Source) -> Conversation:
+    """An item without a history: a question, what happened, an answer. Most items are such, and it must be quick."""
+    fields = tidied.fields.copy()
     timeline: list[AnyEvent] = []
     clocks: Clocks = {}
     asked = answered = None
-    task = take("agent_task", None)
-    if task is not None:
+    if "agent_task" in fields:
         asked = 0
-        timeline.append(Utterance(seq=0, speaker=USER, intended=Text(task, "agent_task")))
+        timeline.append(Utterance(seq=0, speaker=USER, intended=Text(fields.pop("agent_task"), "agent_task")))
     events = () if HAPPENED.isdisjoint(fields) else happen(fields, timeline, clocks)
-    answer = take("agent_response", None)
-    if answer is not None:
+    if "agent_response" in fields:
         answered = len(timeline)
-        timeline.append(Utterance(seq=answered, speaker=ASSISTANT, intended=Text(answer, "agent_response")))
+        text = Text(fields.pop("agent_response"), "agent_response")
+        timeline.append(Utterance(seq=answered, speaker=ASSISTANT, intended=text))
     dimensions: dict[str, str] = {}
     agent = _take_agent(fields, dimensions)
-    audio = take("raw_complete_audio") if fields.get("raw_complete_audio") else None
+    audio = fields.pop("raw_complete_audio") if fields.get("raw_complete_audio") else None
     for name in PEOPLE:
         if fields.get(name):
-            dimensions[name] = take(name)
+            dimensions[name] = fields.pop(name)
     if "metadata" in fields:
         add_dimensions(dimensions, fields["metadata"])
-    name = _called(fields, 1, ())
     return Conversation(
         id=id,
         dimensions=dimensions,
         source=source,
-        participants=_PARTICIPANTS[asked is not None, answered is not None],
-        clocks=tuple(clocks.values()) if clocks else (),
+        participants=PARTICIPANTS[asked is not None, answered is not None],
+        clocks=tuple(clocks.values()),
         agent=agent,
-        items=(_item(fields, unknown, warnings, name, asked, answered, events),),
+        items=(_item(tidied, fields, _called(fields, 1, ()), asked, answered, events),),
         timeline=tuple(timeline),
         recording=None if audio is None else to_recording(audio),
     )
@@ -99,10 +90,11 @@ def alone(fields: Fields, unknown: Fields, warnings: Sequence[Warned], id: str, 
 
 def _take_agent(fields: Fields, dimensions: dict[str, str]) -> Agent:
     """The agent, taken out of the fields; a name that is empty stays there, since it says something else than none."""
-    name, role, prompt = fields.get("agent_name"), fields.get("agent_role"), fields.get("system_prompt")
+    name = fields.get("agent_name")
     if name:
         del fields["agent_name"]
         dimensions["agent"] = name
+    role, prompt = fields.get("agent_role"), fields.get("system_prompt")
     if role:
         del fields["agent_role"]
     if prompt:
@@ -117,22 +109,16 @@ def _take_agent(fields: Fields, dimensions: dict[str, str]) -> Agent:
 
 
 def _item(
-    fields: Fields,
-    unknown: Fields,
-    warnings: Sequence[Warned],
-    id: str,
-    asked: int | None,
-    answered: int | None,
-    events: tuple[int, ...],
+    tidied: Tidied, fields: Fields, id: str, asked: int | None, answered: int | None, events: tuple[int, ...]
 ) -> Item:
     """The item itself. What is still in the fields has no other home, and becomes its extras."""
     expects = "ground_truth" in fields or "expected_format" in fields or "expected_tool_call" in fields
     expected = take_expected(fields) if expects else NOTHING_EXPECTED
     outcome = take_outcome(fields) if "agent_exit" in fields or "exit_status" in fields else None
-    if unknown:
-        fields["unknown"] = unknown
-    if warnings:
-        fields["warnings"] = [_plain(one) for one in warnings]
+    if tidied.unknown:
+        fields["unknown"] = tidied.unknown
+    if tidied.warnings:
+        fields["warnings"] = [_plain(one) for one in tidied.warnings]
     return Item(
         id=id,
         kind=fields.pop("novaeval_item_type", ""),
@@ -179,8 +165,7 @@ def _joined(items: Sequence[Tidied], id: str, source: Source) -> Conversation:
         laid.point(fields, one)
         said = (laid.seqs[one.turn],) if one.turn else ()
         events = (*said, *laid.events.get(place, ()))
-        asked, answered = laid.seq(one.asked), laid.seq(one.answered)
-        built[name] = _item(fields, tidied.unknown, tidied.warnings, name, asked, answered, events)
+        built[name] = _item(tidied, fields, name, laid.seq(one.asked), laid.seq(one.answered), events)
     audio = shared.get("raw_complete_audio")
     return Conversation(
         id=id,
@@ -339,4 +324,4 @@ _DEEPEST = 50
 _MOST_BITS = 10_000
 _LONGEST = 1_000
 
-__all__ = ["alone", "fields_of", "standard_data_of", "stands_alone", "to_conversation"]
+__all__ = ["fields_of", "standard_data_of", "to_conversation"]

@@ -10,7 +10,6 @@ from convoscope.standard_data.containers import free_name, key_text
 from convoscope.standard_data.kinds import TEXT
 from convoscope.standard_data.payloads import from_span
 from convoscope.standard_data.payloads.in_turns import in_turns
-from convoscope.standard_data.payloads.spans import SIGNS
 from convoscope.standard_data.shapes import ALIASES, ITEM, METRICS, TWINS
 from convoscope.standard_data.warned import Warned, Warnings
 
@@ -70,66 +69,6 @@ def tidy(payload: object) -> Tidied:
     if "output_text" in fields:
         _sync("agent_response", "output_text", fields, warnings)
     return Tidied(fields, unknown, warnings)
-
-
-def take_unknown(payload: dict[str, Any]) -> dict[str, Any] | None:
-    """Make a clean item its fields, and return what is unknown: as `tidy`, in place and without a warning.
-
-    None where `tidy` has to look at it. The payload is a decoded JSON object that nobody else needs, since it is
-    changed in any case.
-    """
-    others: list[str] = []
-    for key, value in payload.items():
-        if key in _TEXTS:
-            if type(value) is str:
-                continue
-        elif key not in _CLEAN:
-            others.append(key)
-            continue
-        if value is None:
-            others.append(key)
-        elif not _CLEAN[key](value):
-            return None
-    unknown: dict[str, Any] = {}
-    if others and not _sort_out(others, payload, unknown):
-        return None
-    for name, twin in TWINS.items() if not _SECOND.isdisjoint(payload) else ():
-        if twin in payload:
-            if payload.setdefault(name, payload[twin]) != payload[twin]:
-                return None
-            del payload[twin]
-    return unknown
-
-
-def _sort_out(others: list[str], payload: dict[str, Any], unknown: dict[str, Any]) -> bool:
-    """Nulls are nothing, other names of texts are these texts, the rest is unknown; False where it is not so simple."""
-    for key in others:
-        value = payload.pop(key)
-        field = _ALIAS_OF.get(key)
-        if field is not None and value is not None:
-            if type(value) is not str or field in payload or TWINS.get(field) in payload:
-                return False
-            payload[field] = value
-        elif value is None and key in _KNOWN:
-            continue
-        elif key in _SPECIAL or "." in key:
-            return False
-        else:
-            unknown[key] = value
-    return True
-
-
-_TEXTS = frozenset(name for name, clean in _CLEAN.items() if clean is _IS_TEXT)
-_SECOND = frozenset(TWINS.values())
-_ALIAS_OF = {
-    "question": "agent_task",
-    "query": "agent_task",
-    "answer": "agent_response",
-    "expected_output": "ground_truth",
-}
-"""Of the other names of fields, those of texts."""
-_KNOWN = frozenset({*FIELDS, *ALIASES, *METRICS})
-_SPECIAL = frozenset({*ALIASES, *METRICS, *SIGNS})
 
 
 def unknown_names(tidied: Tidied) -> list[str]:
