@@ -25,6 +25,7 @@ def main() -> None:
         items.run(Path(folder), 1_000_000 if full else 20_000)
         states.run(Path(folder), seeds=50 if full else 10, conversations=1_000_000 if full else 5_000)
     mutations.run(100_000 if full else 2_000)
+    mutations.run_both_ways(200_000 if full else 2_000)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 _OPENERS = [
@@ -33,10 +34,15 @@ _TOOLS = [
 
 def write_chats(path: Path, count: int, seed: int = 1) -> None:
     """Write `count` chats as JSON lines."""
-    draw = random.Random(seed)
     with path.open("w", encoding="utf-8") as stream:
-        for number in range(count):
-            stream.write(json.dumps(_chat(number, draw), separators=(",", ":")) + "\n")
+        for chat in chats(count, seed):
+            stream.write(json.dumps(chat, separators=(",", ":")) + "\n")
+
+
+def chats(count: int, seed: int = 1) -> Iterator[dict[str, object]]:
+    """The same, as they are before they are written."""
+    draw = random.Random(seed)
+    return (_chat(number, draw) for number in range(count))
 
 
 def _chat(number: int, draw: random.Random) -> dict[str, object]:

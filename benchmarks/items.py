@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import scoring
@@ -22,13 +23,13 @@ def run(folder: Path, size: int) -> None:
     """Print the time and memory of one core for `size` items, and for a tenth of them."""
     peaks: list[float] = []
     for count in (size // 10, size):
-        items = folder / f"items-{count}.jsonl"
-        write_items(items, count)
-        measured = scoring.score(items, folder / f"run-items-{count}", workers=1, metrics=METRICS)
+        path = folder / f"items-{count}.jsonl"
+        write_items(path, count)
+        measured = scoring.score(path, folder / f"run-items-{count}", workers=1, metrics=METRICS)
         peaks.append(measured.peak_mb)
         each = 1e6 * measured.seconds / count
-        alone = 1e6 * scoring.json_seconds(items) / count
-        print(f"{count:,} items, {items.stat().st_size / 1e6:.0f} MB, one worker: {measured.seconds:.1f} s")
+        alone = 1e6 * scoring.json_seconds(path) / count
+        print(f"{count:,} items, {path.stat().st_size / 1e6:.0f} MB, one worker: {measured.seconds:.1f} s")
         print(f"  {each:.1f} µs an item: {RELEASED_US / each:.1f} times as fast as {RELEASED_US:.0f} µs, aim {AIM:.0f}")
         print(f"  peak memory {measured.peak_mb:.0f} MB; json.loads alone takes {alone:.1f} µs an item")
         timings = measured.run.receipt.timings
@@ -40,10 +41,15 @@ def run(folder: Path, size: int) -> None:
 
 def write_items(path: Path, count: int, seed: int = 1) -> None:
     """Write `count` items with the twelve fields of the published example; a third of the answers are wrong."""
-    draw = random.Random(seed)
     with path.open("w", encoding="utf-8") as stream:
-        for number in range(count):
-            stream.write(json.dumps(_item(number, draw)) + "\n")
+        for item in items(count, seed):
+            stream.write(json.dumps(item) + "\n")
+
+
+def items(count: int, seed: int = 1) -> Iterator[dict[str, object]]:
+    """The same, as they are before they are written."""
+    draw = random.Random(seed)
+    return (_item(number, draw) for number in range(count))
 
 
 def _item(number: int, draw: random.Random) -> dict[str, object]:

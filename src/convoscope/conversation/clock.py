@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import isfinite
 from typing import Literal
 
 import msgspec
@@ -33,5 +33,5 @@ class Time(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     until: float | None = None
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.at) or not (self.until is None or math.isfinite(self.until)):
+        if not isfinite(self.at) or not (self.until is None or isfinite(self.until)):
             raise ValueError("a time must be a finite number of seconds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Container
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -231,38 +232,49 @@ class Conversation(
     def __post_init__(self) -> None:
         if not self.id:
             raise ValueError("a conversation needs an id")
-        speakers = {participant.id for participant in self.participants}
-        if len(speakers) != len(self.participants):
+        participants, declared = self.participants, self.clocks
+        speakers = {one.id for one in participants}
+        if len(speakers) != len(participants):
             raise ValueError("two participants share an id")
-        clocks = {clock.id for clock in self.clocks}
-        if len(clocks) != len(self.clocks):
+        clocks = {one.id for one in declared} if declared else _NONE
+        if len(clocks) != len(declared):
             raise ValueError("two clocks share an id")
         last = -1
         for event in self.timeline:
-            if event.seq <= last:
-                raise ValueError(f"the timeline must ascend: seq {event.seq} follows {last}")
-            last = event.seq
-            if event.time is not None and event.time.clock not in clocks:
-                raise ValueError(f"event {last} uses clock {event.time.clock!r}, which is not declared")
-            if type(event) is Utterance:
+            seq, time = event.seq, event.time
+            if seq <= last:
+                raise ValueError(f"the timeline must ascend: seq {seq} follows {last}")
+            last = seq
+            if time is not None and time.clock not in clocks:
+                raise ValueError(f"event {last} uses clock {time.clock!r}, which is not declared")
+            if type(event) is Utterance and (event.speaker not in speakers or event.cut_off_by or event.segments):
                 _check_utterance(event, speakers, clocks)
-        if self.frames or self.items or self.annotations:
-            self._check_references()
+        if self.items or self.frames or self.annotations:
+            self._check_references(last)
 
-    def _check_references(self) -> None:
+    def _check_references(self, last: int) -> None:
         """Whatever points at an event must find it."""
-        known: set[int | None] = {None, *(event.seq for event in self.timeline)}
+        timeline = self.timeline
+        # They ascend from 0 at least: where the last is as large as their number allows, none is missing.
+        known: Container[int | None] = range(last + 1)
+        if len(timeline) != last + 1:
+            known = {event.seq for event in timeline}
         for item in self.items:
-            if item.asked not in known or item.answered not in known or not known.issuperset(item.events):
-                strange = next(seq for seq in (item.asked, item.answered, *item.events) if seq not in known)
-                raise ValueError(f"item {item.id!r} points at event {strange}, which is not in the timeline")
+            asked, answered = item.asked, item.answered
+            if (asked is None or asked in known) and (answered is None or answered in known) and not item.events:
+                continue
+            for seq in (asked, answered, *item.events):
+                if seq is not None and seq not in known:
+                    raise ValueError(f"item {item.id!r} points at event {seq}, which is not in the timeline")
+        if not self.frames and not self.annotations:
+            return
         pointed: list[tuple[str, int | None]] = [("frame", frame.seq) for frame in self.frames]
         for found in self.annotations:
             for family in (found.topics, found.risks, found.actions, found.entities):
                 pointed += [("annotation", seq) for finding in family or () for seq in finding.events]
             pointed += [("topic", seq) for topic in found.topics or () for seq in topic.span or ()]
         for who, seq in pointed:
-            if seq not in known:
+            if seq is not None and seq not in known:
                 raise ValueError(f"{who} points at event {seq}, which is not in the timeline")
 
     @remembered
@@ -368,6 +380,9 @@ class Conversation(
         return round((later.at + after) - (earlier.at + before), 6)
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 def _milliseconds(seconds: float | None) -> int:
     """Whole milliseconds; an offset that no clock can have counts as none."""
     return round(1000 * seconds) if seconds is not None and abs(seconds) < _FAR else 0
@@ -376,7 +391,7 @@ def _milliseconds(seconds: float | None) -> int:
 _FAR = 1e12
 
 
-def _check_utterance(utterance: Utterance, speakers: set[str], clocks: set[str]) -> None:
+def _check_utterance(utterance: Utterance, speakers: Collection[str], clocks: Collection[str]) -> None:
     if utterance.speaker not in speakers:
         raise ValueError(f"event {utterance.seq} is spoken by {utterance.speaker!r}, who is not a participant")
     if utterance.cut_off_by and utterance.cut_off_by not in speakers:

@@ -22,6 +22,8 @@ from convoscope.ingest.report import Notes
 
 _FAILED = frozenset({"error", "failed", "failure", "fail"})
 _WORKED = frozenset({"success", "succeeded", "successful", "ok", "completed"})
+_TELLING = frozenset({"error", "error_message", "error_type", "success", "ok", "is_error", "status"})
+"""The names in a result that say whether it is one."""
 
 
 class Timeline:
@@ -186,16 +188,20 @@ def signs_of_success(result: object) -> tuple[bool | None, str]:
         return None, ""
     if not isinstance(result, dict):
         return None, ""
+    if _TELLING.isdisjoint(result):
+        return None, ""
     error = result.get("error") or result.get("error_message") or result.get("error_type")
-    said = error if isinstance(error, str) else ("" if not error else repr(error)[:500])
+    said = "" if not error else error if isinstance(error, str) else repr(error)[:500]
     for key in ("success", "ok"):
         if isinstance(result.get(key), bool):
             return bool(result[key]), said
     if isinstance(result.get("is_error"), bool):
         return not result["is_error"], said
     status = result.get("status")
-    if isinstance(status, str) and status.lower() in _FAILED | _WORKED:
-        return status.lower() in _WORKED, said
+    if isinstance(status, str):
+        word = status.lower()
+        if word in _WORKED or word in _FAILED:
+            return word in _WORKED, said
     return (False, said) if error else (None, "")
 
 

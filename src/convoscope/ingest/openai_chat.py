@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from convoscope.conversation import Text
+from convoscope.conversation import Conversation, Text
 from convoscope.ingest.building import Timeline
 from convoscope.ingest.openai_record import (
     CONVERSATION_IDS,
@@ -24,7 +24,8 @@ from convoscope.ingest.openai_record import (
     without_payload,
 )
 from convoscope.ingest.openai_responses import is_item
-from convoscope.ingest.reader import Detection, Sample
+from convoscope.ingest.openai_typed import Chat, conversation_of
+from convoscope.ingest.reader import Detection, Place, Sample
 from convoscope.ingest.report import Notes
 
 _USUAL_IN_MESSAGE = frozenset({"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS})
@@ -40,6 +41,7 @@ class OpenAIChatReader(OpenAIReader):
     field = "messages"
     expects = '{"messages": [{"role": …, "content": …}]}'
     stranger = "not_a_message"
+    typed = Chat
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -87,6 +89,9 @@ class OpenAIChatReader(OpenAIReader):
 
     def add(self, facts: Facts, timeline: Timeline, notes: Notes) -> None:
         _add(facts, timeline, notes)
+
+    def build_typed(self, record: Chat, place: Place, notes: Notes) -> Conversation | None:
+        return conversation_of(record, place, notes, self.name)
 
 
 def _add(facts: Facts, timeline: Timeline, notes: Notes) -> None:

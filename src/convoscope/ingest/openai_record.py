@@ -299,7 +299,7 @@ def _put_together(
         agent=Agent(
             name=dims.get("agent", ""),
             instructions=instructions,
-            tools=None if tools is None else tuple(_tool(one) for one in tools),
+            tools=None if tools is None else read_tools(tools),
             models={"llm": model} if model else {},
         ),
         expected=expected,
@@ -319,6 +319,11 @@ def _left_over(facts: Facts, notes: Notes) -> Facts:
         elif kept := filled({name: filled(value) if isinstance(value, dict) else value}):
             extras |= kept
     return extras
+
+
+def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
+    """The tools that an agent had."""
+    return tuple(_tool(one) for one in tools)
 
 
 def _tool(tool: Any) -> Tool:

@@ -6,10 +6,11 @@ Where the cuts fall depends on the input alone, never on who works on it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import msgspec
@@ -20,7 +21,7 @@ from convoscope.ingest import files, tables
 from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.definitions import Attacher
 from convoscope.ingest.inputs import Input
-from convoscope.ingest.reader import Group, Reader, Record, installed
+from convoscope.ingest.reader import Group, Place, Reader, Record, installed
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 
 PART_BYTES = 4 * 1024 * 1024
@@ -144,31 +145,35 @@ def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> b
     rest = array("q")
     for place, one in keyed:
         for piece in _cut_up(Piece(one, place), size):
-            for text in _readable(piece):
-                with suppress(BadJson):
-                    if (key := key_of(text)) is None:
-                        continue
-                    code = hash(key)
-                    if len(seen) < _EARLY:
-                        if code in seen:
-                            return True
-                        seen.add(code)
-                    rest.append(code)
+            codes = array("q", map(hash, _keys(piece, key_of)))
+            if len(rest) < _EARLY:
+                seen.update(codes)
+                if len(seen) < len(rest) + len(codes):
+                    return True
+            rest.extend(codes)
     import numpy as np
 
-    codes = np.sort(np.frombuffer(rest, dtype=np.int64))
-    return bool((codes[1:] == codes[:-1]).any())
+    ordered = np.sort(np.frombuffer(rest, dtype=np.int64))
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
-def _readable(piece: Piece) -> Iterator[bytes]:
-    """The records of a piece as text; what cannot be read is told when it is read."""
+def _keys(piece: Piece, key_of: Callable[[bytes], str | None]) -> Iterator[str]:
+    """The keys of a piece's records; what cannot be read is told when it is read."""
+    if piece.problem:
+        return
     with suppress(OSError, InputError):
-        if not piece.problem:
-            yield from (text for _, text in _texts(piece) if text)
+        for _, text in _texts(piece):
+            if text:
+                try:
+                    key = key_of(text)
+                except BadJson:
+                    continue
+                if key is not None:
+                    yield key
 
 
 _EARLY = 100_000
-"""Of so many records it is known at once that two belong together, of the others in the end."""
+"""Of about so many records it is known at once that two belong together, of the others in the end."""
 
 
 class _Spilled(msgspec.Struct, array_like=True):
@@ -258,18 +263,70 @@ def read_partition(
     attacher = Attacher(flows) if flows else None
     for piece in partition.pieces:
         reader = installed().by_name[piece.input.reader]
-        numbered = piece.input.container in _CUTTERS
-        for group, name, origin in _groups(piece, report):
-            notes = Notes(name, group.records[0].number if numbered and group.records else 0)
-            for record in group.records:
-                if record.repairs:
-                    with notes.standing_at(record.file, record.number if numbered else 0):
-                        for code in record.repairs:
-                            notes.repaired(code)
-            reads = _build(reader, group, name, origin, notes, report)
-            if attacher is not None:
-                reads = _attached(attacher, reads, notes, report)
-            yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
+        notes = Notes(piece.input.name)
+        one = piece.input
+        if one.grouping == "record" and one.container != "text" and reader.typed is not None:
+            reads = _read_typed(piece, reader, notes, report)
+        else:
+            reads = _read_groups(piece, reader, notes, report)
+        if attacher is not None:
+            reads = _attached(attacher, reads, notes, report)
+        yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
+
+
+def _read_groups(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) -> Iterator[Read]:
+    numbered = piece.input.container in _CUTTERS
+    for group, name, origin in _groups(piece, report):
+        notes.begin(name, group.records[0].number if numbered and group.records else 0)
+        for record in group.records:
+            if record.repairs:
+                with notes.standing_at(record.file, record.number if numbered else 0):
+                    for code in record.repairs:
+                        notes.repaired(code)
+        yield from _build(reader, group, name, origin, notes, report)
+
+
+def _read_typed(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) -> Iterator[Read]:
+    """The conversations of records that stand for themselves: typed where they fit, else by the reader's `build`.
+
+    Line by line: a batch takes as long to decode, and has to be held.
+    """
+    one = piece.input
+    name, place, path = one.name, piece.place, Path(one.path)
+    numbered, mark = one.container in _CUTTERS, _MARKS.get(one.container)
+    names = Group("", path).file_names
+    typed, build = _decoder(reader.typed), reader.build_typed
+    new = tuple.__new__  # half of what the class takes to make one
+    file: FileRead | None = None
+    for number, text in _whole_texts(piece, report):
+        notes.begin(name, number if numbered else 0)
+        called = f"{name}{mark}{number}" if mark else _called(one, number)
+        try:
+            conversation = build(typed(text), Place(called, number, names, text), notes)
+        except Exception:  # whatever it is, the reader's `build` says what is wrong
+            conversation = None
+        if conversation is None:
+            if (record := _record(text, number, name, report)) is not None:
+                notes.begin(name, number if numbered else 0)
+                for code in record.repairs:
+                    notes.repaired(code)
+                group = Group(called, path, (record,))
+                yield from _build(reader, group, name, Origin(place, number, 0), notes, report)
+            continue
+        taken = notes.hand_over()
+        if taken:
+            report.add_notes(taken)
+        report.conversations += 1
+        report.records_used += 1
+        if file is None:
+            file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
+        file.conversations += 1
+        yield new(Read, (conversation, taken, new(Origin, (place, number, 0))))
+
+
+@cache
+def _decoder(type: Any) -> Callable[[bytes], Any]:
+    return msgspec.json.Decoder(type).decode
 
 
 def _attached(attacher: Attacher, reads: Iterator[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
@@ -289,6 +346,8 @@ def _attached(attacher: Attacher, reads: Iterator[Read], notes: Notes, report: R
 
 
 def _cut_by(turn_rule: str, read: Read) -> Read:
+    if read.conversation.turn_rule == turn_rule:
+        return read
     return read._replace(conversation=msgspec.structs.replace(read.conversation, turn_rule=turn_rule))
 
 

@@ -8,6 +8,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from convoscope.conversation import Conversation
 from convoscope.ingest.decode import decode
 from convoscope.ingest.report import Notes
@@ -81,6 +83,17 @@ class Group(NamedTuple):
         return self.files or (self.path.name.encode("utf-8", "replace").decode(),)
 
 
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """Where a record stands that is a conversation by itself."""
+
+    name: str
+    """An id for a conversation that brings none."""
+    number: int
+    files: tuple[str, ...]
+    text: bytes
+    """The record as it is written."""
+
+
 class Reader:
     """Reads one format. Give it a name, a `detect` or `detect_folder`, and `build`."""
 
@@ -88,6 +101,8 @@ class Reader:
     title = ""
     alone = False
     """With grouping by key: a record without a key, or with one that no other has, is a conversation by itself."""
+    typed: Any = None
+    """The type that msgspec decodes a record to for `build_typed`; None for a reader without one."""
 
     def detect(self, sample: Sample) -> Detection | None:
         """Is this file of my format?"""
@@ -127,6 +142,16 @@ class Reader:
         """The conversations in a group. Raise `InputError` where there is none to be had."""
         del group, notes
         raise TypeError(f"reader {self.name} does not say how to build a conversation")
+
+    def build_typed(self, record: Any, place: Place, notes: Notes) -> Conversation | None:
+        """The conversation of a record of the `typed` type, the quick way, as `build` would give it with these notes.
+
+        `build` is the definition. Whatever it would mend or refuse is None here, and then goes to `build`. The
+        record was decoded for this call: it may be changed. Its values must go into the conversation as they are:
+        no JSON holds NaN or infinity, so that these need not be looked for when it is written.
+        """
+        del record, place, notes
+        return None
 
 
 class Readers(NamedTuple):

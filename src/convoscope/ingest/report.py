@@ -105,7 +105,8 @@ class ReadReport(msgspec.Struct):
             elif note.kind == "unknown":
                 self.unknown[note.code] = self.unknown.get(note.code, 0) + 1
             else:
-                tally = self.tallies[note.kind].setdefault(note.code, Tally())
+                tallies = self.tallies[note.kind]
+                tally = tallies.get(note.code) or tallies.setdefault(note.code, Tally())
                 tally.count += 1
                 if len(tally.examples) < MAX_EXAMPLES:
                     tally.examples.append(_place(note))
@@ -153,6 +154,16 @@ class Notes:
         """Records that a reader of folders counted itself."""
         self.unused: list[object] = []
         """Records of the group that are in no conversation; what is wrong with them was noted."""
+
+    def begin(self, file: str, line: int) -> None:
+        """Begin another conversation, which stands here; nothing is noted of it yet."""
+        self.file = file
+        self.line = line
+        if self.taken:
+            self.taken = []
+        self.records = 0
+        if self.unused:
+            self.unused = []
 
     def repaired(self, code: str, detail: str = "", seq: int = -1) -> None:
         """Something was wrong and was put right."""

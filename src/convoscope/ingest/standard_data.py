@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from types import NoneType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,10 +12,11 @@ import msgspec
 from convoscope.conversation import Conversation, Source
 from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
-from convoscope.ingest.reader import Detection, Group, Grouping, Reader, Record, Sample
+from convoscope.ingest.reader import Detection, Group, Grouping, Place, Reader, Record, Sample
 from convoscope.ingest.report import Notes
 from convoscope.standard_data.canonical import to_conversation
 from convoscope.standard_data.kinds import id_text
+from convoscope.standard_data.plain import Plan, conversation_by, plan_of
 from convoscope.standard_data.shapes import METRICS, STT, TTS
 from convoscope.standard_data.tidy import Tidied, tidy, unknown_names
 from convoscope.standard_data.warned import Warned
@@ -66,6 +68,7 @@ class StandardDataReader(Reader):
     name = "standard-data"
     title = "Evaluation items (StandardData)"
     alone = True
+    typed = dict[str, Any]
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -86,7 +89,12 @@ class StandardDataReader(Reader):
             ids = _decode_ids(text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return super().quick_key(text)
-        return _key(msgspec.structs.asdict(ids))
+        for name in _JOINED_BY:
+            id = getattr(ids, name)
+            if id is not None and (type(id) is str or (id := id_text(id))) and id:
+                turn = ids.speaker is not None and ids.message is not None
+                return _joint(name, id, None if turn else ids.agent_name)
+        return None
 
     def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
         if len(group.records) == 1:
@@ -95,12 +103,73 @@ class StandardDataReader(Reader):
                 return _unwrapped(wrapped, value, group, notes)
         return iter((_built(group.records, group, group.name, notes),))
 
+    def build_typed(self, record: dict[str, Any], place: Place, notes: Notes) -> Conversation | None:
+        shape = (*record, *map(type, record.values()))
+        layout = _layouts.get(shape)
+        if layout is None:
+            layout = _layout(shape)
+        plan = layout.plan
+        if plan is None:
+            return None
+        id = ""
+        for name in layout.ids:
+            if id := record[name]:
+                break
+        source = Source(format="standard-data", files=place.files, record=str(place.number))
+        conversation = conversation_by(plan, record, id or place.name, source)
+        if conversation is None:
+            return None
+        for name in layout.nested:
+            if record[name]:
+                nested = {one: record[one] for one in layout.nested}
+                _note(Tidied(nested, {one: record[one] for one in plan.unknown}, []), notes, "")
+                return conversation
+        for name in layout.noted:
+            notes.unknown(name)
+        return conversation
 
+
+class _Layout(NamedTuple):
+    """What is known of all items with the same names and types of values."""
+
+    plan: Plan | None = None
+    ids: tuple[str, ...] = ()
+    """What they are called by, the first that is not empty."""
+    nested: tuple[str, ...] = ()
+    """Fields whose objects may have names that the schema does not know."""
+    noted: tuple[str, ...] = ()
+    """What is noted of each."""
+
+
+def _layout(shape: tuple[Any, ...]) -> _Layout:
+    half = len(shape) // 2
+    layout = _laid_out(shape[:half], shape[half:])
+    if len(_layouts) >= _MOST_LAYOUTS:
+        _layouts.clear()
+    _layouts[shape] = layout
+    return layout
+
+
+def _laid_out(names: tuple[str, ...], types: tuple[type, ...]) -> _Layout:
+    type_of = dict(zip(names, types, strict=True))
+    ids = tuple(name for name in _CALLED_BY if type_of.get(name, NoneType) is not NoneType)
+    if not _WRAPS.isdisjoint(names) or any(type_of[name] is not str for name in ids):
+        return _Layout()
+    plan = plan_of(names, types)
+    if plan is None:
+        return _Layout()
+    unknown = [name for name in plan.unknown if type_of[name] is not NoneType and name not in _JOINED_BY]
+    nested = tuple(name for name in plan.fields if name in _NESTED)
+    return _Layout(plan, ids, nested, tuple(f"item.{name}" for name in unknown))
+
+
+_layouts: dict[tuple[Any, ...], _Layout] = {}
+_MOST_LAYOUTS = 1000
 _WRAPS = frozenset(_WRAPPERS)
 
 
-class _Ids(msgspec.Struct):
-    """What of a record says where it belongs."""
+class _Ids(msgspec.Struct, gc=False):
+    """What of a record says where it belongs; first what it is joined by."""
 
     conversation_id: Any = None
     session_id: Any = None
@@ -122,9 +191,14 @@ def _key(value: Mapping[str, Any]) -> str | None:
     for name in _JOINED_BY:
         if id := _text(value.get(name)):
             turn = value.get("speaker") is not None and value.get("message") is not None
-            agent = None if turn else value.get("agent_name")
-            return f"{name}\x1f{id}\x1f{agent if isinstance(agent, str | int | float) else ''}"
+            return _joint(name, id, None if turn else value.get("agent_name"))
     return None
+
+
+def _joint(name: str, id: str, agent: Any) -> str:
+    if type(agent) is not str:
+        agent = agent if isinstance(agent, str | int | float) else ""
+    return f"{name}\x1f{id}\x1f{agent}"
 
 
 def _text(id: Any) -> str:
@@ -289,20 +363,29 @@ _CALLED_BY = (*_JOINED_BY, "turn_id")
 
 def _note(tidied: Tidied, notes: Notes, path: str) -> None:
     """Say what is not of the schema, what had to be concluded, and what had to be set aside."""
+    _note_unknown(tidied.unknown, notes, path)
     nested = {name: one for name, one in tidied.fields.items() if name in _NESTED and one}
-    # A table has a null wherever others have something.
-    unknown = {name: one for name, one in tidied.unknown.items() if one is not None}
-    for name in unknown_names(tidied._replace(fields=nested, unknown=unknown)):
-        if name not in _JOINED_BY:
-            notes.unknown(f"item.{name}")
-        elif id_text(unknown[name]) is None:
-            notes.set_aside("not_an_id", path + name)
+    if nested:
+        for name in unknown_names(Tidied(nested, {}, [])):
+            if tidied.unknown.get(name) is None:
+                notes.unknown(f"item.{name}")
     for said in _times(tidied):
         read = moment(said)
         if read is not None and read.inferred and all(note.code != read.inferred for note in notes.taken):
             notes.inferred(read.inferred, repr(said)[:80])
     for warned in tidied.warnings:
         _tell(warned, notes, path)
+
+
+def _note_unknown(unknown: Mapping[str, Any], notes: Notes, path: str) -> None:
+    for name, value in unknown.items():
+        # A table has a null wherever others have something.
+        if value is None:
+            continue
+        if name not in _JOINED_BY:
+            notes.unknown(f"item.{name}")
+        elif id_text(value) is None:
+            notes.set_aside("not_an_id", path + name)
 
 
 def _times(tidied: Tidied) -> Iterator[Any]:

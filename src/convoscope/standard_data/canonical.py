@@ -36,7 +36,7 @@ from convoscope.standard_data.way_back import FORMAT, fields_of, standard_data_o
 _SOURCE = Source(format=FORMAT)
 _USER = Participant(USER, USER)
 _ASSISTANT = Participant(ASSISTANT, ASSISTANT)
-_PARTICIPANTS = {
+PARTICIPANTS = {
     (True, True): (_USER, _ASSISTANT),
     (True, False): (_USER,),
     (False, True): (_ASSISTANT,),
@@ -79,7 +79,7 @@ def _alone(tidied: Tidied, id: str, source: Source) -> Conversation:
         id=id,
         dimensions=dimensions,
         source=source,
-        participants=_PARTICIPANTS[asked is not None, answered is not None],
+        participants=PARTICIPANTS[asked is not None, answered is not None],
         clocks=tuple(clocks.values()),
         agent=agent,
         items=(_item(tidied, fields, _called(fields, 1, ()), asked, answered, events),),

@@ -38,7 +38,8 @@ _ALSO_MEASURED = {
 
 Where they are all that is known of the speech, they are only in the metric.
 """
-_SIGNS = frozenset({*_NESTED, "attributes"})
+SIGNS = frozenset({*_NESTED, "attributes"})
+"""Names by which a span is known, beside those with a dot."""
 
 
 class Span(NamedTuple):
@@ -56,7 +57,7 @@ def from_span(payload: Mapping[str, Any]) -> Span:
     touched: the keys stay in the rest. Values are as they came, but for milliseconds where the item has seconds.
     """
     rest = dict(payload)
-    if _SIGNS.isdisjoint(rest) and not any("." in key for key in rest if isinstance(key, str)):
+    if SIGNS.isdisjoint(rest) and not any("." in key for key in rest if isinstance(key, str)):
         return Span({}, rest)
     found: dict[str, dict[str, Any]] = {}
     metrics: list[Any] = []
