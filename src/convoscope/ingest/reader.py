@@ -81,6 +81,22 @@ class Group(NamedTuple):
         return self.files or (self.path.name.encode("utf-8", "replace").decode(),)
 
 
+class Lines(NamedTuple):
+    """The lines of one conversation, brought together and not decoded yet."""
+
+    key: str
+    text: bytes
+    """All of them, with a line end between each two."""
+    number: int
+    """How many there are."""
+    files: tuple[str, ...]
+    """The names of their files."""
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(Path(name).name for name in self.files))
+
+
 class Reader:
     """Reads one format. Give it a name, a `detect` or `detect_folder`, and `build`."""
 
@@ -122,6 +138,19 @@ class Reader:
     def quick_key(self, text: bytes) -> str | None:
         """The key of a record that is still JSON text; told without decoding all of it where a reader knows how."""
         return self.key(decode(text).value)
+
+    def quick_keys(self, text: bytes) -> Sequence[str] | None:
+        """The keys of all lines of a text, where each of them has a usual one; else each line is asked for its own."""
+        del text
+        return None
+
+    def quick_build(self, lines: Lines) -> Conversation | None:
+        """The conversation, where its lines are as usual and there is nothing to note; else `build` looks at them.
+
+        It must be the one that `build` would give.
+        """
+        del lines
+        return None
 
     def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
         """The conversations in a group. Raise `InputError` where there is none to be had."""

@@ -83,6 +83,15 @@ class _Ids(msgspec.Struct, gc=False):
 _decode_ids = msgspec.json.Decoder(_Ids).decode
 
 
+class _Id(msgspec.Struct, gc=False):
+    """What most lines have."""
+
+    conversation_id: str
+
+
+_decode_id_lines = msgspec.json.Decoder(_Id).decode_lines
+
+
 class StateEventsReader(Reader):
     """Events of flow states: line by line, or in records that hold a list of them."""
 
@@ -122,6 +131,13 @@ class StateEventsReader(Reader):
         if told is None and not ids.data and not ids.payload:
             told = ids.session_id if ids.session_id is not None else ids.call_id
         return self.key(decode(text).value) if told is None or told == "" else str(told)
+
+    def quick_keys(self, text: bytes) -> Sequence[str] | None:
+        try:
+            keys = [one.conversation_id for one in _decode_id_lines(text)]
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        return keys if all(keys) else None
 
     def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
         records = group.records
