@@ -42,15 +42,6 @@ def decode(data: bytes) -> Decoded:
         return _forgiving(data)
 
 
-def is_objects_by_line(text: bytes) -> bool:
-    """Whether each line of a text begins an object and ends one.
-
-    No JSON value goes from `}` over a line end to `{`, so that where all of it can be decoded, no value stands on
-    two lines; and where there are as many values as lines, each line is one.
-    """
-    return text[:1] == b"{" and text[-1:] == b"}" and text.count(b"}\n{") == text.count(b"\n")
-
-
 def _forgiving(data: bytes) -> Decoded:
     repairs: dict[str, None] = {}
     try:

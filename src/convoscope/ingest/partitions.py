@@ -16,7 +16,7 @@ import msgspec
 from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
 from convoscope.ingest import files, tables
-from convoscope.ingest.decode import BadJson, decode, is_objects_by_line
+from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.definitions import Attacher
 from convoscope.ingest.inputs import Input
 from convoscope.ingest.reader import Group, Reader, Record, installed
@@ -207,25 +207,23 @@ def _with_keys(piece: Piece, reader: Reader, report: ReadReport) -> Keyed:
             continue
         numbers.append(number)
         keys.append(key)
-    return Keyed(piece.place, one.name, numbers, texts, keys, repairs)
+    return Keyed(one.name, numbers, texts, keys, repairs)
 
 
 def _usual_lines(piece: Piece, reader: Reader, report: ReadReport) -> Keyed | None:
-    """The lines of a piece, where every line is an object with a key that is seen at once."""
+    """The lines of a piece, where each has a key that is seen at once."""
     try:
-        text = _data(piece)
+        data = _data(piece)
     except (OSError, InputError):
         return None
-    if b"\r" in text:
-        text = text.replace(b"\r\n", b"\n").removesuffix(b"\r")
-    if len(text) > files.MAX_RECORD_BYTES or not is_objects_by_line(text):
+    if len(data) > files.MAX_RECORD_BYTES:
         return None
-    keys = reader.quick_keys(text)
-    lines = text.split(b"\n")
-    if keys is None or len(keys) != len(lines):
+    lines = [line.strip() for line in data.split(b"\n")]
+    keys = reader.quick_keys(lines)
+    if keys is None:
         return None
     report.records_seen += len(lines)
-    return Keyed(piece.place, piece.input.name, range(piece.first, piece.first + len(lines)), lines, keys)
+    return Keyed(piece.input.name, range(piece.first, piece.first + len(lines)), lines, keys)
 
 
 _encode = msgspec.json.Encoder().encode
@@ -376,7 +374,7 @@ def _quick_read(reader: Reader, mine: Together, origin: Origin, report: ReadRepo
     if conversation is None:
         return None
     report.conversations += 1
-    report.records_used += lines.number
+    report.records_used += len(lines.texts)
     for name in lines.files:
         file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
         file.conversations += 1
@@ -384,7 +382,7 @@ def _quick_read(reader: Reader, mine: Together, origin: Origin, report: ReadRepo
 
 
 def _decoded(run: Run, report: ReadReport) -> Iterator[Record]:
-    for index, (number, text) in enumerate(zip(run.numbers, run.text.split(b"\n"), strict=True)):
+    for index, (number, text) in enumerate(zip(run.numbers, run.texts, strict=True)):
         try:
             value, repairs = decode(text)
         except BadJson as error:

@@ -85,10 +85,7 @@ class Lines(NamedTuple):
     """The lines of one conversation, brought together and not decoded yet."""
 
     key: str
-    text: bytes
-    """All of them, with a line end between each two."""
-    number: int
-    """How many there are."""
+    texts: Sequence[bytes]
     files: tuple[str, ...]
     """The names of their files."""
 
@@ -139,9 +136,9 @@ class Reader:
         """The key of a record that is still JSON text; told without decoding all of it where a reader knows how."""
         return self.key(decode(text).value)
 
-    def quick_keys(self, text: bytes) -> Sequence[str] | None:
-        """The keys of all lines of a text, where each of them has a usual one; else each line is asked for its own."""
-        del text
+    def quick_keys(self, texts: Sequence[bytes]) -> Sequence[str] | None:
+        """The keys of some lines, where each has a usual one; else each is asked for its own."""
+        del texts
         return None
 
     def quick_build(self, lines: Lines) -> Conversation | None:

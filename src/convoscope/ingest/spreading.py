@@ -23,7 +23,6 @@ _LENGTHS = 16
 class Keyed(NamedTuple):
     """The records of one piece of an input: their numbers, their texts without line ends, and their keys."""
 
-    place: int
     name: str
     numbers: Sequence[int]
     texts: Sequence[bytes]
@@ -33,13 +32,17 @@ class Keyed(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Records of one key that stood in one piece: their texts with line ends between them."""
+    """Records of one key that stood in one piece."""
 
-    place: int
     name: str
-    numbers: Sequence[int]
-    text: bytes
+    first: int
+    offsets: Sequence[int]
+    texts: Sequence[bytes]
     repairs: Mapping[int, tuple[str, ...]]
+
+    @property
+    def numbers(self) -> list[int]:
+        return [self.first + offset for offset in self.offsets]
 
 
 class Together(NamedTuple):
@@ -50,26 +53,26 @@ class Together(NamedTuple):
 
     @property
     def lines(self) -> Lines:
-        texts = [run.text for run in self.runs]
-        files = tuple(dict.fromkeys(run.name for run in self.runs))
-        count = sum(len(run.numbers) for run in self.runs)
-        return Lines(self.key, texts[0] if len(texts) == 1 else b"\n".join(texts), count, files)
+        runs = self.runs
+        if len(runs) == 1:
+            return Lines(self.key, runs[0].texts, (runs[0].name,))
+        texts = [text for run in runs for text in run.texts]
+        return Lines(self.key, texts, tuple(dict.fromkeys(run.name for run in runs)))
 
 
-class _RunHead(msgspec.Struct, array_like=True):
-    """What is known of a run before its text."""
+class _RunHead(msgspec.Struct, array_like=True, gc=False):
+    """What is known of a run before its texts."""
 
     key: str
-    size: int
-    numbers: Sequence[int]
-    repairs: dict[int, tuple[str, ...]]
+    offsets: list[int]
+    repairs: dict[int, tuple[str, ...]] | None = None
 
 
-class _Head(msgspec.Struct, array_like=True):
-    """What stands before the texts of a piece."""
+class _Head(msgspec.Struct, array_like=True, gc=False):
+    """What stands before the texts of a piece: its file, the number that offsets count from, and its runs."""
 
-    place: int
     name: str
+    first: int
     runs: list[_RunHead]
 
 
@@ -96,26 +99,30 @@ def spread(reader: str, pieces: Iterable[Keyed], scratch: Path, buckets: int) ->
 
 
 def _frames(piece: Keyed, buckets: int) -> Iterator[tuple[int, bytes]]:
-    """What each bucket gets of a piece."""
+    """What each bucket gets of a piece: lengths, a head, and the texts, with a line end between each two."""
     by_key: dict[str, list[int]] = {}
     for index, key in enumerate(piece.keys):
         try:
             by_key[key].append(index)
         except KeyError:
             by_key[key] = [index]
+    in_a_row = type(piece.numbers) is range
     heads: dict[int, list[_RunHead]] = {}
-    texts: dict[int, list[bytes]] = {}
+    bodies: dict[int, list[bytes]] = {}
+    texts, numbers, repairs = piece.texts, piece.numbers, piece.repairs
     for key, indexes in by_key.items():
         bucket = crc32(key.encode()) % buckets
-        text = b"\n".join([piece.texts[index] for index in indexes])
-        repairs = {at: piece.repairs[index] for at, index in enumerate(indexes) if index in piece.repairs}
-        heads.setdefault(bucket, []).append(
-            _RunHead(key, len(text), [piece.numbers[index] for index in indexes], repairs)
-        )
-        texts.setdefault(bucket, []).append(text)
+        head = _RunHead(key, indexes if in_a_row else [numbers[index] for index in indexes])
+        if repairs:
+            head.repairs = {at: repairs[index] for at, index in enumerate(indexes) if index in repairs}
+        if bucket not in heads:
+            heads[bucket], bodies[bucket] = [], []
+        heads[bucket].append(head)
+        bodies[bucket] += [texts[index] for index in indexes]
+    first = numbers[0] if in_a_row else 0
     for bucket, runs in heads.items():
-        head, body = _encode(_Head(piece.place, piece.name, runs)), b"".join(texts[bucket])
-        yield bucket, b"%08x%08x%b%b" % (len(head), len(body), head, body)
+        whole, body = _encode(_Head(piece.name, first, runs)), b"\n".join(bodies[bucket])
+        yield bucket, b"%08x%08x%b%b" % (len(whole), len(body), whole, body)
 
 
 def together(path: Path) -> Iterator[Together]:
@@ -123,12 +130,12 @@ def together(path: Path) -> Iterator[Together]:
     by_key: dict[str, list[Run]] = {}
     with path.open("rb") as stream:
         while lengths := stream.read(_LENGTHS):
-            place, name, runs = msgspec.structs.astuple(_decode(stream.read(int(lengths[:8], 16))))
-            body = stream.read(int(lengths[8:], 16))
+            head = _decode(stream.read(int(lengths[:8], 16)))
+            texts = stream.read(int(lengths[8:], 16)).split(b"\n")
             start = 0
-            for run in runs:
-                end = start + run.size
-                found = Run(place, name, run.numbers, body[start:end], run.repairs)
+            for run in head.runs:
+                end = start + len(run.offsets)
+                found = Run(head.name, head.first, run.offsets, texts[start:end], run.repairs or {})
                 start = end
                 if run.key in by_key:
                     by_key[run.key].append(found)

@@ -89,7 +89,7 @@ class _Id(msgspec.Struct, gc=False):
     conversation_id: str
 
 
-_decode_id_lines = msgspec.json.Decoder(_Id).decode_lines
+_decode_id = msgspec.json.Decoder(_Id).decode
 
 
 class StateEventsReader(Reader):
@@ -132,9 +132,9 @@ class StateEventsReader(Reader):
             told = ids.session_id if ids.session_id is not None else ids.call_id
         return self.key(decode(text).value) if told is None or told == "" else str(told)
 
-    def quick_keys(self, text: bytes) -> Sequence[str] | None:
+    def quick_keys(self, texts: Sequence[bytes]) -> Sequence[str] | None:
         try:
-            keys = [one.conversation_id for one in _decode_id_lines(text)]
+            keys = [_decode_id(text).conversation_id for text in texts]
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
         return keys if all(keys) else None
