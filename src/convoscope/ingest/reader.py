@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -91,7 +91,12 @@ class Lines(NamedTuple):
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(Path(name).name for name in self.files))
+        return _last_parts(self.files)
+
+
+@lru_cache(maxsize=64)
+def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(Path(name).name for name in names))
 
 
 class Reader:
