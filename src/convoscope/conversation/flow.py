@@ -98,6 +98,11 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
         declared = {state.name: state.terminal for state in self.states if state.terminal}
         return {**dict.fromkeys(ESCALATIONS, "escalation"), **declared}
 
+    @remembered
+    def successes(self) -> frozenset[str]:
+        """The states that end a conversation well."""
+        return frozenset(state.name for state in self.states if state.terminal == "success")
+
     def is_ahead(self, to_state: str, of: str) -> bool:
         """The declared order says that a state comes after another."""
         there, here = self.by_name.get(to_state), self.by_name.get(of)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, Flow
 from convoscope.conversation.flow import ESCALATIONS, Terminal
 from convoscope.flows.visits import walk
 
@@ -31,6 +33,7 @@ _SUCCESS = frozenset(("completed", "complete", "success", "succeeded", "successf
 _FAILURE = frozenset(("failed", "failure", "abandoned", "incomplete", "aborted", "timeout", "escalated", "unresolved"))
 
 
+@lru_cache(maxsize=4096)
 def folded(text: str) -> str:
     """`Max turns`, `max-turns` and `maxTurns` are one reason."""
     return "_".join(_words(text))
@@ -42,14 +45,17 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(_WORDS.findall(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).casefold()))
 
 
+@lru_cache(maxsize=4096)
 def is_unsafe_stop(reason: str) -> bool:
     return not _UNSAFE.isdisjoint(_words(reason))
 
 
+@lru_cache(maxsize=4096)
 def is_loop_stop(reason: str) -> bool:
     return not _LOOP.isdisjoint(_words(reason))
 
 
+@lru_cache(maxsize=4096)
 def is_turn_limit(reason: str) -> bool:
     said = set(_words(reason))
     return any(words <= said for words in _LIMIT)
@@ -62,32 +68,72 @@ def is_terminal_stop(conversation: Conversation) -> bool | None:
     turns, a loop or a stop for safety is none, wherever it happened.
     """
     reason = conversation.outcome.ended_reason
-    ends = _terminals(conversation)
     if is_turn_limit(reason) or is_unsafe_stop(reason) or is_loop_stop(reason):
         return False
-    said_end = folded(reason)
-    if walk(conversation).last in ends or (said_end and said_end in {folded(name) for name in ends}):
+    ends = _ends(conversation.flow)
+    if walk(conversation).last in ends.terminals or (reason and folded(reason) in ends.names):
         return True
-    if reason:
-        said = set(_words(reason))
-        # A caller who ended the call hung up: that is no end of the flow.
-        words = said & _TERMINAL - (_END if said & _CALLER else frozenset())
-        if words and said.isdisjoint(_UNDONE):
-            return True
-        if not said.isdisjoint(_UNDONE) or (not said.isdisjoint(_BROKEN_OFF | _END) and said.isdisjoint(_AGENT)):
-            return False
+    if reason and (said := _said_end(reason)) is not None:
+        return said
     # Where the flow declares its ends, it stopped before any of them; else words that nobody knows decide nothing.
-    declares = conversation.flow is not None and any(state.terminal for state in conversation.flow.states)
-    return False if declares else None
+    return False if ends.declared else None
+
+
+@lru_cache(maxsize=4096)
+def _said_end(reason: str) -> bool | None:
+    """Whether the words of a reason say that the flow came to its end."""
+    said = set(_words(reason))
+    # A caller who ended the call hung up: that is no end of the flow.
+    words = said & _TERMINAL - (_END if said & _CALLER else frozenset())
+    if words and said.isdisjoint(_UNDONE):
+        return True
+    if not said.isdisjoint(_UNDONE) or (not said.isdisjoint(_BROKEN_OFF | _END) and said.isdisjoint(_AGENT)):
+        return False
+    return None
+
+
+class _Ends(NamedTuple):
+    """The states that end a flow."""
+
+    terminals: Mapping[str, Terminal]
+    names: frozenset[str]
+    """The same, folded as reasons are."""
+    declared: bool
+    """The flow declares some of them itself."""
+    succeeds: bool
+    """Some are a success."""
+
+
+def _ends(flow: Flow | None) -> _Ends:
+    """Kept with the flow, which many conversations share."""
+    if flow is None:
+        return _USUAL_ENDS
+    found: _Ends | None = flow.__dict__.get("_ends")
+    if found is None:
+        declared = any(state.terminal for state in flow.states)
+        found = flow.__dict__["_ends"] = _made(flow.terminals, declared=declared)
+    return found
+
+
+def _made(terminals: Mapping[str, Terminal], *, declared: bool) -> _Ends:
+    names = frozenset(name for name in map(folded, terminals) if name)
+    return _Ends(terminals, names, declared, "success" in terminals.values())
+
+
+_USUAL_ENDS = _made(dict.fromkeys(ESCALATIONS, "escalation"), declared=False)
+
+
+def contract_of(flow: Flow) -> frozenset[str]:
+    """The final statuses that a flow's contract names, folded."""
+    found: frozenset[str] | None = flow.__dict__.get("_contract")
+    if found is None:
+        found = flow.__dict__["_contract"] = frozenset(map(folded, flow.final_status or ()))
+    return found
 
 
 def terminal_of(conversation: Conversation) -> Terminal:
     """How the state that it ended in ends a conversation."""
-    return _terminals(conversation).get(walk(conversation).last, "")
-
-
-def _terminals(conversation: Conversation) -> dict[str, Terminal]:
-    return conversation.flow.terminals if conversation.flow is not None else dict.fromkeys(ESCALATIONS, "escalation")
+    return _ends(conversation.flow).terminals.get(walk(conversation).last, "")
 
 
 def is_completed(conversation: Conversation) -> bool | None:
@@ -101,13 +147,12 @@ def is_completed(conversation: Conversation) -> bool | None:
     if outcome.completed is not None:
         return outcome.completed
     if outcome.final_status:
-        contract = conversation.flow.final_status if conversation.flow is not None else None
-        status = folded(outcome.final_status)
-        if contract is not None:
-            return status in {folded(one) for one in contract}
+        status, flow = folded(outcome.final_status), conversation.flow
+        if flow is not None and flow.final_status is not None:
+            return status in contract_of(flow)
         if status in _SUCCESS or status in _FAILURE:
             return status in _SUCCESS
     ended = terminal_of(conversation)
     if ended in ("success", "failure", "escalation"):
         return ended == "success"
-    return False if outcome.ended_reason and "success" in _terminals(conversation).values() else None
+    return False if outcome.ended_reason and _ends(conversation.flow).succeeds else None

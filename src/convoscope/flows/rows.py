@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from convoscope.conversation import Conversation, GuardEvaluated, SlotFilled, Time, ToolResult
+from convoscope.conversation import Conversation, Flow, SlotFilled, Time, ToolResult
 from convoscope.conversation.flow import ESCALATIONS, FlowState
 from convoscope.flows.endings import folded, is_completed
 from convoscope.flows.segments import CONFIRM, kind_of, segment_of
-from convoscope.flows.visits import Visit, Walk, walk
+from convoscope.flows.visits import Visit, Walk, has_states, walk
 
 STATE_METRICS = (
     "progress",
@@ -34,7 +35,7 @@ _REFUSED = frozenset(
 )
 
 
-class StateRow(msgspec.Struct, frozen=True, kw_only=True):
+class StateRow(msgspec.Struct, frozen=True, gc=False):
     """What one state did in one conversation. None is "not measured", and `reasons` says why by field."""
 
     state: str
@@ -83,7 +84,8 @@ def state_rows(conversation: Conversation) -> Sequence[StateRow]:
     held = conversation.__dict__
     found: Sequence[StateRow] | None = held.get("_state_rows")
     if found is None:
-        found = held["_state_rows"] = () if conversation.outcome.error else tuple(_rows(conversation))
+        tells = not conversation.outcome.error and has_states(conversation)
+        found = held["_state_rows"] = tuple(_rows(conversation)) if tells else ()
     return found
 
 
@@ -94,8 +96,39 @@ def _rows(conversation: Conversation) -> list[StateRow]:
     frame = _Frame(conversation, walked)
     by_state: dict[str, list[Visit]] = {}
     for visit in walked.visits:
-        by_state.setdefault(visit.state, []).append(visit)
+        if visit.state in by_state:
+            by_state[visit.state].append(visit)
+        else:
+            by_state[visit.state] = [visit]
     return [frame.row(state, visits, position) for position, (state, visits) in enumerate(by_state.items())]
+
+
+class _Declared(NamedTuple):
+    """What a flow declares of one of its states."""
+
+    state: FlowState | None
+    segment: str
+    confirms: bool
+    """It is a state that asks the caller to confirm."""
+
+
+def _declared(flow: Flow | None, state: str) -> _Declared:
+    """Kept with the flow, which many conversations share."""
+    if flow is None:
+        return _UNDECLARED
+    kept: dict[str, _Declared] = flow.__dict__.setdefault("_declared_of", {})
+    found = kept.get(state)
+    if found is None:
+        known = flow.by_name.get(state)
+        segment = segment_of(flow, state)
+        confirms = kind_of(flow, segment or (known.speech_act if known else "")) == CONFIRM
+        found = _Declared(known, segment, confirms)
+        if known is not None:
+            kept[state] = found
+    return found
+
+
+_UNDECLARED = _Declared(None, "", confirms=False)
 
 
 class _Frame:
@@ -108,69 +141,80 @@ class _Frame:
         self.completed = is_completed(conversation)
         # One that was left for an end of the flow that nobody entered is stuck nowhere.
         self.stuck = walked.visits[-1] if walked.last == walked.visits[-1].state else None
-        self.first_fill: dict[str, SlotFilled] = {}
-        self.tells_results = False
-        tells = conversation.source.format in _TELL_GUARDS
-        for event in conversation.timeline:
-            kind = type(event)
-            if kind is SlotFilled:
-                self.first_fill.setdefault(event.slot, event)  # type: ignore[union-attr, arg-type]
-            elif kind is GuardEvaluated:
-                tells = True
-            elif kind is ToolResult:
-                self.tells_results = True
-        self.tells_guards = tells
-        self.placed = {one.slot for visit in walked.visits for one in visit.slots if self._is_first(one)}
+        self.first_fill = walked.fills
+        self.tells_guards = walked.guards_told or conversation.source.format in _TELL_GUARDS
 
     def row(self, state: str, visits: list[Visit], position: int) -> StateRow:
         reasons: dict[str, str] = {}
-        declared = self.flow.by_name.get(state) if self.flow is not None else None
-        segment = segment_of(self.flow, state)
+        declared, segment, confirms = _declared(self.flow, state)
         if not segment:
             reasons["segment"] = "no_flow_definition" if self.flow is None else "no_segment_declared"
-        led = _led_to(visits)
-        latencies = [latency for visit in visits for latency in visit.latencies]
-        turns = sum(visit.turns for visit in visits) if self.walked.turns_told else None
-        if turns is None:
+        turns, calls, guard_errors, forward, escalated = 0, 0, 0, False, False
+        latencies: list[float] = []
+        fills: list[SlotFilled] = []
+        results: list[bool | None] = []
+        led: dict[str, int] = {}
+        for visit in visits:
+            to_state = visit.to_state
+            if to_state:
+                led[to_state] = led.get(to_state, 0) + 1
+                if to_state in self.escalations and to_state != state:
+                    escalated = True
+            forward = forward or visit.forward
+            turns += visit.turns
+            latencies += visit.latencies
+            if visit.slots:
+                fills += [one for one in visit.slots if self.first_fill.get(one.slot) is one]
+            calls += len(visit.calls)
+            results += [has_worked(one) for one in visit.results]
+            if visit.guards:
+                guard_errors += sum([bool(guard.error) for guard in visit.guards])
+        turns_told = self.walked.turns_told
+        if not turns_told:
             reasons["dwell_turns"] = "no_turns_logged"
         if not latencies:
-            reasons["latency_p95_ms"] = _why_no_latency(turns)
-        slots = self._slots(declared, visits, reasons)
-        results = [has_worked(one) for visit in visits for one in visit.results]
-        calls = max(sum(len(visit.calls) for visit in visits), len(results))
-        asked, accepted = self._confirmations(segment, declared, visits)
+            reasons["latency_p95_ms"] = _why_no_latency(turns if turns_told else None)
+        slots = self._slots(declared, visits, fills, reasons)
+        calls = max(calls, len(results))
+        asked, accepted = _confirmations(visits) if confirms else (None, None)
+        stall = self._stall(state, reasons)
+        if not self.tells_guards:
+            reasons["guard_error"] = "no_guards_logged"
+        # In the order of the fields: naming twenty-seven of them costs more than the rest of the row.
         return StateRow(
-            state=state,
-            position=position,
-            segment=segment or None,
-            visits=len(visits),
-            progress=int(any(visit.forward for visit in visits)),
-            stall=self._stall(state, reasons),
-            escalation=int(any(visit.to_state in self.escalations for visit in visits if visit.to_state != state)),
-            revisit=len(visits) - 1,
-            dwell_turns=None if turns is None else turns / len(visits),
-            latency_p95_ms=percentile_95(latencies),
-            guard_error=self._guard_errors(visits, reasons),
-            slot_fill_rate=slots.fill_rate,
-            slot_ready_rate=slots.ready_rate,
-            front_loaded=slots.front_loaded,
-            required=slots.required,
-            to_states=tuple(led),
-            to_counts=tuple(led.values()),
-            turns=turns,
-            latencies=tuple(latencies),
-            slots=tuple(dict.fromkeys(one.slot for visit in visits for one in visit.slots if self._is_first(one))),
-            unplaced=() if position else tuple(slot for slot in self.first_fill if slot not in self.placed),
-            tool_calls=calls,
-            tool_successes=results.count(True),
-            tool_unknown=results.count(None) + (0 if self.tells_results else calls - len(results)),
-            asked=asked,
-            accepted=accepted,
-            reasons=reasons,
+            state,
+            position,
+            segment or None,
+            len(visits),
+            int(forward),
+            stall,
+            int(escalated),
+            len(visits) - 1,
+            turns / len(visits) if turns_told else None,
+            percentile_95(latencies),
+            guard_errors if self.tells_guards else None,
+            slots.fill_rate,
+            slots.ready_rate,
+            slots.front_loaded,
+            slots.required,
+            tuple(led),
+            tuple(led.values()),
+            turns if turns_told else None,
+            tuple(latencies),
+            tuple(dict.fromkeys([one.slot for one in fills])) if fills else (),
+            () if position or not self.first_fill else self._unplaced(),
+            calls,
+            results.count(True),
+            results.count(None) + (0 if self.walked.results_told else calls - len(results)),
+            asked,
+            accepted,
+            reasons,
         )
 
-    def _is_first(self, event: SlotFilled) -> bool:
-        return self.first_fill.get(event.slot) is event
+    def _unplaced(self) -> tuple[str, ...]:
+        """Slots that were filled in no visit."""
+        placed = {id(one) for visit in self.walked.visits for one in visit.slots}
+        return tuple([slot for slot, first in self.first_fill.items() if id(first) not in placed])
 
     def _stall(self, state: str, reasons: dict[str, str]) -> int | None:
         if self.stuck is None or state != self.stuck.state or self.completed is True:
@@ -180,39 +224,32 @@ class _Frame:
             return None
         return 1
 
-    def _guard_errors(self, visits: list[Visit], reasons: dict[str, str]) -> int | None:
-        if not self.tells_guards:
-            reasons["guard_error"] = "no_guards_logged"
-            return None
-        return sum(bool(guard.error) for visit in visits for guard in visit.guards)
-
-    def _slots(self, declared: FlowState | None, visits: list[Visit], reasons: dict[str, str]) -> _Slots:
+    def _slots(
+        self, declared: FlowState | None, visits: list[Visit], fills: list[SlotFilled], reasons: dict[str, str]
+    ) -> _Slots:
+        """`fills` are those that filled a slot for the first time, and in these visits."""
         if declared is None or not declared.required_slots:
             reason = "nothing_required"
             if declared is None:
                 reason = "no_flow_definition" if self.flow is None else "state_not_declared"
             reasons["slot_fill_rate"] = reason
-            return _Slots()
+            return _NO_SLOTS
         required = declared.required_slots
-        last = visits[-1]
-        here = {one.slot for visit in visits for one in visit.slots if self._is_first(one) and _is_before(one, last)}
-        ready = {slot for slot, one in self.first_fill.items() if _is_before(one, last)}
-        early = {slot for slot, one in self.first_fill.items() if one.seq < visits[0].entered}
+        last, began = visits[-1], visits[0].entered
+        here = {one.slot for one in fills if _is_before(one, last)}
+        filled = [self.first_fill.get(slot) for slot in required]
         return _Slots(
-            fill_rate=sum(slot in here for slot in required) / len(required),
-            ready_rate=sum(slot in ready for slot in required) / len(required),
-            front_loaded=sum(slot in early for slot in required),
+            fill_rate=sum([slot in here for slot in required]) / len(required),
+            ready_rate=sum([one is not None and _is_before(one, last) for one in filled]) / len(required),
+            front_loaded=sum([one is not None and one.seq < began for one in filled]),
             required=len(required),
         )
 
-    def _confirmations(
-        self, segment: str, declared: FlowState | None, visits: list[Visit]
-    ) -> tuple[int | None, int | None]:
-        """Confirmations of a confirming state that the log tells the outcome of: by reason of leaving, or by guard."""
-        if kind_of(self.flow, segment or (declared.speech_act if declared else "")) != CONFIRM:
-            return None, None
-        told = [one for visit in visits if (one := _verdict(visit)) is not None]
-        return (len(told), sum(told)) if told else (None, None)
+
+def _confirmations(visits: list[Visit]) -> tuple[int | None, int | None]:
+    """Confirmations of a confirming state that the log tells the outcome of: by reason of leaving, or by guard."""
+    told = [one for visit in visits if (one := _verdict(visit)) is not None]
+    return (len(told), sum(told)) if told else (None, None)
 
 
 class _Slots(msgspec.Struct, frozen=True):
@@ -220,6 +257,9 @@ class _Slots(msgspec.Struct, frozen=True):
     ready_rate: float | None = None
     front_loaded: int | None = None
     required: int | None = None
+
+
+_NO_SLOTS = _Slots()
 
 
 def _is_before(event: SlotFilled, visit: Visit) -> bool:
@@ -255,18 +295,12 @@ def _verdict(visit: Visit) -> bool | None:
     return None
 
 
-def _led_to(visits: list[Visit]) -> dict[str, int]:
-    led: dict[str, int] = {}
-    for visit in visits:
-        if visit.to_state:
-            led[visit.to_state] = led.get(visit.to_state, 0) + 1
-    return led
-
-
 def percentile_95(values: Sequence[float]) -> float | None:
     """Linear interpolation between the two nearest; None of nothing."""
     if not values:
         return None
+    if len(values) == 1:
+        return values[0] + 0.0
     ordered = sorted(values)
     # In whole hundredths, so that 0.95 · 4 is 3.8 and not a little less.
     below, hundredths = divmod(95 * (len(ordered) - 1), 100)

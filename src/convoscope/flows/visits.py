@@ -25,32 +25,42 @@ TURN_COMPLETE = "turn_complete"
 """Label of the component metric that stands for one agent turn in a stream of state events."""
 
 _NONE = Flow(name="-")
+_Nothing = tuple[()]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False, eq=False)
 class Visit:
     """One stay in a state."""
 
     state: str
     entered: int
     """seq of the event that began it."""
-    left: int | None = None
+    left: int | None
     """seq of the event that ended it; None where nothing says that it ended."""
-    left_at: Time | None = None
-    to_state: str = ""
-    reason: str = ""
-    closed: bool = False
+    left_at: Time | None
+    to_state: str
+    reason: str
+    closed: bool
     """The log says that it was left."""
-    forward: bool = False
-    place: int = 0
+    forward: bool
+    place: int
     """Among the visits of its conversation."""
-    turns: int = 0
-    latencies: list[float] = field(default_factory=list)
+    turns: int
+    latencies: list[float] | _Nothing
     """Of its turns, in milliseconds."""
-    guards: list[GuardEvaluated] = field(default_factory=list)
-    slots: list[SlotFilled] = field(default_factory=list)
-    calls: list[ToolCall] = field(default_factory=list)
-    results: list[ToolResult] = field(default_factory=list)
+    guards: list[GuardEvaluated] | _Nothing
+    slots: list[SlotFilled] | _Nothing
+    calls: list[ToolCall] | _Nothing
+    results: list[ToolResult] | _Nothing
+
+    def __init__(self, state: str, entered: int) -> None:
+        self.state, self.entered = state, entered
+        self.left = self.left_at = None
+        self.to_state = self.reason = ""
+        self.closed = self.forward = False
+        self.place = self.turns = 0
+        # Most stay empty: a list is made when there is something to hold.
+        self.latencies = self.guards = self.slots = self.calls = self.results = ()
 
 
 @dataclass(slots=True)
@@ -58,10 +68,27 @@ class Walk:
     """The visits of a conversation in order, and where it ended."""
 
     visits: list[Visit]
-    last: str
+    last: str = ""
     """The state that it was in when it ended, also an end of the flow that it left for and nobody entered."""
-    turns_told: bool
-    """The log tells of agent turns."""
+    turns_told: bool = False
+    """The log tells of agent turns, and of states that they may have run in."""
+    fills: dict[str, SlotFilled] = field(default_factory=dict)
+    """The event that first filled each slot."""
+    guards_told: bool = False
+    results_told: bool = False
+    """Whether the log tells of guards, and of what tools answered."""
+
+
+_STATES = frozenset((StateEntered, StateExited))
+
+
+def has_states(conversation: Conversation) -> bool:
+    """Whether the log tells of states at all."""
+    held = conversation.__dict__
+    found: bool | None = held.get("_has_states")
+    if found is None:
+        found = held["_has_states"] = not _STATES.isdisjoint(map(type, conversation.timeline))
+    return found
 
 
 def walk(conversation: Conversation) -> Walk:
@@ -69,16 +96,17 @@ def walk(conversation: Conversation) -> Walk:
     held = conversation.__dict__
     found: Walk | None = held.get("_walk")
     if found is None:
-        found = held["_walk"] = _walk(conversation)
+        found = held["_walk"] = _walk(conversation) if has_states(conversation) else Walk([])
     return found
 
 
 def _walk(conversation: Conversation) -> Walk:
     walker = _Walker(conversation, _turns_by(conversation))
+    handlers = walker.handlers()
     for event in conversation.timeline:
-        handle = _HANDLERS.get(type(event))
+        handle = handlers.get(type(event))
         if handle is not None:
-            handle(walker, event)
+            handle(event)
     return walker.done()
 
 
@@ -98,22 +126,42 @@ def _turns_by(conversation: Conversation) -> str:
 
 class _Walker:
     def __init__(self, conversation: Conversation, turns_by: str) -> None:
-        self.flow, self.turns_by, self.roles = conversation.flow or _NONE, turns_by, conversation.roles
+        self.conversation = conversation
+        self.flow, self.turns_by = conversation.flow or _NONE, turns_by
+        self.escalations = self.flow.escalations
         self.visits: list[Visit] = []
+        self.last: Visit | None = None
+        """The visit that began last."""
         self.stays: dict[str, list[Visit]] = {}
         """The visits by state."""
         self.unseen: dict[str, Visit] = {}
         """Stays of which something was told before they were told to begin."""
         self.speaking: Visit | None = None
         """The visit in which the agent has the floor."""
-        self.answers = {result.seq: seq for seq, result in conversation.tool_results.items()}
-        """The call of each result, by their seqs."""
+        self.answers: dict[int, int] | None = None
+        """The call of each result, by their seqs; made when the first result comes."""
         self.callers: dict[int, Visit] = {}
         self.call_ids: set[str] = set()
+        self.fills: dict[str, SlotFilled] = {}
+        self.guards_told = False
         self.arrives = False
         """Leaving for a state is entering it, since the log tells of no entry at all."""
         if not any(type(event) is StateEntered and event.state for event in conversation.timeline):
             self._arrive(conversation)
+
+    def handlers(self) -> dict[type, Callable[[Any], None]]:
+        found: dict[type, Callable[[Any], None]] = {
+            StateEntered: self.enter,
+            StateExited: self.exit,
+            ComponentMetric: self.turn,
+            GuardEvaluated: self.guard,
+            SlotFilled: self.fill,
+            ToolCall: self.call,
+            ToolResult: self.answer,
+        }
+        if self.turns_by == "utterance":
+            found[Utterance] = self.say
+        return found
 
     def _arrive(self, conversation: Conversation) -> None:
         first = next((one for one in conversation.timeline if type(one) is StateExited and one.state), None)
@@ -122,17 +170,23 @@ class _Walker:
             self._begin(first.state, conversation.timeline[0].seq)
 
     def _begin(self, state: str, seq: int) -> Visit:
-        visit = self.unseen.pop(state, None) or Visit(state, seq)
+        visit = self.unseen.pop(state, None) if self.unseen else None
+        if visit is None:
+            visit = Visit(state, seq)
         visit.place = len(self.visits)
         self.visits.append(visit)
-        self.stays.setdefault(state, []).append(visit)
+        self.last = visit
+        if state in self.stays:
+            self.stays[state].append(visit)
+        else:
+            self.stays[state] = [visit]
         self.speaking = None
         return visit
 
     def enter(self, event: StateEntered) -> None:
         if not event.state:
             return
-        before = self.visits[-1] if self.visits else None
+        before = self.last
         if before is not None and before.left is None:
             self._leave(before, event.state, event.seq, event.time)
         elif before is not None and not before.to_state:
@@ -144,9 +198,11 @@ class _Walker:
     def exit(self, event: StateExited) -> None:
         if not event.state:
             return
-        unclosed = (one for one in reversed(self.stays.get(event.state, ())) if not one.closed)
-        # Left without an entry: a visit that nobody saw begin.
-        visit = next(unclosed, None) or self._begin(event.state, event.seq)
+        visit = self.last
+        if visit is None or visit.closed or visit.state != event.state:
+            unclosed = (one for one in reversed(self.stays.get(event.state, ())) if not one.closed)
+            # Left without an entry: a visit that nobody saw begin.
+            visit = next(unclosed, None) or self._begin(event.state, event.seq)
         visit.closed = True
         # Some logs enter the next state before they leave the last one: what was concluded gives way.
         self._leave(visit, event.to_state or visit.to_state, event.seq, event.time, event.reason)
@@ -160,23 +216,19 @@ class _Walker:
     def _is_forward(self, visit: Visit) -> bool:
         """Not itself, not an escalation, not seen before, unless the flow's order says that it is ahead (tier 1)."""
         to_state = visit.to_state
-        if not to_state or to_state == visit.state or to_state in self.flow.escalations:
+        if not to_state or to_state == visit.state or to_state in self.escalations:
             return False
         before = self.stays.get(to_state)
         seen = before is not None and before[0].place < visit.place
         return not seen or self.flow.is_ahead(to_state, visit.state)
 
-    def _visit_of(self, state: str) -> Visit | None:
-        """The latest stay in a state."""
-        stays = self.stays.get(state)
-        return stays[-1] if stays else None
-
     def _place(self, event: ComponentMetric | GuardEvaluated | SlotFilled) -> Visit | None:
         """Where something happened: in the state that it names, else in the one that was entered last."""
-        state = event.state
-        if state and (not self.visits or self.visits[-1].state != state):
-            return self._visit_of(state) or self.unseen.setdefault(state, Visit(state, event.seq))
-        return self.visits[-1] if self.visits else None
+        state, last = event.state, self.last
+        if not state or (last is not None and last.state == state):
+            return last
+        stays = self.stays.get(state)
+        return stays[-1] if stays else self.unseen.setdefault(state, Visit(state, event.seq))
 
     def turn(self, event: ComponentMetric) -> None:
         if event.component != "turn":
@@ -188,64 +240,74 @@ class _Walker:
             visit.turns += 1
         latency = _milliseconds(event)
         if latency is not None:
-            visit.latencies.append(latency)
+            if visit.latencies:
+                visit.latencies.append(latency)
+            else:
+                visit.latencies = [latency]
 
     def say(self, event: Utterance) -> None:
-        if self.turns_by != "utterance":
-            return
-        if self.roles[event.speaker] != ASSISTANT:
+        """Something is said in a log whose turns are what the agent says."""
+        if self.conversation.roles[event.speaker] != ASSISTANT:
             self.speaking = None
-        elif self.visits and self.speaking is not self.visits[-1]:
-            self.speaking = self.visits[-1]
-            self.visits[-1].turns += 1
+        elif self.last is not None and self.speaking is not self.last:
+            self.speaking = self.last
+            self.last.turns += 1
 
     def guard(self, event: GuardEvaluated) -> None:
+        self.guards_told = True
         if (visit := self._place(event)) is not None:
-            visit.guards.append(event)
+            if visit.guards:
+                visit.guards.append(event)
+            else:
+                visit.guards = [event]
 
     def fill(self, event: SlotFilled) -> None:
         """A slot whose state nobody tells was filled, but no state gets the credit."""
+        self.fills.setdefault(event.slot, event)
         if event.state and (visit := self._place(event)) is not None:
-            visit.slots.append(event)
+            if visit.slots:
+                visit.slots.append(event)
+            else:
+                visit.slots = [event]
 
     def call(self, event: ToolCall) -> None:
-        if self.visits:
-            self.visits[-1].calls.append(event)
-            self.callers[event.seq] = self.visits[-1]
+        if self.last is not None:
+            if self.last.calls:
+                self.last.calls.append(event)
+            else:
+                self.last.calls = [event]
+            self.callers[event.seq] = self.last
             self.call_ids.add(event.call_id)
 
     def answer(self, event: ToolResult) -> None:
         """A result belongs to the state that called, whichever the flow is in when it comes; the first one counts."""
+        if self.answers is None:
+            self.answers = {result.seq: seq for seq, result in self.conversation.tool_results.items()}
         seq = self.answers.get(event.seq)
         if seq is None and event.call_id and event.call_id in self.call_ids:
             return
-        visit = self.callers.get(seq) if seq is not None else self.visits[-1] if self.visits else None
+        visit = self.callers.get(seq) if seq is not None else self.last
         if visit is not None:
-            visit.results.append(event)
+            if visit.results:
+                visit.results.append(event)
+            else:
+                visit.results = [event]
 
     def done(self) -> Walk:
-        last = ""
-        if self.visits:
-            final = self.visits[-1]
+        final, last = self.last, ""
+        if final is not None:
             last = final.to_state if final.left is not None and final.to_state in self.flow.terminals else final.state
-        return Walk(self.visits, last, bool(self.turns_by))
-
-
-_HANDLERS: dict[type, Callable[[_Walker, Any], None]] = {
-    StateEntered: _Walker.enter,
-    StateExited: _Walker.exit,
-    ComponentMetric: _Walker.turn,
-    Utterance: _Walker.say,
-    GuardEvaluated: _Walker.guard,
-    SlotFilled: _Walker.fill,
-    ToolCall: _Walker.call,
-    ToolResult: _Walker.answer,
-}
+        return Walk(
+            self.visits, last, bool(self.turns_by), self.fills, self.guards_told, results_told=self.answers is not None
+        )
 
 
 def _milliseconds(event: ComponentMetric) -> float | None:
     """How long a turn took; a time that cannot be one is none."""
     values = event.values
+    usual = values.get("latency_ms")
+    if type(usual) is float and 0 <= usual <= _DAY_MS:
+        return usual
     for name, per_ms in (("latency_ms", 1.0), ("e2e_latency", 1000.0)):
         value = values.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value * per_ms <= _DAY_MS:

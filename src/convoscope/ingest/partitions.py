@@ -6,12 +6,11 @@ Where the cuts fall depends on the input alone, never on who works on it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import msgspec
 
@@ -23,10 +22,10 @@ from convoscope.ingest.definitions import Attacher
 from convoscope.ingest.inputs import Input
 from convoscope.ingest.reader import Group, Place, Reader, Record, installed
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
+from convoscope.ingest.spreading import Keyed, Run, Together, spread, together
 
 PART_BYTES = 4 * 1024 * 1024
 MAX_PIECES = 500
-MAX_BUCKETS = 256
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -100,7 +99,11 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
                 for piece in _cut_up(Piece(apart, place), size):
                     yield piece, piece.end - piece.start or len(piece.data or b"") or _size(one)
             continue
-        for place, bucket in enumerate(_spread(reader, keyed, report, scratch, size)):
+        by_name = installed().by_name[reader]
+        cuts = (piece for place, one in keyed for piece in _cut_up(Piece(one, place), size))
+        buckets = -(-sum(_size(one) for _, one in keyed) // size)
+        spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
+        for place, bucket in enumerate(spilled):
             yield Piece(bucket, len(inputs) + place), size
 
 
@@ -176,77 +179,56 @@ _EARLY = 100_000
 """Of about so many records it is known at once that two belong together, of the others in the end."""
 
 
-class _Spilled(msgspec.Struct, array_like=True):
-    """A record on its way to its bucket: what stands before its text on a line of the bucket file."""
+def _with_keys(piece: Piece, reader: Reader, report: ReadReport) -> Keyed:
+    """The records of a piece, and the key of each; they are decoded in their buckets.
 
-    key: str
-    place: int
-    name: str
-    number: int
-    repairs: tuple[str, ...] = ()
-
-
-_BEFORE_TEXT = b"\t"
-"""Ends the head of a spilled record: JSON writes a tab in a string as two letters."""
-
-
-def _spread(
-    reader: str, keyed: Sequence[tuple[int, Input]], report: ReadReport, scratch: Path, size: int
-) -> Iterator[Input]:
-    """Spread records over bucket files by the hash of their key; each bucket is then read by itself."""
-    weight = sum(_size(one) for _, one in keyed)
-    buckets = max(1, min(MAX_BUCKETS, -(-weight // size)))
-    scratch.mkdir(parents=True, exist_ok=True)
-    paths = [scratch / f"{reader}-{number:03d}.jsonl" for number in range(buckets)]
-    streams = [path.open("wb") for path in paths]
-    try:
-        for place, one in keyed:
-            for piece in _cut_up(Piece(one, place), size):
-                for bucket, lines in _spilled(piece, installed().by_name[reader], report, buckets).items():
-                    streams[bucket].write(b"".join(lines))
-    finally:
-        for stream in streams:
-            stream.close()
-    for path in paths:
-        if path.stat().st_size:
-            yield Input(str(path), path.name, reader, "lines", "key", "")
-
-
-def _spilled(piece: Piece, reader: Reader, report: ReadReport, buckets: int) -> dict[int, list[bytes]]:
-    """The records of a piece by their buckets.
-
-    A record is spilled as it is written, and decoded in its bucket: here only its key is asked for, so that
-    of a reader with a `quick_key` no record is decoded twice. What is not JSON is told here or there, but once.
+    What is not JSON is told here or there, but once.
     """
     one = piece.input
-    alone, key_of = reader.alone, reader.quick_key
-    after_key = b",%d,%b," % (piece.place, _encode(one.name))
-    spilled: dict[int, list[bytes]] = {}
-    heads: dict[str, tuple[bytes, list[bytes]]] = {}
+    if one.container == "lines" and not piece.problem and (usual := _usual_lines(piece, reader, report)) is not None:
+        return usual
+    texts = list[bytes]()
+    numbers, keys, repairs = list[int](), list[str](), dict[int, tuple[str, ...]]()
     for number, text in _whole_texts(piece, report):
         try:
-            key = key_of(text)
+            key = reader.quick_key(text)
         except BadJson as error:
             report.problem(_not_json(one.name, number, error))
             continue
-        if key is None and alone:
+        if key is None and reader.alone:
             key = _ALONE + _called(one, number)
         if key is None:
             message = "no id says which conversation this belongs to"
             report.problem(Problem(one.name, number, message, hint="add a conversation_id"))
             continue
-        known = heads.get(key)
-        if known is None:
-            bucket = crc32(key.encode()) % buckets
-            known = heads[key] = b"[" + _encode(key) + after_key, spilled.setdefault(bucket, [])
-        head, lines = known
         if one.container == "lines":
-            lines.append(b"%b%d]\t%b\n" % (head, number, text))
+            texts.append(text)
         elif (record := _record(text, number, one.name, report)) is not None:
             # What is no line may hold line ends.
-            repairs = b",%b" % _encode(record.repairs) if record.repairs else b""
-            lines.append(b"%b%d%b]\t%b\n" % (head, number, repairs, _encode(record.value)))
-    return spilled
+            if record.repairs:
+                repairs[len(texts)] = record.repairs
+            texts.append(_encode(record.value))
+        else:
+            continue
+        numbers.append(number)
+        keys.append(key)
+    return Keyed(one.name, numbers, texts, keys, repairs)
+
+
+def _usual_lines(piece: Piece, reader: Reader, report: ReadReport) -> Keyed | None:
+    """The lines of a piece, where each has a key that is seen at once."""
+    try:
+        data = _data(piece)
+    except (OSError, InputError):
+        return None
+    if len(data) > files.MAX_RECORD_BYTES:
+        return None
+    lines = [line.strip() for line in data.split(b"\n")]
+    keys = reader.quick_keys(lines)
+    if keys is None:
+        return None
+    report.records_seen += len(lines)
+    return Keyed(piece.input.name, range(piece.first, piece.first + len(lines)), lines, keys)
 
 
 _encode = msgspec.json.Encoder().encode
@@ -262,28 +244,9 @@ def read_partition(
     """
     attacher = Attacher(flows) if flows else None
     for piece in partition.pieces:
-        reader = installed().by_name[piece.input.reader]
-        notes = Notes(piece.input.name)
-        one = piece.input
-        if one.grouping == "record" and one.container != "text" and reader.typed is not None:
-            reads = _read_typed(piece, reader, notes, report)
-        else:
-            reads = _read_groups(piece, reader, notes, report)
-        if attacher is not None:
-            reads = _attached(attacher, reads, notes, report)
-        yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
-
-
-def _read_groups(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) -> Iterator[Read]:
-    numbered = piece.input.container in _CUTTERS
-    for group, name, origin in _groups(piece, report):
-        notes.begin(name, group.records[0].number if numbered and group.records else 0)
-        for record in group.records:
-            if record.repairs:
-                with notes.standing_at(record.file, record.number if numbered else 0):
-                    for code in record.repairs:
-                        notes.repaired(code)
-        yield from _build(reader, group, name, origin, notes, report)
+        for plain, notes in _reads(piece, installed().by_name[piece.input.reader], report):
+            reads = plain if attacher is None else _attached(attacher, plain, notes, report)
+            yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
 
 
 def _read_typed(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) -> Iterator[Read]:
@@ -329,7 +292,33 @@ def _decoder(type: Any) -> Callable[[bytes], Any]:
     return msgspec.json.Decoder(type).decode
 
 
-def _attached(attacher: Attacher, reads: Iterator[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
+def _reads(piece: Piece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
+    """What is read of each group of records, and where notes about it go."""
+    if piece.input.grouping == "key":
+        yield from _keyed(piece, reader, report)
+        return
+    if piece.input.grouping == "record" and piece.input.container != "text" and reader.typed is not None:
+        notes = Notes(piece.input.name)
+        yield _read_typed(piece, reader, notes, report), notes
+        return
+    numbered = piece.input.container in _CUTTERS
+    for group, name, origin in _groups(piece, report):
+        notes = _repairs(group, name, numbered=numbered)
+        yield _build(reader, group, name, origin, notes, report), notes
+
+
+def _repairs(group: Group, name: str, *, numbered: bool) -> Notes:
+    """Notes that begin with what had to be put right to read the records."""
+    notes = Notes(name, group.records[0].number if numbered and group.records else 0)
+    for record in group.records:
+        if record.repairs:
+            with notes.standing_at(record.file, record.number if numbered else 0):
+                for code in record.repairs:
+                    notes.repaired(code)
+    return notes
+
+
+def _attached(attacher: Attacher, reads: Iterable[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
     """The conversations with the definitions of their flows."""
     for read in reads:
         found = attacher.attached(read.conversation)
@@ -391,8 +380,6 @@ def _groups(piece: Piece, report: ReadReport) -> Iterator[tuple[Group, str, Orig
     if one.grouping == "folder":
         beside = tuple(Path(companion) for companion in one.companions)
         yield Group(one.name, path, companions=beside), one.name, Origin(piece.place, 0, 0)
-    elif one.grouping == "key":
-        yield from _keyed(piece, report)
     elif one.grouping == "file":
         records = tuple(_all_records(piece, report))
         if records:
@@ -414,39 +401,48 @@ _ALONE = "\0"
 """Begins the key of a record that has none."""
 
 
-def _keyed(piece: Piece, report: ReadReport) -> Iterator[tuple[Group, str, Origin]]:
-    together: dict[str, list[tuple[_Spilled, bytes]]] = {}
-    decode_head = msgspec.json.Decoder(_Spilled).decode
-    with Path(piece.input.path).open("rb") as stream:
-        for line in stream:
-            head, _, text = line.partition(_BEFORE_TEXT)
-            spilled = decode_head(head)
-            mine = together.get(spilled.key)
-            if mine is None:
-                mine = together[spilled.key] = []
-            mine.append((spilled, text))
-    for number, (key, mine) in enumerate(together.items()):
-        mine.sort(key=_as_written)
-        records = tuple(_decoded(mine, report))
+def _keyed(piece: Piece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
+    """What is read of each key of a bucket."""
+    for number, mine in enumerate(together(Path(piece.input.path))):
+        origin = Origin(piece.place, number, 0)
+        read = _quick_read(reader, mine, origin, report)
+        if read is not None:
+            first = mine.runs[0]
+            yield (read,), Notes(first.name, first.numbers[0])
+            continue
+        records = tuple(record for run in mine.runs for record in _decoded(run, report))
         if records:
-            first = records[0]
+            name = records[0].file
             names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
-            name = key.removeprefix(_ALONE)
-            yield Group(name, Path(first.file), records, names), first.file, Origin(piece.place, number, 0)
+            group = Group(mine.key.removeprefix(_ALONE), Path(name), records, names)
+            notes = _repairs(group, name, numbered=True)
+            yield _build(reader, group, name, origin, notes, report), notes
 
 
-def _as_written(pair: tuple[_Spilled, bytes]) -> tuple[int, int]:
-    return pair[0].place, pair[0].number
+def _quick_read(reader: Reader, mine: Together, origin: Origin, report: ReadReport) -> Read | None:
+    lines = mine.lines
+    try:
+        conversation = reader.quick_build(lines)
+    except Exception:  # whatever it trips over, `build` looks at it more closely, and tells of it
+        return None
+    if conversation is None:
+        return None
+    report.conversations += 1
+    report.records_used += len(lines.texts)
+    for name in lines.files:
+        file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
+        file.conversations += 1
+    return Read(conversation, (), origin)
 
 
-def _decoded(spilled: Sequence[tuple[_Spilled, bytes]], report: ReadReport) -> Iterator[Record]:
-    for one, text in spilled:
+def _decoded(run: Run, report: ReadReport) -> Iterator[Record]:
+    for index, (number, text) in enumerate(zip(run.numbers, run.texts, strict=True)):
         try:
             value, repairs = decode(text)
         except BadJson as error:
-            report.problem(_not_json(one.name, one.number, error))
+            report.problem(_not_json(run.name, number, error))
         else:
-            yield Record(value, one.number, one.repairs + repairs, one.name)
+            yield Record(value, number, run.repairs.get(index, ()) + repairs, run.name)
 
 
 def _all_records(piece: Piece, report: ReadReport) -> Iterator[Record]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -94,6 +94,24 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     """The record as it is written."""
 
 
+class Lines(NamedTuple):
+    """The lines of one conversation, brought together and not decoded yet."""
+
+    key: str
+    texts: Sequence[bytes]
+    files: tuple[str, ...]
+    """The names of their files."""
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        return _last_parts(self.files)
+
+
+@lru_cache(maxsize=64)
+def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(Path(name).name for name in names))
+
+
 class Reader:
     """Reads one format. Give it a name, a `detect` or `detect_folder`, and `build`."""
 
@@ -137,6 +155,19 @@ class Reader:
     def quick_key(self, text: bytes) -> str | None:
         """The key of a record that is still JSON text; told without decoding all of it where a reader knows how."""
         return self.key(decode(text).value)
+
+    def quick_keys(self, texts: Sequence[bytes]) -> Sequence[str] | None:
+        """The keys of some lines, where each has a usual one; else each is asked for its own."""
+        del texts
+        return None
+
+    def quick_build(self, lines: Lines) -> Conversation | None:
+        """The conversation, where its lines are as usual and there is nothing to note; else `build` looks at them.
+
+        It must be the one that `build` would give.
+        """
+        del lines
+        return None
 
     def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
         """The conversations in a group. Raise `InputError` where there is none to be had."""

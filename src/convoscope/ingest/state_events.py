@@ -12,8 +12,9 @@ from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.building import dimensions
 from convoscope.ingest.decode import decode
-from convoscope.ingest.reader import Detection, Group, Reader, Record, Sample
+from convoscope.ingest.reader import Detection, Group, Lines, Reader, Record, Sample
 from convoscope.ingest.report import Notes
+from convoscope.ingest.state_events_endings import outcome_of, seconds_of
 from convoscope.ingest.state_events_lines import (
     CALL,
     EVENTS,
@@ -28,14 +29,14 @@ from convoscope.ingest.state_events_lines import (
     Planner,
     event_name,
     flattened,
-    folded,
     in_order,
     is_text,
     kind_of,
     may_hold,
     payload_of,
 )
-from convoscope.ingest.state_events_timeline import Walk, error_of, text_of, truth
+from convoscope.ingest.state_events_strict import NotStrict, strict_conversation
+from convoscope.ingest.state_events_timeline import Walk, text_of, truth
 
 _LOOKED_AT = 50
 _EXPECTED = 'expected lines such as {"conversation_id": …, "timestamp": …, "event": "state_entered", "state": …}'
@@ -51,24 +52,6 @@ _ENDS = {
 _PIPELINES: dict[str, Pipeline] = {"text": "text", "cascade": "cascade", "audio_llm": "audio_llm", "s2s": "s2s"}
 _USUAL_BESIDE = frozenset({"metadata", "seed", "started_at", "ended_at", "outcome", *IDS, *TIMES})
 
-_NATURAL_ENDS = frozenset(
-    {"terminal", "terminal_state", "completed", "complete", "done", "end", "ended", "goodbye", "handoff", "transferred"}
-    | {"escalated", "hangup", "user_hangup", "agent_hangup", "caller_hangup", "user_stop", "agent_stop"}
-)
-_FORCED_ENDS = frozenset(
-    {"max_turns", "max_steps", "max_duration", "timeout", "silence_timeout", "loop", "loop_detected", "unsafe"}
-    | {"cancelled", "canceled", "aborted", "killed", "too_many_errors"}
-)
-_BROKEN = frozenset(
-    {"error", "errored", "crash", "crashed", "unavailable", "backend_unavailable", "agent_unavailable"}
-    | {
-        f"{part}_error"
-        for part in ("integration", "agent", "backend", "provider", "pipeline", "telephony", "transport")
-    }
-    | {f"{part}_error" for part in ("connection", "network", "system", "internal", "infrastructure", "api", "fatal")}
-)
-"""Ends that say that the integration broke, and nothing about the agent."""
-
 
 class _Ids(msgspec.Struct, gc=False):
     """All of a line that is looked at to bring lines together; the rest of its text is passed over."""
@@ -83,11 +66,22 @@ class _Ids(msgspec.Struct, gc=False):
 _decode_ids = msgspec.json.Decoder(_Ids).decode
 
 
+class _Id(msgspec.Struct, gc=False):
+    """What most lines have."""
+
+    conversation_id: str
+
+
+_decode_id = msgspec.json.Decoder(_Id).decode
+
+
 class StateEventsReader(Reader):
     """Events of flow states: line by line, or in records that hold a list of them."""
 
     name = "state-events"
     title = "Flow state events"
+    strict_first = True
+    """Lines are decoded by type where they can be. The other way gives the same; tests compare the two."""
 
     def __init__(self) -> None:
         self._planner = Planner()
@@ -122,6 +116,23 @@ class StateEventsReader(Reader):
         if told is None and not ids.data and not ids.payload:
             told = ids.session_id if ids.session_id is not None else ids.call_id
         return self.key(decode(text).value) if told is None or told == "" else str(told)
+
+    def quick_keys(self, texts: Sequence[bytes]) -> Sequence[str] | None:
+        if not self.strict_first:
+            return None
+        try:
+            keys = [_decode_id(text).conversation_id for text in texts]
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        return keys if all(keys) else None
+
+    def quick_build(self, lines: Lines) -> Conversation | None:
+        if not self.strict_first:
+            return None
+        try:
+            return strict_conversation(lines, self.name)
+        except (NotStrict, msgspec.MsgspecError, ValueError, RecursionError):
+            return None
 
     def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
         records = group.records
@@ -333,28 +344,11 @@ class _Facts:
         if completed is None and told.get("completed") is not None:
             self._notes.set_aside("completed_not_a_boolean", repr(told["completed"])[:40])
             self._left["completed"] = told["completed"]
-        reason, status = text_of(told.get("stop_reason")), text_of(told.get("final_status"))
-        error = error_of(told.get("error"))
-        if not error and told.get("errored") and truth(told["errored"]) is not False:
-            error = status or reason or "errored"
-        if not error:
-            error = next((said for said in (status, reason) if folded(said) in _BROKEN), "")
-        finished = True if folded(reason) in _NATURAL_ENDS else False if folded(reason) in _FORCED_ENDS else None
-        duration = told.get("duration_s")
-        seconds: float | None = None
-        if isinstance(duration, int | float) and not isinstance(duration, bool) and 0 <= duration < 1e9:
-            seconds = float(duration)
-        elif duration is not None:
-            self._notes.set_aside("duration_not_a_time", repr(duration)[:40])
-            self._left["duration_s"] = duration
-        return Outcome(
-            completed=completed,
-            finished=finished,
-            ended_reason=reason,
-            final_status=status,
-            error=error,
-            duration=seconds,
-        )
+        seconds = seconds_of(told.get("duration_s"))
+        if seconds is None and told.get("duration_s") is not None:
+            self._notes.set_aside("duration_not_a_time", repr(told["duration_s"])[:40])
+            self._left["duration_s"] = told["duration_s"]
+        return outcome_of(told)
 
     def _extras(self, shared: Facts, id: str) -> Facts:
         """What nobody took, of records and of what all lines say."""

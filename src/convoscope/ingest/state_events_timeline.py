@@ -37,9 +37,9 @@ _FATAL = frozenset({"fatal", "critical"})
 _HAPPENINGS = frozenset({lines_of.TURN, lines_of.SLOT, lines_of.GUARD, lines_of.CALL, lines_of.RESULT, lines_of.TEXT})
 _MOVES = frozenset({lines_of.ENTERED, lines_of.EXITED})
 _BOUNDS = _MOVES | {lines_of.TURN}
-_ROUNDING = 0.001
+ROUNDING = 0.001
 """Seconds by which a time and a latency may disagree, both being rounded to milliseconds."""
-_DAY_MS = 86_400_000.0
+DAY_MS = 86_400_000.0
 
 _NOTHING = Concluded({}, {}, frozenset())
 _MISSING = object()
@@ -212,7 +212,7 @@ class Walk:
         named, latency, seconds, speech = plan.fields
         values: dict[str, Json] = {name: facts[name] for name in plan.values}
         took = facts.get(latency)
-        if type(took) is not int or not 0 <= took <= _DAY_MS:
+        if type(took) is not int or not 0 <= took <= DAY_MS:
             took = _milliseconds(took, 1.0)
         if took is None and seconds:
             values[seconds] = facts[seconds]
@@ -494,7 +494,7 @@ def _began_before(time: Time, took: float, moved: Time, earlier: Sequence[Time |
     A latency that leads back behind what happened `earlier` than the move (the entry of the state before,
     the end of the turn before) does not fit the clock: it is made up, or time runs faster than it says.
     """
-    began = time.at - took / 1000 + _ROUNDING
+    began = time.at - took / 1000 + ROUNDING
     if moved.clock != time.clock or began >= moved.at:
         return False
     return all(one is None or (one.clock == time.clock and one.at <= began) for one in earlier)
@@ -534,7 +534,7 @@ def _milliseconds(value: Any, times: float) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     took = value * times
-    return took if math.isfinite(took) and 0 <= took <= _DAY_MS else None
+    return took if math.isfinite(took) and 0 <= took <= DAY_MS else None
 
 
 def text_of(value: Any) -> str:

@@ -15,18 +15,27 @@ from convoscope.conversation import (
     GuardEvaluated,
     Label,
     Marker,
-    SlotFilled,
     StateEntered,
     StateExited,
     ToolResult,
 )
 from convoscope.conversation.flow import Flow
-from convoscope.flows.endings import folded, is_completed, is_loop_stop, is_terminal_stop, is_turn_limit, is_unsafe_stop
+from convoscope.flows.endings import (
+    contract_of,
+    folded,
+    is_completed,
+    is_loop_stop,
+    is_terminal_stop,
+    is_turn_limit,
+    is_unsafe_stop,
+)
 from convoscope.flows.rows import has_worked, percentile_95, state_rows
+from convoscope.flows.totals import totals
+from convoscope.flows.visits import walk
 from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, TenPoints, metric
 from convoscope.metrics.drop_off import STATES
 from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need
-from convoscope.metrics.score import Observation, measured, not_applicable, unmeasured
+from convoscope.metrics.score import WHOLE, Observation, measured, not_applicable, unmeasured
 
 LOOP = 3
 """A state that is entered again so often is a loop."""
@@ -62,84 +71,106 @@ def correctness(conversation: Conversation) -> Observation:
     the flow declares nothing for is no part. Not applicable where the flow declares none of the three;
     unmeasured where one of them cannot be told from the log.
     """
-    parts = {name: part(conversation) for name, part in _PARTS.items()}
+    parts = _parts(conversation)._asdict()
     for part in parts.values():
         if part.holds is None and part.reason == "final_status_unknown":
-            return unmeasured(conversation, part.reason)
+            return unmeasured(WHOLE, part.reason)
     held = {name: part.holds for name, part in parts.items() if part.holds is not None}
     if not held:
-        return not_applicable(conversation, "nothing_declared")
+        return not_applicable(WHOLE, "nothing_declared")
     details = {"parts": {name: part.reason if part.holds is None else part.holds for name, part in parts.items()}}
-    return measured(conversation, sum(held.values()) / len(held), details=details)
+    return measured(WHOLE, sum(held.values()) / len(held), details=details)
 
 
 @metric("flow.correctness.success_terminal", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
 def success_terminal(conversation: Conversation) -> Observation:
     """Did the conversation reach an end that the flow declares as a success?"""
-    return _observed(conversation, _reached_success(conversation))
+    return _observed(_parts(conversation).success_terminal)
 
 
 @metric("flow.correctness.slots_filled", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
 def slots_filled(conversation: Conversation) -> Observation:
     """Is every slot filled that the states it was in, and the flow, require?"""
-    return _observed(conversation, _filled_slots(conversation))
+    return _observed(_parts(conversation).slots_filled)
 
 
 @metric("flow.correctness.final_status", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
 def final_status(conversation: Conversation) -> Observation:
     """Is the final status one that the flow's contract names?"""
-    return _observed(conversation, _kept_contract(conversation))
+    return _observed(_parts(conversation).final_status)
 
 
-def _observed(conversation: Conversation, part: _Part) -> Observation:
+def _observed(part: _Part) -> Observation:
     if part.holds is not None:
-        return measured(conversation, float(part.holds), details=part.told)
+        return measured(WHOLE, float(part.holds), details=part.told)
     explain = unmeasured if part.reason == "final_status_unknown" else not_applicable
-    return explain(conversation, part.reason)
+    return explain(WHOLE, part.reason)
 
 
-def _declared(conversation: Conversation) -> Flow:
-    assert conversation.flow is not None  # a need of the metrics
-    return conversation.flow
+class _Parts(NamedTuple):
+    """The three parts of being correct."""
+
+    success_terminal: _Part
+    slots_filled: _Part
+    final_status: _Part
 
 
-def _reached_success(conversation: Conversation) -> _Part:
-    successes = {state.name for state in _declared(conversation).states if state.terminal == "success"}
+def _parts(conversation: Conversation) -> _Parts:
+    """Made once: four metrics look at them."""
+    held = conversation.__dict__
+    found: _Parts | None = held.get("_flow_parts")
+    if found is None:
+        assert conversation.flow is not None  # a need of the metrics
+        found = held["_flow_parts"] = _Parts(
+            _reached_success(conversation, conversation.flow),
+            _filled_slots(conversation, conversation.flow),
+            _kept_contract(conversation, conversation.flow),
+        )
+    return found
+
+
+def _reached_success(conversation: Conversation, flow: Flow) -> _Part:
+    successes = flow.successes
     if not successes:
-        return _Part(None, "no_success_declared")
-    reached = set[str]()
-    for event in conversation.timeline:
+        return _NO_SUCCESS
+    # From the end, where it is reached.
+    for event in reversed(conversation.timeline):
         if type(event) is StateEntered:
-            reached.add(event.state)
-        elif type(event) is StateExited:
-            reached.add(event.to_state)
-    return _Part(not successes.isdisjoint(reached))
+            if event.state in successes:
+                return _HOLDS
+        elif type(event) is StateExited and event.to_state in successes:
+            return _HOLDS
+    return _HOLDS_NOT
 
 
-def _filled_slots(conversation: Conversation) -> _Part:
-    flow = _declared(conversation)
-    visited = (flow.by_name.get(row.state) for row in state_rows(conversation))
-    wanted = [slot for state in visited if state is not None for slot in state.required_slots]
-    wanted = list(dict.fromkeys([*wanted, *(flow.completion_slots or ())]))
+def _filled_slots(conversation: Conversation, flow: Flow) -> _Part:
+    wanted: dict[str, None] = {}
+    for row in state_rows(conversation):
+        state = flow.by_name.get(row.state)
+        if state is not None and state.required_slots:
+            wanted.update(dict.fromkeys(state.required_slots))
+    if flow.completion_slots:
+        wanted.update(dict.fromkeys(flow.completion_slots))
     if not wanted:
-        return _Part(None, "no_slots_declared")
-    filled = {event.slot for event in conversation.timeline if type(event) is SlotFilled}
+        return _NO_SLOTS
+    filled = walk(conversation).fills
     missing = [slot for slot in wanted if slot not in filled]
-    return _Part(not missing, told={"missing": missing} if missing else None)
+    return _Part(False, told={"missing": missing}) if missing else _HOLDS
 
 
-def _kept_contract(conversation: Conversation) -> _Part:
-    contract = _declared(conversation).final_status
-    if contract is None:
-        return _Part(None, "no_contract_declared")
+def _kept_contract(conversation: Conversation, flow: Flow) -> _Part:
+    if flow.final_status is None:
+        return _NO_CONTRACT
     status = conversation.outcome.final_status
     if not status:
         # One that was not completed kept no contract; of any other nobody knows.
-        return _Part(False) if is_completed(conversation) is False else _Part(None, "final_status_unknown")
-    return _Part(folded(status) in {folded(one) for one in contract}, told={"final_status": status})
+        return _HOLDS_NOT if is_completed(conversation) is False else _UNKNOWN
+    return _Part(folded(status) in contract_of(flow), told={"final_status": status})
 
 
-_PARTS = {"success_terminal": _reached_success, "slots_filled": _filled_slots, "final_status": _kept_contract}
+_HOLDS, _HOLDS_NOT = _Part(True), _Part(False)
+_NO_SUCCESS, _NO_SLOTS = _Part(None, "no_success_declared"), _Part(None, "no_slots_declared")
+_NO_CONTRACT, _UNKNOWN = _Part(None, "no_contract_declared"), _Part(None, "final_status_unknown")
 
 
 @metric(
@@ -161,10 +192,10 @@ def completion(conversation: Conversation) -> Observation:
     """
     completed = is_completed(conversation)
     if completed is None:
-        return unmeasured(conversation, "outcome_unknown")
+        return unmeasured(WHOLE, "outcome_unknown")
     ended = is_terminal_stop(conversation)
     details = {"completed": completed, "stopped_at_an_end": ended}
-    return measured(conversation, float(completed and ended is not False), details=details)
+    return measured(WHOLE, float(completed and ended is not False), details=details)
 
 
 @metric(
@@ -185,16 +216,29 @@ def errors(conversation: Conversation) -> Observation:
     three times or more). Ten points minus that number.
     """
     reason = conversation.outcome.ended_reason
-    counts = {
-        "failed_tools": sum(type(one) is ToolResult and has_worked(one) is False for one in conversation.timeline),
-        "failed_guards": sum(type(one) is GuardEvaluated and bool(one.error) for one in conversation.timeline),
-        "errors": sum(type(one) is Marker and one.name == "error" for one in conversation.timeline),
-        "unsafe_stops": int(is_unsafe_stop(reason)),
-        "turn_limits": int(is_turn_limit(reason)),
-        "loops": int(is_loop_stop(reason)) + sum(row.revisit >= LOOP for row in state_rows(conversation)),
+    tools = guards = marked = 0
+    for one in conversation.timeline:
+        kind = type(one)
+        if kind is ToolResult:
+            tools += has_worked(one) is False  # type: ignore[arg-type]
+        elif kind is GuardEvaluated:
+            guards += bool(one.error)  # type: ignore[union-attr]
+        elif kind is Marker:
+            marked += one.name == "error"  # type: ignore[union-attr]
+    looped = sum([times >= LOOP for times in totals(conversation).again.values()])
+    found = {
+        name: count
+        for name, count in (
+            ("failed_tools", tools),
+            ("failed_guards", guards),
+            ("errors", marked),
+            ("unsafe_stops", int(is_unsafe_stop(reason))),
+            ("turn_limits", int(is_turn_limit(reason))),
+            ("loops", int(is_loop_stop(reason)) + looped),
+        )
+        if count
     }
-    found = {name: count for name, count in counts.items() if count}
-    return measured(conversation, float(sum(found.values())), details=found or None)
+    return measured(WHOLE, float(sum(found.values())), details=found or None)
 
 
 @metric(
@@ -211,10 +255,10 @@ def latency_mean(conversation: Conversation) -> Observation:
 
     The mean over the timed turns that ran in a state.
     """
-    latencies = _latencies(conversation)
+    latencies = totals(conversation).latencies
     if not latencies:
-        return unmeasured(conversation, "no_latency_logged")
-    return measured(conversation, fsum(latencies) / len(latencies) / 1000)
+        return unmeasured(WHOLE, "no_latency_logged")
+    return measured(WHOLE, fsum(latencies) / len(latencies) / 1000)
 
 
 @metric(
@@ -231,12 +275,8 @@ def latency_p95(conversation: Conversation) -> Observation:
 
     The 95th percentile over the timed turns that ran in a state, with linear interpolation.
     """
-    worst = percentile_95(_latencies(conversation))
-    return unmeasured(conversation, "no_latency_logged") if worst is None else measured(conversation, worst / 1000)
-
-
-def _latencies(conversation: Conversation) -> list[float]:
-    return [latency for row in state_rows(conversation) for latency in row.latencies]
+    worst = percentile_95(totals(conversation).latencies)
+    return unmeasured(WHOLE, "no_latency_logged") if worst is None else measured(WHOLE, worst / 1000)
 
 
 def _highest(scale: str) -> float | None:
@@ -285,9 +325,9 @@ def humanness(conversation: Conversation) -> Iterator[Observation]:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if most is not None and number and 0 <= value <= most:
             details = {"notes": label.notes} if label.notes else None
-            yield measured(conversation, value / most, judge=judge, repeat=asked[judge], details=details)
+            yield measured(WHOLE, value / most, judge=judge, repeat=asked[judge], details=details)
         else:
             told = f"{value!r} on {label.scale or '0 to 1'}"[:80]
-            broken = unmeasured(conversation, "not_on_scale", told, judge=judge)
+            broken = unmeasured(WHOLE, "not_on_scale", told, judge=judge)
             yield msgspec.structs.replace(broken, repeat=asked[judge])
         asked[judge] += 1

@@ -5,15 +5,16 @@ The row of each state is kept beside the scores, in the table `state_scores`; th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from convoscope.conversation import Conversation
-from convoscope.flows.rows import StateRow, state_rows
+from convoscope.flows.totals import totals
 from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, NEITHER, SHARE, metric
 from convoscope.metrics.drop_off import STATES
 from convoscope.metrics.needs import NOT_BROKEN
 from convoscope.metrics.reduction import MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.score import Observation, ratio, unmeasured
+from convoscope.metrics.score import WHOLE, Observation, ratio, unmeasured
 
 _OF_STATES = Reduce(RATIO, RATIO_OF_SUMS)
 _NAMED = 5
@@ -35,8 +36,8 @@ def progress(conversation: Conversation) -> Observation:
     one that was visited before, unless the flow's order says that it is ahead. Ends of the flow lead nowhere:
     they count as states that did not lead on.
     """
-    rows = state_rows(conversation)
-    return _share(conversation, rows, [row.progress for row in rows], "stayed", 0)
+    found = totals(conversation)
+    return _share(found.progress, found.states, "stayed", found.stayed)
 
 
 @metric(
@@ -54,10 +55,10 @@ def stall(conversation: Conversation) -> Observation:
     A conversation that was not completed is stuck in its last state. Unmeasured where nothing tells whether it
     was completed.
     """
-    rows = state_rows(conversation)
-    if any(row.stall is None for row in rows):
-        return unmeasured(conversation, "outcome_unknown")
-    return _share(conversation, rows, [row.stall or 0 for row in rows], "stuck_in", 1)
+    found = totals(conversation)
+    if found.stall is None:
+        return unmeasured(WHOLE, "outcome_unknown")
+    return _share(found.stall, found.states, "stuck_in", found.stuck)
 
 
 @metric(
@@ -75,8 +76,8 @@ def escalation(conversation: Conversation) -> Observation:
     A state escalates where one of its visits was left for `escalated`, `escalate`, or a state that the flow
     declares as an escalation.
     """
-    rows = state_rows(conversation)
-    return _share(conversation, rows, [row.escalation for row in rows], "escalated_from", 1)
+    found = totals(conversation)
+    return _share(found.escalation, found.states, "escalated_from", found.escalated)
 
 
 @metric(
@@ -93,10 +94,9 @@ def revisit(conversation: Conversation) -> Observation:
 
     Entries − 1 of each state, as a mean over the states that were entered.
     """
-    rows = state_rows(conversation)
-    again = {row.state: row.revisit for row in rows if row.revisit}
-    details = {"entered_again": again} if again else None
-    return ratio(conversation, sum(row.revisit for row in rows), len(rows), empty="no_state_ran", details=details)
+    found = totals(conversation)
+    details = {"entered_again": found.again} if found.again else None
+    return _mean(found.revisit, found.states, details)
 
 
 @metric(
@@ -114,10 +114,10 @@ def dwell_turns(conversation: Conversation) -> Observation:
     Agent turns in the state ÷ its visits, as a mean over the states that were entered. Unmeasured where the log
     tells of no agent turn at all.
     """
-    rows = state_rows(conversation)
-    if any(row.dwell_turns is None for row in rows):
-        return unmeasured(conversation, "no_turns_logged")
-    return ratio(conversation, sum(row.dwell_turns or 0.0 for row in rows), len(rows), empty="no_state_ran")
+    found = totals(conversation)
+    if found.dwell_turns is None:
+        return unmeasured(WHOLE, "no_turns_logged")
+    return _mean(found.dwell_turns, found.states)
 
 
 @metric(
@@ -135,10 +135,10 @@ def latency_p95_ms(conversation: Conversation) -> Observation:
     The 95th percentile of the latencies of the turns in a state, as a mean over the states in which turns were
     timed. The state matrix has the percentile over all turns of a state.
     """
-    timed = [row.latency_p95_ms for row in state_rows(conversation) if row.latency_p95_ms is not None]
-    if not timed:
-        return unmeasured(conversation, "no_latency_logged")
-    return ratio(conversation, sum(timed), len(timed), empty="no_latency_logged")
+    found = totals(conversation)
+    if not found.timed:
+        return unmeasured(WHOLE, "no_latency_logged")
+    return ratio(WHOLE, found.latency_p95_ms, float(found.timed), empty="no_latency_logged")
 
 
 @metric(
@@ -156,14 +156,10 @@ def guard_error(conversation: Conversation) -> Observation:
     Guard evaluations with an error, as a mean over the states that were entered. Unmeasured where the log is of
     a kind that does not tell of guards.
     """
-    rows = state_rows(conversation)
-    if any(row.guard_error is None for row in rows):
-        return unmeasured(conversation, "no_guards_logged")
-    failed = {row.state: row.guard_error for row in rows if row.guard_error}
-    details = {"failed_in": failed} if failed else None
-    return ratio(
-        conversation, sum(row.guard_error or 0 for row in rows), len(rows), empty="no_state_ran", details=details
-    )
+    found = totals(conversation)
+    if found.guard_error is None:
+        return unmeasured(WHOLE, "no_guards_logged")
+    return _mean(found.guard_error, found.states, {"failed_in": found.failed} if found.failed else None)
 
 
 @metric(
@@ -183,17 +179,16 @@ def slot_fill_rate(conversation: Conversation) -> Observation:
     together with progress. Not applicable where no state that was entered requires a slot; unmeasured without a
     definition of the flow.
     """
-    rows = state_rows(conversation)
-    rates = [row.slot_fill_rate for row in rows if row.slot_fill_rate is not None]
-    if not rates and conversation.flow is None:
-        return unmeasured(conversation, "no_flow_definition")
-    early = sum(row.front_loaded or 0 for row in rows)
-    details = {"front_loaded": early} if early else None
-    return ratio(conversation, sum(rates), len(rates), empty="nothing_required", details=details)
+    found = totals(conversation)
+    if not found.filling and conversation.flow is None:
+        return unmeasured(WHOLE, "no_flow_definition")
+    details = {"front_loaded": found.front_loaded} if found.front_loaded else None
+    return ratio(WHOLE, float(found.fill_rate), float(found.filling), empty="nothing_required", details=details)
 
 
-def _share(
-    conversation: Conversation, rows: Sequence[StateRow], marks: Sequence[int], name: str, mark: int
-) -> Observation:
-    found = [row.state for row, one in zip(rows, marks, strict=True) if one == mark][:_NAMED]
-    return ratio(conversation, sum(marks), len(rows), empty="no_state_ran", details={name: found} if found else None)
+def _share(count: int, states: int, name: str, found: list[str]) -> Observation:
+    return _mean(count, states, {name: found[:_NAMED]} if found else None)
+
+
+def _mean(total: float, states: int, details: Mapping[str, Any] | None = None) -> Observation:
+    return ratio(WHOLE, float(total), float(states), empty="no_state_ran", details=details)
