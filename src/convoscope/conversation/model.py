@@ -26,6 +26,8 @@ USER = "user"
 ASSISTANT = "assistant"
 SYSTEM = "system"
 
+_AUDIO_NATIVE = ("audio_llm", "s2s")
+
 # Dimensions are open; these have a column of their own in a run.
 DIMENSIONS = ("dataset", "split", "scenario_id", "trial", "agent", "model", "flow", "domain")
 
@@ -283,7 +285,7 @@ class Conversation(
     @remembered
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """Every tool call, in order."""
-        return tuple(event for event in self.timeline if type(event) is ToolCall)
+        return tuple([event for event in self.timeline if type(event) is ToolCall])
 
     @remembered
     def tool_results(self) -> dict[int, ToolResult]:
@@ -297,12 +299,10 @@ class Conversation(
         for event in self.timeline:
             if type(event) is ToolCall:
                 waiting.append(event)
-            elif type(event) is ToolResult:
-                call = next((call for call in waiting if event.call_id and event.call_id == call.call_id), None)
-                call = call or next((call for call in waiting if _may_answer(event, call)), None)
-                if call is not None:
-                    waiting.remove(call)
-                    results[call.seq] = event
+            elif type(event) is ToolResult and waiting:
+                place = _answered(event, waiting)
+                if place >= 0:
+                    results[waiting.pop(place).seq] = event
         return results
 
     @remembered
@@ -341,18 +341,13 @@ class Conversation(
     @property
     def is_audio_native(self) -> bool:
         """The model hears the sound itself; what a recogniser wrote beside it was not used."""
-        return self.pipeline in ("audio_llm", "s2s")
+        return self.pipeline in _AUDIO_NATIVE
 
     def text(self, utterance: Utterance) -> str:
         """The words that count: the agent's as intended, the user's as the agent received them."""
-        if self.roles[utterance.speaker] == USER and not self.is_audio_native:
-            order = (utterance.heard, utterance.spoken, utterance.intended)
-        else:
-            order = (utterance.intended, utterance.spoken, utterance.heard)
-        for text in order:
-            if text is not None:
-                return text.text
-        return ""
+        if self.pipeline not in _AUDIO_NATIVE and self.roles[utterance.speaker] == USER:
+            return utterance.received()
+        return utterance.meant()
 
     def elapsed(self, earlier: Time, later: Time) -> float | None:
         """Seconds between two moments, to the microsecond; None where their clocks do not relate.
@@ -386,7 +381,14 @@ def _check_utterance(utterance: Utterance, speakers: set[str], clocks: set[str])
             raise ValueError(f"event {utterance.seq} uses clock {segment.clock!r}, which is not declared")
 
 
-def _may_answer(result: ToolResult, call: ToolCall) -> bool:
-    if result.call_id and call.call_id:
-        return False
-    return not result.name or result.name == call.name
+def _answered(result: ToolResult, waiting: list[ToolCall]) -> int:
+    """The place of the call that a result belongs to; -1 for none."""
+    id, name = result.call_id, result.name
+    if id:
+        for place, call in enumerate(waiting):
+            if call.call_id == id:
+                return place
+    for place, call in enumerate(waiting):
+        if not (id and call.call_id) and (not name or name == call.name):
+            return place
+    return -1

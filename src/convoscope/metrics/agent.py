@@ -56,7 +56,7 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
         counted = 0
         repeated: list[str] = []
         for utterance in turn.assistant:
-            for sentence in sentences(conversation.text(utterance)):
+            for sentence in sentences(utterance.meant()):
                 if count_words(sentence) < MIN_SENTENCE_WORDS:
                     continue
                 counted += 1

@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from convoscope.conversation.remembered import remembered
+
 
 class Overlap(msgspec.Struct, frozen=True, gc=False):
     """How many words a text shares with another, and how many each has; a word counts as often as both have it."""
@@ -72,17 +74,10 @@ def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | None = No
     >>> accuracy_of("Under Billing.", "Settings > Billing")
     0.5
     """
-    wanted = settled(truth)
-    if not wanted:
-        return None
     if pattern is not None:
         found = pattern.search(answer)
         answer = "" if found is None else candidate(found)
-    given = settled(answer)
-    if place_of(wanted, given) >= 0:
-        return 1.0
-    overlap = _overlap(words(given), words(wanted))
-    return overlap.recall if overlap else 0.0
+    return Comparison(answer, truth).accuracy()
 
 
 def overlap_of(answer: str, truth: str, *, case_sensitive: bool = False) -> Overlap | None:
@@ -91,7 +86,9 @@ def overlap_of(answer: str, truth: str, *, case_sensitive: bool = False) -> Over
     >>> overlap_of("the the cat", "the cat sat")
     Overlap(shared=2, given=3, wanted=3)
     """
-    return _overlap(words(answer, case_sensitive=case_sensitive), words(truth, case_sensitive=case_sensitive))
+    if not case_sensitive:
+        return Comparison(answer, truth).overlap
+    return _overlap(words(answer, case_sensitive=True), words(truth, case_sensitive=True))
 
 
 def f1_of(answer: str, truth: str, *, case_sensitive: bool = False) -> float | None:
@@ -102,6 +99,41 @@ def f1_of(answer: str, truth: str, *, case_sensitive: bool = False) -> float | N
     """
     overlap = overlap_of(answer, truth, case_sensitive=case_sensitive)
     return None if overlap is None else overlap.f1
+
+
+class Comparison:
+    """An answer beside its truth, in the forms that scorers compare: each is made once for all of them."""
+
+    def __init__(self, answer: str, truth: str) -> None:
+        self.answer = answer
+        self.truth = truth
+
+    @remembered
+    def given(self) -> str:
+        """The answer, settled."""
+        return settled(self.answer)
+
+    @remembered
+    def wanted(self) -> str:
+        """The truth, settled."""
+        return settled(self.truth)
+
+    @remembered
+    def overlap(self) -> Overlap | None:
+        """The words that both share."""
+        return _overlap(words(self.answer), words(self.truth))
+
+    def accuracy(self) -> float | None:
+        """See `accuracy_of`."""
+        wanted, given = self.wanted, self.given
+        if not wanted:
+            return None
+        if wanted in given and place_of(wanted, given) >= 0:
+            return 1.0
+        # What settling takes away is part of a word only beside digits and `_`, or in other writings.
+        plain = _is_plain(self.answer) and _is_plain(self.truth)
+        overlap = self.overlap if plain else _overlap(words(given), words(wanted))
+        return overlap.recall if overlap else 0.0
 
 
 def _overlap(given: Sequence[str], wanted: Sequence[str]) -> Overlap | None:
@@ -142,6 +174,8 @@ def trimmed(text: str) -> str:
     """Without punctuation and blanks at both ends; a minus before a digit belongs to the number."""
     if text.isascii():
         bare = text.strip(_EDGES)
+        if not bare[:1].isdigit():
+            return bare
         start = len(text) - len(text.lstrip(_EDGES))
     else:
         start, end = 0, len(text)
@@ -184,6 +218,11 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
         elif chunk:
             found += _words_between_signs(chunk)
     return found
+
+
+def _is_plain(text: str) -> bool:
+    """ASCII without digits and `_`, so that its words are its runs of letters, whatever stands around them."""
+    return text.isascii() and not text.encode().translate(None, _NOT_OF_NAMES)
 
 
 def _words_between_signs(chunk: str) -> list[str]:
@@ -284,5 +323,6 @@ _NOT_OF_A_NUMBER = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|(?<=[^-.,])-|-(?!\d)")
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _EDGES = "".join(one for one in map(chr, range(128)) if _is_edge(one))
 _NO_DIGITS = bytes(one for one in range(256) if not 48 <= one < 58)
+_NOT_OF_NAMES = bytes(one for one in _NO_DIGITS if one != ord("_"))
 _LETTERS = bytes(one if chr(one).isalnum() or one == ord("_") else 32 for one in range(128)) + bytes([32] * 128)
 _LETTERS_AND_SIGNS = bytes(one if chr(one) in "-.," else _LETTERS[one] for one in range(256))
