@@ -10,6 +10,7 @@ from convoscope.conversation.annotations import Annotations, Label
 from convoscope.conversation.clock import Clock, Time
 from convoscope.conversation.dialogue_state import Frame
 from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
+from convoscope.conversation.facts import Facts, facts_of
 from convoscope.conversation.flow import Flow
 from convoscope.conversation.logged import Logged
 from convoscope.conversation.remembered import remembered
@@ -271,6 +272,11 @@ class Conversation(
     def roles(self) -> dict[str, str]:
         """Role by participant id."""
         return {one.id: one.role for one in self.participants}
+
+    @remembered
+    def facts(self) -> Facts:
+        """What there is in the timeline, seen in one look."""
+        return facts_of(self)
 
     @remembered
     def turns(self) -> tuple[Turn, ...]:

@@ -19,12 +19,24 @@ from convoscope.metrics.patterns import BadPattern, Checked, checked
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.metrics.score import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 
+
+def _has_choices(conversation: Conversation) -> bool:
+    mine = cases(conversation)
+    return _is_multiple_choice(mine[0]) or any(_is_multiple_choice(case) for case in mine[1:])
+
+
+def _is_multiple_choice(case: Case) -> bool:
+    # Of a blank truth there is another thing to be said.
+    truth = case.expected.ground_truth
+    return (truth is not None and not truth.strip()) or is_multiple_choice(truth, case.extras.get("context"))
+
+
 FULL_MARKS = TenPoints(zero=0.0, ten=1.0)
 MULTIPLE_CHOICE = Need(
     code="not_multiple_choice",
     field="context.choices",
     unlock="`choices` in the `context` of the items, or a ground truth that is a letter from A to J",
-    present=lambda conversation: any(_is_multiple_choice(case) for case in cases(conversation)),
+    present=_has_choices,
     otherwise=NOT_APPLICABLE,
 )
 _FLAGS = re.IGNORECASE | re.MULTILINE
@@ -195,12 +207,6 @@ def _compared(
 
 def _value(case: Case, value: float | None) -> Observation:
     return not_applicable(case.subject, "empty_ground_truth") if value is None else measured(case.subject, value)
-
-
-def _is_multiple_choice(case: Case) -> bool:
-    # Of a blank truth there is another thing to be said.
-    truth = case.expected.ground_truth
-    return is_multiple_choice(truth, case.extras.get("context")) or (truth is not None and not truth.strip())
 
 
 def _letter(place: int | None) -> str | None:

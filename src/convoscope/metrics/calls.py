@@ -13,11 +13,8 @@ INACTIVITY = "inactivity_timeout"
 
 
 def has_sound(conversation: Conversation) -> bool:
-    """Some utterance says when its sound began and ended. Looked up once: many metrics ask."""
-    held = conversation.__dict__
-    if "_has_sound" not in held:
-        held["_has_sound"] = any(one.segments for one in conversation.utterances)
-    return bool(held["_has_sound"])
+    """Some utterance says when its sound began and ended."""
+    return conversation.facts.has_sound
 
 
 def is_call(conversation: Conversation) -> bool:

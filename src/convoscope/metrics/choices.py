@@ -56,14 +56,18 @@ def right_choice(truth: str, choices: Sequence[str] = (), answer_index: int | No
     wanted = settled(truth)
     if not wanted:
         return None
-    same = [place for place, text in enumerate(choices) if wanted in (settled(text), settled(labelled(place, text)))]
-    if same:
+    if choices and (same := _places_of(wanted, choices)):
         return answer_index if answer_index in same else same[0]
     if len(wanted) <= _LONGEST_NAME and (letter := _NAMED_LETTER.fullmatch(wanted)) is not None:
         return LETTERS.index(letter[1].upper())
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 3 and int(wanted) < len(choices):
         return int(wanted)
     return answer_index if answer_index is not None and 0 <= answer_index < len(choices) else None
+
+
+def _places_of(wanted: str, choices: Sequence[str]) -> list[int]:
+    """The places of the choices with this text, which may have their letter before it."""
+    return [place for place, text in enumerate(choices) if wanted in (settled(text), settled(labelled(place, text)))]
 
 
 def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:

@@ -19,7 +19,7 @@ STATES = Need(
     code="no_states",
     field="timeline.state_entered",
     unlock="a log that tells which states of the flow were entered",
-    present=lambda conversation: any(type(event) in (StateEntered, StateExited) for event in conversation.timeline),
+    present=lambda conversation: conversation.facts.has_states,
 )
 
 

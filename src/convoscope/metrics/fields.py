@@ -223,18 +223,99 @@ PRESENT: Mapping[str, Callable[[Case], bool]] = {
 """Whether a case has a field of the item schema, wherever the model keeps it."""
 
 
+def _exited(case: Case) -> bool:
+    return _finished(case) is True
+
+
+_OF_NO_PART = frozenset(("stt_span", "tts_span", "turn", "call"))
+"""Component metrics that no part of the stack reports of itself; those of a turn or a call are of all parts at once."""
+
+
+def _has_parts(case: Case) -> bool:
+    return any(event.component not in _OF_NO_PART for event in case.metrics) or _carries(case, "latency")
+
+
+def _has_waits(case: Case) -> bool:
+    """As above; but the whole wait for a reply may be told of a turn or a call."""
+    return _has_parts(case) or any(event.values.get("e2e_latency") is not None for event in case.metrics)
+
+
+_ASKED_FOR: Mapping[str, Callable[[Case], bool]] = {
+    **PRESENT,
+    "exited": _exited,
+    "parts": _has_parts,
+    "waits": _has_waits,
+}
+
+
+def _fields_of(case: Case) -> dict[str, bool]:
+    """What metrics ask for, found out all at once for the only case of a conversation: all events are its own."""
+    conversation, item, expected, carried = case.conversation, case.item, case.expected, case.extras.get
+    facts, agent = conversation.facts, conversation.agent
+    outcome = conversation.outcome if item is None else item.outcome
+    parts = carried("latency") is not None or bool(facts.reports and facts.reports.keys() - _OF_NO_PART)
+    return {
+        "agent_task": facts.has_user_speech if item is None else case.question is not None,
+        "agent_role": bool(carried("agent_role", agent.role)),
+        "system_prompt": bool(carried("system_prompt", agent.instructions)),
+        "expected_format": expected.format is not None,
+        "expected_tool_call": bool(expected.tool_calls),
+        "tools_available": carried("tools_available", agent.tools) is not None,
+        "tool_calls": facts.has_tool_calls or carried("tool_calls") is not None,
+        "parameters_passed": facts.has_tool_calls if item is None else carried("parameters_passed") is not None,
+        "tool_call_results": facts.has_tool_results or carried("tool_call_results") is not None,
+        "retrieval_query": facts.has_queries,
+        "retrieved_context": carried("retrieved_context", facts.has_retrievals or None) is not None,
+        "conversation_context": facts.has_utterances if item is None else carried("conversation_context") is not None,
+        "agent_exit": outcome is not None and outcome.finished is not None,
+        "exited": outcome is not None and outcome.finished is True,
+        "trace": bool(carried("trace")),
+        "raw_complete_audio": carried("raw_complete_audio", conversation.recording) is not None,
+        "tts_data": "tts_span" in facts.reports,
+        "context": carried("context") is not None,
+        "parts": parts,
+        "waits": parts or bool(facts.reports and _has_waits(case)),
+    }
+
+
+def _present(field: str) -> Callable[[Conversation], bool]:
+    """Whether some case of a conversation has a field; found out once."""
+
+    def present(conversation: Conversation) -> bool:
+        held = conversation.__dict__
+        known: dict[str, bool] | None = held.get("_fields")
+        if known is None:
+            mine = cases(conversation)
+            known = held["_fields"] = _fields_of(mine[0]) if len(mine) == 1 else {}
+        found = known.get(field)
+        if found is None:
+            has = _ASKED_FOR[field]
+            found = known[field] = any(has(case) for case in cases(conversation))
+        return found
+
+    return present
+
+
+def _has_answer(conversation: Conversation) -> bool:
+    # Whoever asks for an answer compares it: it is read for that anyway, and nothing else need be.
+    mine = cases(conversation)
+    return mine[0].answer is not None or any(case.answer is not None for case in mine[1:])
+
+
 def _need(field: str) -> Need:
-    present = PRESENT[field]
     return Need(
         code=f"no_{field}",
         field=field,
         unlock=f"`{field}` in the items",
-        present=lambda conversation: any(present(case) for case in cases(conversation)),
+        present=_has_answer if field == "agent_response" else _present(field),
     )
 
 
 def _is_for(kind: ItemType, conversation: Conversation) -> bool:
-    return not conversation.items or any(item.kind in ("", kind) for item in conversation.items)
+    items = conversation.items
+    if not items or items[0].kind in ("", kind):
+        return True
+    return len(items) > 1 and any(item.kind in ("", kind) for item in items)
 
 
 FIELDS: Mapping[str, Need] = {**{field: _need(field) for field in PRESENT}, "ground_truth": GROUND_TRUTH}
@@ -242,7 +323,7 @@ EXITED = Need(
     code="agent_not_exited",
     field="agent_exit",
     unlock="items with `agent_exit` true: the agent has not finished in these",
-    present=lambda conversation: any(_finished(case) is True for case in cases(conversation)),
+    present=_present("exited"),
     otherwise=NOT_APPLICABLE,
 )
 AGENT_ITEM = Need(
@@ -267,7 +348,8 @@ def _has_sound(conversation: Conversation) -> bool:
         track.path or track.url or track.id for track in conversation.recording.tracks
     ):
         return True
-    return any(_names_sound(item.extras) for item in conversation.items)
+    items = conversation.items
+    return bool(items) and any(_names_sound(item.extras) for item in items)
 
 
 def _names_sound(extras: Mapping[str, Json]) -> bool:
@@ -285,27 +367,8 @@ AUDIO_ANALYSIS = Need(
 )
 
 
-_OF_NO_PART = frozenset(("stt_span", "tts_span", "turn", "call"))
-"""Component metrics that no part of the stack reports of itself; those of a turn or a call are of all parts at once."""
-
-
-def _has_parts(case: Case) -> bool:
-    return any(event.component not in _OF_NO_PART for event in case.metrics) or _carries(case, "latency")
-
-
-def _has_waits(case: Case) -> bool:
-    """As above; but the whole wait for a reply may be told of a turn or a call."""
-    return _has_parts(case) or any(event.values.get("e2e_latency") is not None for event in case.metrics)
-
-
-def _timed(present: Callable[[Case], bool]) -> Need:
-    return msgspec.structs.replace(
-        FIELDS["metrics_collected"],
-        present=lambda conversation: any(present(case) for case in cases(conversation)),
-    )
-
-
-PARTS, WAITS = _timed(_has_parts), _timed(_has_waits)
+PARTS = msgspec.structs.replace(FIELDS["metrics_collected"], present=_present("parts"))
+WAITS = msgspec.structs.replace(FIELDS["metrics_collected"], present=_present("waits"))
 
 
 def needs_of(scorer: str) -> tuple[Need, ...]:

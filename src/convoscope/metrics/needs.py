@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from convoscope.conversation import Conversation, ToolCall
+from convoscope.conversation import Conversation
 from convoscope.metrics.score import NOT_APPLICABLE, UNMEASURED, Status
 
 
@@ -45,58 +45,41 @@ class ToldNeed(Need, frozen=True, kw_only=True):
         return self.words
 
 
-def _has_times(conversation: Conversation) -> bool:
-    return any(utterance.time is not None or utterance.segments for utterance in conversation.utterances)
-
-
-def _has_user(conversation: Conversation) -> bool:
-    return any(conversation.roles[utterance.speaker] == "user" for utterance in conversation.utterances)
-
-
-def _has_assistant(conversation: Conversation) -> bool:
-    return any(conversation.roles[utterance.speaker] == "assistant" for utterance in conversation.utterances)
-
-
 def _has_ground_truth(conversation: Conversation) -> bool:
     if conversation.expected.ground_truth is not None:
         return True
-    return any(item.expected.ground_truth is not None for item in conversation.items)
-
-
-def _has_tool_calls(conversation: Conversation) -> bool:
-    return any(type(event) is ToolCall for event in conversation.timeline)
-
-
-def _knows_tools(conversation: Conversation) -> bool:
-    return conversation.agent.tools is not None or _has_tool_calls(conversation)
+    items = conversation.items
+    if items and items[0].expected.ground_truth is not None:
+        return True
+    return len(items) > 1 and any(item.expected.ground_truth is not None for item in items)
 
 
 UTTERANCES = Need(
     code="no_utterances",
     field="timeline",
     unlock="a log in which somebody says something",
-    present=lambda conversation: bool(conversation.utterances),
+    present=lambda conversation: conversation.facts.has_utterances,
     otherwise=NOT_APPLICABLE,
 )
 USER_SPEECH = Need(
     code="no_user_speech",
     field="timeline.utterance of a user",
     unlock="messages of the user",
-    present=_has_user,
+    present=lambda conversation: conversation.facts.has_user_speech,
     otherwise=NOT_APPLICABLE,
 )
 ASSISTANT_SPEECH = Need(
     code="no_assistant_speech",
     field="timeline.utterance of the assistant",
     unlock="messages of the assistant",
-    present=_has_assistant,
+    present=lambda conversation: conversation.facts.has_assistant_speech,
     otherwise=NOT_APPLICABLE,
 )
 TIMES = Need(
     code="no_clock",
     field="timeline.utterance.time",
     unlock="a timestamp on each message",
-    present=_has_times,
+    present=lambda conversation: conversation.facts.has_times,
 )
 GROUND_TRUTH = Need(
     code="no_ground_truth",
@@ -108,14 +91,14 @@ TOOL_CALLS = Need(
     code="no_tool_calls",
     field="timeline.tool_call",
     unlock="a conversation in which the agent calls a tool",
-    present=_has_tool_calls,
+    present=lambda conversation: conversation.facts.has_tool_calls,
     otherwise=NOT_APPLICABLE,
 )
 TOOLS_KNOWN = Need(
     code="tools_unknown",
     field="agent.tools",
     unlock="the list of tools that the agent had, as `tools` beside the messages",
-    present=_knows_tools,
+    present=lambda conversation: conversation.agent.tools is not None or conversation.facts.has_tool_calls,
 )
 RECORDING = Need(
     code="no_recording",
