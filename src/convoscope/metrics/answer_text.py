@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Literal
@@ -140,9 +139,17 @@ def _overlap(given: Sequence[str], wanted: Sequence[str]) -> Overlap | None:
     if not wanted:
         return None
     each = set(wanted)
-    if len(each) < len(wanted):
-        return Overlap((Counter(wanted) & Counter(given)).total(), len(given), len(wanted))
-    return Overlap(len(each.intersection(given)), len(given), len(wanted))
+    if len(each) == len(wanted):
+        return Overlap(len(each.intersection(given)), len(given), len(wanted))
+    left: dict[str, int] = {}
+    for word in wanted:
+        left[word] = left.get(word, 0) + 1
+    shared = 0
+    for word in given:
+        if left.get(word):
+            left[word] -= 1
+            shared += 1
+    return Overlap(shared, len(given), len(wanted))
 
 
 # Texts made alike

@@ -309,12 +309,15 @@ def _results(case: Case) -> dict[int, ToolResult]:
 
 
 def _told_of_looks(looks: Sequence[_Look]) -> dict[str, Any]:
-    differences = [line for look in looks for line in look.differences]
-    told = [
-        {**_which(look.call), "points": None if look.value is None else round(ALL * look.value, 6), **look.checks}
-        for look in looks
-    ]
-    return {"diff": _cut(differences), "calls": told}
+    differences: list[str] = []
+    calls = []
+    for look in looks:
+        differences += look.differences
+        told = _which(look.call)
+        told["points"] = None if look.value is None else round(ALL * look.value, 6)
+        told.update(look.checks)
+        calls.append(told)
+    return {"diff": _cut(differences), "calls": calls}
 
 
 # Values, and how they differ

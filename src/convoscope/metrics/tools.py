@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResult
 from convoscope.conversation.databases import shown
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, SHARE, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.metrics.schemas import FORGIVING, Fault, PlainObject, plain_object, schema_faults
-from convoscope.metrics.score import Observation, Subject, measured, not_applicable, ratio, subject_of, unmeasured
+from convoscope.metrics.score import Observation, Subject, measured, not_applicable, ratio, unmeasured
 
 
 @metric(
@@ -55,13 +57,13 @@ def success(conversation: Conversation) -> Iterator[Observation]:
     for call in conversation.tool_calls:
         result = results.get(call.seq)
         if result is None:
-            yield unmeasured(call, "no_tool_result", call.name)
+            yield unmeasured(_subject(call), "no_tool_result", call.name)
             continue
         bad = result.success is False or (result.success is None and bool(result.error))
         details = {"tool": call.name, "stated": result.success is not None}
         if result.error:
             details["error"] = result.error
-        yield ratio(call, 0 if bad else 1, 1, empty="no_tool_calls", details=details)
+        yield ratio(_subject(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
 
 
 @metric(
@@ -82,14 +84,14 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     the result is known is unmeasured, and so is one without a schema whose error does not say what
     it blames.
     """
-    for call, subject, look in _looks(conversation):
+    for look in _looks(conversation):
         mistakes = look.mistakes
         if not mistakes and look.missing is None and look.answer is None:
-            yield unmeasured(subject, "no_tool_result", call.name)
+            yield unmeasured(look.subject, "no_tool_result", look.name)
         elif not mistakes and look.missing is None and look.answer == "undecided":
-            yield unmeasured(subject, "undecided_error", f"{call.name}: {look.error}"[:200])
+            yield unmeasured(look.subject, "undecided_error", f"{look.name}: {look.error}"[:200])
         else:
-            yield ratio(subject, 0 if mistakes else 1, 1, empty="no_tool_calls", details=look.details(call, mistakes))
+            yield ratio(look.subject, 0 if mistakes else 1, 1, empty="no_tool_calls", details=look.details(mistakes))
 
 
 @metric(
@@ -107,8 +109,8 @@ def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
     Per call: 1 where its name is not in the list of tools and no answer shows that there is such a
     tool; else 0. Unmeasured where the log does not say which tools there were.
     """
-    for call, subject, look in _looks(conversation):
-        yield _rate(call, subject, look.unknown_tool, "tools_unknown")
+    for look in _looks(conversation):
+        yield _rate(look, look.unknown_tool, "tools_unknown")
 
 
 @metric(
@@ -126,13 +128,13 @@ def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     Per call, by the tool's schema. Not applicable where there is no such tool or where the arguments
     cannot be read; unmeasured where no schema is known.
     """
-    for call, subject, look in _looks(conversation):
+    for look in _looks(conversation):
         if look.unknown_tool:
-            yield not_applicable(subject, "unknown_tool", call.name)
-        elif call.raw_arguments is not None:
-            yield not_applicable(subject, "arguments_unreadable", call.name)
+            yield not_applicable(look.subject, "unknown_tool", look.name)
+        elif look.unreadable:
+            yield not_applicable(look.subject, "arguments_unreadable", look.name)
         else:
-            yield _rate(call, subject, look.missing, "no_arguments_schema")
+            yield _rate(look, look.missing, "no_arguments_schema")
 
 
 @metric(
@@ -151,11 +153,11 @@ def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     among those listed, or an argument that the tool does not have. Not applicable where there is no
     such tool; unmeasured where no schema is known.
     """
-    for call, subject, look in _looks(conversation):
+    for look in _looks(conversation):
         if look.unknown_tool and not look.bad:
-            yield not_applicable(subject, "unknown_tool", call.name)
+            yield not_applicable(look.subject, "unknown_tool", look.name)
         else:
-            yield _rate(call, subject, look.bad, "no_arguments_schema")
+            yield _rate(look, look.bad, "no_arguments_schema")
 
 
 @metric(
@@ -173,26 +175,30 @@ def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
     Per call: 1 where its result reports an error that blames the call, else 0. A call without a
     result in the log is unmeasured, and so is an error that does not say what it blames.
     """
-    for call, subject, look in _looks(conversation):
+    for look in _looks(conversation):
         if look.answer is None:
-            yield unmeasured(subject, "no_tool_result", call.name)
+            yield unmeasured(look.subject, "no_tool_result", look.name)
         else:
             undecided = look.answer == "undecided"
-            yield _rate(call, subject, None if undecided else look.answer == "rejected", "undecided_error")
+            yield _rate(look, None if undecided else look.answer == "rejected", "undecided_error")
 
 
-def _rate(call: ToolCall, subject: Subject, mistaken: object, unknown: str) -> Observation:
+def _rate(look: _Look, mistaken: object, unknown: str) -> Observation:
     if mistaken is None:
-        return unmeasured(subject, unknown, call.name)
-    return ratio(subject, 1 if mistaken else 0, 1, empty="no_tool_calls")
+        return unmeasured(look.subject, unknown, look.name)
+    return ratio(look.subject, 1 if mistaken else 0, 1, empty="no_tool_calls")
 
 
 Answer = Literal["worked", "rejected", "world", "undecided"]
 
 
-class _Look(NamedTuple):
+class _Look(msgspec.Struct, frozen=True, gc=False):
     """What can be told of one call. None is "that cannot be told"."""
 
+    name: str
+    subject: Subject
+    unreadable: bool
+    """The arguments are not JSON."""
     unknown_tool: bool | None
     missing: list[str] | None
     bad: list[str] | None
@@ -213,8 +219,8 @@ class _Look(NamedTuple):
             *([f"rejected: {self.error}"] if self.answer == "rejected" else []),
         ]
 
-    def details(self, call: ToolCall, mistakes: list[str]) -> dict[str, Any]:
-        details: dict[str, Any] = {"tool": call.name}
+    def details(self, mistakes: list[str]) -> dict[str, Any]:
+        details: dict[str, Any] = {"tool": self.name}
         if mistakes:
             details["mistakes"] = mistakes
         if self.unlisted:
@@ -226,25 +232,20 @@ class _Look(NamedTuple):
         return details
 
 
-class _Looked(NamedTuple):
-    """A call, what it is called as a subject, and what can be told of it."""
-
-    call: ToolCall
-    subject: Subject
-    look: _Look
-
-
-def _looks(conversation: Conversation) -> list[_Looked]:
-    """Every call with what can be told of it; found out once, for five metrics ask."""
+def _looks(conversation: Conversation) -> list[_Look]:
+    """What can be told of every call; found out once, for five metrics ask."""
     held = conversation.__dict__
-    found: list[_Looked] | None = held.get("_tool_looks")
+    found: list[_Look] | None = held.get("_tool_looks")
     if found is None:
         tools, results, listed = tools_of(conversation), conversation.tool_results, conversation.agent.tools is not None
         found = held["_tool_looks"] = [
-            _Looked(call, subject_of(call), _look(call, results.get(call.seq), tools.get(call.name), listed))
-            for call in conversation.tool_calls
+            _look(call, results.get(call.seq), tools.get(call.name), listed) for call in conversation.tool_calls
         ]
     return found
+
+
+def _subject(call: ToolCall) -> Subject:
+    return Subject("tool_call", str(call.seq), call.seq)
 
 
 def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, listed: bool) -> _Look:
@@ -272,7 +273,9 @@ def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, 
             missing = [fault.at for fault in faults if fault.kind == "missing"]
             bad = [bad_argument(fault) for fault in faults if fault.kind != "missing"]
             beside += unlisted(arguments, schema)
-    return _Look(unknown_tool, missing, bad, read.answer, read.error, read.sign, beside)
+    subject, unreadable = _subject(call), call.raw_arguments is not None
+    answer, error, sign = read
+    return _Look(call.name, subject, unreadable, unknown_tool, missing, bad, answer, error, sign, beside)
 
 
 # Arguments against the schema of the tool
