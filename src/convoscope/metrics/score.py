@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, Union
 
 import msgspec
+from msgspec.structs import force_setattr as _set
 
 from convoscope.conversation import Conversation, Item, Turn
 from convoscope.conversation.events import Event
@@ -31,6 +33,8 @@ COMPUTED = "(computed)"
 _FAR = 2**31
 _HUGE = sys.float_info.max
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
+_MANY = 4096
+"""Subjects and reason codes of which no more than this are kept at hand: logs may hold any number."""
 
 
 class Subject(NamedTuple):
@@ -95,19 +99,6 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def __post_init__(self) -> None:
         kind, id, position = self.subject
-        if (
-            type(self.value) is float
-            and -_HUGE <= self.value <= _HUGE
-            and self.status == MEASURED
-            and self.denominator is None
-            and self.numerator is None
-            and self.counts is None
-            and not (self.reason or self.detail or self.repeat)
-            and type(kind) is type(id) is type(self.judge) is str
-            and type(position) is int
-            and -_FAR < position < _FAR
-        ):
-            return  # most are plain values, and there are many: the rest looks at what is not
         if not (isinstance(kind, str) and isinstance(id, str) and isinstance(self.judge, str)):
             raise ValueError("the subject's kind and id, and the judge, are texts")
         if not (isinstance(self.repeat, int) and isinstance(position, int) and abs(position) < _FAR):
@@ -170,28 +161,37 @@ Subjectlike = Union[Conversation, MetricContext, Turn, Event, Item, State, Subje
 
 def subject_of(what: Subjectlike) -> Subject:
     """The subject that a thing of the conversation stands for."""
-    if type(what) is Subject:
-        return what
+    kind = type(what)
+    if kind is Subject:
+        return what  # type: ignore[return-value]
+    if kind is Turn:
+        return in_turn(what.id)  # type: ignore[union-attr]
     match what:
-        case Turn():
-            return Subject("turn", str(what.id), what.id)
         case Conversation() | MetricContext():
             return WHOLE
         case Event():
-            return Subject(str(type(what).__struct_config__.tag), str(what.seq), what.seq)
+            return _event_subject(str(kind.__struct_config__.tag), what.seq)  # type: ignore[union-attr]
         case Item():
             return Subject("item", what.id)
         case State():
             return Subject("state", what.name, what.position)
+        case Turn():
+            return in_turn(what.id)
         case Subject():
             return what
-        case _ if type(what).__name__ == "StandardData":
+        case _ if kind.__name__ == "StandardData":
             # An item as the published schema has it: which one it is, is known to whoever showed it.
             return Subject("item")
         case _:
             raise TypeError(f"{what!r} is no part of a conversation")
 
 
+@lru_cache(_MANY)
+def _event_subject(kind: str, seq: int) -> Subject:
+    return Subject(kind, str(seq), seq)
+
+
+@lru_cache(_MANY)
 def in_turn(number: int) -> Subject:
     """The turn with this id, for a metric that looks at a `MetricContext`."""
     return Subject("turn", str(number), number)
@@ -206,9 +206,16 @@ def measured(
     details: Mapping[str, Any] | None = None,
 ) -> Observation:
     """The subject has this value."""
-    return Observation(
-        subject=subject_of(what), status=MEASURED, value=_number(value), details=details, judge=judge, repeat=repeat
-    )
+    subject = subject_of(what)
+    value = _number(value)
+    if type(value) is float and -_HUGE <= value <= _HUGE and judge is COMPUTED and not repeat and _is_usual(subject):
+        made = _copy(_MEASURED)
+        _set(made, "subject", subject)
+        _set(made, "value", value)
+        if details is not None:
+            _set(made, "details", details)
+        return made
+    return Observation(subject=subject, status=MEASURED, value=value, details=details, judge=judge, repeat=repeat)
 
 
 def ratio(
@@ -222,14 +229,25 @@ def ratio(
     """numerator ÷ denominator; a zero denominator is not applicable, for the reason `empty`."""
     subject = subject_of(what)
     if denominator == 0:
-        return Observation(subject=subject, status=NOT_APPLICABLE, reason=empty)
+        return _without(subject, NOT_APPLICABLE, empty, "", COMPUTED)
+    value, above, below = numerator / denominator, _number(numerator), _number(denominator)
+    if (
+        type(value) is type(above) is type(below) is float
+        and -_HUGE <= value <= _HUGE
+        and -_HUGE <= above <= _HUGE
+        and 0 < below <= _HUGE
+        and _is_usual(subject)
+    ):
+        made = _copy(_MEASURED)
+        _set(made, "subject", subject)
+        _set(made, "value", value)
+        _set(made, "numerator", above)
+        _set(made, "denominator", below)
+        if details is not None:
+            _set(made, "details", details)
+        return made
     return Observation(
-        subject=subject,
-        status=MEASURED,
-        value=numerator / denominator,
-        numerator=_number(numerator),
-        denominator=_number(denominator),
-        details=details,
+        subject=subject, status=MEASURED, value=value, numerator=above, denominator=below, details=details
     )
 
 
@@ -254,17 +272,42 @@ def counted(
 
 def not_applicable(what: Subjectlike, reason: str, detail: str = "", *, judge: str = COMPUTED) -> Observation:
     """There was no opportunity: by definition nothing to measure here."""
-    return Observation(subject=subject_of(what), status=NOT_APPLICABLE, reason=reason, detail=detail, judge=judge)
+    return _without(subject_of(what), NOT_APPLICABLE, reason, detail, judge)
 
 
 def unmeasured(what: Subjectlike, reason: str, detail: str = "", *, judge: str = COMPUTED) -> Observation:
     """It could be measured, but data or a judge is missing."""
-    return Observation(subject=subject_of(what), status=UNMEASURED, reason=reason, detail=detail, judge=judge)
+    return _without(subject_of(what), UNMEASURED, reason, detail, judge)
 
 
 def failed(what: Subjectlike, reason: str, detail: str, *, judge: str = COMPUTED) -> Observation:
     """Measuring broke."""
-    return Observation(subject=subject_of(what), status=ERROR, reason=reason, detail=detail, judge=judge)
+    return _without(subject_of(what), ERROR, reason, detail, judge)
+
+
+# Most observations are plain, and there are many. What is made below was looked at by its maker, so it is copied
+# from one that was checked, and not checked again. Whatever is not plain goes through the check of `Observation`.
+
+
+def _without(subject: Subject, status: Status, reason: str, detail: str, judge: str) -> Observation:
+    model = _without_value(status, reason)
+    if model is None or judge is not COMPUTED or not _is_usual(subject):
+        return Observation(subject=subject, status=status, reason=reason, detail=detail, judge=judge)
+    made = _copy(model)
+    _set(made, "subject", subject)
+    if detail:
+        _set(made, "detail", detail)
+    return made
+
+
+@lru_cache(_MANY)
+def _without_value(status: Status, reason: str) -> Observation | None:
+    return Observation(subject=WHOLE, status=status, reason=reason) if _CODE.fullmatch(reason) else None
+
+
+def _is_usual(subject: Subject) -> bool:
+    kind, id, position = subject
+    return type(kind) is type(id) is str and type(position) is int and -_FAR < position < _FAR
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -273,4 +316,10 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 def _number(value: Any) -> float:
     """Whole numbers, truth values and NumPy's numbers become floats; anything else is left for the check to refuse."""
-    return value if type(value) is float or not isinstance(value, Real) else float(value)
+    if type(value) is float:
+        return value
+    return float(value) if type(value) is int or isinstance(value, Real) else value
+
+
+_copy: Callable[[Observation], Observation] = Observation.__copy__  # type: ignore[attr-defined]
+_MEASURED = Observation(subject=WHOLE, status=MEASURED, value=0.0)
