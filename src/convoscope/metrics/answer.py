@@ -152,7 +152,7 @@ def multi_pattern_accuracy_metric(
         answer, truth = of.answer, of.truth
         context = case.extras.get("context")
         if declared is None and not choices and type(context) is not dict:
-            return _value(case, multi_pattern_of(answer, truth))
+            return _value(case, 0.0 if of.lacks_a_word else multi_pattern_of(answer, truth))
         try:
             tried = _patterns(context, declared)
         except BadPattern as error:

@@ -108,30 +108,31 @@ class Comparison:
         self.truth = truth
 
     @remembered
-    def given(self) -> str:
-        """The answer, settled."""
-        return settled(self.answer)
-
-    @remembered
-    def wanted(self) -> str:
-        """The truth, settled."""
-        return settled(self.truth)
-
-    @remembered
     def overlap(self) -> Overlap | None:
         """The words that both share."""
         return _overlap(words(self.answer), words(self.truth))
 
+    @remembered
+    def is_plain(self) -> bool:
+        """Both are ASCII without digits and `_`, so that their words are their runs of letters, whatever is around."""
+        both = self.answer + self.truth
+        return both.isascii() and not both.encode().translate(None, _NOT_OF_NAMES)
+
+    @property
+    def lacks_a_word(self) -> bool:
+        """The truth has a word that the answer does not have as often: for certain, it stands nowhere in the answer."""
+        return self.is_plain and (overlap := self.overlap) is not None and overlap.shared < overlap.wanted
+
     def accuracy(self) -> float | None:
         """See `accuracy_of`."""
-        wanted, given = self.wanted, self.given
+        if self.is_plain and (overlap := self.overlap) is not None:
+            return overlap.recall  # which is 1 where the truth stands in the answer
+        wanted, given = settled(self.truth), settled(self.answer)
         if not wanted:
             return None
-        if wanted in given and place_of(wanted, given) >= 0:
+        if place_of(wanted, given) >= 0:
             return 1.0
-        # What settling takes away is part of a word only beside digits and `_`, or in other writings.
-        plain = _is_plain(self.answer) and _is_plain(self.truth)
-        overlap = self.overlap if plain else _overlap(words(given), words(wanted))
+        overlap = _overlap(words(given), words(wanted))
         return overlap.recall if overlap else 0.0
 
 
@@ -225,11 +226,6 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
         elif chunk:
             found += _words_between_signs(chunk)
     return found
-
-
-def _is_plain(text: str) -> bool:
-    """ASCII without digits and `_`, so that its words are its runs of letters, whatever stands around them."""
-    return text.isascii() and not text.encode().translate(None, _NOT_OF_NAMES)
 
 
 def _words_between_signs(chunk: str) -> list[str]:

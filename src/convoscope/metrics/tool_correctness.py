@@ -193,7 +193,7 @@ def _told_of_pairs(pairs: Sequence[_Pair], calls: Sequence[ToolCall]) -> dict[st
 # The arguments that each call was made with
 
 
-class _Look(NamedTuple):
+class _Look(msgspec.Struct, frozen=True, gc=False):
     """One call: the checks that could be made of it, and where it falls short."""
 
     call: ToolCall
@@ -205,20 +205,22 @@ class _Look(NamedTuple):
 
 def _looks(case: Case) -> list[_Look]:
     tools, results, calls = _tools(case), _results(case), case.tool_calls
-    extras, several = case.extras, len(calls) > 1
+    last = len(calls)
     looks = []
     for number, call in enumerate(calls, 1):
-        where = f"call {number} {call.name}: " if several else ""
-        # What was passed is told of the most recent call. Outside of items it is that call itself.
-        passed = extras.get("parameters_passed") if number == len(calls) else None
         checks: dict[str, bool] = {}
         differences: list[str] = []
-        _check_schema(call, tools.get(call.name), where, checks, differences)
-        if passed is not None:
+        where = f"call {number} {call.name}: " if last > 1 else ""
+        tool, result = tools.get(call.name), results.get(call.seq)
+        if tool is not None or call.raw_arguments is not None:
+            _check_schema(call, tool, where, checks, differences)
+        # What was passed is told of the most recent call. Outside of items it is that call itself.
+        if number == last and (passed := case.extras.get("parameters_passed")) is not None:
             made, told = _arguments(call), _by_name(passed)
             checks["passed"] = same_value(told, made)
             differences += _differences(where, told, made, ("parameters_passed has", "the call"))
-        _check_result(results.get(call.seq), where, checks, differences)
+        if result is not None:
+            _check_result(result, where, checks, differences)
         looks.append(_Look(call, checks, differences, sum(checks.values()) / len(checks) if checks else None))
     return looks
 
@@ -273,8 +275,8 @@ def _schema_look(arguments: Json, schema: dict[str, Any]) -> _SchemaLook:
         return _SchemaLook((), "nested too deep")
 
 
-def _check_result(result: ToolResult | None, where: str, checks: dict[str, bool], differences: list[str]) -> None:
-    if result is None or (result.success is None and not result.error):
+def _check_result(result: ToolResult, where: str, checks: dict[str, bool], differences: list[str]) -> None:
+    if result.success is None and not result.error:
         return
     checks["success"] = result.success is True
     if not checks["success"]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import msgspec
+
 _WORD = re.compile(r"\S*[^\W_]\S*")
 _SENTENCE_END = re.compile(r"[.!?…]+(?:\s+|$)|[。！？\n]+")
 
@@ -46,6 +48,32 @@ def _sentences_of_line(line: str) -> list[str]:
         start = end + 2
     parts.append(line[start:].rstrip(".!?"))
     return parts
+
+
+class Sentence(msgspec.Struct, frozen=True, gc=False):
+    """A sentence, and what it has in common with all that say the same."""
+
+    normal: str
+    text: str
+
+
+def long_sentences(text: str, least: int) -> list[Sentence]:
+    """The sentences of a text that have so many words or more."""
+    if not text.isascii() or "\n" in text:
+        return [Sentence(normal(one), one) for one in sentences(text) if count_words(one) >= least]
+    # The same without a text for each step.
+    marked = text.encode().translate(_MARKS)
+    found = []
+    start = 0
+    while start < len(marked):
+        end = marked.find(b". ", start)
+        end = len(marked) if end < 0 else end
+        part = marked[start:end]
+        if len(part.translate(None, _SIGNS).split()) >= least:
+            plain = " ".join(part.translate(_SMALL_LETTERS).decode().split())
+            found.append(Sentence(plain, text[start:end].rstrip(".!?").strip()))
+        start = end + 2
+    return found
 
 
 def normal(text: str) -> str:
