@@ -6,11 +6,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
 from convoscope.conversation.remembered import remembered
+
+_Word = TypeVar("_Word", str, bytes)
 
 
 class Overlap(msgspec.Struct, frozen=True, gc=False):
@@ -110,6 +112,9 @@ class Comparison:
     @remembered
     def overlap(self) -> Overlap | None:
         """The words that both share."""
+        if self.is_plain:
+            given, wanted = self.answer.encode(), self.truth.encode()
+            return _overlap(given.translate(_SMALL_LETTERS).split(), wanted.translate(_SMALL_LETTERS).split())
         return _overlap(words(self.answer), words(self.truth))
 
     @remembered
@@ -136,13 +141,13 @@ class Comparison:
         return overlap.recall if overlap else 0.0
 
 
-def _overlap(given: Sequence[str], wanted: Sequence[str]) -> Overlap | None:
+def _overlap(given: Sequence[_Word], wanted: Sequence[_Word]) -> Overlap | None:
     if not wanted:
         return None
     each = set(wanted)
     if len(each) == len(wanted):
         return Overlap(len(each.intersection(given)), len(given), len(wanted))
-    left: dict[str, int] = {}
+    left: dict[_Word, int] = {}
     for word in wanted:
         left[word] = left.get(word, 0) + 1
     shared = 0
@@ -328,4 +333,5 @@ _EDGES = "".join(one for one in map(chr, range(128)) if _is_edge(one))
 _NO_DIGITS = bytes(one for one in range(256) if not 48 <= one < 58)
 _NOT_OF_NAMES = bytes(one for one in _NO_DIGITS if one != ord("_"))
 _LETTERS = bytes(one if chr(one).isalnum() or one == ord("_") else 32 for one in range(128)) + bytes([32] * 128)
+_SMALL_LETTERS = bytes(_LETTERS).lower()
 _LETTERS_AND_SIGNS = bytes(one if chr(one) in "-.," else _LETTERS[one] for one in range(256))

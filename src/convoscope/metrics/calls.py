@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import FACTS, Fact, Need
 from convoscope.metrics.score import NOT_APPLICABLE
 from convoscope.views import MetricContext
 
@@ -35,7 +35,7 @@ SOUND = Need(
     code="no_sound",
     field="timeline.utterance.segments",
     unlock="when the sound of each utterance began and ended",
-    present=has_sound,
+    present=Fact(FACTS, "has_sound"),
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from convoscope.conversation import Conversation, Json, Outcome, StateEntered, StateExited
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TenPoints, metric
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import FACTS, Fact, Need
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.metrics.score import Observation, measured, unmeasured
 
@@ -19,7 +19,7 @@ STATES = Need(
     code="no_states",
     field="timeline.state_entered",
     unlock="a log that tells which states of the flow were entered",
-    present=lambda conversation: conversation.facts.has_states,
+    present=Fact(FACTS, "has_states"),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -11,7 +11,7 @@ import msgspec
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import ComponentMetric, Json
 from convoscope.metrics.cases import Case, cases
-from convoscope.metrics.needs import GROUND_TRUTH, JUDGE, RECORDING, Need
+from convoscope.metrics.needs import GROUND_TRUTH, JUDGE, RECORDING, Fact, Need
 from convoscope.metrics.score import NOT_APPLICABLE, Observation, not_applicable, unmeasured
 
 ItemType = Literal["agent", "conversational"]
@@ -240,60 +240,96 @@ def _has_waits(case: Case) -> bool:
     return _has_parts(case) or any(event.values.get("e2e_latency") is not None for event in case.metrics)
 
 
-_ASKED_FOR: Mapping[str, Callable[[Case], bool]] = {
-    **PRESENT,
-    "exited": _exited,
-    "parts": _has_parts,
-    "waits": _has_waits,
-}
+class CaseFacts(msgspec.Struct, frozen=True, gc=False):
+    """What metrics ask of the only case of a conversation, found out at once: as `PRESENT` has it, and `_BESIDE`."""
+
+    agent_task: bool
+    agent_role: bool
+    system_prompt: bool
+    expected_format: bool
+    expected_tool_call: bool
+    tools_available: bool
+    tool_calls: bool
+    parameters_passed: bool
+    tool_call_results: bool
+    retrieval_query: bool
+    retrieved_context: bool
+    conversation_context: bool
+    agent_exit: bool
+    exited: bool
+    trace: bool
+    raw_complete_audio: bool
+    tts_data: bool
+    context: bool
+    parts: bool
+    waits: bool
 
 
-def _fields_of(case: Case) -> dict[str, bool]:
-    """What metrics ask for, found out all at once for the only case of a conversation: all events are its own."""
+_BESIDE: Mapping[str, Callable[[Case], bool]] = {"exited": _exited, "parts": _has_parts, "waits": _has_waits}
+
+
+class _FactsOfCases:
+    """The same of several cases: true where one of them is so, and found out when it is first asked for."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._cases = cases
+
+    def __getattr__(self, field: str) -> bool:
+        has = _BESIDE.get(field) or PRESENT[field]
+        found = any(has(case) for case in self._cases)
+        setattr(self, field, found)
+        return found
+
+
+def case_facts(conversation: Conversation) -> CaseFacts | _FactsOfCases:
+    """What the cases of a conversation have; found out once."""
+    held = conversation.__dict__
+    found: CaseFacts | _FactsOfCases | None = held.get("_case_facts")
+    if found is None:
+        mine = cases(conversation)
+        found = held["_case_facts"] = _facts_of(mine[0]) if len(mine) == 1 else _FactsOfCases(mine)
+    return found
+
+
+def _facts_of(case: Case) -> CaseFacts:
     conversation, item, expected, carried = case.conversation, case.item, case.expected, case.extras.get
     facts, agent = conversation.facts, conversation.agent
     outcome = conversation.outcome if item is None else item.outcome
-    parts = carried("latency") is not None or bool(facts.reports and facts.reports.keys() - _OF_NO_PART)
-    return {
-        "agent_task": facts.has_user_speech if item is None else case.question is not None,
-        "agent_role": bool(carried("agent_role", agent.role)),
-        "system_prompt": bool(carried("system_prompt", agent.instructions)),
-        "expected_format": expected.format is not None,
-        "expected_tool_call": bool(expected.tool_calls),
-        "tools_available": carried("tools_available", agent.tools) is not None,
-        "tool_calls": facts.has_tool_calls or carried("tool_calls") is not None,
-        "parameters_passed": facts.has_tool_calls if item is None else carried("parameters_passed") is not None,
-        "tool_call_results": facts.has_tool_results or carried("tool_call_results") is not None,
-        "retrieval_query": facts.has_queries,
-        "retrieved_context": carried("retrieved_context", facts.has_retrievals or None) is not None,
-        "conversation_context": facts.has_utterances if item is None else carried("conversation_context") is not None,
-        "agent_exit": outcome is not None and outcome.finished is not None,
-        "exited": outcome is not None and outcome.finished is True,
-        "trace": bool(carried("trace")),
-        "raw_complete_audio": carried("raw_complete_audio", conversation.recording) is not None,
-        "tts_data": "tts_span" in facts.reports,
-        "context": carried("context") is not None,
-        "parts": parts,
-        "waits": parts or bool(facts.reports and _has_waits(case)),
-    }
+    finished = None if outcome is None else outcome.finished
+    reports = facts.reports  # of the whole timeline, as is everything that happened for the only case
+    parts = carried("latency") is not None or bool(reports and reports.keys() - _OF_NO_PART)
+    return CaseFacts(
+        facts.has_user_speech if item is None else case.question is not None,
+        bool(carried("agent_role", agent.role)),
+        bool(carried("system_prompt", agent.instructions)),
+        expected.format is not None,
+        bool(expected.tool_calls),
+        carried("tools_available", agent.tools) is not None,
+        facts.has_tool_calls or carried("tool_calls") is not None,
+        facts.has_tool_calls if item is None else carried("parameters_passed") is not None,
+        facts.has_tool_results or carried("tool_call_results") is not None,
+        facts.has_queries,
+        carried("retrieved_context", facts.has_retrievals or None) is not None,
+        facts.has_utterances if item is None else carried("conversation_context") is not None,
+        finished is not None,
+        finished is True,
+        bool(carried("trace")),
+        carried("raw_complete_audio", conversation.recording) is not None,
+        "tts_span" in reports,
+        carried("context") is not None,
+        parts,
+        parts or bool(reports and _has_waits(case)),
+    )
 
 
 def _present(field: str) -> Callable[[Conversation], bool]:
-    """Whether some case of a conversation has a field; found out once."""
-
-    def present(conversation: Conversation) -> bool:
-        held = conversation.__dict__
-        known: dict[str, bool] | None = held.get("_fields")
-        if known is None:
-            mine = cases(conversation)
-            known = held["_fields"] = _fields_of(mine[0]) if len(mine) == 1 else {}
-        found = known.get(field)
-        if found is None:
-            has = _ASKED_FOR[field]
-            found = known[field] = any(has(case) for case in cases(conversation))
-        return found
-
-    return present
+    """Whether some case of a conversation has a field."""
+    if field == "agent_response":
+        return _has_answer
+    if field in CaseFacts.__struct_fields__:
+        return Fact(case_facts, field)
+    present = PRESENT[field]
+    return lambda conversation: any(present(case) for case in cases(conversation))
 
 
 def _has_answer(conversation: Conversation) -> bool:
@@ -307,7 +343,7 @@ def _need(field: str) -> Need:
         code=f"no_{field}",
         field=field,
         unlock=f"`{field}` in the items",
-        present=_has_answer if field == "agent_response" else _present(field),
+        present=_present(field),
     )
 
 
@@ -323,7 +359,7 @@ EXITED = Need(
     code="agent_not_exited",
     field="agent_exit",
     unlock="items with `agent_exit` true: the agent has not finished in these",
-    present=_present("exited"),
+    present=Fact(case_facts, "exited"),
     otherwise=NOT_APPLICABLE,
 )
 AGENT_ITEM = Need(
@@ -367,8 +403,8 @@ AUDIO_ANALYSIS = Need(
 )
 
 
-PARTS = msgspec.structs.replace(FIELDS["metrics_collected"], present=_present("parts"))
-WAITS = msgspec.structs.replace(FIELDS["metrics_collected"], present=_present("waits"))
+PARTS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_facts, "parts"))
+WAITS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_facts, "waits"))
 
 
 def needs_of(scorer: str) -> tuple[Need, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any
 
 import msgspec
 
 from convoscope.conversation import Conversation
+from convoscope.conversation.facts import Facts
 from convoscope.metrics.score import NOT_APPLICABLE, UNMEASURED, Status
 
 
@@ -35,6 +38,42 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
         return self.present(conversation)
 
 
+class Fact:
+    """A condition that is one of several facts, which are found out together and kept with the conversation."""
+
+    def __init__(self, facts: Callable[[Conversation], Any], name: str) -> None:
+        self.facts = facts
+        self.name = name
+
+    def __call__(self, conversation: Conversation) -> bool:
+        return bool(getattr(self.facts(conversation), self.name))
+
+
+def together(conditions: Sequence[Callable[[Conversation], bool]]) -> Callable[[Conversation], tuple[bool, ...]]:
+    """What each condition says of a conversation, all at once: facts that are kept together are read together."""
+    kinds: dict[Callable[[Conversation], Any], list[Fact]] = {}
+    for condition in conditions:
+        if type(condition) is Fact:
+            kinds.setdefault(condition.facts, []).append(condition)
+    read_together = [facts for facts in kinds.values() if len(facts) > 1]
+    readers = [(facts[0].facts, attrgetter(*(fact.name for fact in facts))) for facts in read_together]
+    read = [fact for facts in read_together for fact in facts]
+    known = {id(fact) for fact in read}
+    alone = [condition for condition in conditions if id(condition) not in known]
+    place_of = {id(condition): place for place, condition in enumerate([*read, *alone])}
+    places = [place_of[id(condition)] for condition in conditions]
+    in_order = itemgetter(*places) if len(places) > 1 else tuple
+
+    def answers(conversation: Conversation) -> tuple[bool, ...]:
+        found: list[bool] = []
+        for facts, reader in readers:
+            found += reader(facts(conversation))
+        found += [condition(conversation) for condition in alone]
+        return in_order(found)
+
+    return answers
+
+
 class ToldNeed(Need, frozen=True, kw_only=True):
     """A need whose reason code says too little by itself."""
 
@@ -54,32 +93,35 @@ def _has_ground_truth(conversation: Conversation) -> bool:
     return len(items) > 1 and any(item.expected.ground_truth is not None for item in items)
 
 
+FACTS: Callable[[Conversation], Facts] = attrgetter("facts")
+"""What there is in the timeline."""
+
 UTTERANCES = Need(
     code="no_utterances",
     field="timeline",
     unlock="a log in which somebody says something",
-    present=lambda conversation: conversation.facts.has_utterances,
+    present=Fact(FACTS, "has_utterances"),
     otherwise=NOT_APPLICABLE,
 )
 USER_SPEECH = Need(
     code="no_user_speech",
     field="timeline.utterance of a user",
     unlock="messages of the user",
-    present=lambda conversation: conversation.facts.has_user_speech,
+    present=Fact(FACTS, "has_user_speech"),
     otherwise=NOT_APPLICABLE,
 )
 ASSISTANT_SPEECH = Need(
     code="no_assistant_speech",
     field="timeline.utterance of the assistant",
     unlock="messages of the assistant",
-    present=lambda conversation: conversation.facts.has_assistant_speech,
+    present=Fact(FACTS, "has_assistant_speech"),
     otherwise=NOT_APPLICABLE,
 )
 TIMES = Need(
     code="no_clock",
     field="timeline.utterance.time",
     unlock="a timestamp on each message",
-    present=lambda conversation: conversation.facts.has_times,
+    present=Fact(FACTS, "has_times"),
 )
 GROUND_TRUTH = Need(
     code="no_ground_truth",
@@ -91,7 +133,7 @@ TOOL_CALLS = Need(
     code="no_tool_calls",
     field="timeline.tool_call",
     unlock="a conversation in which the agent calls a tool",
-    present=lambda conversation: conversation.facts.has_tool_calls,
+    present=Fact(FACTS, "has_tool_calls"),
     otherwise=NOT_APPLICABLE,
 )
 TOOLS_KNOWN = Need(

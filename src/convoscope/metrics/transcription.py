@@ -9,7 +9,7 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.calls import CALL
 from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
-from convoscope.metrics.needs import USER_SPEECH, Need
+from convoscope.metrics.needs import FACTS, USER_SPEECH, Fact, Need
 from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.metrics.score import NOT_APPLICABLE, Observation, in_turn, not_applicable, ratio, unmeasured
 from convoscope.spoken import normalise
@@ -33,13 +33,13 @@ INTENDED = Need(
     code="no_intended_text",
     field="timeline.utterance.intended of a user",
     unlock="what the user meant to say, as a simulator logs it, or a transcript made by hand",
-    present=lambda conversation: conversation.facts.has_user_intended,
+    present=Fact(FACTS, "has_user_intended"),
 )
 TRANSCRIBED = Need(
     code="no_transcript",
     field="timeline.utterance.heard of a user",
     unlock="what the agent's recogniser made of the user's words",
-    present=lambda conversation: conversation.facts.has_user_heard,
+    present=Fact(FACTS, "has_user_heard"),
 )
 NEEDS = (CALL, RECOGNISER, USER_SPEECH, INTENDED, TRANSCRIBED)
 

@@ -68,10 +68,11 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
     while start < len(marked):
         end = marked.find(b". ", start)
         end = len(marked) if end < 0 else end
-        part = marked[start:end]
-        if len(part.translate(None, _SIGNS).split()) >= least:
-            plain = " ".join(part.translate(_SMALL_LETTERS).decode().split())
-            found.append(Sentence(plain, text[start:end].rstrip(".!?").strip()))
+        part = marked[start:end].rstrip(b".")
+        plain = part.translate(_SMALL_LETTERS).split()
+        has_signs = part.translate(None, _LETTERS_AND_BLANKS)  # which part tokens, but not words
+        if (len(part.translate(None, _SIGNS).split()) if has_signs else len(plain)) >= least:
+            found.append(Sentence(b" ".join(plain).decode(), text[start:end].rstrip(".!?").strip()))
         start = end + 2
     return found
 
@@ -88,5 +89,6 @@ def _belongs(one: str) -> bool:
 _ASCII = [chr(code) for code in range(128)]
 _BLANKS = bytes(32 if one.isspace() else ord(one) for one in _ASCII) + bytes(128)
 _SIGNS = bytes(ord(one) for one in _ASCII if not one.isalnum() and not one.isspace())
+_LETTERS_AND_BLANKS = bytes(ord(one) for one in _ASCII if one.isalnum() or one.isspace())
 _SMALL_LETTERS = bytes(ord(one.lower()) if one.isalnum() or one == "_" else 32 for one in _ASCII) + bytes(128)
 _MARKS = bytes(32 if one.isspace() else ord("." if one in "!?" else one) for one in _ASCII) + bytes(128)
