@@ -78,11 +78,11 @@ class Case:
     def tool_results(self) -> tuple[ToolResult, ...]:
         return self._of(ToolResult)
 
-    @property
+    @remembered
     def retrievals(self) -> tuple[Retrieval, ...]:
         return self._of(Retrieval)
 
-    @property
+    @remembered
     def metrics(self) -> tuple[ComponentMetric, ...]:
         return self._of(ComponentMetric)
 
