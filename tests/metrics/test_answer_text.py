@@ -10,7 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from convoscope.metrics.answer_text import accuracy_of, exact_match_of, f1_of, overlap_of, settled, words
+from convoscope.metrics.answer_text import (
+    Comparison,
+    accuracy_of,
+    exact_match_of,
+    f1_of,
+    occurs,
+    overlap_of,
+    settled,
+    words,
+)
 from convoscope.metrics.choices import choice_accuracy_of, multi_pattern_of
 
 ANY = st.text(max_size=40)
@@ -244,6 +253,40 @@ class TestForAnyText:
     def test_more_words_around_it_leave_the_truth_in_the_answer(self, before: str, truth: str, after: str) -> None:
         if settled(truth) and settled(truth)[0].isalpha() and settled(truth)[-1].isalpha():
             assert accuracy_of(f"{before} | {truth} | {after}", truth) == 1.0
+
+
+_PIECES = ["Paris", "paris", "a", "B", " ", "\n", ".", "-", "+", ">", "**", "answer:", "the answer is ", "_", "5", "é"]
+_pieced = st.lists(st.sampled_from(_PIECES), max_size=8).map("".join)
+
+
+class TestComparison:
+    @given(_pieced, _pieced)
+    def test_the_accuracy_is_that_of_settled_texts(self, answer: str, truth: str) -> None:
+        said, wanted = settled(answer), settled(truth)
+        mine = Counter(words(said))
+        shared = sum(min(count, mine[word]) for word, count in Counter(words(wanted)).items())
+        share = shared / len(words(wanted)) if words(wanted) else 0.0
+        assert Comparison(answer, truth).accuracy() == (None if not wanted else 1.0 if occurs(wanted, said) else share)
+
+    @given(_pieced, _pieced, _pieced)
+    def test_a_truth_with_a_word_that_the_answer_lacks_is_no_candidate(self, before: str, truth: str, end: str) -> None:
+        for answer in (before, before + truth + end, f"{before} {truth} {end}"):
+            if Comparison(answer, truth).lacks_a_word:
+                assert multi_pattern_of(answer, truth) == 0.0
+
+    @pytest.mark.parametrize(
+        ("answer", "truth", "lacks"),
+        [
+            ("It is Rome.", "Paris", True),
+            ("Paris, Paris", "paris paris paris", True),  # two of three
+            ("It is Paris.", "paris", False),
+            ("Party", "art", True),  # a part of a word is no word
+            ("flight 7", "seven", False),  # beside digits, it takes a closer look
+            ("Rome", "!", False),  # without a word there is none to lack
+        ],
+    )
+    def test_words_that_are_lacking(self, answer: str, truth: str, lacks: bool) -> None:
+        assert Comparison(answer, truth).lacks_a_word is lacks
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import pytest
 
 from convoscope.conversation import Agent, Tool
-from convoscope.metrics.tools import calls, success
+from convoscope.metrics import tools as tools_module
+from convoscope.metrics.tools import calls, success, tools_of
 from convoscope.scoring.evaluate import observe
 from metrics.chats import agent, call, chat, result, told, user
 
@@ -76,3 +77,28 @@ class TestSuccess:
     def test_without_a_call_it_is_not_applicable(self) -> None:
         for conversation in (chat(user("hi"), agent("hello")), chat(user("hi"), agent=TWO_TOOLS)):
             assert told(observe(success, conversation)) == [("conversation", "not_applicable: no_tool_calls")]
+
+
+class TestTools:
+    """The tools of an agent, made ready to look at calls."""
+
+    def test_are_made_ready_once_for_conversations_that_share_the_list(self) -> None:
+        listed = (Tool(name="find", arguments_schema={"properties": {"code": {"type": "string"}}}),)
+        one, other = (chat(call("find"), agent=Agent(tools=listed)) for _ in range(2))
+        assert tools_of(one) is tools_of(other)
+        assert tools_of(one).get("find") is tools_of(other).get("find")
+        assert tools_of(one).get("book") is None
+
+    def test_are_not_taken_for_those_of_another_agent(self) -> None:
+        for number in range(100):  # lists that come and go may have the same id
+            name = f"tool {number}"
+            tools = tools_of(chat(agent=Agent(tools=(Tool(name=name, arguments_schema={"required": [name]}),))))
+            found = tools.get(name)
+            assert found is not None
+            assert found.schema == {"required": [name]}
+
+    def test_no_more_than_a_few_lists_are_kept(self) -> None:
+        for number in range(3 * tools_module._MOST_READY):
+            kept = tools_of(chat(agent=Agent(tools=(Tool(name=str(number)),))))
+        assert len(tools_module._READY) <= tools_module._MOST_READY
+        assert kept in tools_module._READY.values()

@@ -62,6 +62,16 @@ class Utterance(Event, frozen=True, kw_only=True, tag="utterance"):
     manner: str = ""
     """How it was said, where the log tells: backchannel, vocal_tic, non_directed, fallback."""
 
+    def meant(self) -> str:
+        """The words as they were meant; where that is not known, as they were spoken or heard."""
+        text = self.intended or self.spoken or self.heard
+        return "" if text is None else text.text
+
+    def received(self) -> str:
+        """The words as they reached the other side; where that is not known, as they were spoken or meant."""
+        text = self.heard or self.spoken or self.intended
+        return "" if text is None else text.text
+
 
 class ToolCall(Event, frozen=True, kw_only=True, tag="tool_call"):
     """The agent (or `caller`) asks a tool to do something."""

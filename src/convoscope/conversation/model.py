@@ -11,6 +11,7 @@ from convoscope.conversation.annotations import Annotations, Label
 from convoscope.conversation.clock import Clock, Time
 from convoscope.conversation.dialogue_state import Frame
 from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
+from convoscope.conversation.facts import Facts, facts_of
 from convoscope.conversation.flow import Flow
 from convoscope.conversation.logged import Logged
 from convoscope.conversation.remembered import remembered
@@ -26,6 +27,8 @@ ChangeKind = Literal["added", "removed", "changed"]
 USER = "user"
 ASSISTANT = "assistant"
 SYSTEM = "system"
+
+_AUDIO_NATIVE = ("audio_llm", "s2s")
 
 # Dimensions are open; these have a column of their own in a run.
 DIMENSIONS = ("dataset", "split", "scenario_id", "trial", "agent", "model", "flow", "domain")
@@ -283,6 +286,11 @@ class Conversation(
         return {one.id: one.role for one in self.participants}
 
     @remembered
+    def facts(self) -> Facts:
+        """What there is in the timeline, seen in one look."""
+        return facts_of(self)
+
+    @remembered
     def turns(self) -> tuple[Turn, ...]:
         """The conversation cut into turns by its `turn_rule`."""
         return derive_turns(self)
@@ -295,7 +303,7 @@ class Conversation(
     @remembered
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """Every tool call, in order."""
-        return tuple(event for event in self.timeline if type(event) is ToolCall)
+        return tuple([event for event in self.timeline if type(event) is ToolCall])
 
     @remembered
     def tool_results(self) -> dict[int, ToolResult]:
@@ -309,12 +317,10 @@ class Conversation(
         for event in self.timeline:
             if type(event) is ToolCall:
                 waiting.append(event)
-            elif type(event) is ToolResult:
-                call = next((call for call in waiting if event.call_id and event.call_id == call.call_id), None)
-                call = call or next((call for call in waiting if _may_answer(event, call)), None)
-                if call is not None:
-                    waiting.remove(call)
-                    results[call.seq] = event
+            elif type(event) is ToolResult and waiting:
+                place = _answered(event, waiting)
+                if place >= 0:
+                    results[waiting.pop(place).seq] = event
         return results
 
     @remembered
@@ -353,18 +359,13 @@ class Conversation(
     @property
     def is_audio_native(self) -> bool:
         """The model hears the sound itself; what a recogniser wrote beside it was not used."""
-        return self.pipeline in ("audio_llm", "s2s")
+        return self.pipeline in _AUDIO_NATIVE
 
     def text(self, utterance: Utterance) -> str:
         """The words that count: the agent's as intended, the user's as the agent received them."""
-        if self.roles[utterance.speaker] == USER and not self.is_audio_native:
-            order = (utterance.heard, utterance.spoken, utterance.intended)
-        else:
-            order = (utterance.intended, utterance.spoken, utterance.heard)
-        for text in order:
-            if text is not None:
-                return text.text
-        return ""
+        if self.pipeline not in _AUDIO_NATIVE and self.roles[utterance.speaker] == USER:
+            return utterance.received()
+        return utterance.meant()
 
     def elapsed(self, earlier: Time, later: Time) -> float | None:
         """Seconds between two moments, to the microsecond; None where their clocks do not relate.
@@ -401,7 +402,14 @@ def _check_utterance(utterance: Utterance, speakers: Collection[str], clocks: Co
             raise ValueError(f"event {utterance.seq} uses clock {segment.clock!r}, which is not declared")
 
 
-def _may_answer(result: ToolResult, call: ToolCall) -> bool:
-    if result.call_id and call.call_id:
-        return False
-    return not result.name or result.name == call.name
+def _answered(result: ToolResult, waiting: list[ToolCall]) -> int:
+    """The place of the call that a result belongs to; -1 for none."""
+    id, name = result.call_id, result.name
+    if id:
+        for place, call in enumerate(waiting):
+            if call.call_id == id:
+                return place
+    for place, call in enumerate(waiting):
+        if not (id and call.call_id) and (not name or name == call.name):
+            return place
+    return -1

@@ -50,19 +50,29 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
     speech detection: it stays among the events, but nobody spoke. Turn 0 exists only where
     something came before the user.
     """
-    roles = conversation.roles
-    turns: list[list[AnyEvent]] = [[]]
+    roles, native = conversation.roles, conversation.is_audio_native
+    drafts: list[_Draft] = []
+    events, user, user_texts, assistant, assistant_texts = _begun(drafts)
     heard_user = spoke = False
     for event in conversation.timeline:
         if type(event) is Utterance:
             role = roles[event.speaker]
             if role == "assistant":
-                spoke = spoke or _is_speech(conversation, event)
-            elif role == "user" and (spoke or not heard_user) and _is_speech(conversation, event):
-                turns.append([])
-                heard_user, spoke = True, False
-        turns[-1].append(event)
-    return tuple(_turn(conversation, number, events) for number, events in enumerate(turns) if events)
+                text = event.meant()
+                if text.strip() or event.segments:
+                    spoke = True
+                    assistant.append(event)
+                    assistant_texts.append(text)
+            elif role == "user":
+                text = event.meant() if native else event.received()
+                if text.strip() or event.segments:
+                    if spoke or not heard_user:
+                        events, user, user_texts, assistant, assistant_texts = _begun(drafts)
+                        heard_user, spoke = True, False
+                    user.append(event)
+                    user_texts.append(text)
+        events.append(event)
+    return tuple([_turn(number, draft) for number, draft in enumerate(drafts) if draft[0]])
 
 
 def eva(conversation: Conversation) -> tuple[Turn, ...]:
@@ -83,36 +93,49 @@ def eva(conversation: Conversation) -> tuple[Turn, ...]:
     for event in conversation.timeline:
         current = first.get(event.seq, current)
         turns.setdefault(current, []).append(event)
-    return tuple(_turn(conversation, number, turns[number]) for number in sorted(turns))
+    return tuple(_turn(number, _drafted(conversation, turns[number])) for number in sorted(turns))
 
 
-def _turn(conversation: Conversation, number: int, events: list[AnyEvent]) -> Turn:
+_Draft = tuple[list[AnyEvent], list[Utterance], list[str], list[Utterance], list[str]]
+"""A turn while it is being cut: its events, then whoever spoke and their words, the user's and the assistant's."""
+
+
+def _begun(drafts: list[_Draft]) -> _Draft:
+    draft: _Draft = ([], [], [], [], [])
+    drafts.append(draft)
+    return draft
+
+
+def _drafted(conversation: Conversation, events: list[AnyEvent]) -> _Draft:
     roles = conversation.roles
-    user: list[Utterance] = []
-    assistant: list[Utterance] = []
+    draft: _Draft = (events, [], [], [], [])
+    _, user, user_texts, assistant, assistant_texts = draft
     for event in events:
-        if type(event) is Utterance and _is_speech(conversation, event):
-            role = roles[event.speaker]
-            if role == "user":
+        if type(event) is Utterance:
+            role, text = roles[event.speaker], conversation.text(event)
+            if role == "user" and (text.strip() or event.segments):
                 user.append(event)
-            elif role == "assistant":
+                user_texts.append(text)
+            elif role == "assistant" and (text.strip() or event.segments):
                 assistant.append(event)
+                assistant_texts.append(text)
+    return draft
+
+
+def _turn(number: int, draft: _Draft) -> Turn:
+    events, user, user_texts, assistant, assistant_texts = draft
     return Turn(
         id=number,
         events=tuple(events),
         user=tuple(user),
         assistant=tuple(assistant),
-        user_text=_joined(conversation, user),
-        assistant_text=_joined(conversation, assistant),
+        user_text=_joined(user_texts),
+        assistant_text=_joined(assistant_texts),
     )
 
 
-def _is_speech(conversation: Conversation, utterance: Utterance) -> bool:
-    return bool(utterance.segments or conversation.text(utterance).strip())
-
-
-def _joined(conversation: Conversation, utterances: list[Utterance]) -> str:
-    return " ".join(text for utterance in utterances if (text := conversation.text(utterance)))
+def _joined(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else " ".join(filter(None, texts))
 
 
 TURN_RULES: dict[str, Callable[[Conversation], tuple[Turn, ...]]] = {

@@ -9,7 +9,7 @@ from convoscope.metrics.declaration import LOWER, NEITHER, SHARE, TURN, WORDS, m
 from convoscope.metrics.needs import ASSISTANT_SPEECH
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, RATIO, RATIO_OF_SUMS, Reduce, percentile
 from convoscope.metrics.score import Observation, measured, not_applicable, ratio
-from convoscope.metrics.words import count_words, normal, sentences
+from convoscope.metrics.words import count_words, long_sentences
 
 MIN_SENTENCE_WORDS = 4
 
@@ -56,13 +56,11 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
         counted = 0
         repeated: list[str] = []
         for utterance in turn.assistant:
-            for sentence in sentences(conversation.text(utterance)):
-                if count_words(sentence) < MIN_SENTENCE_WORDS:
-                    continue
+            for sentence in long_sentences(utterance.meant(), MIN_SENTENCE_WORDS):
                 counted += 1
-                plain = normal(sentence)
-                if plain in said:
-                    repeated.append(sentence)
-                said.add(plain)
+                if sentence.normal in said:
+                    repeated.append(sentence.text)
+                else:
+                    said.add(sentence.normal)
         details = {"repeated": repeated} if repeated else None
         yield ratio(turn, len(repeated), counted, empty="no_sentence", details=details)

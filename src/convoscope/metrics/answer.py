@@ -9,7 +9,7 @@ from inspect import cleandoc
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import Json
 from convoscope.errors import DeclarationError
-from convoscope.metrics.answer_text import accuracy_of, exact_match_of, overlap_of
+from convoscope.metrics.answer_text import Comparison, accuracy_of, exact_match_of, overlap_of
 from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.choices import LETTERS, is_multiple_choice, multi_pattern_of, offered_by, picked_of
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, Measure, Metric, TenPoints, metric
@@ -19,12 +19,24 @@ from convoscope.metrics.patterns import BadPattern, Checked, checked
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.metrics.score import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 
+
+def _has_choices(conversation: Conversation) -> bool:
+    mine = cases(conversation)
+    return _is_multiple_choice(mine[0]) or any(_is_multiple_choice(case) for case in mine[1:])
+
+
+def _is_multiple_choice(case: Case) -> bool:
+    # Of a blank truth there is another thing to be said.
+    truth = case.expected.ground_truth
+    return (truth is not None and not truth.strip()) or is_multiple_choice(truth, case.extras.get("context"))
+
+
 FULL_MARKS = TenPoints(zero=0.0, ten=1.0)
 MULTIPLE_CHOICE = Need(
     code="not_multiple_choice",
     field="context.choices",
     unlock="`choices` in the `context` of the items, or a ground truth that is a letter from A to J",
-    present=lambda conversation: any(_is_multiple_choice(case) for case in cases(conversation)),
+    present=_has_choices,
     otherwise=NOT_APPLICABLE,
 )
 _FLAGS = re.IGNORECASE | re.MULTILINE
@@ -46,8 +58,8 @@ def exact_match_metric(
         """
         return _compared(conversation, "exact_match", compare)
 
-    def compare(case: Case, answer: str, truth: str) -> Observation:
-        value = exact_match_of(answer, truth, strip=strip, collapse=collapse, case_sensitive=case_sensitive)
+    def compare(case: Case, of: Comparison) -> Observation:
+        value = exact_match_of(of.answer, of.truth, strip=strip, collapse=collapse, case_sensitive=case_sensitive)
         return _value(case, value)
 
     told = _told(strip=(strip, True), collapse=(collapse, False), case_sensitive=(case_sensitive, True))
@@ -69,7 +81,7 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
         """
         return _compared(conversation, "accuracy", compare)
 
-    def compare(case: Case, answer: str, truth: str) -> Observation:
+    def compare(case: Case, of: Comparison) -> Observation:
         pattern = declared
         context = case.extras.get("context")
         if type(context) is dict and context.get("answer_pattern") is not None:
@@ -78,10 +90,10 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
             except BadPattern as error:
                 return failed(case.subject, "bad_pattern", f"answer_pattern: {error}")
         if pattern is None:
-            return _value(case, accuracy_of(answer, truth))
-        if len(answer) > pattern.longest:
-            return _too_long(case, answer, pattern)
-        return _value(case, accuracy_of(answer, truth, pattern=pattern.pattern))
+            return _value(case, of.accuracy())
+        if len(of.answer) > pattern.longest:
+            return _too_long(case, of.answer, pattern)
+        return _value(case, accuracy_of(of.answer, of.truth, pattern=pattern.pattern))
 
     return _declared("accuracy", variant, accuracy, _told(answer_pattern=(answer_pattern, None)), version=1, unit=RATIO)
 
@@ -101,7 +113,8 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         """
         return _compared(conversation, "accuracy", compare)
 
-    def compare(case: Case, answer: str, truth: str) -> Observation:
+    def compare(case: Case, of: Comparison) -> Observation:
+        answer, truth = of.answer, of.truth
         offered = offered_by(case.extras.get("context"), choices)
         chosen, right = picked_of(answer, truth, choices=offered.choices, answer_index=offered.answer_index)
         if right is not None:
@@ -135,10 +148,11 @@ def multi_pattern_accuracy_metric(
         """
         return _compared(conversation, "multi_pattern_accuracy", compare)
 
-    def compare(case: Case, answer: str, truth: str) -> Observation:
+    def compare(case: Case, of: Comparison) -> Observation:
+        answer, truth = of.answer, of.truth
         context = case.extras.get("context")
         if declared is None and not choices and type(context) is not dict:
-            return _value(case, multi_pattern_of(answer, truth))
+            return _value(case, 0.0 if of.lacks_a_word else multi_pattern_of(answer, truth))
         try:
             tried = _patterns(context, declared)
         except BadPattern as error:
@@ -166,8 +180,8 @@ def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
         """
         return _compared(conversation, "f1", compare)
 
-    def compare(case: Case, answer: str, truth: str) -> Observation:
-        overlap = overlap_of(answer, truth, case_sensitive=case_sensitive)
+    def compare(case: Case, of: Comparison) -> Observation:
+        overlap = overlap_of(of.answer, of.truth, case_sensitive=True) if case_sensitive else of.overlap
         if overlap is None:
             return not_applicable(case.subject, "empty_ground_truth")
         details = {"precision": overlap.precision, "recall": overlap.recall}
@@ -177,28 +191,22 @@ def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
 
 
 def _compared(
-    conversation: Conversation, scorer: str, compare: Callable[[Case, str, str], Observation]
+    conversation: Conversation, scorer: str, compare: Callable[[Case, Comparison], Observation]
 ) -> list[Observation]:
     """Each case that has both an answer and a truth is compared; of the others, the missing field is named."""
     found: list[Observation] = []
     for case in cases(conversation):
-        answer, truth = case.answer, case.expected.ground_truth
-        if answer is None or truth is None:
+        comparison = case.comparison
+        if comparison is None:
             field = missing(case, scorer)
             found.append(unmeasured(case.subject, f"no_{field}", str(field)))
         else:
-            found.append(compare(case, answer, truth))
+            found.append(compare(case, comparison))
     return found
 
 
 def _value(case: Case, value: float | None) -> Observation:
     return not_applicable(case.subject, "empty_ground_truth") if value is None else measured(case.subject, value)
-
-
-def _is_multiple_choice(case: Case) -> bool:
-    # Of a blank truth there is another thing to be said.
-    truth = case.expected.ground_truth
-    return is_multiple_choice(truth, case.extras.get("context")) or (truth is not None and not truth.strip())
 
 
 def _letter(place: int | None) -> str | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
+
+from convoscope.conversation.remembered import remembered
+
+_Word = TypeVar("_Word", str, bytes)
 
 
 class Overlap(msgspec.Struct, frozen=True, gc=False):
@@ -72,17 +75,10 @@ def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | None = No
     >>> accuracy_of("Under Billing.", "Settings > Billing")
     0.5
     """
-    wanted = settled(truth)
-    if not wanted:
-        return None
     if pattern is not None:
         found = pattern.search(answer)
         answer = "" if found is None else candidate(found)
-    given = settled(answer)
-    if place_of(wanted, given) >= 0:
-        return 1.0
-    overlap = _overlap(words(given), words(wanted))
-    return overlap.recall if overlap else 0.0
+    return Comparison(answer, truth).accuracy()
 
 
 def overlap_of(answer: str, truth: str, *, case_sensitive: bool = False) -> Overlap | None:
@@ -91,7 +87,9 @@ def overlap_of(answer: str, truth: str, *, case_sensitive: bool = False) -> Over
     >>> overlap_of("the the cat", "the cat sat")
     Overlap(shared=2, given=3, wanted=3)
     """
-    return _overlap(words(answer, case_sensitive=case_sensitive), words(truth, case_sensitive=case_sensitive))
+    if not case_sensitive:
+        return Comparison(answer, truth).overlap
+    return _overlap(words(answer, case_sensitive=True), words(truth, case_sensitive=True))
 
 
 def f1_of(answer: str, truth: str, *, case_sensitive: bool = False) -> float | None:
@@ -104,13 +102,62 @@ def f1_of(answer: str, truth: str, *, case_sensitive: bool = False) -> float | N
     return None if overlap is None else overlap.f1
 
 
-def _overlap(given: Sequence[str], wanted: Sequence[str]) -> Overlap | None:
+class Comparison:
+    """An answer beside its truth, in the forms that scorers compare: each is made once for all of them."""
+
+    def __init__(self, answer: str, truth: str) -> None:
+        self.answer = answer
+        self.truth = truth
+
+    @remembered
+    def overlap(self) -> Overlap | None:
+        """The words that both share."""
+        if self.is_plain:
+            given, wanted = self.answer.encode(), self.truth.encode()
+            return _overlap(given.translate(_SMALL_LETTERS).split(), wanted.translate(_SMALL_LETTERS).split())
+        return _overlap(words(self.answer), words(self.truth))
+
+    @remembered
+    def is_plain(self) -> bool:
+        """Both are ASCII without digits and `_`, so that their words are their runs of letters, whatever is around."""
+        both = self.answer + self.truth
+        return both.isascii() and not both.encode().translate(None, _NOT_OF_NAMES)
+
+    @property
+    def lacks_a_word(self) -> bool:
+        """The truth has a word that the answer does not have as often: for certain, it stands nowhere in the answer."""
+        return self.is_plain and (overlap := self.overlap) is not None and overlap.shared < overlap.wanted
+
+    def accuracy(self) -> float | None:
+        """See `accuracy_of`."""
+        if self.is_plain and (overlap := self.overlap) is not None:
+            return overlap.recall  # which is 1 where the truth stands in the answer
+        wanted, given = settled(self.truth), settled(self.answer)
+        if not wanted:
+            return None
+        if place_of(wanted, given) >= 0:
+            return 1.0
+        both = self.answer + self.truth
+        alike = both.isascii() and "_" not in both  # settling takes away nothing that is part of a word
+        overlap = self.overlap if alike else _overlap(words(given), words(wanted))
+        return overlap.recall if overlap else 0.0
+
+
+def _overlap(given: Sequence[_Word], wanted: Sequence[_Word]) -> Overlap | None:
     if not wanted:
         return None
     each = set(wanted)
-    if len(each) < len(wanted):
-        return Overlap((Counter(wanted) & Counter(given)).total(), len(given), len(wanted))
-    return Overlap(len(each.intersection(given)), len(given), len(wanted))
+    if len(each) == len(wanted):
+        return Overlap(len(each.intersection(given)), len(given), len(wanted))
+    left: dict[_Word, int] = {}
+    for word in wanted:
+        left[word] = left.get(word, 0) + 1
+    shared = 0
+    for word in given:
+        if left.get(word):
+            left[word] -= 1
+            shared += 1
+    return Overlap(shared, len(given), len(wanted))
 
 
 # Texts made alike
@@ -142,6 +189,8 @@ def trimmed(text: str) -> str:
     """Without punctuation and blanks at both ends; a minus before a digit belongs to the number."""
     if text.isascii():
         bare = text.strip(_EDGES)
+        if not bare[:1].isdigit():
+            return bare
         start = len(text) - len(text.lstrip(_EDGES))
     else:
         start, end = 0, len(text)
@@ -284,5 +333,7 @@ _NOT_OF_A_NUMBER = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|(?<=[^-.,])-|-(?!\d)")
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _EDGES = "".join(one for one in map(chr, range(128)) if _is_edge(one))
 _NO_DIGITS = bytes(one for one in range(256) if not 48 <= one < 58)
+_NOT_OF_NAMES = bytes(one for one in _NO_DIGITS if one != ord("_"))
 _LETTERS = bytes(one if chr(one).isalnum() or one == ord("_") else 32 for one in range(128)) + bytes([32] * 128)
+_SMALL_LETTERS = bytes(_LETTERS).lower()
 _LETTERS_AND_SIGNS = bytes(one if chr(one) in "-.," else _LETTERS[one] for one in range(256))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import FACTS, Fact, Need
 from convoscope.metrics.score import NOT_APPLICABLE
 from convoscope.views import MetricContext
 
@@ -13,11 +13,8 @@ INACTIVITY = "inactivity_timeout"
 
 
 def has_sound(conversation: Conversation) -> bool:
-    """Some utterance says when its sound began and ended. Looked up once: many metrics ask."""
-    held = conversation.__dict__
-    if "_has_sound" not in held:
-        held["_has_sound"] = any(one.segments for one in conversation.utterances)
-    return bool(held["_has_sound"])
+    """Some utterance says when its sound began and ended."""
+    return conversation.facts.has_sound
 
 
 def is_call(conversation: Conversation) -> bool:
@@ -38,7 +35,7 @@ SOUND = Need(
     code="no_sound",
     field="timeline.utterance.segments",
     unlock="when the sound of each utterance began and ended",
-    present=has_sound,
+    present=Fact(FACTS, "has_sound"),
 )
 
 

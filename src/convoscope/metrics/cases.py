@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from convoscope.conversation.events import (
     Utterance,
 )
 from convoscope.conversation.remembered import remembered
+from convoscope.metrics.answer_text import Comparison
 from convoscope.metrics.score import WHOLE, Subject
 
 _Event = TypeVar("_Event", bound=AnyEvent)
@@ -55,6 +56,12 @@ class Case:
         return self._text(None if self.item is None else self.item.answered, ASSISTANT)
 
     @remembered
+    def comparison(self) -> Comparison | None:
+        """The answer beside the truth; None where the log has not both."""
+        answer, truth = self.answer, self.expected.ground_truth
+        return None if answer is None or truth is None else Comparison(answer, truth)
+
+    @remembered
     def events(self) -> tuple[AnyEvent, ...]:
         """What happened for it. In a conversation of one item, or of none, that is all that happened."""
         if self.item is None or len(self.conversation.items) == 1:
@@ -62,24 +69,25 @@ class Case:
         timeline = self.conversation.timeline
         return tuple(_event(timeline, seq) for seq in sorted(set(self.item.events)))
 
-    @property
+    @remembered
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        return self._of(ToolCall)
+        conversation = self.conversation
+        return conversation.tool_calls if self.events is conversation.timeline else self._of(ToolCall)
 
-    @property
+    @remembered
     def tool_results(self) -> tuple[ToolResult, ...]:
         return self._of(ToolResult)
 
-    @property
+    @remembered
     def retrievals(self) -> tuple[Retrieval, ...]:
         return self._of(Retrieval)
 
-    @property
+    @remembered
     def metrics(self) -> tuple[ComponentMetric, ...]:
         return self._of(ComponentMetric)
 
     def _of(self, kind: type[_Event]) -> tuple[_Event, ...]:
-        return tuple(event for event in self.events if type(event) is kind)
+        return tuple([event for event in self.events if type(event) is kind])
 
     def _text(self, seq: int | None, role: str) -> str | None:
         conversation = self.conversation
@@ -104,24 +112,23 @@ def _event(timeline: Sequence[AnyEvent], seq: int) -> AnyEvent:
 def cases(conversation: Conversation) -> Sequence[Case]:
     """The conversation itself where it has no items, or says itself what is expected; then its items."""
     held = conversation.__dict__
-    found: Sequence[Case] | None = held.get("cases")
+    found: list[Case] | None = held.get("cases")
     if found is None:
-        found = held["cases"] = list(_cases(conversation))
+        items = conversation.items
+        found = held["cases"] = [
+            Case(conversation, Subject("item", item.id, position), item) for position, item in enumerate(items)
+        ]
+        if not items or conversation.expected != _NOTHING_EXPECTED:
+            found.insert(0, Case(conversation, WHOLE))
     return found
-
-
-def _cases(conversation: Conversation) -> Iterator[Case]:
-    if not conversation.items or conversation.expected != _NOTHING_EXPECTED:
-        yield Case(conversation, WHOLE)
-    for position, item in enumerate(conversation.items):
-        yield Case(conversation, Subject("item", item.id, position), item)
 
 
 def last_words(conversation: Conversation, role: str) -> str | None:
     """The last words of this role; "" where it spoke without words, None where the log has nothing of it."""
     spoke = False
+    roles = conversation.roles
     for utterance in reversed(conversation.utterances):
-        if conversation.roles[utterance.speaker] == role:
+        if roles[utterance.speaker] == role:
             spoke = True
             if (text := conversation.text(utterance)).strip():
                 return text

@@ -56,14 +56,18 @@ def right_choice(truth: str, choices: Sequence[str] = (), answer_index: int | No
     wanted = settled(truth)
     if not wanted:
         return None
-    same = [place for place, text in enumerate(choices) if wanted in (settled(text), settled(labelled(place, text)))]
-    if same:
+    if choices and (same := _places_of(wanted, choices)):
         return answer_index if answer_index in same else same[0]
-    if (letter := _NAMED_LETTER.fullmatch(wanted)) is not None:
+    if len(wanted) <= _LONGEST_NAME and (letter := _NAMED_LETTER.fullmatch(wanted)) is not None:
         return LETTERS.index(letter[1].upper())
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 3 and int(wanted) < len(choices):
         return int(wanted)
     return answer_index if answer_index is not None and 0 <= answer_index < len(choices) else None
+
+
+def _places_of(wanted: str, choices: Sequence[str]) -> list[int]:
+    """The places of the choices with this text, which may have their letter before it."""
+    return [place for place, text in enumerate(choices) if wanted in (settled(text), settled(labelled(place, text)))]
 
 
 def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
@@ -168,15 +172,16 @@ def multi_pattern_of(
     >>> multi_pattern_of("I say Rome. Answer: Paris", "paris"), multi_pattern_of("Paris it may be", "paris")
     (1.0, 0.0)
     """
-    wanted = settled(truth)
+    wanted, given = settled(truth), settled(answer)
     if not wanted:
         return None
+    if patterns is None and not choices and wanted not in given:
+        return 0.0  # whatever a pattern can find stands in the text
     right = {wanted}
     if choices:
         place = right_choice(truth, choices, answer_index)
         if place is not None and place < len(choices):
             right |= {settled(choices[place]), LETTERS[place : place + 1].lower()} - {""}
-    given = settled(answer)
     if given in right:
         return 1.0
     if patterns is not None:
@@ -306,6 +311,7 @@ _AFTER_A_LETTER = {
 }
 """Words that follow the letter of a choice rather than an article or a pronoun."""
 _NAMED_LETTER = re.compile(r"(?:(?:option|choice|answer|letter)\s+)?\(?([a-j])\)?")
+_LONGEST_NAME = len("choice (a)")
 _LABEL = re.compile(r"\(?([A-Ja-j])[).:]\s+")
 _STATED_TEXTS = tuple(
     re.compile(f"{_CUE}{_LINK}{rest}", re.IGNORECASE)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from convoscope.conversation import Conversation, Json, Outcome, StateEntered, StateExited
-from convoscope.flows.visits import has_states
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TenPoints, metric
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import FACTS, Fact, Need
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.metrics.score import Observation, measured, unmeasured
 
@@ -20,7 +19,7 @@ STATES = Need(
     code="no_states",
     field="timeline.state_entered",
     unlock="a log that tells which states of the flow were entered",
-    present=has_states,
+    present=Fact(FACTS, "has_states"),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -11,7 +11,7 @@ import msgspec
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import ComponentMetric, Json
 from convoscope.metrics.cases import Case, cases
-from convoscope.metrics.needs import GROUND_TRUTH, JUDGE, RECORDING, Need
+from convoscope.metrics.needs import GROUND_TRUTH, JUDGE, RECORDING, Fact, Need
 from convoscope.metrics.score import NOT_APPLICABLE, Observation, not_applicable, unmeasured
 
 ItemType = Literal["agent", "conversational"]
@@ -223,18 +223,135 @@ PRESENT: Mapping[str, Callable[[Case], bool]] = {
 """Whether a case has a field of the item schema, wherever the model keeps it."""
 
 
-def _need(field: str) -> Need:
+def _exited(case: Case) -> bool:
+    return _finished(case) is True
+
+
+_OF_NO_PART = frozenset(("stt_span", "tts_span", "turn", "call"))
+"""Component metrics that no part of the stack reports of itself; those of a turn or a call are of all parts at once."""
+
+
+def _has_parts(case: Case) -> bool:
+    return any(event.component not in _OF_NO_PART for event in case.metrics) or _carries(case, "latency")
+
+
+def _has_waits(case: Case) -> bool:
+    """As above; but the whole wait for a reply may be told of a turn or a call."""
+    return _has_parts(case) or any(event.values.get("e2e_latency") is not None for event in case.metrics)
+
+
+class CaseFacts(msgspec.Struct, frozen=True, gc=False):
+    """What metrics ask of the only case of a conversation, found out at once: as `PRESENT` has it, and `_BESIDE`."""
+
+    agent_task: bool
+    agent_role: bool
+    system_prompt: bool
+    expected_format: bool
+    expected_tool_call: bool
+    tools_available: bool
+    tool_calls: bool
+    parameters_passed: bool
+    tool_call_results: bool
+    retrieval_query: bool
+    retrieved_context: bool
+    conversation_context: bool
+    agent_exit: bool
+    exited: bool
+    trace: bool
+    raw_complete_audio: bool
+    tts_data: bool
+    context: bool
+    parts: bool
+    waits: bool
+
+
+_BESIDE: Mapping[str, Callable[[Case], bool]] = {"exited": _exited, "parts": _has_parts, "waits": _has_waits}
+
+
+class _FactsOfCases:
+    """The same of several cases: true where one of them is so, and found out when it is first asked for."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._cases = cases
+
+    def __getattr__(self, field: str) -> bool:
+        has = _BESIDE.get(field) or PRESENT[field]
+        found = any(has(case) for case in self._cases)
+        setattr(self, field, found)
+        return found
+
+
+def case_facts(conversation: Conversation) -> CaseFacts | _FactsOfCases:
+    """What the cases of a conversation have; found out once."""
+    held = conversation.__dict__
+    found: CaseFacts | _FactsOfCases | None = held.get("_case_facts")
+    if found is None:
+        mine = cases(conversation)
+        found = held["_case_facts"] = _facts_of(mine[0]) if len(mine) == 1 else _FactsOfCases(mine)
+    return found
+
+
+def _facts_of(case: Case) -> CaseFacts:
+    conversation, item, expected, carried = case.conversation, case.item, case.expected, case.extras.get
+    facts, agent = conversation.facts, conversation.agent
+    outcome = conversation.outcome if item is None else item.outcome
+    finished = None if outcome is None else outcome.finished
+    reports = facts.reports  # of the whole timeline, as is everything that happened for the only case
+    parts = carried("latency") is not None or bool(reports and reports.keys() - _OF_NO_PART)
+    return CaseFacts(
+        facts.has_user_speech if item is None else case.question is not None,
+        bool(carried("agent_role", agent.role)),
+        bool(carried("system_prompt", agent.instructions)),
+        expected.format is not None,
+        bool(expected.tool_calls),
+        carried("tools_available", agent.tools) is not None,
+        facts.has_tool_calls or carried("tool_calls") is not None,
+        facts.has_tool_calls if item is None else carried("parameters_passed") is not None,
+        facts.has_tool_results or carried("tool_call_results") is not None,
+        facts.has_queries,
+        carried("retrieved_context", facts.has_retrievals or None) is not None,
+        facts.has_utterances if item is None else carried("conversation_context") is not None,
+        finished is not None,
+        finished is True,
+        bool(carried("trace")),
+        carried("raw_complete_audio", conversation.recording) is not None,
+        "tts_span" in reports,
+        carried("context") is not None,
+        parts,
+        parts or bool(reports and _has_waits(case)),
+    )
+
+
+def _present(field: str) -> Callable[[Conversation], bool]:
+    """Whether some case of a conversation has a field."""
+    if field == "agent_response":
+        return _has_answer
+    if field in CaseFacts.__struct_fields__:
+        return Fact(case_facts, field)
     present = PRESENT[field]
+    return lambda conversation: any(present(case) for case in cases(conversation))
+
+
+def _has_answer(conversation: Conversation) -> bool:
+    # Whoever asks for an answer compares it: it is read for that anyway, and nothing else need be.
+    mine = cases(conversation)
+    return mine[0].answer is not None or any(case.answer is not None for case in mine[1:])
+
+
+def _need(field: str) -> Need:
     return Need(
         code=f"no_{field}",
         field=field,
         unlock=f"`{field}` in the items",
-        present=lambda conversation: any(present(case) for case in cases(conversation)),
+        present=_present(field),
     )
 
 
 def _is_for(kind: ItemType, conversation: Conversation) -> bool:
-    return not conversation.items or any(item.kind in ("", kind) for item in conversation.items)
+    items = conversation.items
+    if not items or items[0].kind in ("", kind):
+        return True
+    return len(items) > 1 and any(item.kind in ("", kind) for item in items)
 
 
 FIELDS: Mapping[str, Need] = {**{field: _need(field) for field in PRESENT}, "ground_truth": GROUND_TRUTH}
@@ -242,7 +359,7 @@ EXITED = Need(
     code="agent_not_exited",
     field="agent_exit",
     unlock="items with `agent_exit` true: the agent has not finished in these",
-    present=lambda conversation: any(_finished(case) is True for case in cases(conversation)),
+    present=Fact(case_facts, "exited"),
     otherwise=NOT_APPLICABLE,
 )
 AGENT_ITEM = Need(
@@ -267,7 +384,8 @@ def _has_sound(conversation: Conversation) -> bool:
         track.path or track.url or track.id for track in conversation.recording.tracks
     ):
         return True
-    return any(_names_sound(item.extras) for item in conversation.items)
+    items = conversation.items
+    return bool(items) and any(_names_sound(item.extras) for item in items)
 
 
 def _names_sound(extras: Mapping[str, Json]) -> bool:
@@ -285,27 +403,8 @@ AUDIO_ANALYSIS = Need(
 )
 
 
-_OF_NO_PART = frozenset(("stt_span", "tts_span", "turn", "call"))
-"""Component metrics that no part of the stack reports of itself; those of a turn or a call are of all parts at once."""
-
-
-def _has_parts(case: Case) -> bool:
-    return any(event.component not in _OF_NO_PART for event in case.metrics) or _carries(case, "latency")
-
-
-def _has_waits(case: Case) -> bool:
-    """As above; but the whole wait for a reply may be told of a turn or a call."""
-    return _has_parts(case) or any(event.values.get("e2e_latency") is not None for event in case.metrics)
-
-
-def _timed(present: Callable[[Case], bool]) -> Need:
-    return msgspec.structs.replace(
-        FIELDS["metrics_collected"],
-        present=lambda conversation: any(present(case) for case in cases(conversation)),
-    )
-
-
-PARTS, WAITS = _timed(_has_parts), _timed(_has_waits)
+PARTS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_facts, "parts"))
+WAITS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_facts, "waits"))
 
 
 def needs_of(scorer: str) -> tuple[Need, ...]:

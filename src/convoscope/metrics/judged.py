@@ -37,7 +37,9 @@ def _judged(name: str, observes: Level, definition: str) -> Metric:
         code=JUDGE.code,
         field="labels",
         unlock=f"a verdict that came with the data: a label `{name}` with a value from 0 to 1",
-        present=lambda conversation: any(_is_of(label, name) for label in conversation.labels),
+        present=lambda conversation: (
+            bool(conversation.labels) and any(_is_of(one, name) for one in conversation.labels)
+        ),
     )
     return metric(
         key,
@@ -70,6 +72,10 @@ conciseness = _judged(
     TURN,
     "Does the agent say what is needed, in words that an ear can follow?",
 )
+
+
+def _has_verdict(conversation: Conversation, name: str) -> bool:
+    return bool(conversation.labels) and any(_is_of(label, name) for label in conversation.labels)
 
 
 def _is_of(label: Label, name: str) -> bool:

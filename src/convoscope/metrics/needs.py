@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any
 
 import msgspec
 
-from convoscope.conversation import Conversation, ToolCall
+from convoscope.conversation import Conversation
+from convoscope.conversation.facts import Facts
 from convoscope.metrics.score import NOT_APPLICABLE, UNMEASURED, Status
 
 
@@ -35,6 +38,42 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
         return self.present(conversation)
 
 
+class Fact:
+    """A condition that is one of several facts, which are found out together and kept with the conversation."""
+
+    def __init__(self, facts: Callable[[Conversation], Any], name: str) -> None:
+        self.facts = facts
+        self.name = name
+
+    def __call__(self, conversation: Conversation) -> bool:
+        return bool(getattr(self.facts(conversation), self.name))
+
+
+def together(conditions: Sequence[Callable[[Conversation], bool]]) -> Callable[[Conversation], tuple[bool, ...]]:
+    """What each condition says of a conversation, all at once: facts that are kept together are read together."""
+    kinds: dict[Callable[[Conversation], Any], list[Fact]] = {}
+    for condition in conditions:
+        if type(condition) is Fact:
+            kinds.setdefault(condition.facts, []).append(condition)
+    read_together = [facts for facts in kinds.values() if len(facts) > 1]
+    readers = [(facts[0].facts, attrgetter(*(fact.name for fact in facts))) for facts in read_together]
+    read = [fact for facts in read_together for fact in facts]
+    known = {id(fact) for fact in read}
+    alone = [condition for condition in conditions if id(condition) not in known]
+    place_of = {id(condition): place for place, condition in enumerate([*read, *alone])}
+    places = [place_of[id(condition)] for condition in conditions]
+    in_order = itemgetter(*places) if len(places) > 1 else tuple
+
+    def answers(conversation: Conversation) -> tuple[bool, ...]:
+        found: list[bool] = []
+        for facts, reader in readers:
+            found += reader(facts(conversation))
+        found += [condition(conversation) for condition in alone]
+        return in_order(found)
+
+    return answers
+
+
 class ToldNeed(Need, frozen=True, kw_only=True):
     """A need whose reason code says too little by itself."""
 
@@ -45,58 +84,44 @@ class ToldNeed(Need, frozen=True, kw_only=True):
         return self.words
 
 
-def _has_times(conversation: Conversation) -> bool:
-    return any(utterance.time is not None or utterance.segments for utterance in conversation.utterances)
-
-
-def _has_user(conversation: Conversation) -> bool:
-    return any(conversation.roles[utterance.speaker] == "user" for utterance in conversation.utterances)
-
-
-def _has_assistant(conversation: Conversation) -> bool:
-    return any(conversation.roles[utterance.speaker] == "assistant" for utterance in conversation.utterances)
-
-
 def _has_ground_truth(conversation: Conversation) -> bool:
     if conversation.expected.ground_truth is not None:
         return True
-    return any(item.expected.ground_truth is not None for item in conversation.items)
+    items = conversation.items
+    if items and items[0].expected.ground_truth is not None:
+        return True
+    return len(items) > 1 and any(item.expected.ground_truth is not None for item in items)
 
 
-def _has_tool_calls(conversation: Conversation) -> bool:
-    return any(type(event) is ToolCall for event in conversation.timeline)
-
-
-def _knows_tools(conversation: Conversation) -> bool:
-    return conversation.agent.tools is not None or _has_tool_calls(conversation)
-
+FACTS: Callable[[Conversation], Facts] = attrgetter("facts")
+"""What there is in the timeline."""
 
 UTTERANCES = Need(
     code="no_utterances",
     field="timeline",
     unlock="a log in which somebody says something",
-    present=lambda conversation: bool(conversation.utterances),
+    present=Fact(FACTS, "has_utterances"),
     otherwise=NOT_APPLICABLE,
 )
 USER_SPEECH = Need(
     code="no_user_speech",
     field="timeline.utterance of a user",
     unlock="messages of the user",
-    present=_has_user,
+    present=Fact(FACTS, "has_user_speech"),
     otherwise=NOT_APPLICABLE,
 )
 ASSISTANT_SPEECH = Need(
     code="no_assistant_speech",
     field="timeline.utterance of the assistant",
     unlock="messages of the assistant",
-    present=_has_assistant,
+    present=Fact(FACTS, "has_assistant_speech"),
     otherwise=NOT_APPLICABLE,
 )
 TIMES = Need(
     code="no_clock",
     field="timeline.utterance.time",
     unlock="a timestamp on each message",
-    present=_has_times,
+    present=Fact(FACTS, "has_times"),
 )
 GROUND_TRUTH = Need(
     code="no_ground_truth",
@@ -108,14 +133,14 @@ TOOL_CALLS = Need(
     code="no_tool_calls",
     field="timeline.tool_call",
     unlock="a conversation in which the agent calls a tool",
-    present=_has_tool_calls,
+    present=Fact(FACTS, "has_tool_calls"),
     otherwise=NOT_APPLICABLE,
 )
 TOOLS_KNOWN = Need(
     code="tools_unknown",
     field="agent.tools",
     unlock="the list of tools that the agent had, as `tools` beside the messages",
-    present=_knows_tools,
+    present=lambda conversation: conversation.agent.tools is not None or conversation.facts.has_tool_calls,
 )
 RECORDING = Need(
     code="no_recording",

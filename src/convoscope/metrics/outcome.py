@@ -46,30 +46,37 @@ def _scenario(conversation: Conversation) -> Scenario:
     return conversation.scenario or Scenario()
 
 
+def _has_final_database(conversation: Conversation) -> bool:
+    return conversation.scenario is not None and _is_known(conversation.scenario.after)
+
+
 def _is_known(database: Database | None) -> bool:
     return database is not None and (database.content is not None or bool(database.hash))
 
 
 def _has_expectation(conversation: Conversation) -> bool:
-    scenario = _scenario(conversation)
-    return _is_known(scenario.expected) or scenario.rules is not None
+    scenario = conversation.scenario
+    return scenario is not None and (_is_known(scenario.expected) or scenario.rules is not None)
 
 
 def _has_expected_content(conversation: Conversation) -> bool:
-    expected = _scenario(conversation).expected
+    expected = None if conversation.scenario is None else conversation.scenario.expected
     return expected is not None and expected.content is not None
 
 
 def _knows_auth_tools(conversation: Conversation) -> bool:
-    tools = conversation.agent.tools or ()
-    return any(tool.kind == "auth" for tool in tools) or (bool(tools) and all(tool.kind for tool in tools))
+    tools = conversation.agent.tools
+    if not tools:
+        return False
+    kinds = {tool.kind for tool in tools}
+    return "auth" in kinds or "" not in kinds
 
 
 FINAL_DATABASE = Need(
     code="no_final_database",
     field="scenario.after",
     unlock="the database as it was after the conversation, for example `final_scenario_db.json` beside the log",
-    present=lambda conversation: _is_known(_scenario(conversation).after),
+    present=_has_final_database,
 )
 EXPECTATION = Need(
     code="no_expected_database",

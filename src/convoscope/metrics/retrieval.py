@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from statistics import fmean
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation, Json
@@ -50,7 +49,7 @@ def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
             continue
         told = [_ranks_of_relevant(query, chunks, wanted) for query, chunks in _searches(case) if chunks]
         if told:
-            value = fmean(one.average_precision for one in told)
+            value = math.fsum(one.average_precision for one in told) / len(told)
             yield measured(case.subject, value, details={"queries": [one.told() for one in told]})
         else:
             yield not_applicable(case.subject, "nothing_retrieved")
@@ -78,7 +77,7 @@ def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
         if isinstance(wanted, Observation):
             yield wanted
             continue
-        held = {word for _, chunks in _searches(case) for chunk in chunks for word in tokens(chunk)}
+        held = set().union(*(words for _, chunks in _searches(case) for words in chunks))
         absent = [word for word in wanted if word not in held]
         found = len(wanted) - len(absent)
         details: dict[str, Any] = {"found": found, "of": len(wanted), "missing": absent[:_LISTED]}
@@ -185,7 +184,8 @@ _CONTEXT = "retrieved_context"
 
 class _Search(NamedTuple):
     query: str | None
-    chunks: Sequence[str]
+    chunks: Sequence[set[str]]
+    """The words of each chunk, best first."""
 
 
 class _Relevant(NamedTuple):
@@ -220,13 +220,20 @@ def _wanted(case: Case, scorer: str) -> list[str] | Observation:
 
 
 def _searches(case: Case) -> list[_Search]:
-    return [_Search(one.query, one.chunks) for one in case.retrievals]
+    """Each query, and the words that it found; kept with the case, for two metrics ask."""
+    held = case.__dict__
+    if "_searches" not in held:
+        held["_searches"] = [
+            _Search(one.query, [set(tokens(chunk)) for chunk in one.chunks]) for one in case.retrievals
+        ]
+    found: list[_Search] = held["_searches"]
+    return found
 
 
-def _ranks_of_relevant(query: str | None, chunks: Sequence[str], wanted: Sequence[str]) -> _Relevant:
-    held = (set(tokens(chunk)) for chunk in chunks)
-    found = (sum(word in words for word in wanted) for words in held)
-    ranks = [rank for rank, count in enumerate(found, 1) if count >= RELEVANT_FROM * len(wanted)]
+def _ranks_of_relevant(query: str | None, chunks: Sequence[set[str]], wanted: Sequence[str]) -> _Relevant:
+    least = RELEVANT_FROM * len(wanted)
+    # The words that are wanted are distinct.
+    ranks = [rank for rank, words in enumerate(chunks, 1) if len(words.intersection(wanted)) >= least]
     return _Relevant(query, len(chunks), ranks)
 
 

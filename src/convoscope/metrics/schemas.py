@@ -83,6 +83,39 @@ def schema_faults(value: Json, schema: Json, leniency: Leniency = STRICT) -> Ite
     return _Checker(schema, leniency).faults(value, schema, "", 0)
 
 
+class PlainObject(NamedTuple):
+    """A schema of an object whose properties have a type and nothing else: most tools are told so."""
+
+    types: Mapping[str, frozenset[type]]
+    required: frozenset[str]
+
+    def fits(self, value: Json) -> bool:
+        """Whether a value fits for certain as the arguments of a call; where not, `schema_faults` has to say it."""
+        if type(value) is not dict or not self.required <= value.keys():
+            return False
+        for name, held in value.items():
+            types = self.types.get(name)
+            if types is None or (type(held) not in types and (held is not None or name in self.required)):
+                return False
+        return True
+
+
+def plain_object(schema: dict[str, Json]) -> PlainObject | None:
+    """The same schema in short, where it says nothing that the short form leaves out."""
+    properties, required = schema.get("properties"), schema.get("required", [])
+    if not (_PLAIN_OBJECT.issuperset(schema) and schema.get("type", "object") == "object"):
+        return None
+    if not (type(properties) is dict and type(required) is list and all(type(name) is str for name in required)):
+        return None
+    types: dict[str, frozenset[type]] = {}
+    for name, inner in properties.items():
+        held = inner.get("type") if type(inner) is dict and _PLAIN_PROPERTY.issuperset(inner) else None
+        if type(held) is not str or held not in _PLAIN_TYPES:
+            return None
+        types[name] = _PLAIN_TYPES[held]
+    return PlainObject(types, frozenset(required)) if type(schema.get("additionalProperties", True)) is bool else None
+
+
 class _Checker:
     def __init__(self, root: Json, leniency: Leniency) -> None:
         self.root, self.leniency = root, leniency
@@ -383,6 +416,19 @@ _TYPES: Mapping[str, Callable[[Json], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "null": lambda value: value is None,
 }
+_PLAIN_TYPES: Mapping[str, frozenset[type]] = {
+    "string": frozenset({str}),
+    "integer": frozenset({int}),
+    "number": frozenset({int, float}),
+    "boolean": frozenset({bool}),
+    "array": frozenset({list}),
+    "object": frozenset({dict}),
+}
+"""What is of a type for certain; what else may be, such as 1.0 for an integer, is left to the checker."""
+_PLAIN_PROPERTY = frozenset({"type", "description", "title", "default", "examples", "name"})
+_PLAIN_OBJECT = frozenset(
+    {"type", "description", "title", "default", "examples", "properties", "required", "additionalProperties", "$schema"}
+)
 _LIMITS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
     ("minimum", lambda value, limit: value < limit, "below"),
     ("exclusiveMinimum", lambda value, limit: value <= limit, "not above"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
-from typing import Any, NamedTuple
+from math import fsum
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -17,7 +17,7 @@ from convoscope.metrics.fields import missing, needs_of
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.metrics.schemas import CALL, FORGIVING, BadSchema, Fault, schema_faults
 from convoscope.metrics.score import Observation, measured, not_applicable, unmeasured
-from convoscope.metrics.tools import arguments_schema, bad_argument, unlisted
+from convoscope.metrics.tools import CallableTool, bad_argument, tools_of, unlisted
 
 # Of ten points (standard-data, 2.3): what the name is worth, what its arguments are, what an argument too many costs.
 NAME = 4.0
@@ -55,7 +55,7 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
             yield unmeasured(case.subject, "no_expected_tool_name", "expected_tool_call.tool_name")
         else:
             pairs = _paired(expected, case.tool_calls)
-            value = fmean(pair.points for pair in pairs) / ALL
+            value = fsum(pair.points for pair in pairs) / len(pairs) / ALL
             yield measured(case.subject, value, details=_told_of_pairs(pairs, case.tool_calls))
 
 
@@ -88,9 +88,8 @@ def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
         else:
             looks = _looks(case)
             values = [look.value for look in looks if look.value is not None]
-            details = _told_of_looks(looks)
             if values:
-                yield measured(case.subject, fmean(values), details=details)
+                yield measured(case.subject, fsum(values) / len(values), details=_told_of_looks(looks))
             else:
                 yield unmeasured(case.subject, "nothing_to_check", "no schema, and no result that tells of success")
 
@@ -194,45 +193,53 @@ def _told_of_pairs(pairs: Sequence[_Pair], calls: Sequence[ToolCall]) -> dict[st
 # The arguments that each call was made with
 
 
-class _Look(NamedTuple):
+class _Look(msgspec.Struct, frozen=True, gc=False):
     """One call: the checks that could be made of it, and where it falls short."""
 
     call: ToolCall
     checks: Mapping[str, bool]
     differences: Sequence[str]
-
-    @property
-    def value(self) -> float | None:
-        return fmean(self.checks.values()) if self.checks else None
+    value: float | None
+    """The share of the checks that hold; None where none could be made."""
 
 
 def _looks(case: Case) -> list[_Look]:
-    schemas, results, calls = _schemas(case), _results(case), case.tool_calls
+    tools, results, calls = _tools(case), _results(case), case.tool_calls
+    last = len(calls)
     looks = []
     for number, call in enumerate(calls, 1):
-        where = f"call {number} {call.name}: " if len(calls) > 1 else ""
-        # What was passed is told of the most recent call. Outside of items it is that call itself.
-        passed = case.extras.get("parameters_passed") if number == len(calls) else None
         checks: dict[str, bool] = {}
         differences: list[str] = []
-        _check_schema(call, schemas.get(call.name), where, checks, differences)
-        if passed is not None:
+        where = f"call {number} {call.name}: " if last > 1 else ""
+        tool, result = tools.get(call.name), results.get(call.seq)
+        if tool is not None or call.raw_arguments is not None:
+            _check_schema(call, tool, where, checks, differences)
+        # What was passed is told of the most recent call. Outside of items it is that call itself.
+        if number == last and (passed := case.extras.get("parameters_passed")) is not None:
             made, told = _arguments(call), _by_name(passed)
             checks["passed"] = same_value(told, made)
             differences += _differences(where, told, made, ("parameters_passed has", "the call"))
-        _check_result(results.get(call.seq), where, checks, differences)
-        looks.append(_Look(call, checks, differences))
+        if result is not None:
+            _check_result(result, where, checks, differences)
+        looks.append(_Look(call, checks, differences, sum(checks.values()) / len(checks) if checks else None))
     return looks
 
 
 def _check_schema(
-    call: ToolCall, schema: dict[str, Any] | None, where: str, checks: dict[str, bool], differences: list[str]
+    call: ToolCall, tool: CallableTool | None, where: str, checks: dict[str, bool], differences: list[str]
 ) -> None:
     if call.raw_arguments is not None:
         checks["types"] = False
         differences.append(f"~ {where}arguments: not JSON: {_shown(call.raw_arguments)}")
         return
-    if schema is None:
+    if tool is None or tool.schema is None:
+        return
+    schema = tool.schema
+    if tool.plain is not None and tool.plain.fits({} if call.arguments is None else call.arguments):
+        if tool.plain.required:
+            checks["required"] = True
+        if call.arguments:
+            checks["types"] = True
         return
     found = _schema_look(call.arguments, schema)
     if found.unchecked:
@@ -268,23 +275,31 @@ def _schema_look(arguments: Json, schema: dict[str, Any]) -> _SchemaLook:
         return _SchemaLook((), "nested too deep")
 
 
-def _check_result(result: ToolResult | None, where: str, checks: dict[str, bool], differences: list[str]) -> None:
-    if result is None or (result.success is None and not result.error):
+def _check_result(result: ToolResult, where: str, checks: dict[str, bool], differences: list[str]) -> None:
+    if result.success is None and not result.error:
         return
     checks["success"] = result.success is True
     if not checks["success"]:
         differences.append(f"~ {where}result: expected success, got {_shown(result.error or result.result)}")
 
 
-def _schemas(case: Case) -> dict[str, dict[str, Any]]:
-    """The schema of each tool's arguments, where it is known; an item may have had tools of its own."""
+class _Tools(Protocol):
+    def get(self, name: str, /) -> CallableTool | None: ...
+
+
+def _tools(case: Case) -> _Tools:
+    """What the arguments of each tool are held to, where it is known; an item may have had tools of its own."""
     own = case.extras.get("tools_available")
+    listed = case.conversation.agent.tools or ()
     if isinstance(own, list | tuple):
         told = [(one.get("name"), one.get("args_schema")) for one in own if isinstance(one, dict)]
+    elif len({tool.name for tool in listed}) == len(listed):
+        return tools_of(case.conversation)
     else:
-        told = [(tool.name, tool.arguments_schema) for tool in case.conversation.agent.tools or ()]
-    schemas = ((name, arguments_schema(schema)) for name, schema in told)
-    return {name: schema for name, schema in schemas if isinstance(name, str) and schema is not None}
+        told = [(tool.name, tool.arguments_schema) for tool in listed]
+    # Of several tools with one name, the last that says what it takes.
+    named = [(name, CallableTool.of(schema)) for name, schema in told if isinstance(name, str)]
+    return {name: tool for name, tool in named if tool.schema is not None}
 
 
 def _results(case: Case) -> dict[int, ToolResult]:
@@ -296,12 +311,15 @@ def _results(case: Case) -> dict[int, ToolResult]:
 
 
 def _told_of_looks(looks: Sequence[_Look]) -> dict[str, Any]:
-    differences = [line for look in looks for line in look.differences]
-    told = [
-        {**_which(look.call), "points": None if look.value is None else round(ALL * look.value, 6), **look.checks}
-        for look in looks
-    ]
-    return {"diff": _cut(differences), "calls": told}
+    differences: list[str] = []
+    calls = []
+    for look in looks:
+        differences += look.differences
+        told = _which(look.call)
+        told["points"] = None if look.value is None else round(ALL * look.value, 6)
+        told.update(look.checks)
+        calls.append(told)
+    return {"diff": _cut(differences), "calls": calls}
 
 
 # Values, and how they differ
@@ -422,7 +440,9 @@ def _window(text: str, start: int) -> str:
 
 def _which(call: ToolCall) -> dict[str, Any]:
     """What finds a call again: its tool, its place in the timeline, its id where it has one."""
-    return {"called": call.name, "event": str(call.seq)} | ({"call_id": call.call_id} if call.call_id else {})
+    if call.call_id:
+        return {"called": call.name, "event": str(call.seq), "call_id": call.call_id}
+    return {"called": call.name, "event": str(call.seq)}
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResult
 from convoscope.conversation.databases import shown
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, SHARE, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.schemas import FORGIVING, Fault, schema_faults
-from convoscope.metrics.score import Observation, measured, not_applicable, ratio, unmeasured
+from convoscope.metrics.schemas import FORGIVING, Fault, PlainObject, plain_object, schema_faults
+from convoscope.metrics.score import Observation, Subject, measured, not_applicable, ratio, unmeasured
 
 
 @metric(
@@ -55,13 +57,13 @@ def success(conversation: Conversation) -> Iterator[Observation]:
     for call in conversation.tool_calls:
         result = results.get(call.seq)
         if result is None:
-            yield unmeasured(call, "no_tool_result", call.name)
+            yield unmeasured(_subject(call), "no_tool_result", call.name)
             continue
         bad = result.success is False or (result.success is None and bool(result.error))
         details = {"tool": call.name, "stated": result.success is not None}
         if result.error:
             details["error"] = result.error
-        yield ratio(call, 0 if bad else 1, 1, empty="no_tool_calls", details=details)
+        yield ratio(_subject(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
 
 
 @metric(
@@ -82,13 +84,14 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     the result is known is unmeasured, and so is one without a schema whose error does not say what
     it blames.
     """
-    for call, look in _looks(conversation):
-        if not look.mistakes and look.missing is None and look.answer is None:
-            yield unmeasured(call, "no_tool_result", call.name)
-        elif not look.mistakes and look.missing is None and look.answer == "undecided":
-            yield unmeasured(call, "undecided_error", f"{call.name}: {look.error}"[:200])
+    for look in _looks(conversation):
+        mistakes = look.mistakes
+        if not mistakes and look.missing is None and look.answer is None:
+            yield unmeasured(look.subject, "no_tool_result", look.name)
+        elif not mistakes and look.missing is None and look.answer == "undecided":
+            yield unmeasured(look.subject, "undecided_error", f"{look.name}: {look.error}"[:200])
         else:
-            yield ratio(call, 0 if look.mistakes else 1, 1, empty="no_tool_calls", details=look.details(call))
+            yield ratio(look.subject, 0 if mistakes else 1, 1, empty="no_tool_calls", details=look.details(mistakes))
 
 
 @metric(
@@ -106,8 +109,8 @@ def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
     Per call: 1 where its name is not in the list of tools and no answer shows that there is such a
     tool; else 0. Unmeasured where the log does not say which tools there were.
     """
-    for call, look in _looks(conversation):
-        yield _rate(call, look.unknown_tool, "tools_unknown")
+    for look in _looks(conversation):
+        yield _rate(look, look.unknown_tool, "tools_unknown")
 
 
 @metric(
@@ -125,13 +128,13 @@ def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     Per call, by the tool's schema. Not applicable where there is no such tool or where the arguments
     cannot be read; unmeasured where no schema is known.
     """
-    for call, look in _looks(conversation):
+    for look in _looks(conversation):
         if look.unknown_tool:
-            yield not_applicable(call, "unknown_tool", call.name)
-        elif call.raw_arguments is not None:
-            yield not_applicable(call, "arguments_unreadable", call.name)
+            yield not_applicable(look.subject, "unknown_tool", look.name)
+        elif look.unreadable:
+            yield not_applicable(look.subject, "arguments_unreadable", look.name)
         else:
-            yield _rate(call, look.missing, "no_arguments_schema")
+            yield _rate(look, look.missing, "no_arguments_schema")
 
 
 @metric(
@@ -150,11 +153,11 @@ def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     among those listed, or an argument that the tool does not have. Not applicable where there is no
     such tool; unmeasured where no schema is known.
     """
-    for call, look in _looks(conversation):
+    for look in _looks(conversation):
         if look.unknown_tool and not look.bad:
-            yield not_applicable(call, "unknown_tool", call.name)
+            yield not_applicable(look.subject, "unknown_tool", look.name)
         else:
-            yield _rate(call, look.bad, "no_arguments_schema")
+            yield _rate(look, look.bad, "no_arguments_schema")
 
 
 @metric(
@@ -172,26 +175,30 @@ def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
     Per call: 1 where its result reports an error that blames the call, else 0. A call without a
     result in the log is unmeasured, and so is an error that does not say what it blames.
     """
-    for call, look in _looks(conversation):
+    for look in _looks(conversation):
         if look.answer is None:
-            yield unmeasured(call, "no_tool_result", call.name)
+            yield unmeasured(look.subject, "no_tool_result", look.name)
         else:
             undecided = look.answer == "undecided"
-            yield _rate(call, None if undecided else look.answer == "rejected", "undecided_error")
+            yield _rate(look, None if undecided else look.answer == "rejected", "undecided_error")
 
 
-def _rate(call: ToolCall, mistaken: object, unknown: str) -> Observation:
+def _rate(look: _Look, mistaken: object, unknown: str) -> Observation:
     if mistaken is None:
-        return unmeasured(call, unknown, call.name)
-    return ratio(call, 1 if mistaken else 0, 1, empty="no_tool_calls")
+        return unmeasured(look.subject, unknown, look.name)
+    return ratio(look.subject, 1 if mistaken else 0, 1, empty="no_tool_calls")
 
 
 Answer = Literal["worked", "rejected", "world", "undecided"]
 
 
-class _Look(NamedTuple):
+class _Look(msgspec.Struct, frozen=True, gc=False):
     """What can be told of one call. None is "that cannot be told"."""
 
+    name: str
+    subject: Subject
+    unreadable: bool
+    """The arguments are not JSON."""
     unknown_tool: bool | None
     missing: list[str] | None
     bad: list[str] | None
@@ -203,6 +210,8 @@ class _Look(NamedTuple):
 
     @property
     def mistakes(self) -> list[str]:
+        if not (self.unknown_tool or self.missing or self.bad or self.answer == "rejected"):
+            return []
         return [
             *(["no such tool"] if self.unknown_tool else []),
             *(f"missing argument: {name}" for name in self.missing or ()),
@@ -210,10 +219,10 @@ class _Look(NamedTuple):
             *([f"rejected: {self.error}"] if self.answer == "rejected" else []),
         ]
 
-    def details(self, call: ToolCall) -> dict[str, Any]:
-        details: dict[str, Any] = {"tool": call.name}
-        if self.mistakes:
-            details["mistakes"] = self.mistakes
+    def details(self, mistakes: list[str]) -> dict[str, Any]:
+        details: dict[str, Any] = {"tool": self.name}
+        if mistakes:
+            details["mistakes"] = mistakes
         if self.unlisted:
             details["unlisted"] = self.unlisted
         if self.answer is not None and self.answer != "worked":
@@ -223,17 +232,30 @@ class _Look(NamedTuple):
         return details
 
 
-def _looks(conversation: Conversation) -> Iterator[tuple[ToolCall, _Look]]:
-    listed = conversation.agent.tools
-    tools = {tool.name: tool for tool in listed or ()}
-    for call in conversation.tool_calls:
-        result = conversation.tool_results.get(call.seq)
-        yield call, _look(call, result, tools.get(call.name), listed is not None)
+def _looks(conversation: Conversation) -> list[_Look]:
+    """What can be told of every call; found out once, for five metrics ask."""
+    held = conversation.__dict__
+    found: list[_Look] | None = held.get("_tool_looks")
+    if found is None:
+        tools, results, listed = tools_of(conversation), conversation.tool_results, conversation.agent.tools is not None
+        found = held["_tool_looks"] = [
+            _look(call, results.get(call.seq), tools.get(call.name), listed) for call in conversation.tool_calls
+        ]
+    return found
 
 
-def _look(call: ToolCall, result: ToolResult | None, tool: Tool | None, listed: bool) -> _Look:
-    schema = arguments_schema(tool.arguments_schema) if tool else None
-    read = _Reading(None) if result is None else _read(result, schema, call.arguments)
+def _subject(call: ToolCall) -> Subject:
+    return Subject("tool_call", str(call.seq), call.seq)
+
+
+def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, listed: bool) -> _Look:
+    schema = tool.schema if tool else None
+    if result is None:
+        read = _NOT_READ
+    elif result.success or (result.success is None and not result.error):
+        read = _WORKED
+    else:
+        read = _read(result, schema, call.arguments)
     # A tool that answers as tools do exists, whatever the list says.
     answered = read.answer in ("worked", "world") and (result is None or result.result is not None)
     unknown_tool = (tool is None and not answered) if listed else None
@@ -242,16 +264,66 @@ def _look(call: ToolCall, result: ToolResult | None, tool: Tool | None, listed: 
     bad: list[str] | None = None
     if call.raw_arguments is not None:
         bad = [f"not JSON: {shown(call.raw_arguments)}"]
-    elif schema is not None:
+    elif tool is not None and schema is not None:
         arguments = {} if call.arguments is None else call.arguments
-        faults = list(schema_faults(arguments, schema, FORGIVING))
-        missing = [fault.at for fault in faults if fault.kind == "missing"]
-        bad = [bad_argument(fault) for fault in faults if fault.kind != "missing"]
-        beside += unlisted(arguments, schema)
-    return _Look(unknown_tool, missing, bad, read.answer, read.error, read.sign, beside)
+        if tool.plain is not None and tool.plain.fits(arguments):
+            missing, bad = [], []
+        else:
+            faults = list(schema_faults(arguments, schema, FORGIVING))
+            missing = [fault.at for fault in faults if fault.kind == "missing"]
+            bad = [bad_argument(fault) for fault in faults if fault.kind != "missing"]
+            beside += unlisted(arguments, schema)
+    subject, unreadable = _subject(call), call.raw_arguments is not None
+    answer, error, sign = read
+    return _Look(call.name, subject, unreadable, unknown_tool, missing, bad, answer, error, sign, beside)
 
 
 # Arguments against the schema of the tool
+
+
+class CallableTool(NamedTuple):
+    """What the arguments of a call of a tool are held to."""
+
+    schema: dict[str, Any] | None
+    """None where nothing is told."""
+    plain: PlainObject | None
+    """By which most calls are seen to fit at once, where the schema is that simple."""
+
+    @classmethod
+    def of(cls, told: Json) -> CallableTool:
+        schema = arguments_schema(told)
+        return cls(schema, None if schema is None else plain_object(schema))
+
+
+class CallableTools:
+    """The tools that an agent had, by name; each is made ready when it is first called."""
+
+    def __init__(self, listed: Sequence[Tool]) -> None:
+        self.listed = listed
+        self._schemas = {tool.name: tool.arguments_schema for tool in listed}
+        self._ready: dict[str, CallableTool] = {}
+
+    def get(self, name: str) -> CallableTool | None:
+        found = self._ready.get(name)
+        if found is None and name in self._schemas:
+            found = self._ready[name] = CallableTool.of(self._schemas[name])
+        return found
+
+
+def tools_of(conversation: Conversation) -> CallableTools:
+    """The tools of the conversation's agent, made ready once for all conversations that share the list."""
+    listed = conversation.agent.tools or ()
+    known = _READY.get(id(listed))
+    if known is None or known.listed is not listed:
+        if len(_READY) >= _MOST_READY:
+            _READY.clear()
+        known = _READY[id(listed)] = CallableTools(listed)
+    return known
+
+
+_MOST_READY = 16
+_READY: dict[int, CallableTools] = {}
+"""By the id of the list, which stays its own as long as the list is held here."""
 
 
 def arguments_schema(told: Json) -> dict[str, Any] | None:
@@ -355,10 +427,12 @@ class _Reading(NamedTuple):
     sign: str = ""
 
 
+_NOT_READ = _Reading(None)
+_WORKED = _Reading("worked")
+
+
 def _read(result: ToolResult, schema: Json, arguments: Json) -> _Reading:
-    """Whether an error blames the call, is an answer of the world, or cannot be told."""
-    if result.success or (result.success is None and not result.error):
-        return _Reading("worked")
+    """Of a result that reports an error: whether it blames the call, is an answer of the world, or cannot be told."""
     types, texts, numbers = _said(result.result)
     error = ": ".join(dict.fromkeys(filter(None, [*types[:1], *(texts[:1] or [result.error])])))[:300]
     names = {*_properties(schema or {}), *(arguments if isinstance(arguments, dict) else ())}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from convoscope.conversation import USER, Conversation
+from convoscope.conversation import Conversation
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.calls import CALL
 from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
-from convoscope.metrics.needs import USER_SPEECH, Need
+from convoscope.metrics.needs import FACTS, USER_SPEECH, Fact, Need
 from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.metrics.score import NOT_APPLICABLE, Observation, in_turn, not_applicable, ratio, unmeasured
 from convoscope.spoken import normalise
@@ -20,15 +20,6 @@ ERRORS_PER_WORD = "errors per word"
 
 WORST = 5
 """So many stretches that differ are kept as details, the longest first."""
-
-
-def _has_text(conversation: Conversation, *names: str) -> bool:
-    return any(
-        getattr(one, name) is not None
-        for one in conversation.utterances
-        if conversation.roles[one.speaker] == USER
-        for name in names
-    )
 
 
 RECOGNISER = Need(
@@ -42,13 +33,13 @@ INTENDED = Need(
     code="no_intended_text",
     field="timeline.utterance.intended of a user",
     unlock="what the user meant to say, as a simulator logs it, or a transcript made by hand",
-    present=lambda conversation: _has_text(conversation, "intended", "spoken"),
+    present=Fact(FACTS, "has_user_intended"),
 )
 TRANSCRIBED = Need(
     code="no_transcript",
     field="timeline.utterance.heard of a user",
     unlock="what the agent's recogniser made of the user's words",
-    present=lambda conversation: _has_text(conversation, "heard"),
+    present=Fact(FACTS, "has_user_heard"),
 )
 NEEDS = (CALL, RECOGNISER, USER_SPEECH, INTENDED, TRANSCRIBED)
 

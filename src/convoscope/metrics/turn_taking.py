@@ -37,9 +37,9 @@ _SHARE_OF_TURNS = Reduce(RATIO_WITHIN, RATIO_OF_SUMS)
 
 
 def _logs_nudges(conversation: Conversation) -> bool:
-    return any(record.source == "audit" for record in conversation.log) or any(
-        one.manner == "fallback" for one in conversation.utterances
-    )
+    if conversation.facts.has_fallback:
+        return True
+    return bool(conversation.log) and any(record.source == "audit" for record in conversation.log)
 
 
 NUDGES = Need(

@@ -59,6 +59,11 @@ def _counts(event: AnyEvent) -> dict[str, Any] | None:
     return None
 
 
+def _has_counts(conversation: Conversation) -> bool:
+    reports = conversation.facts.reports
+    return bool(reports) and any(_counts(event) is not None for event in reports.get("llm", ()))
+
+
 def _tokens(name: str, counted: str, question: str, what: str) -> Metric:
     def tokens(conversation: Conversation) -> Iterator[Observation]:
         for event in conversation.timeline:
@@ -80,7 +85,7 @@ def _tokens(name: str, counted: str, question: str, what: str) -> Metric:
         code="no_token_counts",
         field=f"timeline.component_metric of llm, values.{counted}",
         unlock="the tokens of each call of the model, for example `agent_perf_stats.csv` beside the log",
-        present=lambda conversation: any(_counts(event) is not None for event in conversation.timeline),
+        present=_has_counts,
     )
     return metric(
         name,

@@ -9,6 +9,8 @@ from inspect import isasyncgen, iscoroutine
 from types import GeneratorType
 from typing import Any
 
+from convoscope.metrics.score import Observation
+
 
 def awaited(result: Any) -> Any:
     """What a metric gave; where that is still to come, it is waited for."""
@@ -27,7 +29,7 @@ def awaited(result: Any) -> Any:
         return thread.submit(asyncio.run, result).result()
 
 
-_THERE = frozenset({GeneratorType, list, tuple})
+_THERE = frozenset({GeneratorType, list, tuple, Observation})
 """What metrics mostly give: there is nothing to wait for."""
 
 

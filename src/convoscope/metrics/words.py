@@ -5,34 +5,90 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import msgspec
+
 _WORD = re.compile(r"\S*[^\W_]\S*")
-_TOKEN = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"[.!?…]+(?:\s+|$)|[。！？\n]+")
 
 
 def count_words(text: str) -> int:
     """Words stand between blanks and hold a letter or a digit."""
+    if text.isascii():
+        # Without its signs, a run between blanks that holds neither letter nor digit is gone.
+        return len(text.encode().translate(_BLANKS, _SIGNS).split())
     return len(_WORD.findall(text))
 
 
 def tokens(text: str) -> list[str]:
     """Runs of letters, digits and underscores, in small letters; vowel signs and accents belong to their letter."""
-    text = text.lower()
     if text.isascii():
-        return _TOKEN.findall(text)
-    composed = unicodedata.normalize("NFC", text)
+        return text.encode().translate(_SMALL_LETTERS).decode().split()
+    composed = unicodedata.normalize("NFC", text.lower())
     return "".join(one if _belongs(one) else " " for one in composed).split()
 
 
 def sentences(text: str) -> list[str]:
     """The text cut after . ! ? before a blank, and at line ends."""
-    return [sentence for part in _SENTENCE_END.split(text) if (sentence := part.strip())]
+    if not text.isascii():
+        parts = _SENTENCE_END.split(text)
+    elif "\n" in text:
+        parts = [part for line in text.split("\n") for part in _sentences_of_line(line)]
+    else:
+        parts = _sentences_of_line(text)
+    return [sentence for part in parts if (sentence := part.strip())]
+
+
+def _sentences_of_line(line: str) -> list[str]:
+    """The same for ASCII, without a pattern that is tried at every character."""
+    marked = line.encode().translate(_MARKS)
+    parts = []
+    start = 0
+    while (end := marked.find(b". ", start)) >= 0:
+        parts.append(line[start:end].rstrip(".!?"))
+        start = end + 2
+    parts.append(line[start:].rstrip(".!?"))
+    return parts
+
+
+class Sentence(msgspec.Struct, frozen=True, gc=False):
+    """A sentence, and what it has in common with all that say the same."""
+
+    normal: str
+    text: str
+
+
+def long_sentences(text: str, least: int) -> list[Sentence]:
+    """The sentences of a text that have so many words or more."""
+    if not text.isascii() or "\n" in text:
+        return [Sentence(normal(one), one) for one in sentences(text) if count_words(one) >= least]
+    # The same without a text for each step.
+    marked = text.encode().translate(_MARKS)
+    found = []
+    start = 0
+    while start < len(marked):
+        end = marked.find(b". ", start)
+        end = len(marked) if end < 0 else end
+        part = marked[start:end].rstrip(b".")
+        plain = part.translate(_SMALL_LETTERS).split()
+        has_signs = part.translate(None, _LETTERS_AND_BLANKS)  # which part tokens, but not words
+        if (len(part.translate(None, _SIGNS).split()) if has_signs else len(plain)) >= least:
+            found.append(Sentence(b" ".join(plain).decode(), text[start:end].rstrip(".!?").strip()))
+        start = end + 2
+    return found
 
 
 def normal(text: str) -> str:
     """Small letters, words only, one blank between: texts that differ in punctuation become equal."""
-    return " ".join(tokens(text.casefold()))
+    return " ".join(tokens(text if text.isascii() else text.casefold()))
 
 
 def _belongs(one: str) -> bool:
     return one.isalnum() or one == "_" or unicodedata.category(one)[0] == "M"
+
+
+_ASCII = [chr(code) for code in range(128)]
+_BLANKS = bytes(32 if one.isspace() else ord(one) for one in _ASCII) + bytes(128)
+_SIGNS = bytes(ord(one) for one in _ASCII if not one.isalnum() and not one.isspace())
+_LETTERS_AND_BLANKS = bytes(ord(one) for one in _ASCII if one.isalnum() or one.isspace())
+_SMALL_LETTERS = bytes(ord(one.lower()) if one.isalnum() or one == "_" else 32 for one in _ASCII) + bytes(128)
+_MARKS = bytes(32 if one.isspace() else ord("." if one in "!?" else one) for one in _ASCII) + bytes(128)

@@ -1,0 +1,77 @@
+"""What metrics need: the facts that they read against a plain look at each case."""
+
+from hypothesis import given
+
+from convoscope.conversation import Agent, Conversation
+from convoscope.conversation.remembered import forget
+from convoscope.metrics.cases import Case, cases
+from convoscope.metrics.declaration import Metric
+from convoscope.metrics.fields import EXITED, FIELDS, PARTS, PRESENT, WAITS
+from convoscope.metrics.needs import FACTS, GROUND_TRUTH, TOOLS_KNOWN, Fact, Need, together
+from convoscope.metrics.registry import installed
+from few_events import conversations
+from metrics.chats import agent, call, chat, user
+
+_CARRIED = tuple(sorted({*PRESENT, "latency", "turn_id"}))
+with_items = conversations(_CARRIED)
+
+
+def _finished(case: Case) -> bool | None:
+    outcome = case.conversation.outcome if case.item is None else case.item.outcome
+    return outcome.finished if outcome else None
+
+
+def _parts(case: Case) -> bool:
+    others = ("stt_span", "tts_span", "turn", "call")
+    return case.extras.get("latency") is not None or any(one.component not in others for one in case.metrics)
+
+
+def _waits(case: Case) -> bool:
+    return _parts(case) or any(one.values.get("e2e_latency") is not None for one in case.metrics)
+
+
+@given(with_items)
+def test_a_field_is_there_where_some_case_has_it(conversation: Conversation) -> None:
+    found = {field: need.met(conversation) for field, need in FIELDS.items() if need is not GROUND_TRUTH}
+    forget(conversation)
+    mine = cases(conversation)
+    assert found == {field: any(PRESENT[field](case) for case in mine) for field in found}
+    assert EXITED.met(conversation) == any(_finished(case) is True for case in mine)
+    assert PARTS.met(conversation) == any(_parts(case) for case in mine)
+    assert WAITS.met(conversation) == any(_waits(case) for case in mine)
+    truths = [conversation.expected, *(item.expected for item in conversation.items)]
+    assert GROUND_TRUTH.met(conversation) == any(one.ground_truth is not None for one in truths)
+
+
+_CONDITIONS = [
+    need.present
+    for declared in installed().resolve()
+    if isinstance(declared, Metric)
+    for need in declared.needs
+    if need.present is not None
+]
+
+
+@given(with_items)
+def test_asked_together_conditions_say_what_each_says_alone(conversation: Conversation) -> None:
+    alone = tuple(bool(present(conversation)) for present in _CONDITIONS)
+    forget(conversation)
+    assert together(_CONDITIONS)(conversation) == alone
+
+
+def test_conditions_of_any_kind_are_asked_in_their_order() -> None:
+    conversation = chat(user("hi"), agent("Hello."))
+    odd = Need(code="odd", field="id", unlock="-", present=lambda one: one.id == "nobody").present
+    times, speech = Fact(FACTS, "has_times"), Fact(FACTS, "has_user_speech")
+    assert odd is not None
+    assert together([])(conversation) == ()
+    assert together([odd])(conversation) == (False,)
+    assert together([speech])(conversation) == (True,)
+    assert together([speech, odd])(conversation) == (True, False)
+    assert together([odd, speech, times, odd, speech])(conversation) == (False, True, False, False, True)
+
+
+def test_tools_are_known_by_a_list_or_by_a_call() -> None:
+    assert not TOOLS_KNOWN.met(chat(user("hi"), agent("Hello.")))
+    assert TOOLS_KNOWN.met(chat(user("hi"), call("find")))
+    assert TOOLS_KNOWN.met(chat(user("hi"), agent("Hello."), agent=Agent(tools=())))
