@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import wave
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
@@ -43,7 +44,8 @@ class CallFolder:
 
     def __init__(self, path: Path, result: dict[str, Any]) -> None:
         self.path = path
-        self._names = {entry.name for entry in path.iterdir() if entry.is_file()}
+        with os.scandir(path) as entries:
+            self._names = {entry.name for entry in entries if _is_file(entry)}
         self._result: dict[str, Any] = result
         self.missing: list[Missing] = []
         self.audit = self._find(*_NAMED["audit"])
@@ -70,6 +72,13 @@ class CallFolder:
                     return found
                 self.missing.append(Missing(field, base_name(told)))
         return self.file(*names)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself, say
+        return Path(entry.path).is_file()
 
 
 def unpacked_name(name: str) -> str:

@@ -14,6 +14,7 @@ from convoscope.ingest.voice.placing import NOWHERE, placed
 from convoscope.ingest.voice.sounds import Sound
 
 if TYPE_CHECKING:
+    from convoscope.ingest.voice.framework import Run
     from convoscope.ingest.voice.join import Join, Say
 
 _PAUSE = 2.0
@@ -160,16 +161,17 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
         notes.repaired("turn_markers_missing", "the framework's log was parted by pauses and by the user's speech")
     for number, run in spoken:
         record = join.first_run + number
-        known = join.at(record)
-        words: list[tuple[float, str]] = []
-        for ms, text in run.parts:
-            known = known if ms is None else ms / 1000 + shift
-            words.append((known, text))
+        words = _timed(run, join.at(record), shift)
         untimed = {at for at, (ms, _) in enumerate(run.parts) if ms is None} if len(words) > 1 else set()
+        cuts = [
+            at
+            for at, ((before, _), (after, _)) in enumerate(pairwise(words), 1)
+            if after - before > _TURN_PAUSE and _parts(before, after, starts)
+        ]
+        if untimed:
+            cuts = sorted({*cuts, *untimed, *(at + 1 for at in untimed)} - {0, len(words)})
         begin = 0
-        for at in range(1, len(words) + 1):
-            if at < len(words) and not {at - 1, at} & untimed and not _parts(words[at - 1][0], words[at][0], starts):
-                continue
+        for at in (*cuts, len(words)):
             pieces.append(Piece(words[begin][0], words[begin:at], [record]))
             if begin in untimed:
                 # What has no time of its own was said before what follows it.
@@ -180,9 +182,17 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
     return [piece for piece in pieces if piece.text.strip()]
 
 
+def _timed(run: Run, known: float, shift: float) -> list[tuple[float, str]]:
+    """The words of a run, each with its time, or with that of the word before it."""
+    words: list[tuple[float, str]] = []
+    for ms, text in run.parts:
+        known = known if ms is None else ms / 1000 + shift
+        words.append((known, text))
+    return words
+
+
 def _parts(before: float, after: float, starts: Sequence[float]) -> bool:
-    if after - before <= _TURN_PAUSE:
-        return False
+    """Whether a pause of the turn's length or longer parts two words."""
     return after - before > _PAUSE or bisect_right(starts, before) < bisect_right(starts, after)
 
 

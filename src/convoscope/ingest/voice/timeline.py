@@ -101,7 +101,9 @@ def build(call: Call, notes: Notes) -> Built:
     event_of: dict[int, int] = {}
     event_of_reply: dict[int, int] = {}
     for seq, entry in enumerate(entries):
-        timeline.append(msgspec.structs.replace(entry.event, seq=seq))
+        # The events were made here and nobody has seen them yet: no need of a copy.
+        msgspec.structs.force_setattr(entry.event, "seq", seq)
+        timeline.append(entry.event)
         for place in entry.records:
             event_of[place] = seq
         event_of_reply[entry.reply] = seq
