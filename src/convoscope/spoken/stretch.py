@@ -12,6 +12,7 @@ _JOINS = re.compile(r"[\s-]*|\s*(?:\.\.\.|…)\s*")
 _LISTED = re.compile(r"[\s,-]*")
 _NUMBER_WORDS = frozenset((*SMALL, *SCALES, *ORDINALS)) - {"second"}
 _BEFORE_SECOND = frozenset((*TENS, *MONTHS))
+_LINKS = frozenset(("second", *REPEATS, "and", "point", "oh"))
 _AS_IN = ["as", "in"]
 _AREA, _AREA_END = (" (", "("), (") ", ")", ")-")
 """Around the area code of a phone number."""
@@ -26,7 +27,9 @@ class Words:
         self.text = text
         self._found = list(_WORD.finditer(text))
         self.written = [found[0] for found in self._found]
-        self.small = [word.lower().replace("’", "'") for word in self.written]
+        self.small = [word.lower() for word in self.written]
+        if "’" in text:
+            self.small = [word.replace("’", "'") for word in self.small]
 
     def __len__(self) -> int:
         return len(self.written)
@@ -47,7 +50,7 @@ class Words:
 
     def gap(self, place: int) -> str:
         """What stands between a word and the one before it."""
-        return self.text[self.end(place - 1) : self.start(place)]
+        return self.text[self._found[place - 1].end() : self._found[place].start()]
 
     def between(self, start: int, end: int) -> str:
         """The text from the first word to the one before `end`."""
@@ -64,13 +67,13 @@ class Words:
 
 def stretch(words: Words, start: int) -> int:
     """Where a stretch of numbers and single letters ends; `start` itself where there is none."""
-    end = start
-    while end < len(words) and (end == start or _goes_on(words, start, end)):
+    end, most = start, len(words.small)
+    while end < most and (end == start or _goes_on(words, start, end)):
         step = _piece(words, start, end)
         if not step:
             break
         end += step
-    return min(end, len(words))
+    return min(end, most)
 
 
 def _goes_on(words: Words, start: int, place: int) -> bool:
@@ -94,14 +97,14 @@ def _piece(words: Words, start: int, place: int) -> int:
     """Of how many words the letter or number at a place is; 0 where there is none."""
     word = words.small[place]
     begun = place > start
-    if word in _NUMBER_WORDS or _DIGIT.search(word):
+    if word in _NUMBER_WORDS or (not word.isalpha() and _DIGIT.search(word)):
         alone = word in SCALES and not begun
         return 0 if alone else _with_example(words, place)
     if len(word) == 1:
         return _letter(words, place, begun=begun)
     if word in NATO:
         return int(_is_radio(words, start, place))
-    return int(_links(words, place, begun=begun))
+    return int(word in _LINKS and _links(words, place, begun=begun))
 
 
 def _links(words: Words, place: int, *, begun: bool) -> bool:
