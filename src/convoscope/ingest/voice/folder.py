@@ -88,6 +88,9 @@ def unpacked_name(name: str) -> str:
 
 def base_name(path: str) -> str:
     """The last part of a path of whatever system: folders are moved, names stay."""
+    name = path.rpartition("/")[2]
+    if name and name.replace(".", "").replace("_", "").isalnum():
+        return name
     return PureWindowsPath(PurePosixPath(path).name).name
 
 

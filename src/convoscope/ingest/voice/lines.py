@@ -70,10 +70,11 @@ def read_document(path: Path, notes: Notes) -> Any:
 
 def milliseconds(value: object) -> int | None:
     """A logged time in whole milliseconds: ISO 8601, or a number since the epoch; a small one counts in ms."""
+    # Longer ones are no times, and more than a float can hold.
+    if type(value) is str and value.isdecimal() and len(value) < _LONG:
+        value = int(value)
     if type(value) is int and (value >= _MS or 0 <= value < _SMALL):
         return value if value < _US else round(value / 1000)
-    if isinstance(value, str) and value.isdigit():
-        return milliseconds(int(value))
     read = moment(value)
     if read is None:
         return None
@@ -114,6 +115,7 @@ _HOURS = 6 * 3_600_000
 _SMALL = 10**8
 _MS = 10**11
 _US = 10**14
+_LONG = 300
 
 
 def seconds(value: object) -> float | None:

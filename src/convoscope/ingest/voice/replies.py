@@ -14,7 +14,6 @@ from convoscope.ingest.voice.placing import NOWHERE, placed
 from convoscope.ingest.voice.sounds import Sound
 
 if TYPE_CHECKING:
-    from convoscope.ingest.voice.framework import Run
     from convoscope.ingest.voice.join import Join, Say
 
 _PAUSE = 2.0
@@ -161,11 +160,13 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
         notes.repaired("turn_markers_missing", "the framework's log was parted by pauses and by the user's speech")
     for number, run in spoken:
         record = join.first_run + number
-        words = _timed(run, join.at(record), shift)
-        untimed = {at for at, (ms, _) in enumerate(run.parts) if ms is None} if len(words) > 1 else set()
+        logged = [ms for ms, _ in run.parts]
+        untimed = {at for at, ms in enumerate(logged) if ms is None} if None in logged and len(logged) > 1 else set()
+        times = _sent_at(logged, join.at(record), shift)
+        words = [(at, text) for at, (_, text) in zip(times, run.parts, strict=True)]
         cuts = [
             at
-            for at, ((before, _), (after, _)) in enumerate(pairwise(words), 1)
+            for at, (before, after) in enumerate(pairwise(times), 1)
             if after - before > _TURN_PAUSE and _parts(before, after, starts)
         ]
         if untimed:
@@ -182,13 +183,13 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
     return [piece for piece in pieces if piece.text.strip()]
 
 
-def _timed(run: Run, known: float, shift: float) -> list[tuple[float, str]]:
-    """The words of a run, each with its time, or with that of the word before it."""
-    words: list[tuple[float, str]] = []
-    for ms, text in run.parts:
+def _sent_at(logged: Sequence[int | None], known: float, shift: float) -> list[float]:
+    """When the words of a run were sent; one without a time, when the one before it was, the first, when known."""
+    found: list[float] = []
+    for ms in logged:
         known = known if ms is None else ms / 1000 + shift
-        words.append((known, text))
-    return words
+        found.append(known)
+    return found
 
 
 def _parts(before: float, after: float, starts: Sequence[float]) -> bool:

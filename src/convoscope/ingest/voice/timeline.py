@@ -421,5 +421,5 @@ def _float(value: Any) -> float | None:
 
 def _duration(join: Join) -> float | None:
     """From the first record of any log to the last, in common time."""
-    times = [join.at(place) for place, record in enumerate(join.log) if record.ms is not None]
+    times = [at for at, record in zip(join.times, join.log, strict=True) if record.ms is not None]
     return round(max(times) - min(times), 3) if len(times) > 1 else None
