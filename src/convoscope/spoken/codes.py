@@ -115,6 +115,8 @@ def _is_half_day(words: list[str], place: int) -> bool:
 
 
 def _joined(pieces: list[_Piece], before: str) -> list[str]:
+    if len(pieces) == 1 and pieces[0].is_number:
+        return [pieces[0].text]
     seat = before in _SEATS
     first, last = 0, len(pieces)
     while first < last and not _may_lead(pieces[first:last]):

@@ -13,6 +13,8 @@ _LISTED = re.compile(r"[\s,-]*")
 _NUMBER_WORDS = frozenset((*SMALL, *SCALES, *ORDINALS)) - {"second"}
 _BEFORE_SECOND = frozenset((*TENS, *MONTHS))
 _LINKS = frozenset(("second", *REPEATS, "and", "point", "oh"))
+_EXPLAIN = frozenset(("as", "for", "like"))
+_SENTENCE_ENDS = frozenset(".!?:")
 _AS_IN = ["as", "in"]
 _AREA, _AREA_END = (" (", "("), (") ", ")", ")-")
 """Around the area code of a phone number."""
@@ -58,11 +60,14 @@ class Words:
 
     def begins(self, place: int) -> bool:
         """Whether a word stands at the beginning of a sentence, where anything has a capital."""
-        return place == 0 or any(one in ".!?:" for one in self.gap(place))
+        return place == 0 or not _SENTENCE_ENDS.isdisjoint(self.gap(place))
 
     def is_name(self, place: int) -> bool:
         """Whether a word has a capital and is longer than a letter."""
-        return 0 <= place < len(self) and len(self.written[place]) > 1 and self.written[place][0].isupper()
+        if not 0 <= place < len(self.written):
+            return False
+        word = self.written[place]
+        return len(word) > 1 and word[0].isupper()
 
 
 def stretch(words: Words, start: int) -> int:
@@ -127,11 +132,12 @@ def _is_number(word: str) -> bool:
 
 def _with_example(words: Words, place: int) -> int:
     """N, the four words N as in November, or the three words N for November."""
-    following = words.near(place + 1, place + 3)
+    following = words.small[place + 1 : place + 3]
+    if len(following) < 2 or following[0] not in _EXPLAIN:
+        return 1
     if following == _AS_IN:
         return 4
-    explained = len(following) == 2 and following[0] in ("for", "like") and NATO.get(following[1]) == words.small[place]
-    return 3 if explained else 1
+    return 3 if following[0] != "as" and NATO.get(following[1]) == words.small[place] else 1
 
 
 def _letter(words: Words, place: int, *, begun: bool) -> int:
