@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.ingest.voice.framework import Line, Run, runs, without_previews
+from convoscope.ingest.voice.framework import Columns, Line, Run, without_previews
+from convoscope.ingest.voice.framework import runs as runs_of
 
 
 def sent(text: str, ms: int | None = None) -> Line:
@@ -22,6 +23,10 @@ def begins(ms: int | None = None) -> Line:
 
 def ends(ms: int | None = None, *, interrupted: bool = False) -> Line:
     return Line(ms, "turn_end", "turn_end", interrupted)
+
+
+def runs(lines: list[Line]) -> list[Run]:
+    return runs_of(Columns.of(lines))
 
 
 def texts(lines: list[Line]) -> list[str]:

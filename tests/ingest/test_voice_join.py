@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from convoscope.conversation import Logged
 from convoscope.ingest.report import Notes
 from convoscope.ingest.voice.clocks import Heard, sent_after, skew
-from convoscope.ingest.voice.framework import Line
+from convoscope.ingest.voice.framework import Columns, Line
 from convoscope.ingest.voice.lines import milliseconds, plausible
 from convoscope.ingest.voice.logs import read_simulator
 from convoscope.ingest.voice.ordering import believed, by_time, steadied
 from convoscope.ingest.voice.placing import NOWHERE, placed
 from convoscope.ingest.voice.reader import read_call
 from convoscope.ingest.voice.sounds import find_sounds, sound_shift
-from convoscope.ingest.voice.words import in_order, mended
+from convoscope.ingest.voice.words import in_order
+from convoscope.ingest.voice.words import mended as mended_columns
 from convoscope.views import metric_context
 from ingest.voice_calls import make_call
 
@@ -142,6 +143,12 @@ def test_one_or_two_texts_that_are_a_little_late_may_be_slow_answers(texts: int,
 
 def _words(text: str, ms: int = 1000, step: int = 0) -> list[Line]:
     return [Line(ms + step * place, "tts_text", word) for place, word in enumerate(text.split())]
+
+
+def mended(
+    lines: list[Line], replies: list[str], heard: list[str], name: str, notes: Notes, *, moved: bool
+) -> list[Line]:
+    return mended_columns(Columns.of(lines), replies, heard, name, notes, moved=moved).lines()
 
 
 def _said(lines: list[Line]) -> str:

@@ -63,6 +63,20 @@ class TestErrors:
         conversation = heard_call(("It’s Z K three F F W, [slow] at four p.m.", "it's ZK3FFW at 4:00 PM"))
         assert value(stt_wer, conversation) == 0.0
 
+    @settings(max_examples=200, deadline=None)
+    @given(
+        st.lists(st.sampled_from(["east", "west", "north", "south"]), min_size=1, max_size=12),
+        st.lists(st.sampled_from(["east", "west", "north", "south"]), min_size=1, max_size=12),
+    )
+    def test_counted_as_jiwer_counts(self, said: list[str], heard: list[str]) -> None:
+        from jiwer import process_words
+
+        theirs = process_words(" ".join(said), " ".join(heard))
+        mine = transcription.word_errors(" ".join(said), " ".join(heard), "en")
+        assert mine[:4] == (len(said), theirs.substitutions, theirs.deletions, theirs.insertions)
+        differing = [one for one in theirs.alignments[0] if one.type != "equal"]
+        assert len(mine.details.get("worst", ())) == min(len(differing), transcription.WORST)
+
     def test_pooled_over_the_turns(self) -> None:
         conversation = heard_call(("one", "two"), ("the blue bird sings", "the blue bird sings"))
         # 1 error in 1 + 4 words, not the mean of 1 and 0.

@@ -30,13 +30,23 @@ class _Sound(NamedTuple):
     turn: int
 
 
+def sounds_of(conversation: Conversation) -> dict[int, list[tuple[float, float]]]:
+    """Start and end of each stretch of sound, by utterance, in seconds of the common time; worked out once."""
+    held = conversation.__dict__
+    found: dict[int, list[tuple[float, float]]] | None = held.get("_sounds")
+    if found is None:
+        found = held["_sounds"] = {one.seq: conversation.sounds(one) for one in conversation.utterances}
+    return found
+
+
 def interruptions(conversation: Conversation) -> Interruptions:
     """Overlap of sound decides; a log without sound has only what it says of cuts itself."""
     user: list[_Sound] = []
     assistant: list[_Sound] = []
+    heard = sounds_of(conversation)
     for turn in conversation.turns:
         for sounds, utterances in ((user, turn.user), (assistant, turn.assistant)):
-            sounds += [_Sound(*span, turn.id) for one in utterances for span in conversation.sounds(one)]
+            sounds += [_Sound(*span, turn.id) for one in utterances for span in heard[one.seq]]
     if user and assistant:
         return Interruptions(_began_during(assistant, user), _began_during(user, assistant))
     return _told(conversation)

@@ -6,7 +6,9 @@ import codecs
 import gzip
 import io
 import json
+import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -132,7 +134,10 @@ def head_of(path: Path, size: int) -> bytes:
 def whole(path: Path) -> bytes:
     """All of the text, up to the size that one record may have."""
     with path.open("rb") as plain:
-        block, broken = plain.read(MAX_RECORD_BYTES + 1), ""
+        about = os.fstat(plain.fileno())
+        fits = stat.S_ISREG(about.st_mode) and about.st_size <= MAX_RECORD_BYTES
+        # Asked for the most that may be there, Python makes room for all of that first.
+        block, broken = plain.read(-1 if fits else MAX_RECORD_BYTES + 1), ""
     if block.startswith((_GZIP, _ZSTD, *_UTF16)):
         with open_bytes(path) as stream:
             block, broken = read_block(stream, MAX_RECORD_BYTES + 1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.needs import FACTS, Fact, Need
-from convoscope.metrics.score import NOT_APPLICABLE
+from convoscope.metrics.score import NOT_APPLICABLE, Observation, in_turn, not_applicable
 from convoscope.views import MetricContext
 
 INACTIVITY = "inactivity_timeout"
@@ -37,6 +38,12 @@ SOUND = Need(
     unlock="when the sound of each utterance began and ended",
     present=Fact(FACTS, "has_sound"),
 )
+
+
+@lru_cache(maxsize=4096)
+def inapplicable(turn: int, reason: str) -> Observation:
+    """A turn to which a metric does not apply. Many metrics say so of the same turns for the same few reasons."""
+    return not_applicable(in_turn(turn), reason)
 
 
 def user_spoke_last(context: MetricContext) -> bool | None:

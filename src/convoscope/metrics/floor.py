@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation.speech import TOUCH
-from convoscope.metrics.calls import SOUND, assistant_spoke, left_waiting, turn_ids, turns_with_tools, user_spoke
+from convoscope.metrics.calls import (
+    SOUND,
+    assistant_spoke,
+    inapplicable,
+    left_waiting,
+    turn_ids,
+    turns_with_tools,
+    user_spoke,
+)
 from convoscope.metrics.score import Observation, in_turn, not_applicable, unmeasured
 from convoscope.views import MetricContext
 
@@ -106,6 +114,8 @@ class Floor(NamedTuple):
     without: dict[int, str]
     """Reason by turn: greeting, no_user_speech, no_reply, no_sound."""
     left_waiting: bool
+    turns: tuple[Taken | Observation, ...]
+    """All turns in their order: as they can be evaluated, or what every metric says of them."""
 
 
 def floor(context: MetricContext) -> Floor:
@@ -132,7 +142,14 @@ def _floor(context: MetricContext) -> Floor:
             without[turn] = SOUND.code
         else:
             taken[turn] = _taken(context, turn, tool=turn in tools)
-    return Floor(taken, without, left_waiting(context) is True)
+    turns = [
+        taken[turn] if turn in taken else _inapplicable(turn, without[turn]) for turn in sorted({*taken, *without})
+    ]
+    return Floor(taken, without, left_waiting(context) is True, tuple(turns))
+
+
+def _inapplicable(turn: int, reason: str) -> Observation:
+    return unmeasured(in_turn(turn), reason) if reason == SOUND.code else inapplicable(turn, reason)
 
 
 def _taken(context: MetricContext, turn: int, *, tool: bool) -> Taken:
@@ -210,13 +227,8 @@ def each_turn(context: MetricContext, observe: Callable[[Taken], Observation]) -
     if not found.taken:
         yield _none(context, found)
         return
-    for turn in sorted({*found.taken, *found.without}):
-        if turn in found.taken:
-            yield observe(found.taken[turn])
-        elif found.without[turn] == SOUND.code:
-            yield unmeasured(in_turn(turn), SOUND.code)
-        else:
-            yield not_applicable(in_turn(turn), found.without[turn])
+    for turn in found.turns:
+        yield observe(turn) if isinstance(turn, Taken) else turn
 
 
 def _none(context: MetricContext, found: Floor) -> Observation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from convoscope.metrics.calls import CALL, SOUND
+from convoscope.metrics.calls import CALL, SOUND, inapplicable
 from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TURN, metric
 from convoscope.metrics.floor import (
     NOT_EVALUABLE,
@@ -18,7 +18,7 @@ from convoscope.metrics.floor import (
 )
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM, Reduce
 from convoscope.metrics.reduction import RATIO as RATIO_WITHIN
-from convoscope.metrics.score import Observation, in_turn, measured, not_applicable, ratio
+from convoscope.metrics.score import Observation, in_turn, measured, ratio
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)
@@ -157,11 +157,11 @@ def post_interrupt_latency_score(context: MetricContext) -> Iterator[Observation
 def _interrupted(context: MetricContext, value: Callable[[BargeIn, bool], float | None]) -> Iterator[Observation]:
     def one_turn(one: Taken) -> Observation:
         if one.barge_in is None:
-            return not_applicable(in_turn(one.id), "agent_did_not_interrupt")
+            return inapplicable(one.id, "agent_did_not_interrupt")
         found = value(one.barge_in, one.tool)
         if found is None:
             why = "spoke_through" if one.barge_in.spoke_through else "said_no_more"
-            return not_applicable(in_turn(one.id), why)
+            return inapplicable(one.id, why)
         return measured(in_turn(one.id), found)
 
     yield from each_turn(context, one_turn)
@@ -222,5 +222,5 @@ def user_interruption_yield_score(context: MetricContext) -> Iterator[Observatio
 
 def _yielding(one: Taken, value: Callable[[float], float]) -> Observation:
     if one.yielded is None:
-        return not_applicable(in_turn(one.id), "user_did_not_interrupt")
+        return inapplicable(one.id, "user_did_not_interrupt")
     return measured(in_turn(one.id), value(one.yielded))

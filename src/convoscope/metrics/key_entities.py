@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.metrics.calls import inapplicable
 from convoscope.metrics.declaration import HIGHER, SHARE, TURN, Metric, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.score import Observation, in_turn, not_applicable, ratio
+from convoscope.metrics.score import Observation, in_turn, ratio
 from convoscope.metrics.transcription import NEEDS, dictation, each_heard, not_transcribed
 from convoscope.spoken import entities, hear
 
@@ -62,13 +63,15 @@ def _share(conversation: Conversation, types: Collection[str] | None, *, detaile
 
     def checked(turn: int) -> Observation:
         mine = [fact for fact in facts.checked[turn] if types is None or fact.type in types]
+        if not mine:
+            return inapplicable(turn, NO_ENTITIES)
         details = {"entities": [fact.told() for fact in mine]} if detailed else None
         return ratio(in_turn(turn), sum(fact.correct for fact in mine), len(mine), empty=NO_ENTITIES, details=details)
 
     def unchecked(turn: int) -> Observation:
         # What was intended is known, so that a turn without a fact is known to have none.
         mine = facts.unchecked[turn] if types is None else facts.unchecked[turn].intersection(types)
-        return not_transcribed(turn) if mine else not_applicable(in_turn(turn), NO_ENTITIES)
+        return not_transcribed(turn) if mine else inapplicable(turn, NO_ENTITIES)
 
     yield from each_heard(dictation(conversation), checked, unchecked)
 

@@ -189,7 +189,7 @@ def _by_events(
 
     def latency(conversation: Conversation) -> Iterator[Observation]:
         for share in shares(conversation):
-            again = [not_applicable(one.subject, REPEATED) for one in measure(share.repeated)]
+            again = [not_applicable(one.subject, REPEATED) for one in measure(share.repeated)] if share.repeated else ()
             yield from _or_session(name, share, [*measure(share.metrics), *again], (component,), field)
 
     return latency
@@ -240,7 +240,7 @@ def _silent(share: Share, components: tuple[str, ...], field: str) -> Observatio
     """Why the parts say nothing: there are no metrics, none of the component, or none that tells its field."""
     subject = share.case.subject
     every = (*share.metrics, *share.repeated)
-    there = dict.fromkeys(one.component for one in every if one.component not in _SPANS)
+    there = dict.fromkeys([one.component for one in every if one.component not in _SPANS])
     if not there:
         return unmeasured(subject, "no_metrics_collected", "metrics_collected")
     for component in components:

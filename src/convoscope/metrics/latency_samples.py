@@ -76,16 +76,20 @@ class Sample(NamedTuple):
 def samples(field: Field, events: Sequence[ComponentMetric]) -> list[Sample]:
     """What each event says of the time; those that do not speak of it are no samples."""
     mine = [event for event in events if event.component == field.component]
-    name = next((name for name in field.names if any(carried(event, (name,)) is not None for event in mine)), None)
-    if name is None:
-        return []
-    readings = ((event, field.reading(event, (name,))) for event in mine)
-    return [Sample(event, reading) for event, reading in readings if reading is not None]
+    for name in field.names:
+        if any(event.values.get(name) is not None for event in mine):
+            readings = [(event, field.reading(event, (name,))) for event in mine]
+            return [Sample(event, reading) for event, reading in readings if reading is not None]
+    return []
 
 
 def carried(event: ComponentMetric, names: Sequence[str]) -> Any:
     """The first of these values that the event has; null is none."""
-    return next((value for name in names if (value := event.values.get(name)) is not None), None)
+    for name in names:
+        value = event.values.get(name)
+        if value is not None:
+            return value
+    return None
 
 
 def read_time(value: Any) -> Reading:
@@ -113,6 +117,8 @@ def read_number(value: Any) -> float | None:
 
 def is_true(value: Any) -> bool:
     """True, also as text or as 1."""
+    if value is None:
+        return False
     return isinstance(value, bool | int | str) and str(value).strip().lower() in _YES
 
 

@@ -183,14 +183,17 @@ _ONCE = frozenset((E2E, "eou.end_of_utterance_delay", "eou.on_user_turn_complete
 """What one turn tells once."""
 
 
+_TOLD: dict[str, list[tuple[str, Field]]] = {}
+"""What the metrics of a component may tell of a turn, by name."""
+for _field in (TTFT, _CALL, TTFB, END_OF_TURN, TURN_COMPLETED):
+    _TOLD.setdefault(_field.component, []).append((f"{_field.component}.{_field.names[0]}", _field))
+
+
 def _brings(event: ComponentMetric) -> set[str]:
-    fields = (TTFT, _CALL, TTFB, END_OF_TURN, TURN_COMPLETED)
-    brings = {
-        f"{field.component}.{field.names[0]}"
-        for field in fields
-        if event.component == field.component and carried(event, field.names) is not None
-    }
-    return brings | ({E2E} if carried(event, (E2E,)) is not None else set())
+    brings = {told for told, field in _TOLD.get(event.component, ()) if carried(event, field.names) is not None}
+    if event.values.get(E2E) is not None:
+        brings.add(E2E)
+    return brings
 
 
 def assistant(turn: JoinedTurn) -> TimedTurn:

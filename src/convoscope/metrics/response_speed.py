@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeGuard
 
 from convoscope.conversation import ComponentMetric, Conversation
-from convoscope.metrics.calls import CALL, assistant_spoke, turn_ids, turns_with_tools, user_spoke
+from convoscope.metrics.calls import CALL, assistant_spoke, inapplicable, turn_ids, turns_with_tools, user_spoke
 from convoscope.metrics.declaration import CONVERSATION, LOWER, SECONDS, TURN, Metric, metric
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, Reduce, percentile
 from convoscope.metrics.score import Observation, in_turn, measured, not_applicable, unmeasured
@@ -103,7 +103,7 @@ def _only(context: MetricContext, counts: Callable[[int], bool], otherwise: str)
         if one.subject.kind != "turn" or counts(one.subject.position):
             yield one
         else:
-            yield not_applicable(one.subject, otherwise)
+            yield inapplicable(one.subject.position, otherwise)
 
 
 def _waits(context: MetricContext, waits: Mapping[int, float], source: str) -> Iterator[Observation]:
@@ -116,11 +116,11 @@ def _waits(context: MetricContext, waits: Mapping[int, float], source: str) -> I
         elif wait is not None:
             yield unmeasured(subject, "implausible_latency", f"{wait:g} s")
         elif not user_spoke(context, turn):
-            yield not_applicable(subject, "no_user_speech")
+            yield inapplicable(turn, "no_user_speech")
         elif not assistant_spoke(context, turn):
-            yield not_applicable(subject, "no_reply")
+            yield inapplicable(turn, "no_reply")
         elif turn in context.assistant_interrupted_turns:
-            yield not_applicable(subject, "agent_interrupted")
+            yield inapplicable(turn, "agent_interrupted")
         else:
             yield unmeasured(subject, "no_latency")
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.turns import EVA_TURN_RULE
-from convoscope.metrics.calls import CALL
+from convoscope.metrics.calls import CALL, inapplicable
 from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
 from convoscope.metrics.needs import FACTS, USER_SPEECH, Fact, Need
 from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.score import NOT_APPLICABLE, Observation, in_turn, not_applicable, ratio, unmeasured
+from convoscope.metrics.score import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
 from convoscope.spoken import normalise
 from convoscope.views import MetricContext, metric_context
 
@@ -61,6 +61,8 @@ class Dictation(NamedTuple):
     unfinished: dict[int, str]
     """What was intended in turns that were not transcribed, nor any after them: the call ended first."""
     language: str
+    turns: tuple[int, ...]
+    """All of them, in their order."""
 
 
 def dictation(conversation: Conversation) -> Dictation:
@@ -76,8 +78,8 @@ def _dictation(conversation: Conversation, context: MetricContext) -> Dictation:
     language = context.language or "en"
     heard = _really_heard(conversation, context)
     transcribed = [turn for turn, text in heard.items() if normalise(text, language)]
-    found = Dictation({}, set(), {}, language)
-    for turn in sorted({*context.intended_user_turns, *heard}):
+    found = Dictation({}, set(), {}, language, tuple(sorted({*context.intended_user_turns, *heard})))
+    for turn in found.turns:
         intended = context.intended_user_turns.get(turn) or ""
         if not normalise(intended, language):
             found.inapplicable.add(turn)
@@ -111,11 +113,11 @@ def each_heard(
     unfinished: Callable[[int], Observation] = not_transcribed,
 ) -> Iterator[Observation]:
     """One observation for each turn that can be compared, and the reason for each that cannot."""
-    for turn in sorted({*found.compared, *found.inapplicable, *found.unfinished}):
+    for turn in found.turns:
         if turn in found.compared:
             yield observe(turn)
         elif turn in found.inapplicable:
-            yield not_applicable(in_turn(turn), "nothing_intended")
+            yield inapplicable(turn, "nothing_intended")
         else:
             yield unfinished(turn)
 
@@ -136,24 +138,24 @@ class Errors(NamedTuple):
 
 def word_errors(intended: str, heard: str, language: str) -> Errors:
     """The fewest substitutions, deletions and insertions from the one text to the other, after normalising."""
-    from jiwer import process_words
+    from rapidfuzz.distance import Levenshtein
 
     reference, hypothesis = normalise(intended, language), normalise(heard, language)
     details: dict[str, Any] = {"reference": " ".join(reference), "hypothesis": " ".join(hypothesis)}
     if not hypothesis:
         return Errors(len(reference), 0, len(reference), 0, {**details, "lost": True})
-    aligned = process_words(" ".join(reference), " ".join(hypothesis))
-    differing = [
-        {
-            "said": " ".join(reference[chunk.ref_start_idx : chunk.ref_end_idx]),
-            "heard": " ".join(hypothesis[chunk.hyp_start_idx : chunk.hyp_end_idx]),
-        }
-        for chunk in aligned.alignments[0]
-        if chunk.type != "equal"
-    ]
+    number = {word: place for place, word in enumerate(dict.fromkeys((*reference, *hypothesis)))}
+    steps = Levenshtein.opcodes([number[word] for word in reference], [number[word] for word in hypothesis])
+    counts = dict.fromkeys(("equal", "replace", "delete", "insert"), 0)
+    differing: list[dict[str, str]] = []
+    for step in steps:
+        said, written = reference[step.src_start : step.src_end], hypothesis[step.dest_start : step.dest_end]
+        counts[step.tag] += len(written if step.tag == "insert" else said)
+        if step.tag != "equal":
+            differing.append({"said": " ".join(said), "heard": " ".join(written)})
     if differing:
         details["worst"] = sorted(differing, key=lambda pair: -len(pair["said"]) - len(pair["heard"]))[:WORST]
-    return Errors(len(reference), aligned.substitutions, aligned.deletions, aligned.insertions, details)
+    return Errors(len(reference), counts["replace"], counts["delete"], counts["insert"], details)
 
 
 def _errors(conversation: Conversation) -> dict[int, Errors]:

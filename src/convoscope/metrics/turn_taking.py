@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.calls import CALL, SOUND
+from convoscope.metrics.calls import CALL, SOUND, inapplicable
 from convoscope.metrics.declaration import (
     CONVERSATION,
     COUNT,
@@ -28,7 +28,7 @@ from convoscope.metrics.reduction import (
     percentile,
 )
 from convoscope.metrics.reduction import RATIO as RATIO_WITHIN
-from convoscope.metrics.score import Observation, in_turn, measured, not_applicable, ratio
+from convoscope.metrics.score import Observation, in_turn, measured, ratio
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)
@@ -97,9 +97,9 @@ def latency(context: MetricContext) -> Iterator[Observation]:
 
 def _wait(one: Taken) -> Observation:
     if one.gap is None:
-        return not_applicable(in_turn(one.id), "interrupted")
+        return inapplicable(one.id, "interrupted")
     if one.gap < 0:
-        return not_applicable(in_turn(one.id), "replied_before_the_end")
+        return inapplicable(one.id, "replied_before_the_end")
     return measured(in_turn(one.id), one.gap)
 
 
@@ -157,7 +157,7 @@ def late_rate(context: MetricContext) -> Iterator[Observation]:
 def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iterator[Observation]:
     def one_turn(one: Taken) -> Observation:
         if one.gap is None:
-            return not_applicable(in_turn(one.id), "interrupted")
+            return inapplicable(one.id, "interrupted")
         # Seconds are whole microseconds; their product with 1000 is not always a whole number of them.
         ms = round(1000 * one.gap, 3)
         late = LATE_WITH_TOOL_MS if one.tool else LATE_MS

@@ -12,7 +12,8 @@ _LETTERS = frozenset(string.ascii_lowercase)
 _DOUBTFUL = frozenset("ai")
 """Letters that are words of their own: at the edge of a code they belong to it only on good grounds."""
 _FIGURES = frozenset(string.digits)
-_STARTS = frozenset((*_LETTERS, *NATO, *REPEATS))
+_SURE_STARTS = frozenset((*_LETTERS, *NATO, *REPEATS)) - _DOUBTFUL
+"""An `a` or `i` starts a code only where it is explained: `a as in alpha`."""
 _GOES_ON = frozenset((*_LETTERS, *NATO, *REPEATS, MARK + "a", "as", "for", "like", "oh", "ray"))
 _SEATS = frozenset(("seat", "row", "seats"))
 _PHONES = ([1, 3, 3, 4], [1, 3, 7], [1, 10], [3, 3, 4], [3, 7])
@@ -40,7 +41,11 @@ class _Piece(NamedTuple):
 def join_codes(words: list[str]) -> list[str]:
     """Runs of single letters, digits and radio-alphabet words become one token: `z k 3 foxtrot foxtrot w` zk3ffw."""
     # Figures and the mark come before ":" in the order of characters, letters after it.
-    starts = [place for place, word in enumerate(words) if word < ":" or (word in _STARTS and _starts(words, place))]
+    starts = [
+        place
+        for place, word in enumerate(words)
+        if word < ":" or word in _SURE_STARTS or (word in _DOUBTFUL and _as_in(words, place))
+    ]
     if not starts:
         return words
     out: list[str] = []
@@ -57,11 +62,6 @@ def join_codes(words: list[str]) -> list[str]:
         pieces, done = _run(words, first)
         out += _joined(pieces, out[-1] if out else "")
     return out + words[done:]
-
-
-def _starts(words: list[str], place: int) -> bool:
-    """An `a` or `i` starts a code only where it is explained: `a as in alpha`."""
-    return words[place] not in _DOUBTFUL or _as_in(words, place) > 0
 
 
 def _run(words: list[str], place: int) -> tuple[list[_Piece], int]:
@@ -102,13 +102,12 @@ def _piece(words: list[str], place: int, before: list[_Piece]) -> _Piece | None:
 
 def _as_in(words: list[str], place: int) -> int:
     """How many words explain a letter: `m as in mike`, `m for mike`, `seven as in seven`."""
-    word = words[place]
-    if words[place + 1 : place + 3] == ["as", "in"] and place + 3 < len(words):
+    if place + 2 >= len(words):
+        return 0
+    word, link, example = words[place : place + 3]
+    if link == "as" and example == "in" and place + 3 < len(words):
         return 3 if words[place + 3].startswith(word) else 0
-    following = words[place + 1 : place + 3]
-    if len(following) == 2 and following[0] in ("for", "like") and NATO.get(following[1]) == word:
-        return 2
-    return 0
+    return 2 if link in ("for", "like") and NATO.get(example) == word else 0
 
 
 def _is_half_day(words: list[str], place: int) -> bool:
@@ -116,6 +115,8 @@ def _is_half_day(words: list[str], place: int) -> bool:
 
 
 def _joined(pieces: list[_Piece], before: str) -> list[str]:
+    if len(pieces) == 1 and pieces[0].is_number:
+        return [pieces[0].text]
     seat = before in _SEATS
     first, last = 0, len(pieces)
     while first < last and not _may_lead(pieces[first:last]):

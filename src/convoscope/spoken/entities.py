@@ -125,9 +125,10 @@ def _with_sign(words: Words, place: int, type: str) -> int:
 
 
 def _fact(words: Words, place: int) -> _Found:
-    if words.small[place] in _MONTHS and (end := _date(words, place)):
+    word = words.small[place]
+    if word in _MONTHS and (end := _date(words, place)):
         return _Found(end, DATE)
-    if words.small[place] in _MOMENTS or words.small[place] in _PARTS_OF_HOURS:
+    if word in _MOMENTS or word in _PARTS_OF_HOURS:
         return _moment(words, place)
     end = stretch(words, place)
     if end > place:
@@ -246,20 +247,18 @@ def _is_brand(words: Words, place: int) -> bool:
 
 def _capital(words: Words, place: int) -> _Found:
     """What a row of words with capitals is, by the words before it."""
-    word = words.written[place]
-    end = place + 1
-    while words.is_name(end) and words.small[end] not in _NO_NAME and words.gap(end) == " ":
-        end += 1
+    word, small = words.written[place], words.small[place]
     if _is_introduced(words, place):
-        return _Found(end, NAME)
-    if end == place + 1 and len(word) == 3 and word.isupper() and word not in _NO_AIRPORT:
-        return _Found(end, AIRPORT)
-    if words.small[place] in _NO_NAME or words.begins(place):
+        return _Found(_row(words, place), NAME)
+    if len(word) == 3 and word.isupper() and word not in _NO_AIRPORT and _row(words, place) == place + 1:
+        return _Found(place + 1, AIRPORT)
+    if small in _NO_NAME or words.begins(place):
         return _Found(place + 1)
-    if words.small[place] in _WEEKDAYS:
+    if small in _WEEKDAYS:
         return _Found(place + 1, DATE)
-    if words.small[place] in _MONTHS:
+    if small in _MONTHS:
         return _Found(place + 1, DATE if words.one(place - 1) in _TO_MONTH else "")
+    end = _row(words, place)
     number = stretch(words, end)
     if number > end and _is_brand(words, end - 1) and words.gap(end) == " ":
         numbered = _numeric(words, end, number)
@@ -269,10 +268,20 @@ def _capital(words: Words, place: int) -> _Found:
     return _Found(end, PLACE if leads_on or words.one(place - 1) in _TO_PLACE else "")
 
 
+def _row(words: Words, place: int) -> int:
+    """Where a row of words with capitals ends."""
+    end = place + 1
+    while words.is_name(end) and words.small[end] not in _NO_NAME and words.gap(end) == " ":
+        end += 1
+    return end
+
+
 def _is_introduced(words: Words, place: int) -> bool:
     """My name is …, this is …, Mr …"""
-    before = words.near(place - 3, place)
-    last = before[-1] if before else ""
+    last = words.small[place - 1] if place else ""
     if last in _NAMING or last in _TITLES or last == "i'm":
         return True
-    return (last == "is" and not _NAMING.isdisjoint(before)) or before[-2:] in (["this", "is"], ["i", "am"])
+    if last == "is":
+        before = words.near(place - 3, place)
+        return not _NAMING.isdisjoint(before) or before[-2:-1] == ["this"]
+    return last == "am" and words.one(place - 2) == "i"

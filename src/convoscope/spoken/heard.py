@@ -13,6 +13,7 @@ from convoscope.spoken.vocabulary import CURRENCIES, ORDINALS
 _UNITS = frozenset(CURRENCIES.values())
 _SILENT = frozenset((*CURRENCIES, "o'clock", "the", "of"))
 """Words that a fact may lose: 450 for $450 is heard rightly, £450 is not."""
+_NOT_PLAIN = _SILENT | ORDINALS.keys()
 _GLOSS = re.compile(r"\(([^()]*)\)(?![\s-]*[0-9])")  # no area code of a phone number
 _ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th)")
 _SIGNS = re.compile(r"[^a-z0-9@]+")
@@ -58,12 +59,16 @@ class _Form(NamedTuple):
     currency: str
 
 
+_Stretch = tuple[str, int, int]
+"""Parts put together, the first token of them, and the one behind the last."""
+
+
 class Hearing:
     """The heard text of a turn. Each stretch of it can answer for one fact only."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _without_restarts(normalise(text))
-        self._parts = [_part(token) for token in self._tokens]
+        self._parts = list(map(_part, self._tokens))
         self._starts: dict[str, list[int]] = {}
         for place, part in enumerate(self._parts):
             if part:
@@ -77,7 +82,7 @@ class Hearing:
             if found is not None:
                 self._taken.update(found)
                 return Heard(correct=True, instead=None)
-        return Heard(correct=False, instead=self._closest(intended, range(len(self._parts))))
+        return Heard(correct=False, instead=self._closest(intended, _forms(intended), range(len(self._parts))))
 
     def check_all(self, facts: Sequence[Fact]) -> list[Heard]:
         """Look for the facts of one turn, each with its place between 0, the beginning, and 1, the end.
@@ -86,8 +91,9 @@ class Hearing:
         """
         verdicts: dict[int, Heard] = {}
         alike: dict[_Form, list[int]] = {}
-        for number, fact in enumerate(facts):
-            for form in _forms(fact.text)[:1]:
+        forms = [_forms(fact.text) for fact in facts]
+        for number, mine in enumerate(forms):
+            for form in mine[:1]:
                 alike.setdefault(form, []).append(number)
         for form, numbers in alike.items():
             found = list(self._places(form))
@@ -95,7 +101,7 @@ class Hearing:
                 self._taken.update(places)
                 verdicts[numbers[number]] = Heard(correct=True, instead=None)
         return [
-            verdicts.get(number) or Heard(correct=False, instead=self._closest(fact.text, self._around(fact.place)))
+            verdicts.get(number) or Heard(False, self._closest(fact.text, forms[number], self._around(fact.place)))
             for number, fact in enumerate(facts)
         ]
 
@@ -133,31 +139,33 @@ class Hearing:
                 return place + 1
         return 0
 
-    def _closest(self, intended: str, places: range) -> str | None:
+    def _closest(self, intended: str, forms: Sequence[_Form], places: range) -> str | None:
         """The stretch of free tokens that begins at one of some places and is most like a fact."""
         from rapidfuzz import fuzz, process
 
-        forms = _forms(intended)
         if not forms:
             return None
         wanted = forms[0].text
         width = min(len(normalise(intended)) + 2, _WIDEST)
-        candidates = [found for start in places for found in self._from(start, width, len(wanted))]
-        best = process.extractOne(wanted, [text for text, _ in candidates], scorer=fuzz.ratio, score_cutoff=_ALIKE)
+        candidates: list[_Stretch] = []
+        for start in places:
+            if self._parts[start] and start not in self._taken:
+                self._add_from(start, width, len(wanted), candidates)
+        best = process.extractOne(wanted, [one[0] for one in candidates], scorer=fuzz.ratio, score_cutoff=_ALIKE)
         if best is None:
             return None
-        chosen = candidates[best[2]][1]
-        return " ".join(self._tokens[chosen.start : chosen.stop + bool(self._unit(chosen.stop))])
+        _, start, end = candidates[best[2]]
+        return " ".join(self._tokens[start : end + bool(self._unit(end))])
 
-    def _from(self, start: int, width: int, length: int) -> Iterator[tuple[str, range]]:
-        """The free stretches from a place on that are neither much shorter nor much longer than a fact."""
+    def _add_from(self, start: int, width: int, length: int, found: list[_Stretch]) -> None:
+        """Add the free stretches from a place on that are neither much shorter nor much longer than a fact."""
         text = ""
-        for end in range(start, min(start + width, len(self._parts)) if self._parts[start] else start):
-            text += self._parts[end]
+        for end, part in enumerate(self._parts[start : start + width], start):
+            text += part
             if end in self._taken or len(text) > length * _LONGER:
                 return
             if len(text) * _LONGER >= length:
-                yield text, range(start, end + 1)
+                found.append((text, start, end + 1))
 
 
 def hear(intended: str, heard: str) -> tuple[Checked, ...]:
@@ -192,14 +200,19 @@ def _nearest(said: list[float], found: list[range], length: int) -> list[tuple[i
 
 def _forms(intended: str) -> list[_Form]:
     """The fact, and what stands in brackets behind it, as letters and digits without gaps."""
-    glosses = [form for gloss in _GLOSS.findall(intended) for form in gloss.split("/")]
-    said = [_without_restarts(normalise(form)) for form in (_GLOSS.sub(" ", intended), *glosses)]
+    written = [intended]
+    if "(" in intended:
+        glosses = [form for gloss in _GLOSS.findall(intended) for form in gloss.split("/")]
+        written = [_GLOSS.sub(" ", intended), *glosses]
+    said = [_without_restarts(normalise(form)) for form in written]
     found = [_Form("".join(map(_part, tokens)), next(filter(_UNITS.__contains__, tokens), "")) for tokens in said]
     return [form for form in found if form.text]
 
 
 def _part(token: str) -> str:
     """What of a token is compared: no currency, no signs but those of a mailbox, no ending of an ordinal."""
+    if token.isalpha() and token not in _NOT_PLAIN:
+        return token
     if token in _SILENT:
         return ""
     if "@" in token:
@@ -214,11 +227,13 @@ def _part(token: str) -> str:
 
 def _without_restarts(tokens: Sequence[str]) -> list[str]:
     """`skyway 4 472` is skyway 472 begun twice; `10 ock am` is a time with a mangled o'clock."""
-    kept: list[str] = []
-    for place, token in enumerate(tokens):
-        following = tokens[place + 1] if place + 1 < len(tokens) else ""
-        restart = token.isdecimal() and following.isdecimal() and following != token and following.startswith(token)
-        clock = following in _HALF_DAYS and token[0] == "o" and token.endswith("ck")
-        if not restart and not clock:
-            kept.append(token)
+    kept = list(tokens)
+    for place in reversed(range(len(tokens) - 1)):
+        token, following = tokens[place], tokens[place + 1]
+        if following.isdecimal():
+            again = token.isdecimal() and following != token and following.startswith(token)
+        else:
+            again = following in _HALF_DAYS and token[0] == "o" and token.endswith("ck")
+        if again:
+            del kept[place]
     return kept

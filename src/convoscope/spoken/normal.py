@@ -20,14 +20,18 @@ _SPELLINGS = {"ok": "okay", "mister": "mr", "missus": "mrs"}
 """Words that are written in two ways."""
 
 
-@lru_cache(maxsize=4096)
 def normalise(text: str, language: str = "en") -> tuple[str, ...]:
     """The canonical tokens of a text.
 
     English: see the guide on spoken forms. Other languages: small letters, one kind of quotes, no
     punctuation; Japanese, Chinese and Korean by character.
     """
-    tongue = language[:3].lower().rstrip("-_")  # "en-US", "yue"
+    return _tokens(text, language[:3].lower().rstrip("-_"))  # "en-US", "yue"
+
+
+@lru_cache(maxsize=4096)
+def _tokens(text: str, tongue: str) -> tuple[str, ...]:
+    """By the tongue, however a caller names or leaves out the language: several metrics ask for the same text."""
     text = plain(text)
     if tongue == "en":
         return tuple(_english(cut(text if text.isascii() else without_accents(text))))

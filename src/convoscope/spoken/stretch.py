@@ -12,6 +12,9 @@ _JOINS = re.compile(r"[\s-]*|\s*(?:\.\.\.|…)\s*")
 _LISTED = re.compile(r"[\s,-]*")
 _NUMBER_WORDS = frozenset((*SMALL, *SCALES, *ORDINALS)) - {"second"}
 _BEFORE_SECOND = frozenset((*TENS, *MONTHS))
+_LINKS = frozenset(("second", *REPEATS, "and", "point", "oh"))
+_EXPLAIN = frozenset(("as", "for", "like"))
+_SENTENCE_ENDS = frozenset(".!?:")
 _AS_IN = ["as", "in"]
 _AREA, _AREA_END = (" (", "("), (") ", ")", ")-")
 """Around the area code of a phone number."""
@@ -26,7 +29,9 @@ class Words:
         self.text = text
         self._found = list(_WORD.finditer(text))
         self.written = [found[0] for found in self._found]
-        self.small = [word.lower().replace("’", "'") for word in self.written]
+        self.small = [word.lower() for word in self.written]
+        if "’" in text:
+            self.small = [word.replace("’", "'") for word in self.small]
 
     def __len__(self) -> int:
         return len(self.written)
@@ -47,7 +52,7 @@ class Words:
 
     def gap(self, place: int) -> str:
         """What stands between a word and the one before it."""
-        return self.text[self.end(place - 1) : self.start(place)]
+        return self.text[self._found[place - 1].end() : self._found[place].start()]
 
     def between(self, start: int, end: int) -> str:
         """The text from the first word to the one before `end`."""
@@ -55,22 +60,25 @@ class Words:
 
     def begins(self, place: int) -> bool:
         """Whether a word stands at the beginning of a sentence, where anything has a capital."""
-        return place == 0 or any(one in ".!?:" for one in self.gap(place))
+        return place == 0 or not _SENTENCE_ENDS.isdisjoint(self.gap(place))
 
     def is_name(self, place: int) -> bool:
         """Whether a word has a capital and is longer than a letter."""
-        return 0 <= place < len(self) and len(self.written[place]) > 1 and self.written[place][0].isupper()
+        if not 0 <= place < len(self.written):
+            return False
+        word = self.written[place]
+        return len(word) > 1 and word[0].isupper()
 
 
 def stretch(words: Words, start: int) -> int:
     """Where a stretch of numbers and single letters ends; `start` itself where there is none."""
-    end = start
-    while end < len(words) and (end == start or _goes_on(words, start, end)):
+    end, most = start, len(words.small)
+    while end < most and (end == start or _goes_on(words, start, end)):
         step = _piece(words, start, end)
         if not step:
             break
         end += step
-    return min(end, len(words))
+    return min(end, most)
 
 
 def _goes_on(words: Words, start: int, place: int) -> bool:
@@ -94,14 +102,14 @@ def _piece(words: Words, start: int, place: int) -> int:
     """Of how many words the letter or number at a place is; 0 where there is none."""
     word = words.small[place]
     begun = place > start
-    if word in _NUMBER_WORDS or _DIGIT.search(word):
+    if word in _NUMBER_WORDS or (not word.isalpha() and _DIGIT.search(word)):
         alone = word in SCALES and not begun
         return 0 if alone else _with_example(words, place)
     if len(word) == 1:
         return _letter(words, place, begun=begun)
     if word in NATO:
         return int(_is_radio(words, start, place))
-    return int(_links(words, place, begun=begun))
+    return int(word in _LINKS and _links(words, place, begun=begun))
 
 
 def _links(words: Words, place: int, *, begun: bool) -> bool:
@@ -124,11 +132,12 @@ def _is_number(word: str) -> bool:
 
 def _with_example(words: Words, place: int) -> int:
     """N, the four words N as in November, or the three words N for November."""
-    following = words.near(place + 1, place + 3)
+    following = words.small[place + 1 : place + 3]
+    if len(following) < 2 or following[0] not in _EXPLAIN:
+        return 1
     if following == _AS_IN:
         return 4
-    explained = len(following) == 2 and following[0] in ("for", "like") and NATO.get(following[1]) == words.small[place]
-    return 3 if explained else 1
+    return 3 if following[0] != "as" and NATO.get(following[1]) == words.small[place] else 1
 
 
 def _letter(words: Words, place: int, *, begun: bool) -> int:

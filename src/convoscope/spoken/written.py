@@ -143,6 +143,11 @@ def _written_out(text: str) -> str:
 
 
 _DIGIT = re.compile(r"[0-9]")
+# What each step needs at the least. A search for a set of characters is fast, one behind a look back is not.
+_COMMA_INSIDE = re.compile(r"[0-9],[0-9]")
+_DOT_INSIDE = re.compile(r"[0-9]\.[0-9]")
+_DASH_INSIDE = re.compile(r"[A-Z0-9]-[A-Z0-9]")
+_LETTER_BEHIND = re.compile(r"[0-9][apAP]")
 
 
 def _has_digit(text: str) -> bool:
@@ -154,18 +159,19 @@ def _numbers(text: str) -> str:
         text = _COUNTRY_PHONE.sub(lambda found: _NO_DIGIT.sub("", found[0]), text)
     if " May" in text:  # written small it may be the verb
         text = _MAY_DAY.sub(r"May \1", text)
-    if "," in text:
+    if "," in text and _COMMA_INSIDE.search(text):
         text = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), text)
     if any(sign in text for sign in SIGNS):
         text = _MONEY.sub(_money, text)
     if ":" in text:
         text = _CLOCK.sub(_clock, text)
-    if "." in text:
+    if "." in text and _DOT_INSIDE.search(text):
         text = _PHONE_DOTS.sub(r"\1\2\3\4", text)
-    text = _HALF_DAY.sub(_half_day, text)
+    if _LETTER_BEHIND.search(text):
+        text = _HALF_DAY.sub(_half_day, text)
     if "/" in text:
         text = _SLASH_DAY.sub(_slash_day, text)
-    if "-" in text:
+    if "-" in text and _DASH_INSIDE.search(text):
         text = _ISO_DAY.sub(lambda found: _day(int(found[2]), int(found[3]), found[1]) or found[0], text)
         text = _DIGIT_GROUPS.sub(_digit_groups, text)
         text = _CODE_GROUPS.sub(_code_groups, text)

@@ -21,7 +21,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.databases import database_hash
-from convoscope.conversation.speech import interruptions
+from convoscope.conversation.speech import interruptions, sounds_of
 from convoscope.views.trace import TraceEntry, conversation_trace
 
 Intervals = list[tuple[float, float]]
@@ -244,15 +244,12 @@ def _facts(conversation: Conversation) -> dict[str, Any]:
     audio: dict[str, dict[int, Intervals]] = {ASSISTANT: {}, USER: {}}
     fallbacks: set[int] = set()
     start = conversation.started
+    heard = sounds_of(conversation)
     for turn in conversation.turns:
         for role, utterances in ((USER, turn.user), (ASSISTANT, turn.assistant)):
             _put(said[f"transcribed_{role}"], turn.id, [one.heard for one in utterances])
             _put(said[f"intended_{role}"], turn.id, [one.intended or one.spoken for one in utterances])
-            spans = [
-                (round(at - start, 6), round(end - start, 6))
-                for one in utterances
-                for at, end in conversation.sounds(one)
-            ]
+            spans = [(round(at - start, 6), round(end - start, 6)) for one in utterances for at, end in heard[one.seq]]
             if spans:
                 audio[role][turn.id] = sorted(spans)
         if any(one.manner == "fallback" for one in turn.assistant):
@@ -297,24 +294,30 @@ def _put(texts: dict[int, str], turn: int, found: list[Text | None]) -> None:
 
 
 def _latencies(conversation: Conversation, interrupted: set[int]) -> dict[int, float]:
-    """From the end of the user's last sound to the start of the reply. Who was interrupted waited for nothing."""
+    """From the end of the user's last sound to the start of the reply. Who was interrupted waited for nothing.
+
+    What a log tells of the time of an utterance is when it sounded only by the clock of the sound.
+    """
     waits: dict[int, float] = {}
     start = conversation.started
+    audible = {clock.id for clock in conversation.clocks if clock.kind == "audio"}
     for turn in conversation.turns:
-        ended, began = _ended(conversation, turn.user), _began(conversation, turn.assistant)
-        if ended is not None and began is not None and turn.id not in interrupted:
+        if turn.id in interrupted:
+            continue
+        ended, began = _ended(conversation, turn.user, audible), _began(conversation, turn.assistant, audible)
+        if ended is not None and began is not None:
             wait = round(round(began - start, 6) - round(ended - start, 6), 6)
             if wait >= 0:
                 waits[turn.id] = wait
     return waits
 
 
-def _ended(conversation: Conversation, said: Sequence[Utterance]) -> float | None:
+def _ended(conversation: Conversation, said: Sequence[Utterance], audible: set[str]) -> float | None:
     """When the last sound ended, be its start known or not; None also where just that end was lost."""
     ends: list[float] = []
     for number, one in enumerate(said, 1):
-        mine = [end for _, end in conversation.sounds(one)]
-        time = _heard_at(conversation, one)
+        mine = [end for _, end in sounds_of(conversation)[one.seq]]
+        time = one.time if one.time is not None and one.time.clock in audible else None
         if time is not None and time.until is not None:
             mine.append(conversation.common(Time(time.until, time.clock)))
         elif time is not None and not mine and number == len(said):
@@ -323,20 +326,11 @@ def _ended(conversation: Conversation, said: Sequence[Utterance]) -> float | Non
     return max(ends, default=None)
 
 
-def _began(conversation: Conversation, said: Sequence[Utterance]) -> float | None:
+def _began(conversation: Conversation, said: Sequence[Utterance], audible: set[str]) -> float | None:
     """When the first sound began, be its end known or not."""
-    starts = [start for one in said for start, _ in conversation.sounds(one)]
-    starts += [conversation.common(time) for one in said if (time := _heard_at(conversation, one)) is not None]
+    starts = [start for one in said for start, _ in sounds_of(conversation)[one.seq]]
+    starts += [conversation.common(time) for one in said if (time := one.time) is not None and time.clock in audible]
     return min(starts, default=None)
-
-
-def _heard_at(conversation: Conversation, utterance: Utterance) -> Time | None:
-    """When it sounded; None where its time is that of a log."""
-    time = utterance.time
-    audible = time is not None and any(
-        clock.id == time.clock and clock.kind == "audio" for clock in conversation.clocks
-    )
-    return time if audible else None
 
 
 def _logged_latencies(conversation: Conversation) -> dict[int, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import wave
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
@@ -43,7 +44,8 @@ class CallFolder:
 
     def __init__(self, path: Path, result: dict[str, Any]) -> None:
         self.path = path
-        self._names = {entry.name for entry in path.iterdir() if entry.is_file()}
+        with os.scandir(path) as entries:
+            self._names = {entry.name for entry in entries if _is_file(entry)}
         self._result: dict[str, Any] = result
         self.missing: list[Missing] = []
         self.audit = self._find(*_NAMED["audit"])
@@ -72,6 +74,13 @@ class CallFolder:
         return self.file(*names)
 
 
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself, say
+        return Path(entry.path).is_file()
+
+
 def unpacked_name(name: str) -> str:
     """The name of a file without the ending of its packing."""
     return next((name.removesuffix(ending) for ending in PACKED if name.endswith(ending)), name)
@@ -79,6 +88,9 @@ def unpacked_name(name: str) -> str:
 
 def base_name(path: str) -> str:
     """The last part of a path of whatever system: folders are moved, names stay."""
+    name = path.rpartition("/")[2]
+    if name and name.replace(".", "").replace("_", "").isalnum():
+        return name
     return PureWindowsPath(PurePosixPath(path).name).name
 
 

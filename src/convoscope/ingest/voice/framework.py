@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-_SPOKEN = "tts_text"
-_WRITTEN = "llm_response"
+Item = TypeVar("Item")
+
+SPOKEN = "tts_text"
+WRITTEN = "llm_response"
 # Speech engines get words, which a blank parts again; models stream pieces that hold their own blanks.
-_JOINTS = {_SPOKEN: " ", _WRITTEN: ""}
+_JOINTS = {SPOKEN: " ", WRITTEN: ""}
 
 
 class Line(NamedTuple):
@@ -21,6 +23,26 @@ class Line(NamedTuple):
     text: str
     interrupted: bool | None = None
     """Of turn_end: whether the user ended it."""
+
+
+class Columns(NamedTuple):
+    """The same of many lines, column by column."""
+
+    times: Sequence[int | None]
+    kinds: Sequence[str]
+    texts: Sequence[str]
+    interrupted: Sequence[bool | None]
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> Columns:
+        return cls(*zip(*lines, strict=True)) if lines else cls((), (), (), ())
+
+    def lines(self) -> list[Line]:
+        return list(map(Line, *self))
+
+    def spoken(self) -> str:
+        """What was sent to the speech engine, in one."""
+        return " ".join(without(list(self.texts), [at for at, kind in enumerate(self.kinds) if kind != SPOKEN]))
 
 
 class Run(NamedTuple):
@@ -41,47 +63,44 @@ def without_previews(lines: Sequence[Line]) -> list[Line]:
     Where anything was sent to the speech engine, what the model wrote does not count. A phrase is a
     preview if another text bears its time, or if its own words follow one by one.
     """
-    if not any(line.kind == _SPOKEN for line in lines):
+    if not any(line.kind == SPOKEN for line in lines):
         return list(lines)
-    sent = [line for line in lines if line.kind != _WRITTEN]
+    sent = [line for line in lines if line.kind != WRITTEN]
     if not _phrases(sent):
         return sent
-    times = Counter([line.ms for line in sent if line.kind == _SPOKEN])
-    sent = _without(
+    times = Counter([line.ms for line in sent if line.kind == SPOKEN])
+    sent = without(
         sent, [place for place in _phrases(sent) if times[sent[place].ms] > 1 and sent[place].ms is not None]
     )
-    return _without(sent, [place for place in _phrases(sent) if _is_spelt_out(sent, place)])
+    return without(sent, [place for place in _phrases(sent) if _is_spelt_out(sent, place)])
 
 
-def runs(lines: Sequence[Line]) -> list[Run]:
+def runs(lines: Columns) -> list[Run]:
     """Texts of one kind that no turn boundary parts, as one text each (voice logs, 3.1 step 2 d)."""
-    if not lines:
-        return []
-    times, kinds, texts, interrupted = zip(*lines, strict=True)
+    times, kinds, texts, interrupted = lines
+    parts = tuple(zip(times, texts, strict=True))
     joined: list[Run] = []
     end = 0
     for kind, group in groupby(kinds):
         start, end = end, end + len(list(group))
-        parts = tuple(zip(times[start:end], texts[start:end], strict=True))
         joint = _JOINTS.get(kind)
         if joint is not None:
-            joined.append(Run(kind, times[start], joint.join(texts[start:end]), parts, None))
+            joined.append(Run(kind, times[start], joint.join(texts[start:end]), parts[start:end], None))
         else:
-            joined += [
-                Run(kind, *part, (part,), ended) for part, ended in zip(parts, interrupted[start:end], strict=True)
-            ]
+            joined += [Run(kind, *parts[at], (parts[at],), interrupted[at]) for at in range(start, end)]
     return joined
 
 
 def _phrases(lines: list[Line]) -> list[int]:
     """Where more than a word was sent at once."""
-    return [place for place, line in enumerate(lines) if " " in line.text and line.kind == _SPOKEN]
+    return [place for place, line in enumerate(lines) if " " in line.text and line.kind == SPOKEN]
 
 
-def _without(lines: list[Line], places: list[int]) -> list[Line]:
+def without(column: list[Item], places: list[int]) -> list[Item]:
+    """The same list without some places, of which there are few."""
     for place in reversed(places):
-        del lines[place]
-    return lines
+        del column[place]
+    return column
 
 
 def _is_spelt_out(lines: list[Line], place: int) -> bool:
@@ -91,6 +110,6 @@ def _is_spelt_out(lines: list[Line], place: int) -> bool:
     following = lines[place + 1 : place + 1 + len(words)]
     return (
         len(following) == len(words)
-        and all(later.kind == _SPOKEN and " " not in later.text for later in following)
+        and all(later.kind == SPOKEN and " " not in later.text for later in following)
         and " ".join([later.text for later in following]) == phrase
     )

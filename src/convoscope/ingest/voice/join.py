@@ -10,7 +10,7 @@ not. Everything then falls into the stretch between two utterances of the user.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -80,10 +80,11 @@ class Join:
         self.first_run = first_run
         """Place in the log of the first run."""
         self.offsets = offsets
-        self._times = list(self._moments())
+        self.times = self._moments()
+        """When each record was logged, in common time."""
         self._orders: dict[str, list[int]] = {}
 
-    def _moments(self) -> Iterator[float]:
+    def _moments(self) -> list[float]:
         """When each record was logged, in common time.
 
         One without a time is as late as the one before it in its log; the first, as early as the one behind it.
@@ -93,35 +94,37 @@ class Join:
         for record in self.log:
             if record.ms is not None:
                 first.setdefault(record.source, record.ms)
+        found: list[float] = []
         latest, source = 0, ""
         for record in self.log:
             if record.source != source:
                 latest, source = first.get(record.source, 0), record.source
             latest = latest if record.ms is None else record.ms
-            yield latest / 1000 + shift[source]
+            found.append(latest / 1000 + shift[source])
+        return found
 
     def at(self, place: int) -> float:
         """When a record was logged, in common time."""
-        return self._times[place]
+        return self.times[place]
 
     def latest(self, place: int) -> float:
         """When a record was logged at the latest: one without a time, before the next of its log that has one."""
         if self.log[place].ms is not None:
-            return self._times[place]
+            return self.times[place]
         for after in range(place + 1, len(self.log)):
             if self.log[after].source != self.log[place].source:
                 break
             if self.log[after].ms is not None:
-                return self._times[after]
+                return self.times[after]
         return float("inf")
 
     def earliest(self, place: int) -> float:
         """When a record was logged at the earliest: one without a time, after the one before it in its log."""
         if self.log[place].ms is not None:
-            return self._times[place]
+            return self.times[place]
         before = self.log[:place]
         known = any(record.source == self.log[place].source and record.ms is not None for record in before)
-        return self._times[place] if known else float("-inf")
+        return self.times[place] if known else float("-inf")
 
     def _all_timed(self, places: Iterable[int]) -> bool:
         return all(self.log[place].ms is not None for place in places)
@@ -131,7 +134,7 @@ class Join:
         if source not in self._orders:
             places = [place for place, record in enumerate(self.log) if record.source == source]
             # Sorting is stable: of one moment, the file's order.
-            self._orders[source] = sorted(places, key=self._times.__getitem__)
+            self._orders[source] = sorted(places, key=self.times.__getitem__)
         return self._orders[source]
 
     def join(self, notes: Notes) -> Joined:

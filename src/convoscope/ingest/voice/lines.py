@@ -16,10 +16,9 @@ from convoscope.ingest.report import Notes
 Line = TypeVar("Line", bound=msgspec.Struct)
 
 
-def read_lines(path: Path, kind: type[Line], notes: Notes) -> list[Line]:
+def read_lines(path: Path, decoder: msgspec.json.Decoder[Line], notes: Notes) -> list[Line]:
     """Every readable line. Blank lines, a cut last line and lines that are no record are left out, and said."""
     data = files.whole(path)
-    decoder = msgspec.json.Decoder(kind)
     try:
         found = decoder.decode_lines(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -71,10 +70,11 @@ def read_document(path: Path, notes: Notes) -> Any:
 
 def milliseconds(value: object) -> int | None:
     """A logged time in whole milliseconds: ISO 8601, or a number since the epoch; a small one counts in ms."""
+    # Longer ones are no times, and more than a float can hold.
+    if type(value) is str and value.isdecimal() and len(value) < _LONG:
+        value = int(value)
     if type(value) is int and (value >= _MS or 0 <= value < _SMALL):
         return value if value < _US else round(value / 1000)
-    if isinstance(value, str) and value.isdigit():
-        return milliseconds(int(value))
     read = moment(value)
     if read is None:
         return None
@@ -87,11 +87,11 @@ def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, 
     No call lasts hours, so that a time before the epoch, or more than six hours from the middle one
     of its log, is none. A log in which nothing has a time lacks none of them.
     """
-    known = sorted(ms for ms in times if ms is not None)
+    known = sorted([ms for ms in times if ms is not None])
     if not known:
         return list(times)
     middle = known[len(known) // 2]
-    if len(known) == len(times) and known[0] >= 0 and known[0] >= middle - _HOURS and known[-1] <= middle + _HOURS:
+    if len(known) == len(times) and known[0] >= 0 and are_of_one_call(known):
         return list(times)
     found: list[int | None] = []
     for stamp, ms in zip(stamps, times, strict=True):
@@ -105,10 +105,17 @@ def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, 
     return found
 
 
+def are_of_one_call(times: Sequence[int]) -> bool:
+    """Whether no time, in their order, is hours away from the middle one."""
+    middle = times[len(times) // 2]
+    return times[0] >= middle - _HOURS and times[-1] <= middle + _HOURS
+
+
 _HOURS = 6 * 3_600_000
 _SMALL = 10**8
 _MS = 10**11
 _US = 10**14
+_LONG = 300
 
 
 def seconds(value: object) -> float | None:

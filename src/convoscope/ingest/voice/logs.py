@@ -14,8 +14,8 @@ from convoscope.ingest import files
 from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.report import Notes
 from convoscope.ingest.voice import words
-from convoscope.ingest.voice.framework import Line, Run, runs, without_previews
-from convoscope.ingest.voice.lines import milliseconds, plausible, read_lines, seconds
+from convoscope.ingest.voice.framework import SPOKEN, WRITTEN, Columns, Line, Run, runs, without, without_previews
+from convoscope.ingest.voice.lines import are_of_one_call, milliseconds, plausible, read_lines, seconds
 from convoscope.ingest.voice.ordering import agree, believed, in_order
 
 _SPEAKERS = {
@@ -93,13 +93,19 @@ class Audit(NamedTuple):
 
 
 class Framework(NamedTuple):
-    """What was sent to the speech engine; `heard` is what it wrote down of the user, piece by piece."""
+    """What was sent to the speech engine, and what it wrote down of the user, piece by piece."""
 
     runs: list[Run]
     heard: list[Logged]
+    """Needed only where the audit log does not tell."""
 
 
 _audit = msgspec.json.Decoder(_Audit)
+_framework_line = msgspec.json.Decoder(_FrameworkLine)
+_any_framework_line = msgspec.json.Decoder(_AnyFrameworkLine)
+_simulator_line = msgspec.json.Decoder(_SimulatorLine)
+_at_a_glance = True
+"""Whether a log that is clean at a glance may skip its repair. For tests, which hold the one against the other."""
 
 
 def read_audit(path: Path, notes: Notes) -> Audit:
@@ -197,30 +203,70 @@ def read_framework(
     path: Path, notes: Notes, audit: Sequence[Logged] = (), simulator: Sequence[Logged] = ()
 ) -> Framework:
     """pipecat_events.jsonl and its kin, put right by the model's replies and by what the caller heard."""
-    taken: list[_FrameworkLine] | list[_AnyFrameworkLine] = read_lines(path, _FrameworkLine, notes)
-    lines = _framework_lines(taken, path.name, notes)
+    usual = read_lines(path, _framework_line, notes)
+    clean = _clean(usual) if _at_a_glance else None
+    taken: list[_FrameworkLine] | list[_AnyFrameworkLine] = usual
+    lines: list[Line] | None = []
+    if clean is None:
+        lines = _framework_lines(taken, path.name, notes)
     if lines is None:
         # The text may sit under another name: then it is the first.
-        taken = read_lines(path, _AnyFrameworkLine, Notes())
+        taken = read_lines(path, _any_framework_line, Notes())
         lines = _framework_lines(taken, path.name, notes) or []
-    others = [line for line in taken if line.type not in _FRAMEWORK_KINDS]
-    for kind in {line.type for line in others} - {TRANSCRIPT}:
-        notes.ignored(f"framework.{kind}")
-    told = [line for line in others if line.type == TRANSCRIPT]
-    heard = [
-        Logged(source="framework", kind=TRANSCRIPT, ms=ms, speaker="user", text=(_frame(line.data)[0] or "").strip())
-        for line, ms in zip(told, _times([line.timestamp for line in told], path.name, notes), strict=True)
-    ]
+    kinds = [line.type for line in taken]
+    for kind in dict.fromkeys(kinds):
+        if kind != TRANSCRIPT and kind not in _FRAMEWORK_KINDS:
+            notes.ignored(f"framework.{kind}")
+    told = [taken[place] for place, kind in enumerate(kinds) if kind == TRANSCRIPT]
+    times = _times([line.timestamp for line in told], path.name, notes)
+    heard: list[Logged] = []
+    if not audit or not agree(times):
+        texts = [(_frame(line.data)[0] or "").strip() for line in told]
+        heard = [
+            Logged(source="framework", kind=TRANSCRIPT, ms=ms, speaker="user", text=text)
+            for ms, text in zip(times, texts, strict=True)
+        ]
     notes.records += len(taken)
     replies = [record.text for record in audit if record.kind == "assistant"]
-    lines = _without_doubles(lines, path.name, notes)
-    ordered = words.in_order(lines, replies, path.name, notes)
+    moved = False
+    if clean is None:
+        lines = _without_doubles(lines, path.name, notes)
+        ordered = words.in_order(lines, replies, path.name, notes)
+        moved = ordered is not lines
+        clean = Columns.of(without_previews(ordered))
     understood = [record.text for record in simulator if record.kind == "assistant_speech"]
-    moved = ordered is not lines
-    lines = words.mended(without_previews(ordered), replies, understood, path.name, notes, moved=moved)
+    sent = words.mended(clean, replies, understood, path.name, notes, moved=moved)
+    if None in sent.times:
+        sent = Columns.of(_timed(sent.lines()))
     if not agree([record.ms for record in heard]):
         heard = in_order(heard, "time", path.name, notes)
-    return Framework(runs(_timed(lines)), heard)
+    return Framework(runs(sent), heard)
+
+
+def _clean(taken: Sequence[_FrameworkLine]) -> Columns | None:
+    """Turn boundaries and what was sent to the speech engine, where that needs no repair; None where it may.
+
+    All lines are as usual, in order and none twice, and words come one by one, so that none is the preview of others.
+    """
+    sent = [line for line in taken if line.type in _FRAMEWORK_KINDS]
+    times: list[Any] = [line.timestamp for line in sent]
+    data: list[Any] = [line.data for line in sent]
+    if {*map(type, times)} != {int} or {*map(type, data)} != {_Frame}:
+        return None
+    texts: list[Any] = [frame.frame for frame in data]
+    ended: list[Any] = [frame.was_interrupted for frame in data]
+    if {*map(type, texts)} != {str} or not _TOLD.issuperset(map(type, ended)):
+        return None
+    if times[0] < _EPOCH_MS or times != sorted(times) or not are_of_one_call(times):
+        return None
+    kinds = [line.type or "" for line in sent]
+    rare = [place for place, kind in enumerate(kinds) if kind != SPOKEN]
+    once = {(times[place], kinds[place], texts[place], ended[place]) for place in rare}
+    spoken = " ".join(without(texts.copy(), rare))
+    if len(once) < len(rare) or len(rare) == len(sent) or spoken.count(" ") >= len(sent) - len(rare):
+        return None
+    written = [place for place in rare if kinds[place] == WRITTEN]
+    return Columns(*[without(column, written) for column in (times, kinds, texts, ended)])
 
 
 def _times(stamps: Sequence[object], name: str, notes: Notes) -> list[int | None]:
@@ -232,8 +278,6 @@ def _timed(lines: list[Line]) -> list[Line]:
 
     A phrase without a time stays without: it may be all that was said in its turn.
     """
-    if all(line.ms is not None for line in lines):
-        return lines
     found = list(lines)
     for step, at_ends in ((1, False), (-1, True), (1, True)):
         for place in range(len(found))[::step]:
@@ -248,7 +292,8 @@ def _timed(lines: list[Line]) -> list[Line]:
 
 _ENDS = (".", "?", "!")
 _EPOCH_MS = 10**11
-_SPOKEN = frozenset({"tts_text", "llm_response"})
+_SPOKEN = frozenset({SPOKEN, WRITTEN})
+_TOLD = frozenset({bool, type(None)})
 
 
 def _framework_lines(
@@ -317,7 +362,7 @@ def as_logged(run: Run) -> Logged:
 def read_simulator(path: Path, notes: Notes) -> list[Logged]:
     """elevenlabs_events.jsonl and its kin."""
     records: list[Logged] = []
-    lines = read_lines(path, _SimulatorLine, notes)
+    lines = read_lines(path, _simulator_line, notes)
     times = _times([line.timestamp for line in lines], path.name, notes)
     sounds = _sound_times(lines, path.name, notes)
     for line, ms, sound in zip(lines, times, sounds, strict=True):
@@ -403,6 +448,8 @@ def _without_repeats(records: list[Logged], name: str, notes: Notes) -> list[Log
     That is one equal in all, a sound that begins or ends at the same instant, or the same words
     within a moment in which nobody could have said them again.
     """
+    if _at_a_glance and not _may_repeat(records):
+        return records
     kept: list[Logged] = []
     seen: set[tuple[Any, ...]] = set()
     said: dict[tuple[str, str], int] = {}
@@ -424,6 +471,13 @@ def _without_repeats(records: list[Logged], name: str, notes: Notes) -> list[Log
     return kept
 
 
+def _may_repeat(records: list[Logged]) -> bool:
+    """At a glance: whether two records share an instant and all but their value, or the same words were said twice."""
+    keys = {(one.kind, one.speaker, one.text, one.sound if one.sound is not None else one.ms) for one in records}
+    said = [(one.kind, one.text) for one in records if one.kind in _SPEECH and one.text]
+    return len(keys) < len(records) or len({*said}) < len(said)
+
+
 def read_transcript(path: Path, notes: Notes) -> list[Logged]:
     """transcript.jsonl, the plain one beside the others, as if an audit log had it."""
 
@@ -434,7 +488,7 @@ def read_transcript(path: Path, notes: Notes) -> list[Logged]:
         content: Any = None
 
     found = []
-    lines = read_lines(path, Said, notes)
+    lines = read_lines(path, msgspec.json.Decoder(Said), notes)
     for line, ms in zip(lines, _times([line.timestamp for line in lines], path.name, notes), strict=True):
         role = line.role or line.type or ""
         if role in ("user", "assistant") and isinstance(line.content, str):

@@ -6,7 +6,12 @@ import re
 from functools import lru_cache
 
 _TAG = re.compile(r"\[[^\]]*\]")
-_NOT_SPOKEN = re.compile(r"[^0-9a-z\u00c0-\uffff]+")
+_SILENT = bytes(one for one in range(128) if not chr(one).isalnum())
+_SMALL = bytes(range(128)).lower() + bytes(range(128, 256))
+_SIGNS = re.compile("[\u0080-\u00bf\U00010000-\U0010ffff]+")
+"""What is left of signs where those of ASCII are gone."""
+_SIGNS_BEGIN = (b"\xc2", b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")
+"""The bytes that UTF-8 begins these with, and no other character."""
 
 
 @lru_cache(maxsize=4096)
@@ -14,7 +19,11 @@ def compact(text: str) -> str:
     """Letters and digits only, in small letters, without bracketed tags."""
     if "[" in text:
         text = _TAG.sub(" ", text)
-    return _NOT_SPOKEN.sub("", text.lower())
+    if text.isascii():
+        return text.encode().translate(_SMALL, _SILENT).decode()
+    kept = text.lower().encode("utf-8", "surrogatepass").translate(None, _SILENT)
+    found = kept.decode("utf-8", "surrogatepass")
+    return _SIGNS.sub("", found) if any(byte in kept for byte in _SIGNS_BEGIN) else found
 
 
 @lru_cache(maxsize=4096)
@@ -56,4 +65,6 @@ def resemble(one: str, other: str) -> bool:
     mine, theirs = compact(one), compact(other)
     if min(len(mine), len(theirs)) < _TELLING:
         return mine == theirs
+    if mine in theirs or theirs in mine:
+        return True
     return fuzz.partial_ratio(mine, theirs, score_cutoff=70) > 0

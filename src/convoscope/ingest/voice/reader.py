@@ -116,7 +116,8 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     )
     if not call.audit and not call.runs and not call.simulator:
         raise InputError("none of its logs holds a record", hint="a call needs one readable log of the three")
-    record_id, trial = _identity(path, result)
+    where = path.resolve()
+    record_id, trial = _identity(where, result)
     language = str(beside.config.get("language") or "en")
     record = beside.records.get(record_id)
     if record is None:
@@ -133,7 +134,7 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     return Conversation(
         id=f"{record_id}/trial_{trial}" if trial else record_id,
         dimensions=dimensions,
-        source=Source(format=VoiceLogsReader.name, files=_names(folder), record=name, folder=str(path.resolve())),
+        source=Source(format=VoiceLogsReader.name, files=_names(folder), record=name, folder=str(where)),
         pipeline=told.pipeline,
         participants=built.participants,
         clocks=built.clocks,
@@ -149,9 +150,12 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
 
 def _result(path: Path, notes: Notes) -> dict[str, Any]:
     """result.json, packed or not; nothing, and said, where it is not what it should be."""
-    held = next((path / (RESULT + ending) for ending in ("", *PACKED) if (path / (RESULT + ending)).exists()), None)
-    if held is None:
-        return {}
+    held = path / RESULT
+    if not held.exists():
+        packed = next((path / (RESULT + ending) for ending in PACKED if (path / (RESULT + ending)).exists()), None)
+        if packed is None:
+            return {}
+        held = packed
     result = read_document(held, notes)
     if isinstance(result, dict):
         return result
@@ -201,9 +205,8 @@ def _as_audit(heard: Sequence[Logged]) -> list[Logged]:
     return [msgspec.structs.replace(record, source="audit", kind="user") for record in heard if record.text]
 
 
-def _identity(path: Path, result: dict[str, Any]) -> tuple[str, str]:
+def _identity(where: Path, result: dict[str, Any]) -> tuple[str, str]:
     """The id of the record, and the number of the trial."""
-    where = path.resolve()
     trial = _TRIAL.fullmatch(where.name)
     told = result.get("record_id")
     folder = where.parent.name if trial else where.name
@@ -328,12 +331,15 @@ class _ComponentLine(msgspec.Struct, gc=False):
     value: Any = None
 
 
+_component_line = msgspec.json.Decoder(_ComponentLine)
+
+
 def _component_lines(folder: CallFolder, notes: Notes) -> list[dict[str, Any]]:
     """What the framework measured of its parts, and what each call to the model cost."""
     found: list[dict[str, Any]] = []
     path = folder.file("pipecat_metrics.jsonl", "framework_metrics.jsonl")
     if path is not None:
-        lines = _readable(lambda place: read_lines(place, _ComponentLine, notes), path, notes) or []
+        lines = _readable(lambda place: read_lines(place, _component_line, notes), path, notes) or []
         found += [msgspec.to_builtins(line) for line in lines]
     path = folder.file("agent_perf_stats.csv")
     if path is not None:

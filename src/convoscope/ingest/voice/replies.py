@@ -160,16 +160,19 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
         notes.repaired("turn_markers_missing", "the framework's log was parted by pauses and by the user's speech")
     for number, run in spoken:
         record = join.first_run + number
-        known = join.at(record)
-        words: list[tuple[float, str]] = []
-        for ms, text in run.parts:
-            known = known if ms is None else ms / 1000 + shift
-            words.append((known, text))
-        untimed = {at for at, (ms, _) in enumerate(run.parts) if ms is None} if len(words) > 1 else set()
+        logged = [ms for ms, _ in run.parts]
+        untimed = {at for at, ms in enumerate(logged) if ms is None} if None in logged and len(logged) > 1 else set()
+        times = _sent_at(logged, join.at(record), shift)
+        words = [(at, text) for at, (_, text) in zip(times, run.parts, strict=True)]
+        cuts = [
+            at
+            for at, (before, after) in enumerate(pairwise(times), 1)
+            if after - before > _TURN_PAUSE and _parts(before, after, starts)
+        ]
+        if untimed:
+            cuts = sorted({*cuts, *untimed, *(at + 1 for at in untimed)} - {0, len(words)})
         begin = 0
-        for at in range(1, len(words) + 1):
-            if at < len(words) and not {at - 1, at} & untimed and not _parts(words[at - 1][0], words[at][0], starts):
-                continue
+        for at in (*cuts, len(words)):
             pieces.append(Piece(words[begin][0], words[begin:at], [record]))
             if begin in untimed:
                 # What has no time of its own was said before what follows it.
@@ -180,9 +183,17 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
     return [piece for piece in pieces if piece.text.strip()]
 
 
+def _sent_at(logged: Sequence[int | None], known: float, shift: float) -> list[float]:
+    """When the words of a run were sent; one without a time, when the one before it was, the first, when known."""
+    found: list[float] = []
+    for ms in logged:
+        known = known if ms is None else ms / 1000 + shift
+        found.append(known)
+    return found
+
+
 def _parts(before: float, after: float, starts: Sequence[float]) -> bool:
-    if after - before <= _TURN_PAUSE:
-        return False
+    """Whether a pause of the turn's length or longer parts two words."""
     return after - before > _PAUSE or bisect_right(starts, before) < bisect_right(starts, after)
 
 

@@ -130,7 +130,8 @@ def parted(sounds: list[Sound], agent: Sequence[Sound], words: Sequence[float], 
     """
     found: list[Sound] = []
     for sound in sounds:
-        inside = [one for one in agent if sound.at < one.at and one.until < sound.until] if sound.length else []
+        at, until = sound.at, sound.until
+        inside = [one for one in agent if at < one.since and one.until < until] if sound.length else []
         mine = [at for at in words if sound.at - 0.3 <= at <= sound.until] if inside else []
         between = next((one for one in inside if any(at < one.at for at in mine) and mine[-1] > one.until), None)
         if between is None:

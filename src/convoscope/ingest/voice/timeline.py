@@ -101,7 +101,9 @@ def build(call: Call, notes: Notes) -> Built:
     event_of: dict[int, int] = {}
     event_of_reply: dict[int, int] = {}
     for seq, entry in enumerate(entries):
-        timeline.append(msgspec.structs.replace(entry.event, seq=seq))
+        # The events were made here and nobody has seen them yet: no need of a copy.
+        msgspec.structs.force_setattr(entry.event, "seq", seq)
+        timeline.append(entry.event)
         for place in entry.records:
             event_of[place] = seq
         event_of_reply[entry.reply] = seq
@@ -419,5 +421,5 @@ def _float(value: Any) -> float | None:
 
 def _duration(join: Join) -> float | None:
     """From the first record of any log to the last, in common time."""
-    times = [join.at(place) for place, record in enumerate(join.log) if record.ms is not None]
+    times = [at for at, record in zip(join.times, join.log, strict=True) if record.ms is not None]
     return round(max(times) - min(times), 3) if len(times) > 1 else None

@@ -7,12 +7,12 @@ many share an instant. The model's replies hold the same words once and in their
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise
+from itertools import compress, groupby
 from operator import eq
 from typing import NamedTuple
 
 from convoscope.ingest.report import Notes
-from convoscope.ingest.voice.framework import Line
+from convoscope.ingest.voice.framework import Columns, Line
 from convoscope.ingest.voice.matching import compact
 from convoscope.ingest.voice.ordering import agree, by_time, steadied
 
@@ -40,8 +40,8 @@ def in_order(lines: list[Line], replies: Sequence[str], name: str, notes: Notes)
 
 
 def mended(
-    lines: list[Line], replies: Sequence[str], heard: Sequence[str], name: str, notes: Notes, *, moved: bool
-) -> list[Line]:
+    lines: Columns, replies: Sequence[str], heard: Sequence[str], name: str, notes: Notes, *, moved: bool
+) -> Columns:
     """Words where the replies have them, each once. Nothing is touched where the replies are found as they are.
 
     What no reply holds, a greeting say, may still be told by what the caller heard. `moved`: the
@@ -49,33 +49,33 @@ def mended(
     """
     texts = [(key, reply) for reply in replies if (key := compact(reply))]
     written = {key for key, _ in texts}
-    sent = _sent(lines)
+    sent = compact(lines.spoken())
     doubled = _are_doubled(lines, written)
     if not sent or not (moved or doubled or any(reply not in sent for reply in written)):
         return lines
-    spoken = _Spoken(lines)
+    spoken = _Spoken(lines.lines())
     for key, reply in texts:
         if doubled or key not in sent:
             spoken.take(key, reply)
     for text in heard if doubled or moved else ():
         if (key := compact(text)) and (doubled or key not in sent):
             spoken.take(key, text, whole=True)
-    lines = spoken.lines(name, notes)
-    return _halved(lines, written, name, notes)
+    return Columns.of(_halved(spoken.lines(name, notes), written, name, notes))
 
 
 def _sent(lines: Sequence[Line]) -> str:
     return compact(" ".join([line.text for line in lines if line.kind == _SPOKEN]))
 
 
-def _are_doubled(lines: Sequence[Line], written: Iterable[str]) -> bool:
+def _are_doubled(lines: Columns, written: Iterable[str]) -> bool:
     """Whether a word follows itself in an instant, and no reply has it so."""
-    texts = [line.text for line in lines]
-    if not any(map(eq, texts, texts[1:])):
-        return False
-    for place, (before, after) in enumerate(pairwise(lines)):
-        if before.text == after.text and before == after and before.kind == _SPOKEN:
-            around = _sent(lines[max(0, place - 2) : place + 4])
+    texts, kinds = lines.texts, lines.kinds
+    again = compress(range(len(texts)), map(eq, texts, texts[1:]))
+    for place in [place for place in again if kinds[place] == _SPOKEN]:
+        before, after = (tuple(column[at] for column in lines) for at in (place, place + 1))
+        if before == after:
+            near = range(max(0, place - 2), min(len(texts), place + 4))
+            around = compact(" ".join([texts[at] for at in near if kinds[at] == _SPOKEN]))
             if not any(around in reply for reply in written):
                 return True
     return False
