@@ -105,7 +105,7 @@ def _score(read: Read, evaluator: Evaluator, rows: _Rows, report: ReadReport, ti
     forget(read.conversation)
     scored = perf_counter()
     try:
-        body = to_json(read.conversation)
+        body = to_json(read.conversation, finite=read.exact)
     except (ValueError, TypeError, RecursionError) as error:
         report.conversations -= 1
         report.problem(Problem(read.conversation.id, 0, f"cannot be kept: {error}"))
