@@ -25,7 +25,7 @@ from benchmarks.chats import chats
 from benchmarks.items import items
 from convoscope.conversation import to_json
 from convoscope.ingest.inputs import Input
-from convoscope.ingest.partitions import Partition, Piece, read_partition
+from convoscope.ingest.partitions import Partition, Piece, Read, read_partition
 from convoscope.ingest.reader import Reader, installed
 from convoscope.ingest.report import ReadReport
 
@@ -135,7 +135,7 @@ def read_lines(reader: str) -> Callable[[Sequence[bytes], bool], Outcome]:
             with tolerant(installed().by_name[reader]):
                 reads = list(read_partition(partition, report))
         encode = msgspec.json.encode
-        return Outcome([(_written(one.conversation), encode((one.notes, one.origin))) for one in reads], encode(report))
+        return Outcome([(_written(one), encode((one.notes, one.origin))) for one in reads], encode(report))
 
     return read
 
@@ -150,9 +150,9 @@ def tolerant(reader: Reader) -> Iterator[None]:
         reader.typed = before
 
 
-def _written(conversation: Any) -> bytes:
+def _written(read: Read) -> bytes:
     try:
-        return to_json(conversation)
+        return to_json(read.conversation, finite=read.exact)
     except (ValueError, TypeError, RecursionError) as error:
         return repr(error).encode()
 
@@ -162,9 +162,17 @@ def _objects_in(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if _is_object(line)]
 
 
+def _short_chats(count: int) -> Iterator[Any]:
+    """Three messages with a tool call and no tools: what is made wrong in them is mostly something that counts."""
+    for chat in chats(count):
+        messages: Any = chat["messages"]
+        first = next(place for place, one in enumerate(messages) if "tool_calls" in one)
+        yield {"id": chat["id"], "model": chat["model"], "messages": messages[first - 1 : first + 2]}
+
+
 FORMATS = [
     Format("standard-data", lambda: [*_objects_in(_ITEMS), *items(20)], read_lines("standard-data")),
-    Format("openai-chat", lambda: [*_objects_in(_CHATS), *chats(10)], read_lines("openai-chat")),
+    Format("openai-chat", lambda: [*_objects_in(_CHATS), *chats(10), *_short_chats(40)], read_lines("openai-chat")),
 ]
 
 

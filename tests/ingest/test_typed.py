@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from benchmarks.mutations import FORMATS, Format, disagreements, read_lines, tol
 
 import convoscope
 import convoscope.ingest.partitions
+from convoscope.conversation import to_json
 from convoscope.ingest.openai_chat import READER as CHATS
 from convoscope.ingest.reader import Place, Reader
 from convoscope.ingest.report import Notes
@@ -222,3 +224,13 @@ def test_a_record_that_the_quick_way_trips_over_is_read_all_the_same(
     quick = list(convoscope.read(path))
     monkeypatch.setattr(type(CHATS), "build_typed", trip)
     assert list(convoscope.read(path)) == quick
+
+
+def test_nan_that_was_put_into_what_was_read_is_refused(tmp_path: Path) -> None:
+    for record in (ITEM, CHAT):
+        (read,) = convoscope.read(write(tmp_path / "log.jsonl", json.dumps(record))).with_notes()
+        assert read.exact
+        assert to_json(read.conversation, finite=True) == to_json(read.conversation)
+        read.conversation.extras["score"] = math.nan
+        with pytest.raises(ValueError, match="holds NaN or infinity"):
+            to_json(read.conversation)

@@ -99,12 +99,13 @@ class _Recoded(io.RawIOBase):
 
 def read_block(stream: IO[bytes], size: int) -> tuple[bytes, str]:
     """Up to `size` bytes, and why the stream broke where it did. A cut archive gives what it can."""
+    step = size if isinstance(stream, io.BufferedReader) else _READ_BYTES
     parts: list[bytes] = []
     have = 0
     while have < size:
         try:
             # One step at a time: what was unpacked before a break is not lost with it.
-            block: bytes = stream.read1(min(size - have, _READ_BYTES))  # type: ignore[attr-defined]
+            block: bytes = stream.read1(min(size - have, step))  # type: ignore[attr-defined]
         except EOFError:
             return b"".join(parts), "the compressed file is cut off"
         except Exception as error:  # each decompressor has an error class of its own

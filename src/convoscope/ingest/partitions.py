@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,6 +63,8 @@ class Read(NamedTuple):
     conversation: Conversation
     notes: tuple[Note, ...]
     origin: Origin
+    exact: bool = False
+    """Its values are those of the JSON that it was read from, which holds no NaN and no infinity."""
 
 
 def cut(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int = PART_BYTES) -> Iterator[Partition]:
@@ -284,7 +287,7 @@ def _read_typed(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) 
         if file is None:
             file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
         file.conversations += 1
-        yield new(Read, (conversation, taken, new(Origin, (place, number, 0))))
+        yield new(Read, (conversation, taken, new(Origin, (place, number, 0)), True))
 
 
 @cache
@@ -331,7 +334,7 @@ def _attached(attacher: Attacher, reads: Iterable[Read], notes: Notes, report: R
             notes.repaired(found.repaired, read.conversation.dimensions["flow"])
         taken = notes.hand_over()
         report.add_notes(taken)
-        yield read._replace(conversation=found.conversation, notes=read.notes + taken)
+        yield Read(found.conversation, read.notes + taken, read.origin)
 
 
 def _cut_by(turn_rule: str, read: Read) -> Read:
@@ -488,7 +491,9 @@ def _texts(piece: Piece) -> Iterator[tuple[int, bytes]]:
     """The records of a piece as they are written, each with its number; blank lines are among them."""
     data = _data(piece)
     between = _BETWEEN.get(piece.input.container)
-    for number, text in enumerate(data.split(between) if between else (data,), piece.first):
+    # One line after the other: all of them at once would be as much memory again, and none of it in the cache.
+    texts = (data,) if between is None else BytesIO(data) if between == b"\n" and data else data.split(between)
+    for number, text in enumerate(texts, piece.first):
         yield number, text.strip()
 
 
@@ -501,8 +506,7 @@ def _data(piece: Piece) -> bytes:
         with Path(piece.input.path).open("rb") as stream:
             stream.seek(piece.start)
             data = stream.read(piece.end - piece.start)
-    data = data.removeprefix(files.BOM) if piece.start == 0 else data
-    return data.removesuffix(b"\n")
+    return data.removeprefix(files.BOM) if piece.start == 0 else data
 
 
 _BETWEEN = {"lines": b"\n", "text": b"\n", "array": files.BETWEEN_ELEMENTS, "table": tables.BETWEEN_ROWS}

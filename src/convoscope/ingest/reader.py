@@ -178,8 +178,8 @@ class Reader:
         """The conversation of a record of the `typed` type, the quick way, as `build` would give it with these notes.
 
         `build` is the definition. Whatever it would mend or refuse is None here, and then goes to `build`. The
-        record was decoded for this call: it may be changed. Its values must go into the conversation as they are:
-        no JSON holds NaN or infinity, so that these need not be looked for when it is written.
+        record was decoded for this call: it may be changed. Its values go into the conversation as they are, and so
+        does no NaN or infinity, which JSON does not hold: it is not looked for when the conversation is written.
         """
         del record, place, notes
         return None

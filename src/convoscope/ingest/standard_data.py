@@ -143,6 +143,8 @@ class _Layout(NamedTuple):
 
 def _layout(shape: tuple[Any, ...]) -> _Layout:
     half = len(shape) // 2
+    if half > _MOST_NAMES:
+        return _Layout()
     layout = _laid_out(shape[:half], shape[half:])
     if len(_layouts) >= _MOST_LAYOUTS:
         _layouts.clear()
@@ -164,7 +166,8 @@ def _laid_out(names: tuple[str, ...], types: tuple[type, ...]) -> _Layout:
 
 
 _layouts: dict[tuple[Any, ...], _Layout] = {}
-_MOST_LAYOUTS = 1000
+_MOST_LAYOUTS, _MOST_NAMES = 1000, 100
+"""What is remembered stays small, whatever names a hostile file makes up."""
 _WRAPS = frozenset(_WRAPPERS)
 
 

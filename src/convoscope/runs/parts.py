@@ -130,7 +130,7 @@ class _Rows:
         conversation = read.conversation
         began = perf_counter()
         try:
-            body = to_json(conversation).decode()
+            body = to_json(conversation, finite=read.exact).decode()
         except (ValueError, TypeError, RecursionError) as error:
             report.conversations -= 1
             report.problem(Problem(conversation.id, 0, f"cannot be kept: {error}"))
