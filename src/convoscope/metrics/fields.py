@@ -275,7 +275,9 @@ class _FactsOfCases:
         self._cases = cases
 
     def __getattr__(self, field: str) -> bool:
-        has = _BESIDE.get(field) or PRESENT[field]
+        has = _BESIDE.get(field) or PRESENT.get(field)
+        if has is None:
+            raise AttributeError(field)
         found = any(has(case) for case in self._cases)
         setattr(self, field, found)
         return found
