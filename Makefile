@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
+# Compiled files are kept, whatever the environment says: each process of the tests would compile everything anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test lint docs screenshots bench signatures schema clean
 
 demo: $(VENV)/ready
