@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 
+# Compiled files are kept, whatever the environment says: each process of the tests would compile everything anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test lint docs screenshots bench signatures schema clean
 
 demo: $(VENV)/ready
@@ -44,10 +47,12 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-# The page is tested in the real browser, Debian's; CONVOSCOPE_CHROMIUM names another.
+# The page is tested in the real browser, Debian's; CONVOSCOPE_CHROMIUM names another. Without a window it takes half
+# the time; not every Debian has that one.
 $(VENV)/browser: $(VENV)/ready
-	@command -v "$${CONVOSCOPE_CHROMIUM:-chromium}" >/dev/null || \
-	  (apt-get update -q && apt-get install -qy --no-install-recommends chromium fonts-dejavu-core)
+	@command -v "$${CONVOSCOPE_CHROMIUM:-chromium-headless-shell}" >/dev/null || (apt-get update -q && \
+	  (apt-get install -qy --no-install-recommends chromium-headless-shell fonts-dejavu-core || \
+	   apt-get install -qy --no-install-recommends chromium fonts-dejavu-core))
 	@touch $@
 
 clean:

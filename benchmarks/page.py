@@ -29,7 +29,9 @@ class Opened(NamedTuple):
 
 
 def run(folder: Path) -> None:
-    chromium = os.environ.get("CONVOSCOPE_CHROMIUM") or shutil.which("chromium")
+    chromium = (
+        os.environ.get("CONVOSCOPE_CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    )
     print(f"the page, median of {ROUNDS} openings from disk in headless Chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])

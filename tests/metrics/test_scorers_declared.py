@@ -1,6 +1,8 @@
 """Judged and audio scorers: declared with needs and scale, and never a number before somebody measured one."""
 
 import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,23 @@ from metrics.chats import agent, chat, told, user
 DECLARED = {key: one for key, one in collect([scorers_judged, scorers_audio]).items() if isinstance(one, Metric)}
 JUDGED = sorted(key for key, one in DECLARED.items() if one.family != "audio")
 AUDIO = sorted(set(DECLARED) - set(JUDGED))
+
+
+def each(keys: Sequence[str]) -> Callable[[Callable[[Any, str], None]], Callable[[Any], None]]:
+    """One test for all of them, which says for which of them it failed."""
+
+    def wrap(test: Callable[[Any, str], None]) -> Callable[[Any], None]:
+        def of_each(self: Any) -> None:
+            for key in keys:
+                try:
+                    test(self, key)
+                except AssertionError as error:
+                    error.add_note(f"for {key}")
+                    raise
+
+        return of_each
+
+    return wrap
 
 
 def item(**facts: object) -> Conversation:
@@ -41,11 +60,12 @@ def test_every_scorer_of_the_table_that_needs_a_judge_or_an_ear_is_declared() ->
     assert names == {name for name, reads in SCORERS.items() if reads.by != "rule"}
 
 
-@pytest.mark.parametrize("key", sorted(DECLARED))
 class TestEach:
+    @each(sorted(DECLARED))
     def test_its_needs_are_those_of_the_table(self, key: str) -> None:
         assert DECLARED[key].needs == needs_of(DECLARED[key].name.partition(".")[2])
 
+    @each(sorted(DECLARED))
     def test_it_is_found_by_the_name_of_the_schema(self, key: str) -> None:
         name = key.partition(".")[2]
         if name == "faithfulness":
@@ -53,15 +73,18 @@ class TestEach:
         for written in (name, f"{name}_scorer", key):
             assert [one.key for one in installed().resolve([written])] == [key]
 
+    @each(sorted(DECLARED))
     def test_it_has_a_map_to_ten_points_and_the_pass_mark(self, key: str) -> None:
         ten = DECLARED[key].ten
         assert ten is not None
         assert ten.passes_at == 7.0
 
+    @each(sorted(DECLARED))
     def test_it_asks_a_question_and_says_that_it_is_not_measured(self, key: str) -> None:
         assert DECLARED[key].question.endswith("?")
         assert "Unmeasured without a" in " ".join(DECLARED[key].description.split())
 
+    @each(sorted(DECLARED))
     def test_the_worst_is_worth_less_than_the_best(self, key: str) -> None:
         one = DECLARED[key]
         assert one.ten is not None
@@ -79,23 +102,23 @@ def test_a_bare_name_that_two_families_share_is_a_clear_error() -> None:
 
 
 class TestWithoutAJudge:
-    @pytest.mark.parametrize("key", JUDGED)
+    @each(JUDGED)
     def test_an_item_with_everything_wants_only_a_judge(self, key: str) -> None:
         (one,) = observe(DECLARED[key], item())
         assert (one.status, one.reason, one.value) == ("unmeasured", "no_judge", None)
         assert one.detail == "no judge configured"
 
-    @pytest.mark.parametrize("key", JUDGED)
+    @each(JUDGED)
     def test_an_empty_item_is_told_what_it_lacks_first(self, key: str) -> None:
         (one,) = observe(DECLARED[key], chat(items=(Item(id="7"),)))
         first = SCORERS[key.partition(".")[2]].required[0]
         assert (one.status, one.reason) == ("unmeasured", f"no_{first}")
 
-    @pytest.mark.parametrize("key", JUDGED)
+    @each(JUDGED)
     def test_a_judge_that_nobody_can_ask_yet_gives_no_number(self, key: str) -> None:
         assert told(observe(DECLARED[key], item(), frozenset({"judge"}))) == [("item 7", "unmeasured: no_judge")]
 
-    @pytest.mark.parametrize("key", JUDGED)
+    @each(JUDGED)
     def test_the_kind_of_item_decides(self, key: str) -> None:
         only = SCORERS[key.partition(".")[2]].only
         for kind, other in (("agent", "an_agent"), ("conversational", "a_conversational")):
@@ -134,12 +157,12 @@ class TestWithoutAJudge:
 
 
 class TestWithoutAnEar:
-    @pytest.mark.parametrize("key", AUDIO)
+    @each(AUDIO)
     def test_no_recording(self, key: str) -> None:
         (one,) = observe(DECLARED[key], item())
         assert (one.status, one.reason) == ("unmeasured", "no_recording")
 
-    @pytest.mark.parametrize("key", AUDIO)
+    @each(AUDIO)
     def test_a_recording_that_nobody_listens_to(self, key: str) -> None:
         heard = chat(recording=Recording(tracks=(Track(url="https://example.org/call.wav"),)))
         for resources in (frozenset[str](), frozenset({"audio_analysis"})):
