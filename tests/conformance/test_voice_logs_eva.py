@@ -11,7 +11,7 @@ import msgspec
 
 from convoscope.conversation.eva import EvaReading, read_eva
 from convoscope.conversation.logged import Logged
-from convoscope.ingest.voice.framework import Line, runs, without_previews
+from convoscope.ingest.voice.framework import Columns, Line, runs, without_previews
 
 _SPEAKERS = {"elevenlabs_user": "user", "simulated_user": "user", "framework_agent": "assistant"}
 _FRAMEWORK_KINDS = ("turn_start", "turn_end", "tts_text", "llm_response")
@@ -77,7 +77,7 @@ def _framework(folder: Path) -> Iterator[Logged]:
         for line in _lines(folder / "pipecat_events.jsonl")
         if line["type"] in _FRAMEWORK_KINDS
     ]
-    for run in runs(without_previews(lines)):
+    for run in runs(Columns.of(without_previews(lines))):
         yield Logged(source="framework", kind=run.kind, ms=run.ms, text=run.text)
 
 

@@ -301,3 +301,15 @@ def test_times_that_cannot_be_are_dropped_and_said(
     notes = Notes()
     assert plausible(stamps, [milliseconds(stamp) for stamp in stamps], "log", notes) == kept
     assert [note.code for note in notes.taken] == codes
+
+
+@pytest.mark.parametrize("stamp", ["²", "1" * 5000, "1" * 310], ids=["a raised digit", "5000 digits", "310 digits"])
+def test_digits_that_are_no_number_are_no_time(stamp: str) -> None:
+    assert milliseconds(stamp) is None
+
+
+def test_digits_of_any_script_are_a_time() -> None:
+    assert (
+        milliseconds("\u0661\u0667\u0667\u0662\u0664\u0660\u0663\u0667\u0663\u0661\u0664\u0664\u0665")
+        == 1_772_403_731_445
+    )

@@ -81,6 +81,14 @@ def milliseconds(value: object) -> int | None:
     return round(1000 * read.at) if read.kind == "wall" else round(read.at)
 
 
+def all_milliseconds(stamps: Sequence[object]) -> list[int | None]:
+    """The same of many, most of which count milliseconds since the epoch as they are."""
+    return [
+        stamp if type(stamp) is int and _MS <= stamp < _US else milliseconds(stamp)  # spares most of them a call
+        for stamp in stamps
+    ]
+
+
 def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, notes: Notes) -> list[int | None]:
     """The times of one log without those that cannot be: `stamps` as logged, `times` what was read of them.
 

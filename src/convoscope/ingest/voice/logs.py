@@ -15,7 +15,14 @@ from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.report import Notes
 from convoscope.ingest.voice import words
 from convoscope.ingest.voice.framework import SPOKEN, WRITTEN, Columns, Line, Run, runs, without, without_previews
-from convoscope.ingest.voice.lines import are_of_one_call, milliseconds, plausible, read_lines, seconds
+from convoscope.ingest.voice.lines import (
+    all_milliseconds,
+    are_of_one_call,
+    milliseconds,
+    plausible,
+    read_lines,
+    seconds,
+)
 from convoscope.ingest.voice.ordering import agree, believed, in_order
 
 _SPEAKERS = {
@@ -141,7 +148,7 @@ def _entry_times(log: _Audit, name: str, notes: Notes) -> list[int | None]:
     stamps = [entry.timestamp for entry in log.transcript]
     ended = [call for call in log.llm_prompts if call.end_time is not None]
     every = [*stamps, *(call.end_time for call in ended)]
-    times = plausible(every, [milliseconds(stamp) for stamp in every], name, notes)
+    times = plausible(every, all_milliseconds(every), name, notes)
     for call, ms in zip(ended, times[len(stamps) :], strict=True):
         if ms is None:
             call.end_time = None
@@ -270,7 +277,7 @@ def _clean(taken: Sequence[_FrameworkLine]) -> Columns | None:
 
 
 def _times(stamps: Sequence[object], name: str, notes: Notes) -> list[int | None]:
-    return plausible(stamps, [milliseconds(stamp) for stamp in stamps], name, notes)
+    return plausible(stamps, all_milliseconds(stamps), name, notes)
 
 
 def _timed(lines: list[Line]) -> list[Line]:

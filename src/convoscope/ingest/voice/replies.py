@@ -185,6 +185,8 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
 
 def _sent_at(logged: Sequence[int | None], known: float, shift: float) -> list[float]:
     """When the words of a run were sent; one without a time, when the one before it was, the first, when known."""
+    if None not in logged:
+        return [ms / 1000 + shift for ms in logged if ms is not None]
     found: list[float] = []
     for ms in logged:
         known = known if ms is None else ms / 1000 + shift
