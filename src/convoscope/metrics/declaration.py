@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from inspect import Parameter, cleandoc, signature
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -182,14 +183,17 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
             result = awaited(self.function(metric_context(conversation) if self.takes_context else conversation))
         if type(result) is Observation:
             return (result,)
-        if not isinstance(result, Iterable):
+        if type(result) not in _LISTS and not isinstance(result, Iterable):
             raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")
         observations = tuple(result)
-        if len(observations) > 1:
+        if len(observations) > 1 and len({one.subject for one in observations}) < len(observations):
             keys = {(one.subject, one.judge, one.repeat) for one in observations}
             if len(keys) < len(observations):
                 raise ValueError(f"{self.key} gave two scores for one subject")
         return observations
+
+
+_LISTS = frozenset({tuple, list, GeneratorType})
 
 
 class Derived(Declaration, frozen=True, kw_only=True, dict=True):

@@ -117,7 +117,8 @@ def computed(declared: Metric | Derived) -> str:
             source.constant(f"declared {name}", getattr(declared, name))
     if isinstance(declared, Metric):
         for need in declared.needs:
-            source.constant(f"need {need.code}", (need.resource, need.otherwise))
+            # Of facts that are found together, the name says which is asked for.
+            source.constant(f"need {need.code}", (need.resource, need.otherwise, getattr(need.present, "name", "")))
             source.function(need.present)
     source.function(declared.function)
     text = "\n".join(f"{name} = {source.parts[name]}" for name in sorted(source.parts))

@@ -6,7 +6,7 @@ Everything is text by now, but not yet markup: whoever shows it, escapes it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -124,12 +124,19 @@ class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stretches: tuple[Stretch, ...] = ()
 
 
-def story(record: Record, summary: Summary, because: Sequence[Behind] = ()) -> Story:
-    """Tell one conversation of a run."""
+def worth_telling(summary: Summary) -> frozenset[str]:
+    """The metrics that a story tells of even where they have no value: those that have one elsewhere in the run."""
+    return frozenset(figure.key for figure in heard(summary).figures)
+
+
+def story(
+    record: Record, summary: Summary, because: Sequence[Behind] = (), worth: Collection[str] | None = None
+) -> Story:
+    """Tell one conversation of a run. `worth` is what `worth_telling` gives, for whoever tells many."""
     conversation = record.conversation
     teller = _Teller(record, summary.by_key)
     stretches = tuple(teller.stretches())
-    worth = {key_text(figure.metric, figure.variant) for figure in heard(summary).figures}
+    worth = worth_telling(summary) if worth is None else worth
     # Without figures there is nothing to tell a silent metric by.
     everything = not worth
     return Story(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import Need, together
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.statistics.summary import input_reason
@@ -54,13 +54,13 @@ class Profiles:
             needs.update((id(need), need) for need in one.needs if need.present is not None)
         self._place = {key: place for place, key in enumerate(needs)}
         self._needs = list(needs.values())
-        self._present = [need.present for need in self._needs if need.present is not None]
+        self._answers = together([need.present for need in self._needs if need.present is not None])
         self._known: dict[tuple[int, ...], Profile] = {}
 
     def of(self, conversation: Conversation) -> Profile:
         """The profile of a conversation."""
         try:
-            answers = tuple([1 if present(conversation) else 0 for present in self._present])
+            answers: tuple[int, ...] = tuple(map(bool, self._answers(conversation)))
         except (Exception, SystemExit):  # a condition that raises is a result of the metrics that ask for it
             answers = tuple([self._answer(need, conversation) for need in self._needs])
         profile = self._known.get(answers)

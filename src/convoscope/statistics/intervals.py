@@ -20,7 +20,8 @@ Z = 1.959963984540054
 MAX_BOOTSTRAP_CLUSTERS = 5000
 DRAWS = 1000
 _CELLS = 1_000_000
-_WINDOW = 8
+_WINDOW = 5
+"""Standard deviations around the percentile of the data; a draw beyond them is looked for among all values."""
 
 Codes = NDArray[np.int64]
 
@@ -159,15 +160,15 @@ class _Ranked(NamedTuple):
 
     def percentiles(self, weights: Floats, q: float, window: slice) -> Floats:
         """The q-th percentile of each draw; NaN for one that lies outside the window of ranks."""
-        every = np.bincount(self.owner, minlength=self.clusters)
-        before = np.bincount(self.owner[: window.start], minlength=self.clusters)
+        every = np.bincount(self.owner, minlength=self.clusters).astype(np.float64)
+        before = weights @ np.bincount(self.owner[: window.start], minlength=self.clusters).astype(np.float64)
         rank = (weights @ every - 1) * q / 100
-        reached = (weights @ before)[:, None] + np.cumsum(weights[:, self.owner[window]], axis=1)
+        reached = np.cumsum(weights[:, self.owner[window]], axis=1)
         values = self.values[window]
         ends: list[Floats] = []
-        for end in (np.floor(rank), np.ceil(rank)):
-            place = (reached <= end[:, None]).sum(axis=1)
-            outside = (place == len(values)) | (weights @ before > end)
+        for end in (np.floor(rank) - before, np.ceil(rank) - before):
+            place = np.array([row.searchsorted(at, side="right") for row, at in zip(reached, end, strict=True)])
+            outside = (place == len(values)) | (end < 0)
             ends.append(np.where(outside, np.nan, values[np.minimum(place, len(values) - 1)]))
         return ends[0] + (ends[1] - ends[0]) * (rank - np.floor(rank))
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.report.page.index import Index, make_index
-from convoscope.report.story import story
+from convoscope.report.story import story, worth_telling
 from convoscope.report.words import counted, place_text
 from convoscope.runs.records import records
 from convoscope.runs.run import Run
@@ -75,8 +75,9 @@ def _fill(run: Run, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
 
 
 def _told(run: Run, ranking: Ranking, wanted: int) -> Iterator[tuple[int, bytes]]:
+    worth = worth_telling(run.summary)
     for place, record in enumerate(records(run, ranking.order[:wanted].tolist())):
-        yield place, msgspec.json.encode(story(record, run.summary, ranking.because(record.number)))
+        yield place, msgspec.json.encode(story(record, run.summary, ranking.because(record.number), worth))
 
 
 def _bounds(total: int, listed: int, wanted: int, full: int) -> str:
