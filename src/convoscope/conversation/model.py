@@ -239,11 +239,12 @@ class Conversation(
             raise ValueError("two clocks share an id")
         last = -1
         for event in self.timeline:
-            if event.seq <= last:
-                raise ValueError(f"the timeline must ascend: seq {event.seq} follows {last}")
-            last = event.seq
-            if event.time is not None and event.time.clock not in clocks:
-                raise ValueError(f"event {last} uses clock {event.time.clock!r}, which is not declared")
+            seq, time = event.seq, event.time
+            if seq <= last:
+                raise ValueError(f"the timeline must ascend: seq {seq} follows {last}")
+            last = seq
+            if time is not None and time.clock not in clocks:
+                raise ValueError(f"event {last} uses clock {time.clock!r}, which is not declared")
             if type(event) is Utterance:
                 _check_utterance(event, speakers, clocks)
         if self.frames or self.items or self.annotations:
