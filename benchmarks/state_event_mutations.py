@@ -110,7 +110,7 @@ def read_all(folder: Path, size: int, *, strict: bool) -> tuple[list[Any], int]:
         return made
 
     reader.strict_first = strict
-    reader.quick_build = counting  # type: ignore[method-assign]
+    reader.quick_build = counting  # type: ignore[method-assign, assignment]
     try:
         with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
             for partition in cut(found.inputs, found.report, Path(scratch), size):
@@ -181,7 +181,7 @@ def _planted() -> list[Sequence[Line]]:
 def _happen(draw: Draw, add: Callable[..., None], state: str, place: int) -> None:
     kind = draw.randrange(6)
     if kind == 0:
-        figures = [
+        figures: list[Line] = [
             {},
             {"tokens_in": 3, "tokens_out": 4},
             {"tokens_out": 4, "model": "m1", "tokens_in": 3},
@@ -189,17 +189,15 @@ def _happen(draw: Draw, add: Callable[..., None], state: str, place: int) -> Non
         ]
         add("turn_complete", latency_ms=draw.choice([900, 120.5, 4000]), **draw.choice(figures))
     elif kind == 1:
-        add("turn_complete", **draw.choice([{}, {"state": state}, {"state": "greet", "latency_ms": 3}]))
+        named: list[Line] = [{}, {"state": state}, {"state": "greet", "latency_ms": 3}]
+        add("turn_complete", **draw.choice(named))
     elif kind == 2:
         add("slot_filled", slot=draw.choice(["name", f"day{place}"]), value=draw.choice([0, "", "Ada", False, [1]]))
     elif kind == 3:
         add("guard_evaluated", guard="ready", result=True, **draw.choice([{}, {"error": ""}, {"error": "KeyError"}]))
     elif kind == 4:
-        add(
-            "tool_called",
-            name="book",
-            **draw.choice([{}, {"arguments": {"a": 1}}, {"arguments": "{}", "call_id": "t1"}]),
-        )
+        given: list[Line] = [{}, {"arguments": {"a": 1}}, {"arguments": "{}", "call_id": "t1"}]
+        add("tool_called", name="book", **draw.choice(given))
     else:
         facts: list[Line] = [
             {"success": True},
@@ -278,9 +276,10 @@ def _same_moment(lines: list[Line], draw: Draw) -> None:
 
 
 def _other_times(lines: list[Line], draw: Draw) -> None:
-    write = draw.choice(
-        [int, str, lambda at: at * 1000, lambda at: f"2026-02-16T11:20:{at % 60:06.3f}Z", lambda at: at - _T]
-    )
+    writers: list[Callable[[float], Any]] = [
+        *(int, str, lambda at: at * 1000, lambda at: f"2026-02-16T11:20:{at % 60:06.3f}Z", lambda at: at - _T)
+    ]
+    write = draw.choice(writers)
     some = draw.random() < 0.5
     for line in lines:
         if isinstance(line.get("timestamp"), float) and not (some and draw.random() < 0.7):

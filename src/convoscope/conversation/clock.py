@@ -25,7 +25,7 @@ class Clock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     """True where `offset` was estimated, for example from texts that two logs share."""
 
 
-class Time(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Time(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """A moment, or a stretch where `until` is known, in seconds of the named clock."""
 
     at: float

@@ -36,6 +36,7 @@ class Event(
     omit_defaults=True,
     forbid_unknown_fields=True,
     tag_field="type",
+    gc=False,  # No event leads back to itself, and there are millions: nobody has to look for circles.
 ):
     """What every event has: its place in the order, its time where known, its id in the source."""
 

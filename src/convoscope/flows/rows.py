@@ -149,33 +149,22 @@ class _Frame:
         declared, segment, confirms = _declared(self.flow, state)
         if not segment:
             reasons["segment"] = "no_flow_definition" if self.flow is None else "no_segment_declared"
-        turns, calls, guard_errors, forward, escalated = 0, 0, 0, False, False
-        latencies: list[float] = []
-        fills: list[SlotFilled] = []
-        results: list[bool | None] = []
+        stay = visits[0] if len(visits) == 1 else _as_one(visits)
         led: dict[str, int] = {}
         for visit in visits:
-            to_state = visit.to_state
-            if to_state:
-                led[to_state] = led.get(to_state, 0) + 1
-                if to_state in self.escalations and to_state != state:
-                    escalated = True
-            forward = forward or visit.forward
-            turns += visit.turns
-            latencies += visit.latencies
-            if visit.slots:
-                fills += [one for one in visit.slots if self.first_fill.get(one.slot) is one]
-            calls += len(visit.calls)
-            results += [has_worked(one) for one in visit.results]
-            if visit.guards:
-                guard_errors += sum([bool(guard.error) for guard in visit.guards])
+            if visit.to_state:
+                led[visit.to_state] = led.get(visit.to_state, 0) + 1
+        turns, latencies = stay.turns, stay.latencies
+        fills = [one for one in stay.slots if self.first_fill.get(one.slot) is one] if stay.slots else []
+        results = [has_worked(one) for one in stay.results] if stay.results else []
+        guard_errors = sum([bool(guard.error) for guard in stay.guards]) if stay.guards else 0
+        calls = max(len(stay.calls), len(results))
         turns_told = self.walked.turns_told
         if not turns_told:
             reasons["dwell_turns"] = "no_turns_logged"
         if not latencies:
             reasons["latency_p95_ms"] = _why_no_latency(turns if turns_told else None)
         slots = self._slots(declared, visits, fills, reasons)
-        calls = max(calls, len(results))
         asked, accepted = _confirmations(visits) if confirms else (None, None)
         stall = self._stall(state, reasons)
         if not self.tells_guards:
@@ -186,9 +175,9 @@ class _Frame:
             position,
             segment or None,
             len(visits),
-            int(forward),
+            int(stay.forward),
             stall,
-            int(escalated),
+            int(not self.escalations.isdisjoint(led) and any(one in self.escalations for one in led if one != state)),
             len(visits) - 1,
             turns / len(visits) if turns_told else None,
             percentile_95(latencies),
@@ -239,10 +228,10 @@ class _Frame:
         here = {one.slot for one in fills if _is_before(one, last)}
         filled = [self.first_fill.get(slot) for slot in required]
         return _Slots(
-            fill_rate=sum([slot in here for slot in required]) / len(required),
-            ready_rate=sum([one is not None and _is_before(one, last) for one in filled]) / len(required),
-            front_loaded=sum([one is not None and one.seq < began for one in filled]),
-            required=len(required),
+            sum([slot in here for slot in required]) / len(required),
+            sum([one is not None and _is_before(one, last) for one in filled]) / len(required),
+            sum([one is not None and one.seq < began for one in filled]),
+            len(required),
         )
 
 
@@ -250,6 +239,19 @@ def _confirmations(visits: list[Visit]) -> tuple[int | None, int | None]:
     """Confirmations of a confirming state that the log tells the outcome of: by reason of leaving, or by guard."""
     told = [one for visit in visits if (one := _verdict(visit)) is not None]
     return (len(told), sum(told)) if told else (None, None)
+
+
+def _as_one(visits: list[Visit]) -> Visit:
+    """What happened in several visits of a state, as if they were one."""
+    whole = Visit(visits[0].state, visits[0].entered)
+    whole.turns = sum([visit.turns for visit in visits])
+    whole.forward = any(visit.forward for visit in visits)
+    whole.latencies = [latency for visit in visits for latency in visit.latencies]
+    whole.guards = [guard for visit in visits for guard in visit.guards]
+    whole.slots = [slot for visit in visits for slot in visit.slots]
+    whole.calls = [call for visit in visits for call in visit.calls]
+    whole.results = [result for visit in visits for result in visit.results]
+    return whole
 
 
 class _Slots(msgspec.Struct, frozen=True):

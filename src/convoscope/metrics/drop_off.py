@@ -8,7 +8,7 @@ from convoscope.conversation import Conversation, Json, Outcome, StateEntered, S
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TenPoints, metric
 from convoscope.metrics.needs import FACTS, Fact, Need
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.metrics.score import Observation, measured, unmeasured
+from convoscope.metrics.score import WHOLE, Observation, measured, unmeasured
 
 _NAMES = ("name", "state", "id", "stage", "label")
 _SUCCESS = frozenset(
@@ -44,31 +44,35 @@ def drop_off_node(conversation: Conversation) -> Observation:
     """
     path = _path(conversation)
     if not path:
-        return unmeasured(conversation, STATES.code, "no state has a name")
+        return unmeasured(WHOLE, STATES.code, "no state has a name")
     node, visited = path[-1], list(dict.fromkeys(path))
     stages = _stages(conversation)
-    places = {_folded(stage): place for place, stage in enumerate(stages, start=1)}
-    reached = max((places.get(_folded(state), 0) for state in visited), default=0)
+    reached = 0
     details: dict[str, Json] = {"node": node, "reached": visited}
     if stages:
+        places = {_folded(stage): place for place, stage in enumerate(stages, start=1)}
+        reached = max(places.get(_folded(state), 0) for state in visited)
         details |= {"stages": len(stages), "deepest": stages[reached - 1] if reached else None}
     if _completed(conversation):
-        return measured(conversation, 1.0, details={**details, "completed": True})
+        return measured(WHOLE, 1.0, details={**details, "completed": True})
     if not stages:
-        return unmeasured(conversation, "stages_unknown", f"ended in {node}, after {', '.join(visited)}"[:200])
+        return unmeasured(WHOLE, "stages_unknown", f"ended in {node}, after {', '.join(visited)}"[:200])
     if not reached:
-        return unmeasured(conversation, "not_among_stages", f"ended in {node}; stages {', '.join(stages)}"[:200])
-    return measured(conversation, reached / len(stages), details={**details, "completed": reached == len(stages)})
+        return unmeasured(WHOLE, "not_among_stages", f"ended in {node}; stages {', '.join(stages)}"[:200])
+    return measured(WHOLE, reached / len(stages), details={**details, "completed": reached == len(stages)})
 
 
 def _path(conversation: Conversation) -> list[str]:
     """The states in the order in which the conversation was in them; leaving for a state is entering it."""
     path: list[str] = []
     for event in conversation.timeline:
-        if type(event) is StateEntered or type(event) is StateExited:
-            states = (event.state, event.to_state) if type(event) is StateExited else (event.state,)
-            path += [state for state in states if state.strip()]
-    return [state for state, before in zip(path, ["", *path], strict=False) if state != before]
+        kind = type(event)
+        if kind is StateEntered:
+            path.append(event.state)  # type: ignore[union-attr]
+        elif kind is StateExited:
+            path += (event.state, event.to_state)  # type: ignore[union-attr]
+    named = [state for state in path if state.strip()]
+    return [state for state, before in zip(named, ["", *named], strict=False) if state != before]
 
 
 def _stages(conversation: Conversation) -> list[str]:

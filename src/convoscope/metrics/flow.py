@@ -144,17 +144,14 @@ def _reached_success(conversation: Conversation, flow: Flow) -> _Part:
 
 
 def _filled_slots(conversation: Conversation, flow: Flow) -> _Part:
-    wanted: dict[str, None] = {}
-    for row in state_rows(conversation):
-        state = flow.by_name.get(row.state)
-        if state is not None and state.required_slots:
-            wanted.update(dict.fromkeys(state.required_slots))
+    states = [flow.by_name.get(row.state) for row in state_rows(conversation)]
+    wanted = [state.required_slots for state in states if state is not None and state.required_slots]
     if flow.completion_slots:
-        wanted.update(dict.fromkeys(flow.completion_slots))
+        wanted.append(flow.completion_slots)
     if not wanted:
         return _NO_SLOTS
     filled = walk(conversation).fills
-    missing = [slot for slot in wanted if slot not in filled]
+    missing = list(dict.fromkeys([slot for slots in wanted for slot in slots if slot not in filled]))
     return _Part(False, told={"missing": missing}) if missing else _HOLDS
 
 

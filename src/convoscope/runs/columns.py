@@ -79,6 +79,25 @@ class Columns:
             expression = f"coalesce(string_split({expression}, {quoted(BETWEEN)}), [])::{split}[]"
         self._expressions.append(f'{expression} AS "{name}"')
 
+    def blocks(self, name: str, blocks: Sequence[Sequence[Any]]) -> None:
+        """A column of texts from several sequences, many of which hold one value; an empty text is NULL."""
+        code: dict[Any, int] = {}
+        parts: list[NDArray[np.int32]] = []
+        for block in blocks:
+            if block and block.count(block[0]) == len(block):
+                parts.append(np.full(len(block), code.setdefault(block[0], len(code)), dtype=np.int32))
+                continue
+            for value in dict.fromkeys(block):
+                code.setdefault(value, len(code))
+            parts.append(np.fromiter(map(code.__getitem__, block), dtype=np.int32, count=len(block)))
+        codes = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+        self.coded(name, codes, [value or None for value in code])
+
+    def names(self, name: str, values: NDArray[np.object_]) -> None:
+        """A column of texts that can be written as they are, most of them different."""
+        self._arrays[name] = values
+        self._expressions.append(f'"{name}"::VARCHAR AS "{name}"')
+
     def write(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         """Write the file, whole or not at all."""
         connection.register("columns", self._arrays)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import fsum
-from operator import attrgetter
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
 from convoscope.metrics.reduction import LAST, MAXIMUM, MEAN, MEDIAN, MINIMUM, RATIO, SUM
-from convoscope.metrics.score import COMPUTED, STATUSES, Observation, Subject
+from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, Observation, Subject
 from convoscope.statistics.within import ConversationScore, commonest_reason, demands_of
 
 Floats = NDArray[np.float64]
@@ -26,9 +25,6 @@ Codes = NDArray[np.int64]
 
 _CODE = {status: code for code, status in enumerate(STATUSES)}
 _MEASURED, _NOT_APPLICABLE, _UNMEASURED, _ERROR = range(4)
-_FIELDS = attrgetter(
-    "subject", "status", "value", "numerator", "denominator", "reason", "detail", "details", "judge", "repeat"
-)
 
 
 class Observed(NamedTuple):
@@ -72,22 +68,30 @@ class Reduced(NamedTuple):
 
 def observed(rows: Sequence[int], observations: Sequence[Observation]) -> Observed:
     """Observations as columns."""
-    subject, status, value, numerator, denominator, reason, detail, details, judge, repeat = zip(
-        *map(_FIELDS, observations), strict=True
-    )
+    status = [one.status for one in observations]
+    codes = np.zeros(len(status), dtype=np.int8)
+    if status.count(MEASURED) != len(status):
+        codes[:] = [_CODE[one] for one in status]
     return Observed(
         np.array(rows, dtype=np.int64),
-        subject,
-        np.fromiter(map(_CODE.__getitem__, status), dtype=np.int8, count=len(status)),
-        np.array(value, dtype=np.float64),
-        np.array(numerator, dtype=np.float64),
-        np.array(denominator, dtype=np.float64),
-        reason,
-        detail,
-        details,
-        judge,
-        repeat,
+        [one.subject for one in observations],
+        codes,
+        _numbers([one.value for one in observations]),
+        _numbers([one.numerator for one in observations]),
+        _numbers([one.denominator for one in observations]),
+        [one.reason for one in observations],
+        [one.detail for one in observations],
+        [one.details for one in observations],
+        [one.judge for one in observations],
+        [one.repeat for one in observations],
     )
+
+
+def _numbers(values: list[float | None]) -> Floats:
+    missing = values.count(None)
+    if missing == len(values):
+        return np.full(len(values), np.nan)
+    return np.array(values, dtype=np.float64)
 
 
 def reduced(declared: Metric | Derived, columns: Observed) -> Reduced | None:
