@@ -177,20 +177,32 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
         return named.strip("'\"").rpartition(".")[2]
 
     def __call__(self, conversation: Conversation) -> tuple[Observation, ...]:
-        if self.takes_item:
-            result: Any = each_item(self.function, conversation)
-        else:
-            result = awaited(self.function(metric_context(conversation) if self.takes_context else conversation))
-        if type(result) is Observation:
+        result: Any = self._measure(conversation)
+        kind = type(result)
+        if kind is Observation:
             return (result,)
-        if type(result) not in _LISTS and not isinstance(result, Iterable):
-            raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")
-        observations = tuple(result)
+        if kind not in _LISTS:
+            result = awaited(result)
+            if isinstance(result, Observation):
+                return (result,)
+            if not isinstance(result, Iterable):
+                raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")
+        observations: tuple[Observation, ...] = tuple(result)
         if len(observations) > 1 and len({one.subject for one in observations}) < len(observations):
             keys = {(one.subject, one.judge, one.repeat) for one in observations}
             if len(keys) < len(observations):
                 raise ValueError(f"{self.key} gave two scores for one subject")
         return observations
+
+    @remembered
+    def _measure(self) -> Callable[[Conversation], Any]:
+        """The function, given the view of a conversation that it asks for."""
+        function = self.function
+        if self.takes_item:
+            return lambda conversation: each_item(function, conversation)
+        if self.takes_context:
+            return lambda conversation: function(metric_context(conversation))
+        return function
 
 
 _LISTS = frozenset({tuple, list, GeneratorType})

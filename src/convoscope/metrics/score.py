@@ -207,9 +207,13 @@ def measured(
     details: Mapping[str, Any] | None = None,
 ) -> Observation:
     """The subject has this value."""
-    subject = subject_of(what)
-    value = _number(value)
-    if type(value) is float and -_HUGE <= value <= _HUGE and judge is COMPUTED and not repeat and _is_usual(subject):
+    if type(value) is not float:
+        value = _number(value)
+    if type(what) is Subject:
+        subject, usual = what, _is_usual(what)
+    else:
+        subject, usual = subject_of(what), True
+    if usual and judge is COMPUTED and not repeat and type(value) is float and -_HUGE <= value <= _HUGE:
         made = _copy(_MEASURED)
         _set(made, "subject", subject)
         _set(made, "value", value)
@@ -228,16 +232,21 @@ def ratio(
     details: Mapping[str, Any] | None = None,
 ) -> Observation:
     """numerator ÷ denominator; a zero denominator is not applicable, for the reason `empty`."""
-    subject = subject_of(what)
     if denominator == 0:
-        return _without(subject, NOT_APPLICABLE, empty, "", COMPUTED)
-    value, above, below = numerator / denominator, _number(numerator), _number(denominator)
+        return _without(subject_of(what), NOT_APPLICABLE, empty, "", COMPUTED)
+    if type(what) is Subject:
+        subject, usual = what, _is_usual(what)
+    else:
+        subject, usual = subject_of(what), True
+    value = numerator / denominator
+    above = numerator if type(numerator) is float else _number(numerator)
+    below = denominator if type(denominator) is float else _number(denominator)
     if (
-        type(value) is type(above) is type(below) is float
+        usual
+        and type(value) is type(above) is type(below) is float
         and -_HUGE <= value <= _HUGE
         and -_HUGE <= above <= _HUGE
         and 0 < below <= _HUGE
-        and _is_usual(subject)
     ):
         made = _copy(_MEASURED)
         _set(made, "subject", subject)
@@ -317,8 +326,6 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 def _number(value: Any) -> float:
     """Whole numbers, truth values and NumPy's numbers become floats; anything else is left for the check to refuse."""
-    if type(value) is float:
-        return value
     return float(value) if type(value) is int or isinstance(value, Real) else value
 
 

@@ -79,8 +79,8 @@ class Columns:
             expression = f"coalesce(string_split({expression}, {quoted(BETWEEN)}), [])::{split}[]"
         self._expressions.append(f'{expression} AS "{name}"')
 
-    def blocks(self, name: str, blocks: Sequence[Sequence[Any]]) -> None:
-        """A column of texts from several sequences, many of which hold one value; an empty text is NULL."""
+    def blocks(self, name: str, blocks: Sequence[Sequence[Any]], *, empty: str | None = "") -> None:
+        """A column of texts from several sequences, many of which hold one value; `empty` stands for an empty text."""
         code: dict[Any, int] = {}
         parts: list[NDArray[np.int32]] = []
         for block in blocks:
@@ -91,7 +91,7 @@ class Columns:
                 code.setdefault(value, len(code))
             parts.append(np.fromiter(map(code.__getitem__, block), dtype=np.int32, count=len(block)))
         codes = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
-        self.coded(name, codes, [value or None for value in code])
+        self.coded(name, codes, [empty if value == "" else value for value in code])
 
     def names(self, name: str, values: NDArray[np.object_]) -> None:
         """A column of texts that can be written as they are, most of them different."""

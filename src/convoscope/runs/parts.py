@@ -258,7 +258,7 @@ def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -
     for name in ("value", "numerator", "denominator"):
         columns.numbers(name, float, _stacked(blocks, name))
     for name in ("reason", "detail"):
-        columns.blocks(name, _column(blocks, name))
+        columns.blocks(name, _column(blocks, name), empty=None)
     columns.blocks("details", [_encoded(block.details) for block in blocks])
     return columns
 
@@ -288,7 +288,7 @@ def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_])
     for name in ("not_applicable", "unmeasured", "errors"):
         columns.numbers(name, int, _stacked(blocks, name))
     for name in ("reason", "detail"):
-        columns.blocks(name, _column(blocks, name))
+        columns.blocks(name, _column(blocks, name), empty=None)
     return columns
 
 

@@ -7,7 +7,7 @@ their reducer) is left to that function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum
 from statistics import median
 from typing import Any, NamedTuple
@@ -37,8 +37,8 @@ class Observed(NamedTuple):
     value: Floats
     numerator: Floats
     denominator: Floats
-    reason: Sequence[str]
-    detail: Sequence[str]
+    reason: list[str]
+    detail: list[str]
     details: Sequence[Mapping[str, Any] | None]
     judge: Sequence[str]
     repeat: Sequence[int]
@@ -148,40 +148,24 @@ def _single(columns: Observed) -> Reduced:
 
 def _grouped(declared: Metric | Derived, columns: Observed, starts: Codes) -> Reduced:
     count = len(starts)
-    ends = np.append(starts[1:], len(columns.row)).tolist()
+    sizes = np.diff(np.append(starts, len(columns.row)))
     tally = [np.add.reduceat(columns.status == code, starts, dtype=np.int64) for code in range(len(STATUSES))]
     n = tally[_MEASURED]
-    none = np.zeros(count)
-    value, total = np.full(count, np.nan), np.zeros(count)
-    numerator, denominator = np.zeros(count), np.zeros(count)
+    mine = _Measured(columns, n)
+    total, numerator, denominator = (
+        mine.sums(columns.value),
+        mine.sums(columns.numerator),
+        mine.sums(columns.denominator),
+    )
+    value = np.full(count, np.nan)
+    value[mine.groups] = mine.within(declared.reduce.within, total, numerator, denominator)
+    # One subject needs no reducing: every reducer gives its value back.
+    single = sizes == 1
+    value[single] = columns.value[starts[single]]
     status = np.zeros(count, dtype=np.int8)
     reason, detail = [""] * count, [""] * count
-    within = _WITHIN[declared.reduce.within]
-    statuses, values = columns.status.tolist(), columns.value.tolist()
-    above, below = columns.numerator.tolist(), columns.denominator.tolist()
-    has_ratio = not np.isnan(columns.denominator).all()
-    for group, (start, end, here) in enumerate(zip(starts.tolist(), ends, n.tolist(), strict=True)):
-        if not here:
-            gravest = next(code for code in (_ERROR, _UNMEASURED, _NOT_APPLICABLE) if tally[code][group])
-            status[group] = gravest
-            reason[group] = commonest_reason(
-                columns.reason[place] for place in range(start, end) if statuses[place] == gravest
-            )
-            detail[group] = columns.detail[columns.reason.index(reason[group], start, end)]
-            continue
-        mine = values[start:end]
-        tops, bottoms = (above[start:end], below[start:end]) if has_ratio else ((), ())
-        if here < end - start:
-            places = [place for place, code in enumerate(statuses[start:end]) if code == _MEASURED]
-            mine = [mine[place] for place in places]
-            tops, bottoms = ([column[place] for place in places] if column else () for column in (tops, bottoms))
-        total[group] = fsum(mine)
-        if has_ratio:
-            numerator[group], denominator[group] = _sum(tops), _sum(bottoms)
-        if end - start == 1:
-            value[group] = mine[0]
-        else:
-            value[group] = numerator[group] / denominator[group] if within is None else within(mine)
+    _explain(columns, starts, sizes, tally, status, reason, detail)
+    none = np.zeros(count)
     return Reduced(
         row=columns.row[starts],
         judge=[COMPUTED] * count,
@@ -203,21 +187,93 @@ def _grouped(declared: Metric | Derived, columns: Observed, starts: Codes) -> Re
     )
 
 
-def _sum(values: Sequence[float]) -> float:
-    """Of those that are numbers."""
-    return fsum(value for value in values if value == value)  # noqa: PLR0124 - NaN is not itself
+class _Measured:
+    """The measured subjects of each conversation that has any."""
+
+    def __init__(self, columns: Observed, n: Codes) -> None:
+        self._n = n
+        self.groups = np.flatnonzero(n)
+        measured = columns.status == _MEASURED
+        self._mask = None if measured.all() else measured
+        counts = n[self.groups]
+        self._ends = np.cumsum(counts)
+        self._starts = self._ends - counts
+        self._values = self._of(columns.value)
+
+    def _of(self, column: Floats) -> Floats:
+        return column if self._mask is None else column[self._mask]
+
+    def sums(self, column: Floats) -> Floats:
+        """The exactly rounded sum of each conversation; what is no number is left out."""
+        sums = np.zeros(len(self._n))
+        values = self._of(column)
+        missing = np.isnan(values)
+        if not len(values) or missing.all():
+            return sums
+        if missing.any():
+            values = np.where(missing, 0.0, values)
+        sums[self.groups] = self._summed(values)
+        return sums
+
+    def _summed(self, values: Floats) -> Floats:
+        if (values == np.floor(values)).all() and np.abs(values).sum() < _EXACT:
+            exact: Floats = np.add.reduceat(values, self._starts)
+            return exact
+        found = values[self._starts]
+        listed = values.tolist()
+        several = np.flatnonzero(self._ends - self._starts > 1)
+        pairs = zip(self._starts[several].tolist(), self._ends[several].tolist(), strict=True)
+        found[several] = [fsum(listed[start:end]) for start, end in pairs]
+        return found
+
+    def within(self, reducer: str, total: Floats, numerator: Floats, denominator: Floats) -> Floats:
+        """The value of each conversation that has any."""
+        if not len(self.groups):
+            return np.zeros(0)
+        if reducer == MEAN:
+            return total[self.groups] / self._n[self.groups]
+        if reducer == SUM:
+            return total[self.groups]
+        if reducer == RATIO:
+            return numerator[self.groups] / denominator[self.groups]
+        if reducer == MAXIMUM:
+            return np.maximum.reduceat(self._values, self._starts)
+        if reducer == MINIMUM:
+            return np.minimum.reduceat(self._values, self._starts)
+        if reducer == LAST:
+            return self._values[self._ends - 1]
+        pairs = zip(self._starts.tolist(), self._ends.tolist(), strict=True)
+        return np.array([median(self._values[start:end].tolist()) for start, end in pairs])
 
 
-_WITHIN: dict[str, Callable[[list[float]], float] | None] = {
-    MEAN: lambda values: fsum(values) / len(values),
-    SUM: fsum,
-    RATIO: None,
-    MEDIAN: median,
-    MAXIMUM: max,
-    MINIMUM: min,
-    LAST: lambda values: values[-1],
-}
-"""The reducers of `within.WITHIN` but the pooled counts, over the values of one conversation; a ratio is of sums."""
+_EXACT = 2.0**53
+"""Sums of whole numbers below this are exact in whatever order they are added."""
+_WITHIN = frozenset({MEAN, SUM, RATIO, MEDIAN, MAXIMUM, MINIMUM, LAST})
+"""The reducers of `within.WITHIN` but the pooled counts."""
+
+
+def _explain(
+    columns: Observed,
+    starts: Codes,
+    sizes: Codes,
+    tally: Sequence[Codes],
+    status: NDArray[np.int8],
+    reason: list[str],
+    detail: list[str],
+) -> None:
+    """Say of each conversation without a value why: its gravest status, and that status's commonest reason."""
+    silent = np.flatnonzero(tally[_MEASURED] == 0)
+    for code in (_NOT_APPLICABLE, _UNMEASURED, _ERROR):
+        status[silent[tally[code][silent] > 0]] = code
+    reasons = columns.reason
+    pairs = zip(silent.tolist(), starts[silent].tolist(), (starts + sizes)[silent].tolist(), strict=True)
+    for group, start, end in pairs:
+        found = reasons[start]
+        if reasons[start:end].count(found) < end - start:
+            grave = status[group]
+            found = commonest_reason(reasons[place] for place in range(start, end) if columns.status[place] == grave)
+        reason[group] = found
+        detail[group] = columns.detail[reasons.index(found, start, end)]
 
 
 def ten_points(ten: TenPoints | None, found: Reduced) -> Floats:
