@@ -66,10 +66,13 @@ class Columns:
             listed = ", ".join(map(_literal, texts))
             self._expressions.append(f'list_extract([{listed}]::VARCHAR[], "{name}") AS "{name}"')
 
-    def texts(self, name: str, values: Sequence[str | None], *, split: str = "") -> None:
-        """A column of texts; None is NULL. `split` is the type of a list whose entries were joined into one text."""
-        code = _codes(values)
-        if len(code) <= _FEW and not split:
+    def texts(self, name: str, values: Sequence[str | None], *, differ: bool = False, split: str = "") -> None:
+        """A column of texts; None is NULL. `differ` where most are different from each other.
+
+        `split` is the type of a list whose entries were joined into one text.
+        """
+        code = {} if differ or split else _codes(values)
+        if len(code) <= _FEW and not differ and not split:
             codes = np.fromiter(map(code.__getitem__, values), dtype=np.int32, count=len(values))
             self.coded(name, codes, list(code))
             return

@@ -210,7 +210,7 @@ class _Rows:
         columns.numbers("row", int, np.arange(len(self), dtype=np.int32))
         values = zip(*self._conversations, strict=True)
         for name, column in zip(_CONVERSATION_COLUMNS, values, strict=True):
-            columns.texts(name, column)
+            columns.texts(name, column, differ=name in ("conversation", "body"))
         return columns
 
 

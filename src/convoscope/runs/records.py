@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from convoscope.conversation import Conversation, from_json
 from convoscope.ingest.report import Note
-from convoscope.metrics.score import Score, Status
-from convoscope.runs.parts import CONVERSATIONS
-from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, SCORE_COLUMNS, SCORE_ORDER, Run, named, score_of
-from convoscope.runs.tables import connect
+from convoscope.metrics.score import COMPUTED, Score, Status
+from convoscope.runs.absent import PROFILES
+from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
+from convoscope.runs.run import SCORE_COLUMNS, Run, named, score_of
+from convoscope.runs.tables import connect, parquet
+
+if TYPE_CHECKING:
+    import duckdb
 
 _BATCH = 100
 _REDUCED = "metric, variant, judge, status, value, score, unit, n, not_applicable + unmeasured + errors, reason, detail"
@@ -47,7 +50,9 @@ class Record(NamedTuple):
     conversation: Conversation
     notes: Sequence[Note]
     scores: Sequence[Score]
+    """What was observed."""
     reduced: Sequence[Reduced]
+    """What each metric says in the end, also one that could not look at it."""
 
 
 def records(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
@@ -58,27 +63,44 @@ def records(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
 
 def _batch(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
     with connect(memory_mb=1024) as connection:
-        connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})
 
-        def rows(columns: str, table: str, order: str = "") -> dict[int, list[tuple[Any, ...]]]:
+        def rows(columns: str, table: str) -> dict[int, list[tuple[Any, ...]]]:
             found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
-            query = f"SELECT number, {columns} FROM {run.table(table)} SEMI JOIN wanted USING (number){order}"
-            for number, *values in connection.execute(query).fetchall():
+            source = run.tables.at(table, numbers)
+            for number, *values in connection.execute(f"SELECT number, {columns} FROM {source}").fetchall():
                 found[number].append(tuple(values))
             return found
 
-        bodies = rows("conversation, notes, body", CONVERSATIONS)
-        scores = rows(SCORE_COLUMNS, ALL_SCORES, f" {SCORE_ORDER}")
-        reduced = rows(_REDUCED, ALL_CONVERSATION_SCORES, " ORDER BY number, metric, variant, judge")
+        bodies = rows("conversation, notes, body, profile", CONVERSATIONS)
+        scores = rows(SCORE_COLUMNS, SCORES)
+        reduced = rows(_REDUCED, CONVERSATION_SCORES)
+        absent = _absences(connection, run)
     for number in numbers:
-        ((id, notes, body),) = bodies[number]
+        ((id, notes, body, profile),) = bodies[number]
         yield Record(
             number,
             named(from_json(body), id),
             msgspec.json.decode(notes, type=list[Note]) if notes else [],
-            [score_of(row) for row in scores[number]],
-            [_reduced(row) for row in reduced[number]],
+            sorted(map(score_of, scores[number]), key=_place),
+            sorted([*map(_reduced, reduced[number]), *absent.get(profile, ())], key=lambda one: one[:3]),
         )
+
+
+def _place(score: Score) -> tuple[Any, ...]:
+    one = score.observation
+    return (score.metric, score.variant, one.subject.position, one.subject.id, one.judge, one.repeat)
+
+
+def _absences(connection: duckdb.DuckDBPyConnection, run: Run) -> dict[str, list[Reduced]]:
+    """By profile: what metrics say that cannot look at conversations of it."""
+    columns = "profile, metric, variant, status, unit, reason, coalesce(detail, '')"
+    found: dict[str, list[Reduced]] = {}
+    for profile, metric, variant, status, unit, reason, detail in connection.execute(
+        f"SELECT {columns} FROM {parquet(run.folder / PROFILES)}"
+    ).fetchall():
+        one = Reduced(metric, variant, COMPUTED, status, None, None, unit, 0, 1, reason, detail)
+        found.setdefault(profile, []).append(one)
+    return found
 
 
 def _reduced(row: tuple[Any, ...]) -> Reduced:

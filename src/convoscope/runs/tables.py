@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,7 +66,7 @@ class Tables:
         path = part_file(self.folder, table, part)
         return [path] if path.exists() else []
 
-    def table(self, table: str, paths: Sequence[Path] | None = None) -> str:
+    def table(self, table: str, paths: Sequence[Path] | None = None, where: str = "true") -> str:
         """A table, or some parts of it, for the FROM of a query; "" where it has no row."""
         paths = self.files(table) if paths is None else paths
         if not paths:
@@ -74,12 +75,25 @@ class Tables:
         source = f"{parquet(*paths)} AS t"
         renamed = self.folder / RENAMED
         if not renamed.exists():
-            return f"(SELECT conversation, {number}, * EXCLUDE (conversation, part, row) FROM {source})"
+            return f"(SELECT conversation, {number}, * EXCLUDE (conversation, part, row) FROM {source} WHERE {where})"
         return (
             f"(SELECT coalesce(r.name, t.conversation) AS conversation, {number}, "
             f"t.* EXCLUDE (conversation, part, row) FROM {source} "
-            f"LEFT JOIN {parquet(renamed)} AS r ON r.part = t.part AND r.row = t.row)"
+            f"LEFT JOIN {parquet(renamed)} AS r ON r.part = t.part AND r.row = t.row WHERE {where})"
         )
+
+    def at(self, table: str, numbers: Sequence[int]) -> str:
+        """The rows of some conversations: those of each part are looked up in its own file."""
+        by_part: dict[int, list[int]] = {}
+        for number in sorted(numbers):
+            part = bisect_right(self.firsts, number) - 1
+            by_part.setdefault(part, []).append(number - self.firsts[part])
+        found: list[str] = []
+        for part, rows in by_part.items():
+            if paths := self.of_part(table, part):
+                wanted = ", ".join(map(str, rows))
+                found.append(f"SELECT * FROM {self.table(table, paths, where=f't.row IN ({wanted})')}")
+        return f"({' UNION ALL '.join(found)})"
 
     @property
     def number(self) -> str:

@@ -217,9 +217,8 @@ class _Measured:
 
     def _summed(self, values: Floats) -> Floats:
         if (values == np.floor(values)).all() and np.abs(values).sum() < _EXACT:
-            exact: Floats = np.add.reduceat(values, self._starts)
-            return exact
-        found = values[self._starts]
+            return np.add.reduceat(values, self._starts).astype(np.float64)
+        found: Floats = values[self._starts]
         listed = values.tolist()
         several = np.flatnonzero(self._ends - self._starts > 1)
         pairs = zip(self._starts[several].tolist(), self._ends[several].tolist(), strict=True)
