@@ -27,7 +27,7 @@ Codes = NDArray[np.int64]
 _CODE = {status: code for code, status in enumerate(STATUSES)}
 _MEASURED, _NOT_APPLICABLE, _UNMEASURED, _ERROR = range(4)
 _FIELDS = attrgetter(
-    "subject", "status", "value", "numerator", "denominator", "reason", "detail", "details", "judge", "repeat"
+    "subject", "status", "value", "numerator", "denominator", "counts", "reason", "detail", "details", "judge", "repeat"
 )
 
 
@@ -46,6 +46,8 @@ class Observed(NamedTuple):
     details: Sequence[Mapping[str, Any] | None]
     judge: Sequence[str]
     repeat: Sequence[int]
+    has_counts: bool
+    """Whether any of it was counted: such scores are pooled, and not only averaged."""
 
 
 class Reduced(NamedTuple):
@@ -72,7 +74,7 @@ class Reduced(NamedTuple):
 
 def observed(rows: Sequence[int], observations: Sequence[Observation]) -> Observed:
     """Observations as columns."""
-    subject, status, value, numerator, denominator, reason, detail, details, judge, repeat = zip(
+    subject, status, value, numerator, denominator, counts, reason, detail, details, judge, repeat = zip(
         *map(_FIELDS, observations), strict=True
     )
     return Observed(
@@ -87,6 +89,7 @@ def observed(rows: Sequence[int], observations: Sequence[Observation]) -> Observ
         details,
         judge,
         repeat,
+        counts.count(None) != len(counts),
     )
 
 
@@ -103,7 +106,9 @@ def reduced(declared: Metric | Derived, columns: Observed) -> Reduced | None:
 
 
 def _is_regular(declared: Metric | Derived, columns: Observed) -> bool:
-    if declared.reduce.within not in _WITHIN or columns.judge.count(COMPUTED) != len(columns.judge):
+    if declared.reduce.within not in _WITHIN or columns.has_counts:
+        return False
+    if columns.judge.count(COMPUTED) != len(columns.judge):
         return False
     demands = demands_of(declared)
     if demands is None:
@@ -222,13 +227,14 @@ def ten_points(ten: TenPoints | None, found: Reduced) -> Floats:
     if ten is None:
         return nothing
     value = found.value
-    if ten.of == "ratio":
-        value = np.divide(found.numerator, found.denominator, out=nothing, where=found.denominator != 0)
-        value[np.isnan(found.value)] = np.nan
-    share = (value - ten.zero) / (ten.ten - ten.zero)
-    if ten.falls is not None:
-        last, gone = ten.falls
-        share = np.minimum(share, (gone - value) / (gone - last))
+    with np.errstate(over="ignore"):  # what is beyond all numbers is beyond the map, too
+        if ten.of == "ratio":
+            value = np.divide(found.numerator, found.denominator, out=nothing, where=found.denominator != 0)
+            value[np.isnan(found.value)] = np.nan
+        share = (value - ten.zero) / (ten.ten - ten.zero)
+        if ten.falls is not None:
+            last, gone = ten.falls
+            share = np.minimum(share, (gone - value) / (gone - last))
     points: Floats = 10 * np.minimum(1.0, np.maximum(0.0, share))
     return points
 
