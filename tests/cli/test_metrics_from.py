@@ -178,7 +178,7 @@ def test_the_same_from_python(folder: Path) -> None:
         metrics_from=[folder / "my_own_scorers.py", folder / "tones.toml"],
         out=folder / "run",
     )
-    assert [(one["metric"], one["value"]) for one in run.summary["metrics"]] == [
+    assert [(one.metric, one.value) for one in run.summary.figures] == [
         ("custom.tone", None),
         ("mine.length", 2.5),
     ]

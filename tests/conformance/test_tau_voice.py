@@ -30,7 +30,7 @@ def experiment(shared: Callable[[str], Path]) -> Path:
 
 def figures_of(path: Path, out: Path) -> dict[str, dict[str, Any]]:
     run = convoscope.score(path, metrics=["interaction"], out=out)
-    return {one["metric"].removeprefix("interaction."): one for one in run.summary["metrics"]}
+    return {one.metric.removeprefix("interaction."): one for one in run.summary.figures}
 
 
 def test_figures_of_the_experiment(experiment: Path, tmp_path: Path, ran: Callable[[str, int], None]) -> None:
@@ -38,15 +38,15 @@ def test_figures_of_the_experiment(experiment: Path, tmp_path: Path, ran: Callab
     counts = expected.pop("counts")
     figures = figures_of(experiment, tmp_path / "run")
     for name, value in expected.items():
-        assert figures[name]["value"] == pytest.approx(value, abs=1e-9, rel=0), name
+        assert figures[name].value == pytest.approx(value, abs=1e-9, rel=0), name
     simulations = counts.pop("n_simulations")
-    assert figures["response_total"]["samples_measured"] == simulations
+    assert figures["response_total"].samples_measured == simulations
     for name, count in counts.items():
-        assert figures[name]["value"] == pytest.approx(count, abs=1e-9), name
+        assert figures[name].value == pytest.approx(count, abs=1e-9), name
         if name in SUPPORTS:
-            assert figures[SUPPORTS[name]]["n"] == count, name
+            assert figures[SUPPORTS[name]].n == count, name
     # Three, seven and six events: too few for the mean of the three (section 8).
-    assert (figures["selectivity"]["value"], figures["selectivity"]["reason"]) == (None, "fewer_than_ten_events")
+    assert (figures["selectivity"].value, figures["selectivity"].reason) == (None, "fewer_than_ten_events")
     ran("figures and counts of the tau-voice experiment", len(expected) + len(counts) + 1)
 
 

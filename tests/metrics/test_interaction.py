@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -581,6 +580,6 @@ def figures(tmp_path: Path) -> Callable[..., dict[str, Any]]:
 
     def score(*conversations: Conversation) -> dict[str, Any]:
         run = convoscope.score(conversations, metrics=METRICS, out=tmp_path / "run", workers=1)
-        return {one["metric"].removeprefix("interaction."): SimpleNamespace(**one) for one in run.summary["metrics"]}
+        return {one.metric.removeprefix("interaction."): one for one in run.summary.figures}
 
     return score

@@ -7,7 +7,7 @@ from convoscope.conversation.remembered import forget
 from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.fields import EXITED, FIELDS, PARTS, PRESENT, WAITS
-from convoscope.metrics.needs import FACTS, GROUND_TRUTH, TOOLS_KNOWN, Fact, Need, together
+from convoscope.metrics.needs import GROUND_TRUTH, TOOLS_KNOWN
 from convoscope.metrics.registry import installed
 from few_events import conversations
 from metrics.chats import agent, call, chat, user
@@ -50,25 +50,6 @@ _CONDITIONS = [
     for need in declared.needs
     if need.present is not None
 ]
-
-
-@given(with_items)
-def test_asked_together_conditions_say_what_each_says_alone(conversation: Conversation) -> None:
-    alone = tuple(bool(present(conversation)) for present in _CONDITIONS)
-    forget(conversation)
-    assert together(_CONDITIONS)(conversation) == alone
-
-
-def test_conditions_of_any_kind_are_asked_in_their_order() -> None:
-    conversation = chat(user("hi"), agent("Hello."))
-    odd = Need(code="odd", field="id", unlock="-", present=lambda one: one.id == "nobody").present
-    times, speech = Fact(FACTS, "has_times"), Fact(FACTS, "has_user_speech")
-    assert odd is not None
-    assert together([])(conversation) == ()
-    assert together([odd])(conversation) == (False,)
-    assert together([speech])(conversation) == (True,)
-    assert together([speech, odd])(conversation) == (True, False)
-    assert together([odd, speech, times, odd, speech])(conversation) == (False, True, False, False, True)
 
 
 def test_tools_are_known_by_a_list_or_by_a_call() -> None:

@@ -29,30 +29,30 @@ def tried(scenario: str, passes: str) -> list[Conversation]:
 def figures(tmp_path: Path, conversations: list[Conversation], k: int) -> dict[str, dict[str, Any]]:
     declared = repeats("answer.exact_match", passes_at=1.0, k=k)
     run = convoscope.score(conversations, metrics=declared, out=tmp_path / "run", workers=1)
-    return {one["metric"].rpartition(".")[2]: one for one in run.summary["metrics"] if one["variant"] == f"k{k}"}
+    return {one.metric.rpartition(".")[2]: one for one in run.summary.figures if one.variant == f"k{k}"}
 
 
 def test_the_mean_over_scenarios(tmp_path: Path) -> None:
     # s1 passes 2 of 4, s2 3 of 3, s3 has two trials.
     found = figures(tmp_path, [*tried("s1", "1100"), *tried("s2", "111"), *tried("s3", "11")], k=3)
     # s1: 4 triples of 4, none without a pass, none of passes alone; (2/4)³. s2: 1, 1, 1.
-    assert found["pass_at"]["value"] == pytest.approx((1 + 1) / 2)
-    assert found["pass_hat"]["value"] == pytest.approx((0 + 1) / 2)
-    assert found["pass_hat_theoretical"]["value"] == pytest.approx((0.125 + 1) / 2)
+    assert found["pass_at"].value == pytest.approx((1 + 1) / 2)
+    assert found["pass_hat"].value == pytest.approx((0 + 1) / 2)
+    assert found["pass_hat_theoretical"].value == pytest.approx((0.125 + 1) / 2)
     for one in found.values():
-        assert (one["samples_total"], one["samples_measured"]) == (3, 2)
-        assert one["skipped_reasons"] == {"fewer_trials_than_k": 1}
-        assert one["interval"]["clusters"] == 2  # scenarios
+        assert (one.samples_total, one.samples_measured) == (3, 2)
+        assert one.skipped_reasons == {"fewer_trials_than_k": 1}
+        assert one.interval.clusters == 2  # scenarios
 
 
 def test_a_trial_that_nobody_measured_is_none(tmp_path: Path) -> None:
     found = figures(tmp_path, [*tried("s1", "11?"), *tried("s2", "111")], k=3)
-    assert found["pass_hat"]["samples_measured"] == 1  # s1 has two trials left
+    assert found["pass_hat"].samples_measured == 1  # s1 has two trials left
 
 
 def test_fewer_trials_than_k_everywhere(tmp_path: Path) -> None:
     found = figures(tmp_path, tried("s1", "11"), k=3)
-    assert {(one["value"], one["reason"]) for one in found.values()} == {(None, "fewer_trials_than_k")}
+    assert {(one.value, one.reason) for one in found.values()} == {(None, "fewer_trials_than_k")}
 
 
 def test_names_variants_and_questions() -> None:

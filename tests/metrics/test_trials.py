@@ -63,14 +63,14 @@ def test_two_of_three_trials_pass(
     metrics = with_trials(installed().resolve(["outcome.task_completion", "outcome"]), k)
     chosen = [one for one in metrics if one.name.startswith("outcome.task_completion")]
     run = convoscope.score(TRIALS, metrics=chosen, out=tmp_path / "run", workers=1)
-    found = {one["metric"]: one for one in run.summary["metrics"] if one["variant"] == f"k{k}"}
+    found = {one.metric: one for one in run.summary.figures if one.variant == f"k{k}"}
     names = [f"outcome.task_completion.{name}" for name in ("pass_at", "pass_hat", "pass_hat_theoretical")]
     assert list(found) == names
-    assert [found[name]["value"] for name in names] == [
+    assert [found[name].value for name in names] == [
         None if one is None else pytest.approx(one) for one in (at, hat, theoretical)
     ]
     if at is None:
-        assert {found[name]["reason"] for name in names} == {"fewer_trials_than_k"}
+        assert {found[name].reason for name in names} == {"fewer_trials_than_k"}
 
 
 class TestTheCommand:

@@ -160,7 +160,7 @@ class TestTheOrder:
 
     def test_the_group_comes_with_its_size(self) -> None:
         (one,) = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7), conversations=33))).apart
-        assert (one.conversations, one.figure["value"], one.whole["value"]) == (33, 0.6, 0.8)
+        assert (one.conversations, one.figure.value, one.whole["value"]) == (33, 0.6, 0.8)
 
 
 FLOWS = ("orders", "refunds", "returns")
@@ -193,7 +193,7 @@ class TestARealRun:
     def test_in_which_all_groups_are_the_same_has_none_that_stands_apart(self, succeeds: bool, tmp_path: Path) -> None:
         run = flows_run(tmp_path, lambda flow, number: succeeds)
         found = findings(run.summary)
-        assert [one["by"]["flow"] for one in run.summary["groups"]] == list(FLOWS)
+        assert [one.by["flow"] for one in run.summary.groups] == list(FLOWS)
         assert (found.apart, found.compared) == ([], 3)
 
     def test_in_which_one_fails_has_one_that_does(self, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def sorted_out(*figures: dict[str, Any], asked: tuple[str, ...] = ()) -> Heard:
 
 
 def names(figures: Any) -> list[str]:
-    return [one["metric"] for one in figures]
+    return [one.metric for one in figures]
 
 
 class TestRows:
@@ -52,7 +52,7 @@ class TestRows:
         figures = [figure("a.one", 1.0), figure("a.one.part", 0.5), figure("b.two"), figure("b.two", reduction="p95")]
         assert names(sorted_out(*figures, asked=("a.one.part",)).figures) == ["a.one", "a.one.part"]
         shown = sorted_out(*figures, asked=("b.two p95",))
-        assert [(one["metric"], one["reduction"]) for one in shown.figures] == [("a.one", ""), ("b.two", "p95")]
+        assert [(one.metric, one.reduction) for one in shown.figures] == [("a.one", ""), ("b.two", "p95")]
         assert [one.names for one in shown.silent] == [["b.two"]]
 
     def test_where_nothing_at_all_was_measured_everything_is_shown(self) -> None:

@@ -292,7 +292,7 @@ def test_a_run_tells_the_same(tmp_path: Path) -> None:
     metrics = [found, *installed().resolve()]
     run = score([FLOW], metrics=metrics, out=tmp_path / "run", workers=1)
     (record,) = records(run, [0])
-    chosen = {one["metric"]: one for one in run.summary["declared"]}
+    chosen = {one.metric: one for one in run.summary.declared}
     ordered = sorted(metrics, key=lambda one: list(chosen).index(one.key))
     again = msgspec.structs.replace(FLOW, source=record.conversation.source)
     assert story(record, run.summary) == story(record_of(again, ordered), run.summary)

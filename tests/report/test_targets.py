@@ -218,12 +218,12 @@ def score(folder: Path, ids: tuple[str, ...], **settings: Any) -> Run:
 class TestChecks:
     def test_of_a_panel_the_panel_is_held_against_the_target(self, tmp_path: Path) -> None:
         (found,) = checks(score(tmp_path, ("ab1", "ab2"), metrics=[judged]).summary)
-        assert found.figure["judge"].startswith("panel:")
-        assert (found.figure["value"], found.verdict.outcome, found.source) == (5.0, "met", "declared")  # (2 + 8) ÷ 2
+        assert found.figure.judge.startswith("panel:")
+        assert (found.figure.value, found.verdict.outcome, found.source) == (5.0, "met", "declared")  # (2 + 8) ÷ 2
 
     def test_without_a_panel_each_judge_is(self, tmp_path: Path) -> None:
         found = checks(score(tmp_path, ("a1", "b1"), metrics=[judged]).summary)
-        assert [(one.figure["judge"], one.verdict.outcome) for one in found] == [("p/a", "missed"), ("p/b", "met")]
+        assert [(one.figure.judge, one.verdict.outcome) for one in found] == [("p/a", "missed"), ("p/b", "met")]
 
     def test_a_given_target_replaces_the_declared_one_of_its_figure_only(self, tmp_path: Path) -> None:
         summary = score(tmp_path, ("ab",), metrics=[judged, silent]).summary
@@ -263,7 +263,7 @@ class TestARunKeepsItsTargets:
         kept = ["turns < 100", "turns > 0", "calls > 0"]
         run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=kept)
         found = run_checks(run, ["turns < 1", "success > 0"])
-        assert [(one.figure["metric"], one.target, one.source) for one in found] == [
+        assert [(one.figure.metric, one.target, one.source) for one in found] == [
             ("conversation.turns", Target("<", 1.0), "given"),
             ("tools.calls", Target(">", 0.0), "recorded"),
             ("tools.success", Target(">", 0.0), "given"),
@@ -315,9 +315,9 @@ class TestARunKeepsItsTargets:
             return counted(conversation, tp=4e307, fp=4e307, fn=0)
 
         run = score(tmp_path, ("a", "b"), metrics=[vast], targets=["vast precision > 0.5"])
-        assert [one["reduction"] for one in run.summary["metrics"]] == [""]
+        assert [one.reduction for one in run.summary.figures] == [""]
         (found,) = run_checks(run)
-        assert found.figure["reduction"] == "precision"
+        assert found.figure.reduction == "precision"
         assert found.verdict == ("undetermined", False, "undetermined: reduction failed")
 
 
@@ -330,4 +330,4 @@ def test_the_names_before_scoring_are_those_of_the_summary(tmp_path: Path) -> No
     ]
     run = convoscope.score(write_lines(tmp_path / "chats.jsonl", range(3)), out=tmp_path / "run", workers=1)
     declared = [name for one in installed().resolve() for name in figure_names(one)]
-    assert [figure_name(one) for one in run.summary["metrics"]] == declared
+    assert [figure_name(one) for one in run.summary.figures] == declared

@@ -82,7 +82,7 @@ class TestGroups:
             ("dataset",),
             ("split",),
         ]
-        assert list(groupings(run.summary["groups"])) == expected
+        assert list(groupings(run.summary.groups)) == expected
         titles = [line for line in printed(run) if line.startswith("by ")]
         assert titles == [f"by {' and '.join(names)}" for names in expected]
 
@@ -98,7 +98,7 @@ class TestGroups:
     def test_of_dimensions_that_are_there(
         self, names: list[str], expected: list[tuple[str, ...]], tmp_path: Path
     ) -> None:
-        assert list(groupings(grouped(tmp_path, names).summary["groups"])) == expected
+        assert list(groupings(grouped(tmp_path, names).summary.groups)) == expected
 
     def test_a_dimension_of_one_value_tells_nothing_apart(self, tmp_path: Path) -> None:
         conversations = [
@@ -106,12 +106,12 @@ class TestGroups:
             for number in range(4)
         ]
         run = score(conversations, metrics=["turns"], out=tmp_path / "run", workers=1)
-        assert list(groupings(run.summary["groups"])) == [("agent",)]
+        assert list(groupings(run.summary.groups)) == [("agent",)]
 
     def test_that_were_asked_for_keep_their_order(self, tmp_path: Path) -> None:
         asked = [("split",), ("agent", "flow"), ("model",), ("flow",)]
         run = grouped(tmp_path, USUAL, by=asked)
-        assert list(groupings(run.summary["groups"])) == asked
+        assert list(groupings(run.summary.groups)) == asked
         assert [line for line in printed(run) if line.startswith("by ")] == [
             "by split",
             "by agent and flow",
@@ -120,9 +120,9 @@ class TestGroups:
         ]
 
     def test_within_one_they_go_by_value(self, tmp_path: Path) -> None:
-        found = groupings(grouped(tmp_path, ["flow", "agent"]).summary["groups"])
+        found = groupings(grouped(tmp_path, ["flow", "agent"]).summary.groups)
         # c0 and c2 have the values 0, c1 and c3 the values 1: nobody has 0 and 1
-        assert [(group["by"], group["conversations"]) for group in found["flow", "agent"]] == [
+        assert [(group.by, group.conversations) for group in found["flow", "agent"]] == [
             ({"flow": "flow 0", "agent": "agent 0"}, 2),
             ({"flow": "flow 1", "agent": "agent 1"}, 2),
         ]

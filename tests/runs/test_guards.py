@@ -45,15 +45,15 @@ def leaves(conversation: Conversation) -> Observation:
 )
 def test_a_metric_cannot_take_the_run_with_it(measure: Any, logs: Path, tmp_path: Path) -> None:
     run = convoscope.score(logs, metrics=[made(measure), "turns"], out=tmp_path / "run", workers=1)
-    told = {figure["metric"]: figure for figure in run.summary["metrics"] if not figure["reduction"]}
-    assert (told["test.made"]["status"], told["test.made"]["value"]) == ("error", None)
-    assert told["conversation.turns"]["samples_measured"] == 3
+    told = {figure.metric: figure for figure in run.summary.figures if not figure.reduction}
+    assert (told["test.made"].status, told["test.made"].value) == ("error", None)
+    assert told["conversation.turns"].samples_measured == 3
 
 
 def test_a_sum_that_no_double_holds_is_an_error(logs: Path, tmp_path: Path) -> None:
     huge = made(lambda conversation: measured(conversation, 1e308), unit="x")
-    (figure,) = convoscope.score(logs, metrics=[huge], out=tmp_path / "run", workers=1).summary["metrics"]
-    assert (figure["status"], figure["reason"], figure["value"]) == ("error", "reduction_failed", None)
+    (figure,) = convoscope.score(logs, metrics=[huge], out=tmp_path / "run", workers=1).summary.figures
+    assert (figure.status, figure.reason, figure.value) == ("error", "reduction_failed", None)
 
 
 def test_a_group_figure_that_raises_keeps_the_text(logs: Path, tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_a_group_figure_that_raises_keeps_the_text(logs: Path, tmp_path: Path) -
         broken
     )
     run = convoscope.score(logs, metrics=[declared], out=tmp_path / "run", workers=1)
-    (figure,) = [one for one in run.summary["metrics"] if one["metric"] == "test.group"]
-    assert (figure["status"], figure["detail"]) == ("error", "RuntimeError: not today")
+    (figure,) = [one for one in run.summary.figures if one.metric == "test.group"]
+    assert (figure.status, figure.detail) == ("error", "RuntimeError: not today")
 
 
 def test_scenarios_of_two_domains_are_two() -> None:
@@ -80,7 +80,7 @@ def test_scenarios_of_two_domains_are_two() -> None:
 
 def test_a_dimension_named_twice_counts_once(logs: Path, tmp_path: Path) -> None:
     run = convoscope.score(logs, metrics=["turns"], by=[["model", "model"]], out=tmp_path / "run", workers=1)
-    assert [group["by"] for group in run.summary["groups"]] == [{"model": "model-0"}, {"model": "model-1"}]
+    assert [group.by for group in run.summary.groups] == [{"model": "model-0"}, {"model": "model-1"}]
 
 
 @pytest.mark.parametrize("sql", ["", "  ", "SELECT now()", "SELECT * FROM read_csv('https://example.invalid/x.csv')"])

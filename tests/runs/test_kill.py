@@ -80,4 +80,4 @@ def test_finished_parts_are_not_computed_again(tmp_path: Path) -> None:
     run = convoscope.score(logs, metrics=FEW, out=out, workers=1, part_bytes=20_000)
     (said,) = [warning for warning in run.read_report.warnings if warning.startswith("resuming")]
     assert int(said.split()[1]) >= 1
-    assert run.summary["conversations"] == 300
+    assert run.summary.conversations == 300

@@ -13,6 +13,8 @@ from convoscope.metrics import CONVERSATION, HIGHER, Derived, Metric, Need, Obse
 from convoscope.metrics.declaration import derived, metric
 from convoscope.metrics.registry import Declared
 from convoscope.runs.run import Run
+from convoscope.runs.summary import Group
+from convoscope.statistics.summary import Figure
 from metrics.chats import agent, chat, user
 
 TURNS = "conversation.turns"
@@ -46,12 +48,12 @@ def score(tmp_path: Path) -> Score:
     return run
 
 
-def headlines(run: Run) -> dict[str, dict[str, Any]]:
-    return {one["metric"]: one for one in run.summary["metrics"] if not one["reduction"]}
+def headlines(run: Run) -> dict[str, Figure]:
+    return {one.metric: one for one in run.summary.figures if not one.reduction}
 
 
-def told(one: dict[str, Any]) -> tuple[Any, ...]:
-    return one["status"], one["value"], one["reason"]
+def told(one: Figure) -> tuple[Any, ...]:
+    return one.status, one.value, one.reason
 
 
 def raises(samples: list[Sample]) -> float:
@@ -80,23 +82,48 @@ class TestFiguresOverAGroup:
     ) -> None:
         found = headlines(score(figure(function, TURNS, unit=unit)))
         assert told(found["test.figure"]) == (status, None, reason)
-        assert found[TURNS]["value"] == 1.5  # (1 + 2) ÷ 2
+        assert found[TURNS].value == 1.5  # (1 + 2) ÷ 2
+
+    @staticmethod
+    def values(group: Group) -> dict[str, float | None]:
+        return {one.metric: one.value for one in group.metrics if not one.reduction}
 
     def test_in_each_group_as_well(self, tmp_path: Path) -> None:
         conversations = [chat(user("hi"), id=name, dimensions={"flow": name}) for name in ("x", "y")]
         metrics = [figure(raises, TURNS)]
         run = convoscope.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
-        groups = [{one["metric"]: one for one in group["metrics"]} for group in run.summary["groups"]]
-        assert [told(group["test.figure"]) for group in groups] == [("error", None, "metric_raised")] * 2
+        # Over all conversations it has no value either, so that groups do not speak of it again.
+        assert told(headlines(run)["test.figure"]) == ("error", None, "metric_raised")
+        assert [group.by for group in run.summary.groups] == [{"flow": "x"}, {"flow": "y"}]
+        assert [self.values(group) for group in run.summary.groups] == [{TURNS: 1.0}] * 2
+
+    def test_in_one_group_alone(self, tmp_path: Path) -> None:
+        """It breaks for y, and has a value for x and for both together."""
+
+        def picky(samples: list[Sample]) -> float:
+            if all(one.dimensions["flow"] == "y" for one in samples):
+                raise KeyError("no such scenario")
+            return 3.0
+
+        conversations = [chat(user("hi"), id=name, dimensions={"flow": name}) for name in ("x", "y")]
+        metrics = [figure(picky, TURNS)]
+        run = convoscope.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
+        assert headlines(run)["test.figure"].value == 3.0
+        x, y = run.summary.groups
+        assert self.values(x) == {TURNS: 1.0, "test.figure": 3.0}
+        assert self.values(y) == {TURNS: 1.0}
+        (broken,) = y.not_measured
+        assert (broken.metrics, broken.status, broken.reason) == (["test.figure"], "error", "metric_raised")
+        assert broken.detail == "KeyError: 'no such scenario'"
 
     def test_one_on_another_gets_its_value(self, score: Score) -> None:
         longest = figure(lambda samples: max(each.value for each in samples), TURNS, name="test.longest")
         thrice = figure(lambda value: 3 * value, "test.longest", name="test.thrice")
         both = figure(lambda value, samples: value + len(samples), "test.thrice", TURNS, name="test.both")
         found = headlines(score(both, longest, thrice))
-        assert found["test.longest"]["value"] == 2.0  # of 1 and 2 turns
-        assert found["test.thrice"]["value"] == 6.0
-        assert found["test.both"]["value"] == 8.0  # 6, and 2 conversations
+        assert found["test.longest"].value == 2.0  # of 1 and 2 turns
+        assert found["test.thrice"].value == 6.0
+        assert found["test.both"].value == 8.0  # 6, and 2 conversations
 
     def test_one_on_another_that_failed_is_unmeasured(self, score: Score) -> None:
         broken = figure(raises, TURNS, name="test.broken")
@@ -167,7 +194,7 @@ class TestNeeds:
         assert (scores["a"].status, scores["a"].reason) == ("error", "metric_raised")
         assert scores["a"].detail == "KeyError: 'gold'"
         assert scores["b"].value == 1.0
-        assert headlines(run)[TURNS]["samples_measured"] == 2
+        assert headlines(run)[TURNS].samples_measured == 2
 
 
 class Thing:
@@ -196,4 +223,4 @@ class TestDetails:
 
         run = score(made(with_details))
         assert [one.observation.details for one in run.scores()] == [kept, kept]
-        assert headlines(run)["test.made"]["value"] == 1.0
+        assert headlines(run)["test.made"].value == 1.0

@@ -62,14 +62,14 @@ class TestEachHasItsOwn:
 
     def test_scores(self, run: Run) -> None:
         for one in records(run, [150, 2, 33]):
-            expected = list(run.scores(conversation=one.conversation.id))
+            expected = list(run.scores(conversation=one.conversation.id, all=True))
             assert list(one.scores) == expected
             assert expected
             assert {score.conversation for score in one.scores} == {one.conversation.id}
 
     def test_every_metric_comes_to_something(self, run: Run) -> None:
         # A figure over a group says nothing of a single conversation.
-        keys = {one["metric"] for one in run.summary["declared"] if one["observes"] != "group"}
+        keys = {one.metric for one in run.summary.declared if one.observes != "group"}
         for one in records(run, [150, 2, 33]):
             assert {reduced.key for reduced in one.reduced} == keys
 

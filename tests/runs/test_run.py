@@ -12,24 +12,27 @@ import msgspec
 import pytest
 
 import convoscope
-from convoscope.conversation import Conversation, Participant, Text, Utterance
+from convoscope.conversation import Conversation, Participant, StateEntered, Text, Utterance
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError
 from convoscope.metrics import CONVERSATION, COUNT, NEITHER, Observation, measured, metric
 from convoscope.metrics.registry import installed
 from convoscope.metrics.score import ERROR
+from convoscope.runs.summary import SmallGroups
+from convoscope.statistics.summary import Figure
 from generated import FEW, chat, write_lines
 
 FILES = {
     "conversation_scores.parquet",
     "conversations.parquet",
     "flows.json",
+    "profiles.parquet",
     "read-report.json",
     "receipt.json",
     "report.html",
     "scores.parquet",
-    "states.parquet",
     "summary.json",
 }
+TABLES = {"conversation_scores.parquet", "conversations.parquet", "scores.parquet"}
 
 
 @pytest.fixture
@@ -43,8 +46,8 @@ def logs(tmp_path: Path) -> Path:
     return folder
 
 
-def figure(run: convoscope.Run, metric: str, reduction: str = "") -> dict[str, Any]:
-    (found,) = [one for one in run.summary["metrics"] if one["metric"] == metric and one["reduction"] == reduction]
+def figure(run: convoscope.Run, metric: str, reduction: str = "") -> Figure:
+    (found,) = [one for one in run.summary.figures if one.metric == metric and one.reduction == reduction]
     return found
 
 
@@ -56,15 +59,34 @@ class TestTheFolder:
     def test_holds_exactly_these_files(self, logs: Path, tmp_path: Path) -> None:
         run = convoscope.score(logs, out=tmp_path / "run", workers=1)
         assert {path.name for path in run.folder.iterdir()} == FILES
+        for table in TABLES:
+            assert [path.name for path in (run.folder / table).iterdir()] == ["part-000000.parquet"]
         assert not (tmp_path / "run.partial").exists()
+
+    def test_and_a_table_of_states_where_there_are_any(self, tmp_path: Path) -> None:
+        talk = Conversation(id="a", timeline=(StateEntered(seq=0, state="greet"),))
+        run = convoscope.score([talk], metrics=FEW, out=tmp_path / "run", workers=1)
+        assert {path.name for path in run.folder.iterdir()} == FILES | {"states.parquet"}
+
+    def test_a_table_has_a_file_for_each_part(self, logs: Path, tmp_path: Path) -> None:
+        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=2, part_bytes=4000)
+        parts = [number for number, count in enumerate(run.receipt.parts) if count]
+        assert len(parts) > 2
+        assert sum(run.receipt.parts) == 121
+        for table in TABLES:
+            names = sorted(path.name for path in (run.folder / table).iterdir())
+            assert names == [f"part-{number:06d}.parquet" for number in parts]
+            with duckdb.connect() as connection:
+                query = f"SELECT part, max(row) + 1 FROM '{run.folder}/{table}/*.parquet' GROUP BY 1 ORDER BY 1"
+                counted = connection.execute(query).fetchall()
+            assert counted == [(number, run.receipt.parts[number]) for number in parts]
 
     def test_can_be_read_without_us(self, logs: Path, tmp_path: Path) -> None:
         run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         with duckdb.connect() as connection:
-            count = connection.execute(f"SELECT count(*) FROM '{run.folder}/conversations.parquet'").fetchall()
-            body = connection.execute(
-                f"SELECT body->>'$.id' FROM '{run.folder}/conversations.parquet' ORDER BY number LIMIT 1"
-            ).fetchall()
+            kept = f"'{run.folder}/conversations.parquet/*.parquet'"
+            count = connection.execute(f"SELECT count(*) FROM {kept}").fetchall()
+            body = connection.execute(f"SELECT body->>'$.id' FROM {kept} ORDER BY part, row LIMIT 1").fetchall()
         # 40 + 50 lines, 30 elements, one document
         assert count == [(121,)]
         assert body == [("chat-00000",)]
@@ -79,7 +101,10 @@ class TestTheFolder:
     def test_keeps_every_conversation_as_it_was_scored(self, logs: Path, tmp_path: Path) -> None:
         run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         kept = list(run.conversations())
-        assert sorted(kept, key=lambda one: one.id) == sorted(convoscope.read(logs), key=lambda one: one.id)
+        # In the order of the input, and not of their ids: `b.jsonl` comes after `array.json`.
+        assert kept == list(convoscope.read(logs))
+        assert [one.id for one in kept[39:41]] == ["chat-00039", "chat-00100"]
+        assert [run.number(one.id) for one in kept] == list(range(121))
         assert run.conversation("chat-00007") == next(one for one in kept if one.id == "chat-00007")
 
     def test_no_path_of_this_machine_in_the_results(self, logs: Path, tmp_path: Path) -> None:
@@ -133,10 +158,54 @@ class TestSameInputSameBytes:
 
 
 class TestGroups:
+    def counted(self, **groups: list[int]) -> list[Conversation]:
+        """Conversations by the values of dimensions: `flow=[2, 5]` is two of f0 and five of f1."""
+        return [
+            Conversation(
+                id=f"{name}-{value}-{number}",
+                dimensions={name: f"{name[0]}{value}"},
+                timeline=(Utterance(seq=0, speaker="user", intended=Text("Hello?")),),
+                participants=(Participant("user", "user"),),
+            )
+            for name, sizes in groups.items()
+            for value, size in enumerate(sizes)
+            for number in range(size)
+        ]
+
+    def test_small_ones_are_counted_and_have_no_figures(self, tmp_path: Path) -> None:
+        talks = self.counted(flow=[2, 5, 4, 9], agent=[1, 3])
+        run = convoscope.score(talks, metrics=["turns"], out=tmp_path / "run", workers=1)
+        found = {tuple(one.by.items()): one.conversations for one in run.summary.groups}
+        assert found == {(("flow", "f1"),): 5, (("flow", "f3"),): 9}
+        # f0 with 2 and f2 with 4 conversations; a0 with 1 and a1 with 3
+        assert run.summary.small_groups == [
+            SmallGroups(by=["flow"], minimum=5, groups=2, conversations=6),
+            SmallGroups(by=["agent"], minimum=5, groups=2, conversations=4),
+        ]
+
+    def test_whoever_asks_for_them_gets_them_whole(self, tmp_path: Path) -> None:
+        talks = self.counted(flow=[2, 5, 4, 9], agent=[1, 3])
+        run = convoscope.score(talks, metrics=["turns"], out=tmp_path / "run", workers=1, by=[("flow",)])
+        assert [(one.by["flow"], one.conversations) for one in run.summary.groups] == [
+            ("f0", 2),
+            ("f1", 5),
+            ("f2", 4),
+            ("f3", 9),
+        ]
+        # The mean, and two percentiles beside it
+        assert [len(one.metrics) for one in run.summary.groups] == [3] * 4
+        assert run.summary.small_groups == []
+
+    def test_where_all_are_large_enough_none_is_left_out(self, tmp_path: Path) -> None:
+        talks = self.counted(flow=[5, 6])
+        run = convoscope.score(talks, metrics=["turns"], out=tmp_path / "run", workers=1)
+        assert [one.conversations for one in run.summary.groups] == [5, 6]
+        assert run.summary.small_groups == []
+
     def test_a_dimension_that_nobody_carries_is_warned_of(self, logs: Path, tmp_path: Path) -> None:
         by = [("mood",), ("flow",), ("flow", "mood")]
         run = convoscope.score(logs, metrics=["turns"], out=tmp_path / "run", workers=1, by=by)
-        assert {tuple(group["by"]) for group in run.summary["groups"]} == {("flow",)}
+        assert {tuple(group.by) for group in run.summary.groups} == {("flow",)}
         assert run.read_report.warnings == [
             "no conversation carries mood: no group was made by it",
             "no conversation carries flow and mood: no group was made by it",
@@ -200,7 +269,7 @@ class TestWhatIsScored:
         ids = {one.id for one in run.conversations()}
         # a.jsonl comes first with chats 0 to 39, then array.json from 100 on
         assert ids == {f"chat-{number:05d}" for number in (*range(40), *range(100, 105))}
-        assert run.summary["conversations"] == 45
+        assert run.summary.conversations == 45
 
     def test_a_limit_of_nothing_is_refused(self, logs: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="leaves nothing"):
@@ -231,7 +300,7 @@ class TestWhatIsScored:
             ),
         )
         run = convoscope.score([talk], metrics=FEW, out=tmp_path / "run", workers=1)
-        assert figure(run, "agent.words_per_turn")["value"] == 4
+        assert figure(run, "agent.words_per_turn").value == 4
         assert list(run.conversations()) == [msgspec.structs.replace(talk, source=run.conversation("mine").source)]
 
     def test_two_conversations_with_one_id_are_both_kept(self, tmp_path: Path) -> None:
@@ -240,6 +309,8 @@ class TestWhatIsScored:
         paths = [tmp_path / "b.jsonl", tmp_path / "a.jsonl"]
         run = convoscope.score(paths, metrics=FEW, out=tmp_path / "run", workers=1)
         assert sorted({score.conversation for score in run.scores()}) == ["chat-00001", "chat-00001~2"]
+        assert [one.id for one in run.conversations()] == ["chat-00001", "chat-00001~2"]
+        assert (run.folder / "renamed.parquet").is_file()
         assert run.conversation("chat-00001").dimensions["model"] == "model-1"
         assert any("chat-00001" in warning for warning in run.read_report.warnings)
 
@@ -255,14 +326,14 @@ class TestWhatIsScored:
         errors = [score for score in run.scores("test.broken") if score.status == ERROR]
         assert {score.observation.detail for score in errors} == {"RuntimeError: not today"}
         # chats 0-89, 100-129 and 200: 61 even numbers, 60 odd ones
-        assert figure(run, "test.broken")["samples_measured"] == 61
-        assert figure(run, "test.broken")["skipped_reasons"] == {"metric_raised": 60}
-        assert figure(run, "conversation.turns")["samples_measured"] == 121
+        assert figure(run, "test.broken").samples_measured == 61
+        assert figure(run, "test.broken").skipped_reasons == {"metric_raised": 60}
+        assert figure(run, "conversation.turns").samples_measured == 121
 
     def test_one_bad_file_in_many_is_a_warning(self, logs: Path, tmp_path: Path) -> None:
         (logs / "bad.json").write_text('{"messages": [')
         run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
-        assert run.summary["conversations"] == 121
+        assert run.summary.conversations == 121
         assert [problem.file for problem in run.read_report.problems] == ["bad.json"]
 
     def test_strict_refuses_and_leaves_nothing_behind(self, logs: Path, tmp_path: Path) -> None:
@@ -306,7 +377,7 @@ class TestLargeAndOdd:
         lines.append(json.dumps({"id": "huge", "messages": record["messages"] * 20}))
         (tmp_path / "big.jsonl").write_text("\n".join(lines))
         run = convoscope.score(tmp_path / "big.jsonl", metrics=["turns"], out=tmp_path / "run", workers=2)
-        assert run.summary["conversations"] == 151
+        assert run.summary.conversations == 151
         assert [one.id for one in run.conversations()] == [*(f"c{number:03d}" for number in range(150)), "huge"]
 
     @pytest.mark.parametrize("name", ["a[1]", "a*b", "a?b", "it's", "~x", "with blank"])
@@ -335,7 +406,7 @@ class TestLargeAndOdd:
         ]
         (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
         run = convoscope.score(tmp_path / "a.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
-        assert figure(run, "conversation.turns")["interval"]["clusters"] == 2
+        assert figure(run, "conversation.turns").interval.clusters == 2
 
 
 class TestResuming:

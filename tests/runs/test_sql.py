@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import convoscope
@@ -66,6 +67,62 @@ def test_an_unmeasured_score_is_null_and_never_nan(run: convoscope.Run) -> None:
     assert answer.rows == [(0,)]
     assert query([run], "SELECT count(*) FROM scores WHERE isnan(value)").rows == [(0,)]
     assert query([run], "SELECT count(*) FROM scores WHERE status <> 'measured' AND reason IS NULL").rows == [(0,)]
+
+
+def test_scores_hold_what_was_observed_and_all_scores_the_rest_as_well(run: convoscope.Run) -> None:
+    # Two of three chats have times; whoever has none was not looked at by the metric.
+    latency = "metric = 'timing.response_latency'"
+    sql = f"SELECT status, reason, count(DISTINCT conversation) FROM {{}} WHERE {latency} GROUP BY ALL"
+    assert query([run], sql.format("scores")).rows == [("measured", None, 13)]
+    assert sorted(query([run], sql.format("all_scores")).rows) == [
+        ("measured", None, 13),
+        ("unmeasured", "no_clock", 7),
+    ]
+    assert sorted(query([run], sql.format("all_conversation_scores")).rows) == [
+        ("measured", None, 13),
+        ("unmeasured", "no_clock", 7),
+    ]
+    # Every metric says something of every conversation.
+    every = "SELECT count(*) FROM all_conversation_scores"
+    assert query([run], every).rows == [(20 * len(FEW),)]
+
+
+def test_all_tables_have_the_columns_of_what_was_observed(run: convoscope.Run) -> None:
+    for table in ("scores", "conversation_scores"):
+        shown = [query([run], f"SELECT * FROM {name} LIMIT 0").columns for name in (table, f"all_{table}")]
+        assert shown[0] == shown[1]
+
+
+def test_a_profile_says_which_metrics_cannot_look(run: convoscope.Run) -> None:
+    rows = query(
+        [run],
+        "SELECT count(DISTINCT c.conversation), p.status, p.reason, p.unit FROM profiles AS p "
+        "JOIN conversations AS c USING (run, profile) WHERE p.metric = 'timing.response_latency' GROUP BY ALL",
+    ).rows
+    assert rows == [(7, "unmeasured", "no_clock", "s")]  # chats 0, 3, 6, … 18
+    assert query([run], "SELECT * FROM profiles LIMIT 0").columns == [
+        "run",
+        "profile",
+        "metric",
+        "variant",
+        "unit",
+        "status",
+        "reason",
+        "detail",
+    ]
+
+
+def test_json_is_kept_as_text(run: convoscope.Run) -> None:
+    answer = query([run], "SELECT DISTINCT typeof(body), typeof(dimensions), typeof(notes) FROM conversations")
+    assert answer.rows == [("VARCHAR", "VARCHAR", "VARCHAR")]
+    assert query([run], "SELECT DISTINCT typeof(details) FROM scores").rows == [("VARCHAR",)]
+    assert query([run], "SELECT body->>'$.id' FROM conversations ORDER BY number LIMIT 1").rows == [("chat-00000",)]
+
+
+def test_a_run_names_its_tables_for_whoever_asks_duckdb(run: convoscope.Run) -> None:
+    with duckdb.connect() as connection:
+        rows = connection.execute(f"SELECT count(*) FROM {run.table('conversations')}").fetchall()
+    assert rows == [(20,)]
 
 
 def test_several_runs_are_told_apart(run: convoscope.Run, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def audited(run: Run) -> Audit:
 
 def tamper(run: Run, rows: str) -> None:
     """Write other rows of states into the run: a query over the table `t` of those that it has."""
-    file = run.folder / "states.parquet"
+    (file,) = (run.folder / "states.parquet").iterdir()
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE t AS SELECT * FROM read_parquet('{file}')")
         connection.execute(f"COPY ({rows}) TO '{file}' (FORMAT parquet)")
@@ -49,7 +49,7 @@ def tamper(run: Run, rows: str) -> None:
 
 def stray(conversation: str, number: int) -> str:
     """The row of `left`, in the name of another conversation."""
-    name = f"'{conversation}' AS conversation, {number} AS number"
+    name = f"'{conversation}' AS conversation, {number} AS row"
     return f"SELECT * REPLACE ({name}) FROM t WHERE conversation = 'left'"
 
 

@@ -249,9 +249,9 @@ class TestEdges:
         grades = {id: {"quality": 0.5, "wait": 2.0} for id in ("c", "a", "b")}
         found = worst(graded(tmp_path, grades, [QUALITY, WAIT]), 10)
         assert [(one.conversation, one.behind, one.because) for one in found] == [
+            ("c", 0.0, ()),  # as they were given
             ("a", 0.0, ()),
             ("b", 0.0, ()),
-            ("c", 0.0, ()),
         ]
 
     def test_nobody_is_behind_alone(self, tmp_path: Path) -> None:
@@ -295,10 +295,10 @@ class TestWhereTheIntegrationBroke:
         assert reasons(broken)["d"] == [("test.quality", 2.0, 0.5)]
         assert reasons(broken)["a"] == [("test.quality", 1.0, 0.75)]  # b, c and d of four
 
-    def test_equals_go_by_id(self, tmp_path: Path) -> None:
+    def test_equals_go_in_the_order_of_the_input(self, tmp_path: Path) -> None:
         conversations = [chat(user("hi"), id=id, outcome=Outcome(error="no line")) for id in ("z", "a", "m")]
         run = score([*conversations, chat(user("hi"), id="0")], metrics=[QUALITY], out=tmp_path / "run", workers=1)
-        assert [one.conversation for one in worst(run, 10)] == ["a", "m", "z", "0"]
+        assert [one.conversation for one in worst(run, 10)] == ["z", "a", "m", "0"]
 
     def test_a_run_in_which_nothing_broke_has_no_errors(self, run: Run) -> None:
         assert rank(run).errors == {}
@@ -377,7 +377,7 @@ class TestHeadlines:
         run = score(write_lines(tmp_path / "chats.jsonl", range(4)), out=tmp_path / "run", workers=1)
         keys = [one.key for one in headlines(run.summary)]
         assert len(keys) == len(set(keys))
-        assert set(keys) <= {one["metric"] for one in run.summary["declared"]}
+        assert set(keys) <= {one.metric for one in run.summary.declared}
 
 
 def told(value: float) -> Decimal:
@@ -387,7 +387,7 @@ def told(value: float) -> Decimal:
 
 def by_the_book(run: Run) -> list[tuple[str, float | None]]:
     """The ranking from its definition, one pair of conversations at a time."""
-    better = {one["metric"]: one["better"] for one in run.summary["declared"]}
+    better = {one.metric: one.better for one in run.summary.declared}
     wholes = tuple(f"{key.partition('@')[0]}." for key in better)
     with_value: dict[str, dict[str, Decimal]] = {}
     for id, key, value in _measured(run):

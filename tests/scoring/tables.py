@@ -93,7 +93,7 @@ def summary(
     """The figures of the group by the name of their reduction; the headline has none."""
     table = group(declared, *conversations, scenarios=scenarios)
     chosen = np.ones(len(conversations), dtype=np.bool_) if rows is None else np.array(list(rows), dtype=np.bool_)
-    return {figure.reduction: figure for figure in figures(declared, "(computed)", table, chosen, "test")}
+    return {figure.reduction: figure for figure in figures(declared, "(computed)", table, chosen)}
 
 
 def headline(declared: Metric, *conversations: Sequence[Observation], **facts: Any) -> Figure:

@@ -25,7 +25,7 @@ from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED
 from convoscope.runs.run import Run
 from convoscope.statistics.panel import panel_name
-from convoscope.statistics.summary import derived_figure
+from convoscope.statistics.summary import Figure, derived_figure
 from metrics.chats import agent, call, chat, result, user
 from scoring.tables import headline, reduced_by, values
 
@@ -42,12 +42,12 @@ def score(tmp_path: Path) -> Score:
     return run
 
 
-def figures(metrics: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [one for one in metrics if one["metric"] == name and not one["reduction"]]
+def figures(metrics: list[Figure], name: str) -> list[Figure]:
+    return [one for one in metrics if one.metric == name and not one.reduction]
 
 
-def headline_of(run: Run, name: str) -> dict[str, Any]:
-    (one,) = figures(run.summary["metrics"], name)
+def headline_of(run: Run, name: str) -> Figure:
+    (one,) = figures(run.summary.figures, name)
     return one
 
 
@@ -72,20 +72,15 @@ class TestGroups:
     def test_each_cell_of_flow_and_agent(self, score: Score, conversations: list[Conversation]) -> None:
         run = score(conversations, "conversation.turns", by=[("flow", "agent")])
         cells = {
-            (one["by"]["flow"], one["by"]["agent"]): (one["conversations"], one["metrics"][0]["value"])
-            for one in run.summary["groups"]
+            (one.by["flow"], one.by["agent"]): (one.conversations, one.metrics[0].value) for one in run.summary.groups
         }
         # (1 + 4) ÷ 2; 6; 2. Nobody cancelled with Bob, so there is no such cell.
         assert cells == {("book", "ada"): (2, 2.5), ("book", "bob"): (1, 6.0), ("cancel", "ada"): (1, 2.0)}
 
     def test_and_the_whole_beside_them(self, score: Score, conversations: list[Conversation]) -> None:
         run = score(conversations, "conversation.turns", by=[("flow",), ("flow", "agent")])
-        assert headline_of(run, "conversation.turns")["value"] == 4.4  # (1 + 4 + 6 + 2 + 9) ÷ 5
-        flows = {
-            one["by"]["flow"]: one["metrics"][0]["value"]
-            for one in run.summary["groups"]
-            if list(one["by"]) == ["flow"]
-        }
+        assert headline_of(run, "conversation.turns").value == 4.4  # (1 + 4 + 6 + 2 + 9) ÷ 5
+        flows = {one.by["flow"]: one.metrics[0].value for one in run.summary.groups if list(one.by) == ["flow"]}
         assert flows == {"book": pytest.approx(11 / 3), "cancel": 5.5}  # (1 + 4 + 6) ÷ 3, (2 + 9) ÷ 2
 
     def test_each_cell_has_its_own_coverage(self, score: Score) -> None:
@@ -93,10 +88,13 @@ class TestGroups:
         failed = chat(user("hi"), call("book"), result("book", success=False), id="b", dimensions={"flow": "book"})
         talked = chat(user("hi"), agent("hello"), id="c", dimensions={"flow": "chat"})
         run = score([booked, failed, talked], "tools.success", by=[("flow",)])
-        book, talk = (one["metrics"][0] for one in run.summary["groups"])
-        assert (book["value"], book["coverage"], book["n"]) == (0.5, 1.0, 2)  # 1 of 2 calls
-        assert (talk["value"], talk["status"], talk["reason"]) == (None, "not_applicable", "no_tool_calls")
-        assert (talk["coverage"], talk["samples_skipped"]) == (None, 1)
+        booking, talking = run.summary.groups
+        (book,) = booking.metrics
+        assert (book.value, book.coverage, book.n) == (0.5, 1.0, 2)  # 1 of 2 calls
+        assert (booking.not_measured, talking.metrics) == ([], [])
+        (talk,) = talking.not_measured
+        assert (talk.metrics, talk.status, talk.reason) == (["tools.success"], "not_applicable", "no_tool_calls")
+        assert (talk.samples_total, talk.samples_not_applicable, talk.skipped_reasons) == (1, 1, {"no_tool_calls": 1})
 
 
 @derived(
@@ -130,11 +128,13 @@ class TestComposite:
         return score(conversations, correct)
 
     def test_all_thresholds_met_or_not(self, run: Run) -> None:
-        scores = {one.conversation: one.value for one in run.scores("test.correct")}
+        scores = {one.conversation: one.value for one in run.scores("test.correct", all=True)}
         assert scores == {"a": 1.0, "b": 0.0, "c": 0.0, "d": None, "e": None, "f": 1.0}
 
     def test_null_while_a_component_is_and_the_component_is_named(self, run: Run) -> None:
-        missing = {one.conversation: one.observation for one in run.scores("test.correct") if one.value is None}
+        missing = {
+            one.conversation: one.observation for one in run.scores("test.correct", all=True) if one.value is None
+        }
         unknown, empty = missing["d"], missing["e"]
         assert (unknown.status, unknown.reason, unknown.detail) == (
             "unmeasured",
@@ -149,12 +149,12 @@ class TestComposite:
 
     def test_it_is_reduced_like_any_other(self, run: Run) -> None:
         one = headline_of(run, "test.correct")
-        assert one["value"] == 0.5  # 2 of 4
-        assert one["coverage"] == 0.8  # 4 ÷ (6 − 1)
-        assert one["skipped_reasons"] == {"input_empty_ground_truth": 1, "input_no_ground_truth": 1}
+        assert one.value == 0.5  # 2 of 4
+        assert one.coverage == 0.8  # 4 ÷ (6 − 1)
+        assert one.skipped_reasons == {"input_empty_ground_truth": 1, "input_no_ground_truth": 1}
 
     def test_its_inputs_came_along(self, run: Run) -> None:
-        assert {one["metric"] for one in run.summary["metrics"]} == {
+        assert {one.metric for one in run.summary.figures} == {
             "answer.exact_match",
             "conversation.turns",
             "test.correct",
@@ -258,24 +258,24 @@ class TestTrials:
         self, score: Score, conversations: list[Conversation], name: str, figure: PassK, value: float
     ) -> None:
         one = headline_of(score(conversations, over_trials(name, figure)), name)
-        assert one["value"] == pytest.approx(value)
+        assert one.value == pytest.approx(value)
         # Scenarios are the samples; s3 has fewer trials than 2.
-        assert (one["samples_total"], one["samples_measured"], one["samples_skipped"]) == (3, 2, 1)
-        assert one["skipped_reasons"] == {"too_few_trials": 1}
-        assert one["coverage"] == pytest.approx(2 / 3)
+        assert (one.samples_total, one.samples_measured, one.samples_skipped) == (3, 2, 1)
+        assert one.skipped_reasons == {"too_few_trials": 1}
+        assert one.coverage == pytest.approx(2 / 3)
 
     def test_within_each_group(self, score: Score, conversations: list[Conversation]) -> None:
         run = score(conversations, over_trials("test.pass_at_2", pass_at_k), by=[("agent",)])
-        groups = {one["by"]["agent"]: figures(one["metrics"], "test.pass_at_2")[0] for one in run.summary["groups"]}
-        assert groups["ada"]["value"] == pytest.approx(0.7)  # s1 alone
-        assert (groups["bob"]["value"], groups["bob"]["samples_skipped"]) == (1.0, 1)  # s2; s3 was tried once
+        groups = {one.by["agent"]: figures(one.metrics, "test.pass_at_2")[0] for one in run.summary.groups}
+        assert groups["ada"].value == pytest.approx(0.7)  # s1 alone
+        assert (groups["bob"].value, groups["bob"].samples_skipped) == (1.0, 1)  # s2; s3 was tried once
 
     def test_without_enough_trials_anywhere_there_is_no_figure(
         self, score: Score, conversations: list[Conversation]
     ) -> None:
         one = headline_of(score(conversations, over_trials("test.pass_at_9", pass_at_k, k=9)), "test.pass_at_9")
-        assert (one["value"], one["status"], one["reason"]) == (None, "unmeasured", "too_few_trials")
-        assert one["skipped_reasons"] == {"too_few_trials": 3}
+        assert (one.value, one.status, one.reason) == (None, "unmeasured", "too_few_trials")
+        assert one.skipped_reasons == {"too_few_trials": 3}
 
     def test_a_scenario_that_nobody_could_measure_is_skipped_and_not_lost(
         self, score: Score, conversations: list[Conversation]
@@ -292,15 +292,15 @@ class TestTrials:
             )
         one = headline_of(score(conversations, over_trials("test.pass_at_2", pass_at_k)), "test.pass_at_2")
         # s1, s2, s3 and untold; s3 was tried once, untold has no trial, and empty had no opportunity.
-        assert (one["samples_total"], one["samples_measured"], one["samples_skipped"]) == (4, 2, 2)
-        assert one["skipped_reasons"] == {"too_few_trials": 2}
-        assert one["value"] == pytest.approx((0.7 + 1) / 2)
-        assert one["coverage"] == 0.5
+        assert (one.samples_total, one.samples_measured, one.samples_skipped) == (4, 2, 2)
+        assert one.skipped_reasons == {"too_few_trials": 2}
+        assert one.value == pytest.approx((0.7 + 1) / 2)
+        assert one.coverage == 0.5
 
     def test_null_while_its_input_is(self, score: Score) -> None:
         untold = chat(user("?"), agent("Paris"), dimensions={"scenario_id": "s1"})
         one = headline_of(score([untold], over_trials("test.pass_at_2", pass_at_k)), "test.pass_at_2")
-        assert (one["value"], one["status"], one["reason"]) == (None, "unmeasured", "input_no_ground_truth")
+        assert (one.value, one.status, one.reason) == (None, "unmeasured", "input_no_ground_truth")
 
 
 class TestOneNumberOverAGroup:
@@ -317,17 +317,17 @@ class TestOneNumberOverAGroup:
 
     def test_it_is_the_figure(self) -> None:
         known = headline(reduced_by("mean"), values(3), values(1), values(2))
-        one = derived_figure(self.spread(2.0), [(known, self.SAMPLES)], "test")
+        one = derived_figure(self.spread(2.0), [(known, self.SAMPLES)])
         assert (one.value, one.status, one.samples_total, one.judge) == (2.0, "measured", 1, "(derived)")
 
     def test_none_is_unscored(self) -> None:
         known = headline(reduced_by("mean"), values(3), values(1), values(2))
-        one = derived_figure(self.spread(None), [(known, self.SAMPLES)], "test")
+        one = derived_figure(self.spread(None), [(known, self.SAMPLES)])
         assert (one.value, one.status, one.reason) == (None, "unmeasured", "not_enough")
 
     def test_it_is_not_asked_while_an_input_is_null(self) -> None:
         unknown = headline(reduced_by("mean"), [unmeasured(values(1)[0].subject, "no_clock")])
-        one = derived_figure(self.spread(2.0), [(unknown, [])], "test")
+        one = derived_figure(self.spread(2.0), [(unknown, [])])
         assert (one.value, one.reason) == (None, "input_no_clock")
 
 
@@ -353,7 +353,7 @@ class TestJudges:
         return score([chat(user("hi"), id="a"), chat(user("hi"), id="b")], judged, good)
 
     def test_each_judge_and_the_panel_have_a_figure(self, run: Run) -> None:
-        found = {one["judge"]: one["value"] for one in figures(run.summary["metrics"], "test.judged")}
+        found = {one.judge: one.value for one in figures(run.summary.figures, "test.judged")}
         assert found == {
             "p/x": 1.5,  # (1 + 2) ÷ 2
             "p/y": 3.5,  # (5 + 2) ÷ 2

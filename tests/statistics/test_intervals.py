@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from convoscope.metrics import SHARE, Metric
 from convoscope.metrics.reduction import percentile
 from convoscope.statistics.across import Ratio
-from convoscope.statistics.intervals import Interval, percentile_interval, ratio_interval, seed, wilson
+from convoscope.statistics.intervals import DRAWS, Interval, percentile_interval, ratio_interval, wilson
 from scoring.tables import headline, ratios, reduced_by, values
 
 Z2 = 3.841458820694124  # the square of 1.959964, the normal deviate of 95 %
@@ -23,13 +23,12 @@ def interval(
     clusters: Sequence[int] | None = None,
     *,
     share: bool = False,
-    seeded: int = 1,
 ) -> Interval | None:
     """Of Σ above ÷ Σ below over conversations; each a cluster of its own unless clusters are given."""
     ones = [1.0] * len(above)
     ratio = Ratio("", np.array(above, dtype=float), np.array(below or ones, dtype=float))
     codes = np.arange(len(above)) if clusters is None else np.array(clusters)
-    return ratio_interval(ratio, codes.astype(np.int64), share=share, seeded=seeded)
+    return ratio_interval(ratio, codes.astype(np.int64), share=share)
 
 
 def ends(one: Interval | None) -> tuple[float, float]:
@@ -177,14 +176,19 @@ class TestMeans:
         # Its standard deviation is √2 ÷ √5 = 0.632; 95 % lie within about 1.96 of these.
         assert width(one) == pytest.approx(2 * 1.96 * 0.632, rel=0.1)
 
-    def test_it_depends_on_the_seed_and_nothing_else(self) -> None:
+    def test_the_draws_depend_on_the_number_of_clusters_and_nothing_else(self) -> None:
         data = [0.3, 1.7, 2.2, 9.1, 4.4, 0.01]
-        assert interval(data, seeded=7) == interval(data, seeded=7)
-        assert interval(data, seeded=7) != interval(data, seeded=8)
+        low, high = ends(interval(data))
+        assert ends(interval(data)) == (low, high)
+        # The same draws of other values: ten times as much, ten times as wide.
+        assert ends(interval([10 * value for value in data])) == pytest.approx((10 * low, 10 * high), rel=1e-9)
 
-    def test_a_seed_depends_on_what_is_measured(self) -> None:
-        assert seed("config", "answer.f1") == seed("config", "answer.f1")
-        assert len({seed("config", "answer.f1"), seed("config", "answer.f2"), seed("configanswer.f1")}) == 3
+    @pytest.mark.parametrize("count", [2, 6, 7])
+    def test_they_are_plain_resampling(self, count: int) -> None:
+        data = np.array([0.3, 1.7, 2.2, 9.1, 4.4, 0.01, 3.3])[:count]
+        picks = np.random.default_rng(count).integers(0, count, size=(DRAWS, count), dtype=np.int32)
+        expected = np.percentile(data[picks].mean(axis=1), [2.5, 97.5])
+        assert ends(interval(data.tolist())) == pytest.approx(tuple(expected), rel=1e-9)
 
     def test_one_conversation_leaves_no_way_to_tell(self) -> None:
         assert interval([2.5]) is None
@@ -226,7 +230,7 @@ class TestMeans:
 class TestPercentiles:
     def interval(self, data: Sequence[float], q: float, clusters: Sequence[int] | None = None) -> Interval | None:
         codes = np.arange(len(data)) if clusters is None else np.array(clusters)
-        return percentile_interval(np.array(data, dtype=float), codes.astype(np.int64), q, seeded=1)
+        return percentile_interval(np.array(data, dtype=float), codes.astype(np.int64), q)
 
     def test_bootstrap_over_conversations(self) -> None:
         one = self.interval(list(range(1, 102)), 50)
@@ -366,7 +370,7 @@ class TestCoverage:
         clusters = np.repeat(np.arange(self.CONVERSATIONS), self.TURNS)
 
         def one(random: np.random.Generator) -> Interval | None:
-            return percentile_interval(self.turns(random).ravel(), clusters, 50, seeded=1)
+            return percentile_interval(self.turns(random).ravel(), clusters, 50)
 
         assert self.covered(200, one, 5.0) >= 0.88
 

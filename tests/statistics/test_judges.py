@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,6 +21,7 @@ from convoscope.metrics import (
 from convoscope.metrics.score import WHOLE
 from convoscope.runs.run import Run
 from convoscope.statistics.panel import panel, panel_name
+from convoscope.statistics.summary import Figure
 from metrics.chats import chat, user
 from scoring.tables import turn
 
@@ -85,9 +85,9 @@ def score(folder: Path, *ids: str) -> Run:
     return convoscope.score(conversations, metrics=[judged], out=folder / "run", workers=1)
 
 
-def figures(run: Run) -> dict[str, dict[str, Any]]:
+def figures(run: Run) -> dict[str, Figure]:
     """The headline of each judge."""
-    return {one["judge"]: one for one in run.summary["metrics"]}
+    return {one.judge: one for one in run.summary.figures}
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +98,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 class TestConversationsThatNeverReachedTheJudges:
     def test_nobody_is_not_among_the_judges(self, run: Run) -> None:
-        assert [one["judge"] for one in run.summary["metrics"]] == ["p/a", "p/b", PANEL]
+        assert [one.judge for one in run.summary.figures] == ["p/a", "p/b", PANEL]
 
     def test_the_figure_is_of_what_each_has_judged(self, run: Run) -> None:
-        assert {judge: one["value"] for judge, one in figures(run).items()} == {
+        assert {judge: one.value for judge, one in figures(run).items()} == {
             "p/a": 4.0,  # (2 + 6 + 4) ÷ 3
             "p/b": 6.0,  # (4 + 6 + 8) ÷ 3
             PANEL: 5.0,  # medians 3, 6, 6
@@ -110,17 +110,18 @@ class TestConversationsThatNeverReachedTheJudges:
     @pytest.mark.parametrize("judge", ["p/a", "p/b", PANEL])
     def test_the_others_count_with_the_reason_that_they_have(self, run: Run, judge: str) -> None:
         one = figures(run)[judge]
-        assert one["skipped_reasons"] == {"metric_raised": 1, "no_label": 1, "off_topic": 1, "too_short": 1}
-        assert (one["samples_total"], one["samples_measured"], one["samples_skipped"]) == (7, 3, 4)
+        assert one.skipped_reasons == {"metric_raised": 1, "no_label": 1, "off_topic": 1, "too_short": 1}
+        assert (one.samples_total, one.samples_measured, one.samples_skipped) == (7, 3, 4)
 
     @pytest.mark.parametrize("judge", ["p/a", "p/b", PANEL])
     def test_and_with_the_status_that_they_have(self, run: Run, judge: str) -> None:
         one = figures(run)[judge]
-        assert one["samples_not_applicable"] == 2  # off, short; label is unmeasured, raises is an error
-        assert one["coverage"] == 0.6  # 3 ÷ (7 − 2)
+        assert one.samples_not_applicable == 2  # off, short; label is unmeasured, raises is an error
+        assert one.coverage == 0.6  # 3 ÷ (7 − 2)
 
     def test_the_rows_behind_it_are_nobodys(self, run: Run) -> None:
-        rows = {(one.conversation, one.judge): (one.status, one.reason) for one in run.scores() if one.value is None}
+        found = run.scores(all=True)
+        rows = {(one.conversation, one.judge): (one.status, one.reason) for one in found if one.value is None}
         assert rows == {
             ("partly", "(computed)"): ("not_applicable", "no_words"),
             ("partly", PANEL): ("not_applicable", "no_words"),
@@ -135,7 +136,7 @@ class TestConversationsThatNeverReachedTheJudges:
     def test_where_none_reached_them_nobody_is_all_there_is(self, tmp_path: Path) -> None:
         found = figures(score(tmp_path, "short", "label", "raises"))
         assert list(found) == ["(computed)"]
-        assert (found["(computed)"]["status"], found["(computed)"]["reason"]) == ("error", "metric_raised")
+        assert (found["(computed)"].status, found["(computed)"].reason) == ("error", "metric_raised")
 
 
 def test_a_judge_that_was_not_asked_about_a_conversation_has_not_scored_it(tmp_path: Path) -> None:
@@ -151,5 +152,6 @@ def test_a_judge_that_was_not_asked_about_a_conversation_has_not_scored_it(tmp_p
 
     conversations = [chat(user("hi"), id="one"), chat(user("hi"), id="two")]
     found = figures(convoscope.score(conversations, metrics=[uneven], out=tmp_path / "run", workers=1))
-    assert found["p/a"]["value"] == 1.5  # (1 + (1 + 3) ÷ 2) ÷ 2
-    assert found["p/b"]["skipped_reasons"] == {"not_scored": 1, "refused": 1}
+    assert found["p/a"].value == 1.5  # (1 + (1 + 3) ÷ 2) ÷ 2
+    assert found["p/b"].value is None
+    assert found["p/b"].skipped_reasons == {"not_scored": 1, "refused": 1}

@@ -5,6 +5,7 @@ import pytest
 from convoscope.errors import DeclarationError
 from convoscope.metrics import unmeasured
 from convoscope.metrics.reduction import MAXIMUM_OF_SUBJECTS
+from convoscope.runs.summary import describe
 from convoscope.runs.targets import figure_names
 from convoscope.scoring.check import check
 from scoring.tables import headline, reduced_by, summary, turn, values
@@ -38,7 +39,7 @@ class TestMaximumOfSubjects:
     def test_can_be_declared_and_aimed_at(self) -> None:
         declared = reduced_by("mean", "mean_of_subjects", also={"max": MAXIMUM_OF_SUBJECTS})
         check([declared])
-        assert figure_names(declared) == [declared.key, f"{declared.key} max"]
+        assert figure_names(describe(declared)) == [declared.key, f"{declared.key} max"]
         with pytest.raises(DeclarationError) as refused:
             check([reduced_by("mean", "greatest")])
         assert "max_of_subjects" in refused.value.hint

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import attrgetter, itemgetter
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -47,31 +47,6 @@ class Fact:
 
     def __call__(self, conversation: Conversation) -> bool:
         return bool(getattr(self.facts(conversation), self.name))
-
-
-def together(conditions: Sequence[Callable[[Conversation], bool]]) -> Callable[[Conversation], tuple[bool, ...]]:
-    """What each condition says of a conversation, all at once: facts that are kept together are read together."""
-    kinds: dict[Callable[[Conversation], Any], list[Fact]] = {}
-    for condition in conditions:
-        if type(condition) is Fact:
-            kinds.setdefault(condition.facts, []).append(condition)
-    read_together = [facts for facts in kinds.values() if len(facts) > 1]
-    readers = [(facts[0].facts, attrgetter(*(fact.name for fact in facts))) for facts in read_together]
-    read = [fact for facts in read_together for fact in facts]
-    known = {id(fact) for fact in read}
-    alone = [condition for condition in conditions if id(condition) not in known]
-    place_of = {id(condition): place for place, condition in enumerate([*read, *alone])}
-    places = [place_of[id(condition)] for condition in conditions]
-    in_order = itemgetter(*places) if len(places) > 1 else tuple
-
-    def answers(conversation: Conversation) -> tuple[bool, ...]:
-        found: list[bool] = []
-        for facts, reader in readers:
-            found += reader(facts(conversation))
-        found += [condition(conversation) for condition in alone]
-        return in_order(found)
-
-    return answers
 
 
 class ToldNeed(Need, frozen=True, kw_only=True):

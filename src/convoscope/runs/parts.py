@@ -208,6 +208,7 @@ class _Rows:
     def _conversation_columns(self) -> Columns:
         columns = Columns(len(self))
         columns.numbers("row", int, np.arange(len(self), dtype=np.int32))
+        columns.numbers("size", int, np.array([len(row[_BODY]) for row in self._conversations], dtype=np.int64))
         values = zip(*self._conversations, strict=True)
         for name, column in zip(_CONVERSATION_COLUMNS, values, strict=True):
             columns.texts(name, column, differ=name in ("conversation", "body"))

@@ -18,7 +18,8 @@ from convoscope.runs.tables import connect, parquet
 if TYPE_CHECKING:
     import duckdb
 
-_BATCH = 100
+_BATCH_BYTES = 16_000_000
+"""Of the bodies of conversations that are read together."""
 _REDUCED = "metric, variant, judge, status, value, score, unit, n, not_applicable + unmeasured + errors, reason, detail"
 
 
@@ -56,9 +57,20 @@ class Record(NamedTuple):
 
 
 def records(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
-    """The conversations with these numbers, in this order; a few at a time are held in memory."""
-    for start in range(0, len(numbers), _BATCH):
-        yield from _batch(run, numbers[start : start + _BATCH])
+    """The conversations with these numbers, in this order; as many at a time as fit into little memory."""
+    with connect() as connection:
+        source = run.tables.at(CONVERSATIONS, numbers)
+        sizes = dict(connection.execute(f"SELECT number, size FROM {source}").fetchall()) if numbers else {}
+    batch: list[int] = []
+    weight = 0
+    for number in numbers:
+        batch.append(number)
+        weight += sizes[number]
+        if weight > _BATCH_BYTES:
+            yield from _batch(run, batch)
+            batch, weight = [], 0
+    if batch:
+        yield from _batch(run, batch)
 
 
 def _batch(run: Run, numbers: Sequence[int]) -> Iterator[Record]:

@@ -15,12 +15,19 @@ from convoscope.metrics.score import COMPUTED, Status
 from convoscope.statistics.summary import Figure
 
 SCHEMA = "convoscope.summary/2"
+DERIVED = "(derived)"
+"""Stands for a judge in figures that are derived over a group."""
 
 
 class NotMeasured(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Metrics of which no conversation has a value, all for the same reasons: one entry for all of them."""
+    """Metrics of which no conversation has a value, all for the same reasons: one entry for all of them.
+
+    A judge or panel that gave no value has entries of its own, also where other judges of the metric gave some.
+    """
 
     metrics: list[str]
+    judge: str = ""
+    """Where judges speak: the one without a value."""
     status: Status
     reason: str
     """The commonest among those of the gravest status."""
@@ -99,7 +106,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
 
     @cached_property
     def figures(self) -> list[Figure]:
-        """All figures in the order of the metrics, with one that has no value for each metric without any."""
+        """All figures in the order of the metrics, with one that has no value for each metric or judge without any."""
         mine: dict[str, list[Figure]] = {one.metric: [] for one in self.declared}
         for figure in (*self.metrics, *self._without_value()):
             mine[figure.key].append(figure)
@@ -117,7 +124,7 @@ def empty_figure(declared: DeclaredMetric, entry: NotMeasured) -> Figure:
     return Figure(
         metric=declared.name,
         variant=declared.variant,
-        judge="(derived)" if declared.observes == "group" else COMPUTED,
+        judge=entry.judge or (DERIVED if declared.observes == "group" else COMPUTED),
         unit=declared.unit,
         better=declared.better,
         status=entry.status,
@@ -140,13 +147,15 @@ def not_measured(figures: list[Figure]) -> list[NotMeasured]:
     for figure in figures:
         if figure.reduction:
             continue  # its headline speaks for it
+        judge = "" if figure.judge in (COMPUTED, DERIVED) else figure.judge
         facts = (figure.status, figure.reason, figure.detail, figure.samples_total, figure.samples_not_applicable)
-        key = (*facts, *figure.skipped_reasons.items())
+        key = (judge, *facts, *figure.skipped_reasons.items())
         entry = entries.get(key)
         if entry is None:
             status, reason, detail, total, inapplicable = facts
             entries[key] = NotMeasured(
                 metrics=[figure.key],
+                judge=judge,
                 status=status,
                 reason=reason,
                 detail=detail,

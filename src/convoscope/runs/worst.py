@@ -116,8 +116,9 @@ def headlines(summary: Summary) -> list[Headline]:
     over_groups = {declared.metric for declared in summary.declared if declared.observes == "group"}
     found: dict[str, Headline] = {}
     names = {declared.name for declared in summary.declared}
-    for figure in summary.metrics:
-        if whole_of(figure.metric, names):
+    measured = {figure.key for figure in summary.metrics}
+    for figure in summary.figures:
+        if whole_of(figure.metric, names) or figure.key not in measured:
             continue
         one = Headline(figure.metric, figure.variant, figure.judge, figure.unit, figure.better)
         if not figure.reduction and one.key not in over_groups:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
@@ -101,10 +102,11 @@ class Batch:
 
 
 def _columns(place: int, declared: Declared, held: _Held) -> MetricColumns:
-    columns = observed(held.rows, held.observations)
-    found = reduced(declared, columns)
-    if found is not None:
-        return MetricColumns(place, declared, columns, found)
+    with suppress(AttributeError):  # what a metric gave is no observation; `reduce_one` says so
+        columns = observed(held.rows, held.observations)
+        found = reduced(declared, columns)
+        if found is not None:
+            return MetricColumns(place, declared, columns, found)
     rows: list[int] = []
     observations: list[Observation] = []
     scored_rows: list[int] = []

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
-from convoscope.metrics.needs import Need, together
+from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.statistics.summary import input_reason
 
-_UNMET, _MET, _BROKEN = 0, 1, 2
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_PER_DIGIT = 3
-"""Needs that share a character of a key: each has three answers, and 27 of 36 characters are used."""
+_UNMET, _MET, _BROKEN, _NOT_ASKED = range(4)
+_ANSWERS = 4
+_DIGITS = "0123456789abcdef"
+"""A character of a key holds the answers to two needs."""
 
 
 class Absence(NamedTuple):
@@ -42,8 +42,24 @@ class Profile(NamedTuple):
     absent: dict[int, Absence]
 
 
+class _Question:
+    """A need that some metric comes to, after what was answered before, and where each answer leads."""
+
+    __slots__ = ("answers", "need", "next", "present")
+
+    def __init__(self, need: Need, place: int, answers: tuple[int, ...]) -> None:
+        self.need = place
+        self.present = need.present
+        self.answers = answers
+        self.next: dict[int, _Question | Profile] = {}
+
+
 class Profiles:
-    """The profiles of some metrics, made when a conversation first has them."""
+    """The profiles of some metrics, made when a conversation first has them.
+
+    Needs are asked one after the other, and only those that a metric comes to: where there is no call, nobody asks
+    what was heard in it. What was found out leads to the next question, so that most conversations take a known way.
+    """
 
     def __init__(self, metrics: Sequence[Declared], resources: frozenset[str] = frozenset()) -> None:
         self._resources = resources
@@ -54,32 +70,37 @@ class Profiles:
             needs.update((id(need), need) for need in one.needs if need.present is not None)
         self._place = {key: place for place, key in enumerate(needs)}
         self._needs = list(needs.values())
-        self._answers = together([need.present for need in self._needs if need.present is not None])
-        self._known: dict[tuple[int, ...], Profile] = {}
+        self._first = self._after((_NOT_ASKED,) * len(self._needs))
 
     def of(self, conversation: Conversation) -> Profile:
         """The profile of a conversation."""
-        try:
-            answers: tuple[int, ...] = tuple(map(bool, self._answers(conversation)))
-        except (Exception, SystemExit):  # a condition that raises is a result of the metrics that ask for it
-            answers = tuple([self._answer(need, conversation) for need in self._needs])
-        profile = self._known.get(answers)
-        if profile is None:
-            profile = self._known[answers] = self._make(answers)
-        return profile
+        at = self._first
+        while type(at) is _Question:
+            try:
+                answer = _MET if at.present(conversation) else _UNMET  # type: ignore[misc]
+            except (Exception, SystemExit):  # a condition that raises is a result of the metrics that ask for it
+                answer = _BROKEN
+            following = at.next.get(answer)
+            if following is None:
+                answers = (*at.answers[: at.need], answer, *at.answers[at.need + 1 :])
+                following = at.next[answer] = self._after(answers)
+            at = following
+        return at  # type: ignore[return-value]
 
-    def _answer(self, need: Need, conversation: Conversation) -> int:
-        try:
-            return _MET if need.met(conversation, self._resources) else _UNMET
-        except (Exception, SystemExit):
-            return _BROKEN
+    def _after(self, answers: tuple[int, ...]) -> _Question | Profile:
+        """The next question after these answers; the profile where nothing is left to ask."""
+        for _, declared in self._metrics:
+            need, answer = self._first_unmet(declared, answers)
+            if need is not None and answer == _NOT_ASKED:
+                return _Question(need, self._place[id(need)], answers)
+        return self._make(answers)
 
     def with_key(self, key: str) -> Profile:
         """The profile that has this key."""
         answers: list[int] = []
         for character in key:
             code = _DIGITS.index(character)
-            answers += [code % 3, code // 3 % 3, code // 9]
+            answers += [code % _ANSWERS, code // _ANSWERS]
         return self._make(tuple(answers[: len(self._needs)]))
 
     def _make(self, answers: tuple[int, ...]) -> Profile:
@@ -131,8 +152,5 @@ def in_order(metrics: Sequence[Declared]) -> list[tuple[int, Derived]]:
 
 
 def _key(answers: tuple[int, ...]) -> str:
-    characters: list[str] = []
-    for start in range(0, len(answers), _PER_DIGIT):
-        some = answers[start : start + _PER_DIGIT]
-        characters.append(_DIGITS[sum(answer * 3**place for place, answer in enumerate(some))])
-    return "".join(characters)
+    pairs = zip(answers[::2], (*answers[1::2], _UNMET), strict=False)
+    return "".join(_DIGITS[first + _ANSWERS * second] for first, second in pairs)

@@ -42,6 +42,8 @@ class Observed(NamedTuple):
     details: Sequence[Mapping[str, Any] | None]
     judge: Sequence[str]
     repeat: Sequence[int]
+    has_counts: bool
+    """Whether any of it was counted: such scores are pooled, and not only averaged."""
 
 
 class Reduced(NamedTuple):
@@ -84,6 +86,7 @@ def observed(rows: Sequence[int], observations: Sequence[Observation]) -> Observ
         [one.details for one in observations],
         [one.judge for one in observations],
         [one.repeat for one in observations],
+        any(one.counts is not None for one in observations),
     )
 
 
@@ -107,7 +110,9 @@ def reduced(declared: Metric | Derived, columns: Observed) -> Reduced | None:
 
 
 def _is_regular(declared: Metric | Derived, columns: Observed) -> bool:
-    if declared.reduce.within not in _WITHIN or columns.judge.count(COMPUTED) != len(columns.judge):
+    if declared.reduce.within not in _WITHIN or columns.has_counts:
+        return False
+    if columns.judge.count(COMPUTED) != len(columns.judge):
         return False
     demands = demands_of(declared)
     if demands is None:
@@ -216,7 +221,7 @@ class _Measured:
         return sums
 
     def _summed(self, values: Floats) -> Floats:
-        if (values == np.floor(values)).all() and np.abs(values).sum() < _EXACT:
+        if (values == np.floor(values)).all() and np.abs(values).max() < _EXACT / len(values):
             return np.add.reduceat(values, self._starts).astype(np.float64)
         found: Floats = values[self._starts]
         listed = values.tolist()
@@ -281,13 +286,14 @@ def ten_points(ten: TenPoints | None, found: Reduced) -> Floats:
     if ten is None:
         return nothing
     value = found.value
-    if ten.of == "ratio":
-        value = np.divide(found.numerator, found.denominator, out=nothing, where=found.denominator != 0)
-        value[np.isnan(found.value)] = np.nan
-    share = (value - ten.zero) / (ten.ten - ten.zero)
-    if ten.falls is not None:
-        last, gone = ten.falls
-        share = np.minimum(share, (gone - value) / (gone - last))
+    with np.errstate(over="ignore"):  # what is beyond all numbers is beyond the map, too
+        if ten.of == "ratio":
+            value = np.divide(found.numerator, found.denominator, out=nothing, where=found.denominator != 0)
+            value[np.isnan(found.value)] = np.nan
+        share = (value - ten.zero) / (ten.ten - ten.zero)
+        if ten.falls is not None:
+            last, gone = ten.falls
+            share = np.minimum(share, (gone - value) / (gone - last))
     points: Floats = 10 * np.minimum(1.0, np.maximum(0.0, share))
     return points
 

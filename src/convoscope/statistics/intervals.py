@@ -22,7 +22,7 @@ DRAWS = 1000
 _CELLS = 1_000_000
 _NEAR = 32_768
 """Cells that stay near the processor while they are counted."""
-_WINDOW = 5
+_WINDOW = 4
 """Standard deviations around the percentile of the data; a draw beyond them is looked for among all values."""
 
 Codes = NDArray[np.int64]
