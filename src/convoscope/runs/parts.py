@@ -220,7 +220,8 @@ def _others(dimensions: Mapping[str, str]) -> dict[str, str]:
 
 
 _DIMENSIONS = frozenset(DIMENSIONS)
-_CONVERSATION_COLUMNS = (*("conversation", *DIMENSIONS, "dimensions", "format", "error", "notes", "body", "profile"),)
+_CONVERSATION_COLUMNS = ("conversation", *DIMENSIONS, "dimensions", "format", "error", "notes", "body", "profile")
+_BODY = _CONVERSATION_COLUMNS.index("body")
 
 
 def _start(batch: Sequence[MetricColumns], blocks: Sequence[Observed | Reduced], names: NDArray[np.object_]) -> Columns:
