@@ -263,24 +263,6 @@ def test_a_batch_gives_what_each_conversation_gives_alone(case: Case) -> None:
 
 
 @given(cases())
-@settings(max_examples=40)
-def test_a_conversation_that_was_taken_back_leaves_nothing(case: Case) -> None:
-    kept, again = Batch(case.metrics), Batch(case.metrics)
-    for place, conversation in enumerate(case.conversations()):
-        again.add(conversation)
-        if place % 2:
-            again.take_back()
-        else:
-            kept.add(conversation)
-    assert len(again) == len(kept)
-    told = [
-        [(one.place, observed_rows(one.observed), reduced_rows(one.reduced)) for one in batch.columns()]
-        for batch in (kept, again)
-    ]
-    assert told[0] == told[1]
-
-
-@given(cases())
 @settings(max_examples=50)
 def test_a_profile_is_known_by_its_key(case: Case) -> None:
     profiles = Profiles(case.metrics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import cleandoc
 
 from convoscope.conversation import Conversation
@@ -12,6 +12,7 @@ from convoscope.errors import DeclarationError
 from convoscope.metrics.answer_text import Comparison, accuracy_of, exact_match_of, overlap_of
 from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.choices import LETTERS, is_multiple_choice, multi_pattern_of, offered_by, picked_of
+from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, Measure, Metric, TenPoints, metric
 from convoscope.metrics.fields import missing, needs_of
 from convoscope.metrics.needs import Need
@@ -42,12 +43,16 @@ MULTIPLE_CHOICE = Need(
 _FLAGS = re.IGNORECASE | re.MULTILINE
 
 
+_Result = float | tuple[float, Mapping[str, object]] | Observation
+"""A value, or a value with its evidence, or why there is none."""
+
+
 def exact_match_metric(
     variant: str, *, strip: bool = True, collapse: bool = False, case_sensitive: bool = True
 ) -> Metric:
     """`answer.exact_match` with other options: see `exact_match_of`."""
 
-    def exact_match(conversation: Conversation) -> Iterable[Observation]:
+    def exact_match(many: Conversations) -> None:
         """Is the answer the expected one, to the letter?
 
         1 if answer and ground truth are equal after trimming blanks at both ends, else 0; case counts,
@@ -56,9 +61,9 @@ def exact_match_metric(
         without words scores 0; where the log holds none, it is unmeasured. An empty truth is not
         applicable.
         """
-        return _compared(conversation, "exact_match", compare)
+        _compared(many, "exact_match", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
+    def compare(case: Case, of: Comparison) -> _Result:
         value = exact_match_of(of.answer, of.truth, strip=strip, collapse=collapse, case_sensitive=case_sensitive)
         return _value(case, value)
 
@@ -70,7 +75,7 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
     """`answer.accuracy` of what a pattern finds in the answer: see `accuracy_of`."""
     declared = None if answer_pattern is None else _pattern_of_a_declaration(answer_pattern)
 
-    def accuracy(conversation: Conversation) -> Iterable[Observation]:
+    def accuracy(many: Conversations) -> None:
         """Does the answer say what is true?
 
         1 if the ground truth stands in the answer as whole words, which it does where both are equal;
@@ -79,9 +84,9 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
         Where the item's context has an `answer_pattern`, only what it finds is the answer. Which answer
         is compared: see `answer.exact_match`. An empty truth is not applicable.
         """
-        return _compared(conversation, "accuracy", compare)
+        _compared(many, "accuracy", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
+    def compare(case: Case, of: Comparison) -> _Result:
         pattern = declared
         context = case.extras.get("context")
         if type(context) is dict and context.get("answer_pattern") is not None:
@@ -101,7 +106,7 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
 def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metric:
     """`answer.accuracy@choice` with choices for items that bring none: see `choice_accuracy_of`."""
 
-    def choice_accuracy(conversation: Conversation) -> Iterable[Observation]:
+    def choice_accuracy(many: Conversations) -> None:
         """Does the answer pick the right choice?
 
         1 if the letter that the answer picks, or the text of a choice that it gives, is the right one;
@@ -111,9 +116,9 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         ruled out does not count. Where there are no choices and the truth is no letter, and where the
         truth is none of the choices, it is not applicable.
         """
-        return _compared(conversation, "accuracy", compare)
+        _compared(many, "accuracy", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
+    def compare(case: Case, of: Comparison) -> _Result:
         answer, truth = of.answer, of.truth
         offered = offered_by(case.extras.get("context"), choices)
         chosen, right = picked_of(answer, truth, choices=offered.choices, answer_index=offered.answer_index)
@@ -137,7 +142,7 @@ def multi_pattern_accuracy_metric(
     """`answer.multi_pattern_accuracy` with patterns or choices of your own: see `multi_pattern_of`."""
     declared = None if patterns is None else tuple(map(_pattern_of_a_declaration, patterns))
 
-    def multi_pattern_accuracy(conversation: Conversation) -> Iterable[Observation]:
+    def multi_pattern_accuracy(many: Conversations) -> None:
         """Is the truth among the answers that can be read out of the response?
 
         1 if any candidate equals the ground truth, else 0. Candidates are the whole answer, each of its
@@ -146,9 +151,9 @@ def multi_pattern_accuracy_metric(
         punctuation at the edges do not count. Where the context has `choices`, the letter and the text
         of the right one are as good as the truth. An empty truth is not applicable.
         """
-        return _compared(conversation, "multi_pattern_accuracy", compare)
+        _compared(many, "multi_pattern_accuracy", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
+    def compare(case: Case, of: Comparison) -> _Result:
         answer, truth = of.answer, of.truth
         context = case.extras.get("context")
         if declared is None and not choices and type(context) is not dict:
@@ -171,42 +176,44 @@ def multi_pattern_accuracy_metric(
 def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
     """`answer.f1` with other options: see `f1_of`."""
 
-    def f1(conversation: Conversation) -> Iterable[Observation]:
+    def f1(many: Conversations) -> None:
         """How many words do answer and truth share?
 
         Words in small letters, repeats counted; a number is one word. P = shared ÷ words of the answer,
         R = shared ÷ words of the truth, F1 = 2PR ÷ (P + R); 0 where they share none. Which answer is
         compared: see `answer.exact_match`. A truth without words is not applicable.
         """
-        return _compared(conversation, "f1", compare)
+        _compared(many, "f1", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
+    def compare(case: Case, of: Comparison) -> _Result:
         overlap = overlap_of(of.answer, of.truth, case_sensitive=True) if case_sensitive else of.overlap
         if overlap is None:
             return not_applicable(case.subject, "empty_ground_truth")
-        details = {"precision": overlap.precision, "recall": overlap.recall}
-        return measured(case.subject, overlap.f1, details=details)
+        return float(overlap.f1), {"precision": overlap.precision, "recall": overlap.recall}
 
     return _declared("f1", variant, f1, _told(case_sensitive=(case_sensitive, False)), version=2, unit=RATIO)
 
 
-def _compared(
-    conversation: Conversation, scorer: str, compare: Callable[[Case, Comparison], Observation]
-) -> list[Observation]:
+def _compared(many: Conversations, scorer: str, compare: Callable[[Case, Comparison], _Result]) -> None:
     """Each case that has both an answer and a truth is compared; of the others, the missing field is named."""
-    found: list[Observation] = []
-    for case in cases(conversation):
-        comparison = case.comparison
-        if comparison is None:
-            field = missing(case, scorer)
-            found.append(unmeasured(case.subject, f"no_{field}", str(field)))
-        else:
-            found.append(compare(case, comparison))
-    return found
+    for place, conversation in enumerate(many.conversations):
+        for case in cases(conversation):
+            comparison = case.comparison
+            if comparison is None:
+                field = missing(case, scorer)
+                many.add(place, unmeasured(case.subject, f"no_{field}", str(field)))
+                continue
+            result = compare(case, comparison)
+            if type(result) is float:
+                many.measured(place, case.subject, result)
+            elif type(result) is tuple:
+                many.measured(place, case.subject, *result)
+            else:
+                many.add(place, result)  # type: ignore[arg-type]
 
 
-def _value(case: Case, value: float | None) -> Observation:
-    return not_applicable(case.subject, "empty_ground_truth") if value is None else measured(case.subject, value)
+def _value(case: Case, value: float | None) -> _Result:
+    return not_applicable(case.subject, "empty_ground_truth") if value is None else float(value)
 
 
 def _letter(place: int | None) -> str | None:

@@ -13,6 +13,7 @@ import msgspec
 from convoscope.conversation import Conversation
 from convoscope.conversation.remembered import remembered
 from convoscope.errors import DeclarationError
+from convoscope.metrics.columns import Conversations
 from convoscope.metrics.item_results import each_item
 from convoscope.metrics.needs import Need
 from convoscope.metrics.reduction import Reduce
@@ -49,9 +50,11 @@ Result = Observation | Iterable[Observation]
 Measure = (
     Callable[[Conversation], Result | Awaitable[Result] | AsyncIterator[Observation]]
     | Callable[[MetricContext], Result | Awaitable[Result] | AsyncIterator[Observation]]
+    | Callable[[Conversations], None]
     | Callable[["StandardData"], Result | float | Awaitable[Result | float | None] | AsyncIterator[Observation] | None]
 )
-"""What may be declared: a function of a conversation, of its `MetricContext`, or of each of its items.
+"""What may be declared: a function of a conversation, of its `MetricContext`, of each of its items, or of many
+`Conversations` whose columns it fills.
 
 It is async where it must wait. A function of an item may give a number, and None for "no value".
 """
@@ -195,14 +198,28 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
         return observations
 
     @remembered
+    def takes_many(self) -> bool:
+        """The function asks for `Conversations`, and is called once for many of them."""
+        return self._asks_for == Conversations.__name__
+
+    @remembered
     def _measure(self) -> Callable[[Conversation], Any]:
         """The function, given the view of a conversation that it asks for."""
         function = self.function
+        if self.takes_many:
+            return lambda conversation: _alone(function, conversation)
         if self.takes_item:
             return lambda conversation: each_item(function, conversation)
         if self.takes_context:
             return lambda conversation: function(metric_context(conversation))
         return function
+
+
+def _alone(function: Callable[[Conversations], None], conversation: Conversation) -> list[Observation]:
+    """What a function of many conversations says of one."""
+    one = Conversations([conversation])
+    function(one)
+    return one.observations()
 
 
 _LISTS = frozenset({tuple, list, GeneratorType})

@@ -71,6 +71,9 @@ class Columns:
 
         `split` is the type of a list whose entries were joined into one text.
         """
+        if not differ and not split and values and values.count(values[0]) == len(values):
+            self.constant(name, str, values[0])
+            return
         code = {} if differ or split else _codes(values)
         if len(code) <= _FEW and not differ and not split:
             codes = np.fromiter(map(code.__getitem__, values), dtype=np.int32, count=len(values))

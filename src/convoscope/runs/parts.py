@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS, Flow, to_json
-from convoscope.conversation.remembered import forget
 from convoscope.flows.rows import StateRow, state_rows
 from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
@@ -156,15 +155,14 @@ class _Rows:
             report.problem(Problem(conversation.id, 0, f"cannot be kept: {error}"))
             return
         encoded = perf_counter()
-        profile = self._batch.add(conversation)
+        profile = self._batch.add(conversation, len(body))
         dimensions = conversation.dimensions
         if conversation.flow is not None:
             self.flows.setdefault(conversation.flow.name, conversation.flow)
             if "flow" not in dimensions:
                 dimensions = {**dimensions, "flow": conversation.flow.name}
         self._add_states(state_rows(conversation), dimensions)
-        forget(conversation)
-        others = _others(dimensions)
+        others = None if dimensions.keys() <= _DIMENSIONS else _others(dimensions)
         self._conversations.append(
             (
                 conversation.id,
@@ -188,8 +186,7 @@ class _Rows:
 
     def write(self, folder: Path) -> tuple[str, ...]:
         """Write the tables; that of states only where there are any. Gives back which."""
-        names = np.empty(len(self), dtype=object)
-        names[:] = [row[0].encode("utf-8", "replace").decode() for row in self._conversations]
+        names = _objects([row[0].encode("utf-8", "replace").decode() for row in self._conversations])
         batch = self._batch.columns()
         tables: dict[str, Columns] = {
             CONVERSATIONS: self._conversation_columns(),
@@ -211,8 +208,17 @@ class _Rows:
         columns.numbers("size", int, np.array([len(row[_BODY]) for row in self._conversations], dtype=np.int64))
         values = zip(*self._conversations, strict=True)
         for name, column in zip(_CONVERSATION_COLUMNS, values, strict=True):
-            columns.texts(name, column, differ=name in ("conversation", "body"))
+            if name == "body":
+                columns.names(name, _objects(column))
+            else:
+                columns.texts(name, column, differ=name == "conversation")
         return columns
+
+
+def _objects(values: Sequence[str]) -> NDArray[np.object_]:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
 
 
 def _others(dimensions: Mapping[str, str]) -> dict[str, str]:

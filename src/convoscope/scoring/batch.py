@@ -7,11 +7,14 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.conversation.remembered import forget
+from convoscope.metrics.columns import Conversations
+from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, Observation
 from convoscope.scoring.evaluate import derive, observations_of, raised, reduce_one
 from convoscope.scoring.profiles import Profile, Profiles, in_order
-from convoscope.statistics.columns import Observed, Reduced, from_scores, observed, reduced
+from convoscope.statistics.columns import Observed, Reduced, filled, from_scores, observed, reduced
 from convoscope.statistics.within import ConversationScore
 
 
@@ -33,6 +36,55 @@ class _Held:
         self.rows: list[int] = []
         self.observations: list[Observation] = []
 
+    def columns(self) -> Observed:
+        return observed(self.rows, self.observations)
+
+    def one_by_one(self) -> list[Observation]:
+        return self.observations
+
+
+class _Filled(Conversations):
+    """The columns that a metric filled for many conversations, batch after batch; places are rows."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    @property
+    def rows(self) -> list[int]:
+        return self.places
+
+    def take(self, declared: Metric, rows: Sequence[int], conversations: Sequence[Conversation]) -> None:
+        """Let the metric look at some conversations. Where it breaks, each is looked at by itself."""
+        many = Conversations(conversations)
+        try:
+            declared.function(many)
+            whole = many.is_whole()
+        except (Exception, SystemExit):  # whoever is to blame for it
+            whole = False
+        if whole:
+            first = len(self)
+            self.places += [rows[place] for place in many.places]
+            self.subjects += many.subjects
+            self.values += many.values
+            self.details += many.details
+            self.others |= {first + place: one for place, one in many.others.items()}
+            return
+        for row, conversation in zip(rows, conversations, strict=True):
+            for observation in observations_of(declared, conversation):
+                self.add(row, observation)
+
+    def columns(self) -> Observed:
+        return filled(self)
+
+    def one_by_one(self) -> list[Observation]:
+        return self.observations()
+
+
+AT_ONCE = 256
+"""Conversations that a metric looks at together, at most."""
+BYTES_AT_ONCE = 1_000_000
+"""And no more than this of their text, so that what is remembered of them stays small."""
+
 
 class Batch:
     """Scores conversations one after the other, and gives the columns of all of them in the end."""
@@ -42,18 +94,31 @@ class Batch:
         self._resources = resources
         self._profiles = Profiles(metrics, resources)
         self._held: dict[int, _Held] = {}
+        self._filled: dict[int, _Filled] = {}
         self._profile_of: list[Profile] = []
+        self._waiting: list[Conversation] = []
+        """Those that metrics which take many have yet to look at; the last rows."""
+        self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._profile_of)
 
-    def add(self, conversation: Conversation) -> Profile:
-        """Measure a conversation; it gets the next row."""
+    def add(self, conversation: Conversation, size: int = 0) -> Profile:
+        """Measure a conversation, whose text has so many bytes; it gets the next row.
+
+        Metrics that take many look at it later. Until the next is added, what is remembered of it is there.
+        """
+        if len(self._waiting) >= AT_ONCE or self._bytes > BYTES_AT_ONCE:
+            self._look_at_many()
+        self._waiting.append(conversation)
+        self._bytes += size
         profile = self._profiles.of(conversation)
         row = len(self._profile_of)
         self._profile_of.append(profile)
         held = self._held
         for place, declared in profile.ready:
+            if declared.takes_many:
+                continue
             observations = observations_of(declared, conversation)
             mine = held.get(place)
             if mine is None:
@@ -66,19 +131,28 @@ class Batch:
             mine.observations.append(raised(need, conversation, self._resources))
         return profile
 
-    def take_back(self) -> None:
-        """Forget the conversation that was added last."""
-        row = len(self._profile_of) - 1
-        del self._profile_of[row]
-        for mine in self._held.values():
-            while mine.rows and mine.rows[-1] == row:
-                mine.rows.pop()
-                mine.observations.pop()
+    def _look_at_many(self) -> None:
+        first = len(self._profile_of) - len(self._waiting)
+        rows: dict[int, list[int]] = {}
+        for row in range(first, len(self._profile_of)):
+            for place, declared in self._profile_of[row].ready:
+                if declared.takes_many:
+                    rows.setdefault(place, []).append(row)
+        for place, mine in rows.items():
+            metric = self._metrics[place]
+            if isinstance(metric, Metric):
+                conversations = [self._waiting[row - first] for row in mine]
+                self._filled.setdefault(place, _Filled()).take(metric, mine, conversations)
+        for conversation in self._waiting:
+            forget(conversation)
+        self._waiting, self._bytes = [], 0
 
     def columns(self) -> list[MetricColumns]:
         """The columns of every metric that observed anything, in the order of the metrics."""
+        self._look_at_many()
         done: dict[int, MetricColumns] = {}
-        for place, mine in self._held.items():
+        every: dict[int, _Held | _Filled] = {**self._held, **self._filled}
+        for place, mine in every.items():
             if mine.rows:
                 done[place] = _columns(place, self._metrics[place], mine)
         self._derive(done)
@@ -101,9 +175,9 @@ class Batch:
                 done[place] = _columns(place, declared, mine)
 
 
-def _columns(place: int, declared: Declared, held: _Held) -> MetricColumns:
+def _columns(place: int, declared: Declared, held: _Held | _Filled) -> MetricColumns:
     with suppress(AttributeError):  # what a metric gave is no observation; `reduce_one` says so
-        columns = observed(held.rows, held.observations)
+        columns = held.columns()
         found = reduced(declared, columns)
         if found is not None:
             return MetricColumns(place, declared, columns, found)
@@ -120,11 +194,12 @@ def _columns(place: int, declared: Declared, held: _Held) -> MetricColumns:
     return MetricColumns(place, declared, observed(rows, observations), from_scores(scored_rows, scores))
 
 
-def _by_row(held: _Held) -> Iterator[tuple[int, tuple[Observation, ...]]]:
+def _by_row(held: _Held | _Filled) -> Iterator[tuple[int, tuple[Observation, ...]]]:
     start = 0
+    observations = held.one_by_one()
     for end in range(1, len(held.rows) + 1):
         if end == len(held.rows) or held.rows[end] != held.rows[start]:
-            yield held.rows[start], tuple(held.observations[start:end])
+            yield held.rows[start], tuple(observations[start:end])
             start = end
 
 

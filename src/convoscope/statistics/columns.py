@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
 from convoscope.metrics.reduction import LAST, MAXIMUM, MEAN, MEDIAN, MINIMUM, RATIO, SUM
 from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, Observation, Subject
@@ -95,6 +96,36 @@ def _numbers(values: list[float | None]) -> Floats:
     if missing == len(values):
         return np.full(len(values), np.nan)
     return np.array(values, dtype=np.float64)
+
+
+def filled(many: Conversations) -> Observed:
+    """The same of columns that a metric has filled."""
+    count = len(many)
+    columns = Observed(
+        np.array(many.places, dtype=np.int64),
+        many.subjects,
+        np.zeros(count, dtype=np.int8),
+        np.array(many.values, dtype=np.float64),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        [""] * count,
+        [""] * count,
+        many.details,
+        [COMPUTED] * count,
+        [0] * count,
+        False,
+    )
+    if not many.others:
+        return columns
+    places = list(many.others)
+    rest = observed([many.places[place] for place in places], list(many.others.values()))
+    for name in ("status", "value", "numerator", "denominator"):
+        getattr(columns, name)[places] = getattr(rest, name)
+    for name in ("reason", "detail", "judge", "repeat"):
+        column = getattr(columns, name)
+        for place, value in zip(places, getattr(rest, name), strict=True):
+            column[place] = value
+    return columns._replace(has_counts=rest.has_counts)
 
 
 def reduced(declared: Metric | Derived, columns: Observed) -> Reduced | None:

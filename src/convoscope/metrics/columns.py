@@ -1,0 +1,65 @@
+"""Many conversations at once, for a metric that fills columns instead of giving one score after the other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.score import Observation, Subject, measured
+
+_HUGE = sys.float_info.max
+
+
+class Conversations:
+    """Conversations that a metric can speak of, and what it says of them.
+
+    A metric whose parameter is annotated with this class is called once for many conversations. It goes through
+    them in their order and fills the columns. That pays where there are very many small conversations. Where it
+    raises, each conversation is tried by itself, so that only those that are to blame have an error.
+    """
+
+    def __init__(self, conversations: Sequence[Conversation]) -> None:
+        self.conversations = conversations
+        self.places: list[int] = []
+        """For each score the place of its conversation, ascending."""
+        self.subjects: list[Subject] = []
+        self.values: list[float] = []
+        self.details: list[Mapping[str, Any] | None] = []
+        self.others: dict[int, Observation] = {}
+        """Scores that are more than a value, by their places in the columns."""
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def measured(self, place: int, subject: Subject, value: float, details: Mapping[str, Any] | None = None) -> None:
+        """A subject of the conversation at this place has this value."""
+        self.places.append(place)
+        self.subjects.append(subject)
+        self.values.append(value)
+        self.details.append(details)
+
+    def add(self, place: int, observation: Observation) -> None:
+        """Any other score of the conversation at this place."""
+        self.others[len(self.places)] = observation
+        self.measured(place, observation.subject, 0.0, observation.details)
+
+    def is_whole(self) -> bool:
+        """Each conversation has a score, no subject has two, all places ascend, and every value is a number."""
+        places = self.places
+        if len(set(places)) != len(self.conversations) or places != sorted(places):
+            return False
+        if len(places) > len(self.conversations) and len(set(zip(places, self.subjects, strict=True))) < len(places):
+            return False
+        return all(type(value) is float and -_HUGE <= value <= _HUGE for value in self.values)
+
+    def observations(self) -> list[Observation]:
+        """The scores one by one; refuses what is no score."""
+        found = [
+            measured(subject, value, details=details)
+            for subject, value, details in zip(self.subjects, self.values, self.details, strict=True)
+        ]
+        for place, observation in self.others.items():
+            found[place] = observation
+        return found
