@@ -37,9 +37,10 @@ bench: $(VENV)/ready $(VENV)/browser
 signatures: $(VENV)/ready
 	$(BIN)/python -m convoscope.metrics.signatures
 
-# After the model was changed.
+# After the model or the summary was changed.
 schema: $(VENV)/ready
 	$(BIN)/convoscope formats convoscope --schema > docs/formats/conversation-1.schema.json
+	$(BIN)/python -m convoscope.runs.summary > docs/formats/summary-2.schema.json
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || (apt-get update -q && apt-get install -qy python3-venv)

@@ -67,15 +67,19 @@ METRICS = (
 
 
 def examples(folder: Path) -> Run:
-    """Always the same few, however many examples there are."""
+    """Always the same few, however many examples there are. Their groups are small, and asked for."""
     for name in FORMATS:
         shutil.copytree(EXAMPLES / name, folder / "logs" / name)
-    return convoscope.score(folder / "logs", metrics=METRICS, out=folder / "examples", workers=1)
+    by = [["flow"], ["agent"], ["flow", "agent"], ["scenario_id"]]
+    return convoscope.score(folder / "logs", metrics=METRICS, out=folder / "examples", workers=1, by=by)
+
+
+TABLES = ("conversations", "conversation_scores", "all_conversation_scores", "scores")
 
 
 def asked(run: Run, query: str, *values: object) -> list[Any]:
     """The first column of a query over the run's own tables: what the page is held against."""
-    tables = {name: run.table(name) for name in ("conversations", "conversation_scores", "scores")}
+    tables = {name: run.table(name) for name in TABLES}
     with duckdb.connect() as connection:
         return [row[0] for row in connection.execute(query.format(**tables), list(values)).fetchall()]
 

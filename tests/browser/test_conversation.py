@@ -287,7 +287,7 @@ class TestScores:
         table = call.article.get_by_role("complementary").get_by_role("table").first
         names = table.get_by_role("rowheader").all_inner_texts()
         # No example is multiple choice.
-        declared = [one["metric"] for one in examples.summary["declared"]]
+        declared = [one.metric for one in examples.summary.declared]
         assert names == [name for name in declared if name != "answer.accuracy@choice"]
         expect(score(call, "tools.success")).to_contain_text("75.0 %")
         expect(score(call, "timing.response_latency")).to_contain_text("1.02 s")

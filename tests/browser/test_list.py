@@ -49,7 +49,7 @@ class TestOrder:
     def test_worst_first_as_the_terminal_has_it(self, look: Look, run: Run) -> None:
         view = look(run)
         view.lists(order(run)[:AT_ONCE])
-        view.counts(run.summary["conversations"])
+        view.counts(run.summary.conversations)
 
     def test_every_place_has_its_reasons_in_the_same_words(self, look: Look, run: Run) -> None:
         rows = look(run).rows.evaluate_all(
@@ -172,7 +172,7 @@ class TestFilters:
         said = view.follow(["#find?" + urlencode({"metric": one.key, "status": code}) for one, code in cases])
         judges = "judge = '(computed)' OR metric = 'shop.judged'"
         columns = "[metric, variant, status, conversation]"
-        rows = asked(run, f"SELECT DISTINCT {columns} FROM {{conversation_scores}} WHERE {judges}")
+        rows = asked(run, f"SELECT DISTINCT {columns} FROM {{all_conversation_scores}} WHERE {judges}")
         counts = Counter((key_text(metric, variant), status) for metric, variant, status, _ in rows)
         wrong = [
             f"{one.key} {STATUSES[code]}: {counts[one.key, STATUSES[code]]}, but {words}"

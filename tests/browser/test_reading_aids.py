@@ -170,13 +170,12 @@ class TestWords:
             assert all(text.startswith(sign) for text in texts)
 
     def test_interval_and_n_of_a_group_can_be_read_without_a_mouse(self, look: Look, examples: Run) -> None:
-        group = next(one for one in examples.summary["groups"] if one["by"] == {"agent": "clover"})
+        group = next(one for one in examples.summary.groups if one.by == {"agent": "clover"})
         row = look(examples).section("Groups").get_by_role("row").filter(has_text=re.compile("^clover")).first
-        for figure in group["metrics"]:
-            if not figure["reduction"] and figure["interval"] and not figure["metric"].startswith(PARTS):
-                expect(row).to_contain_text(
-                    f"{value_text(figure['value'], figure['unit'])}{interval_text(figure)}, n {figure['n']}"
-                )
+        for figure in group.metrics:
+            if not figure.reduction and figure.interval and not figure.metric.startswith(PARTS):
+                value = value_text(figure.value, figure.unit)
+                expect(row).to_contain_text(f"{value}{interval_text(figure)}, n {figure.n}")
 
 
 class TestContrast:

@@ -56,8 +56,13 @@ def command(folder: Path, *arguments: object) -> Ended:
 
 
 def figures(ended: Ended) -> dict[str, tuple[float | None, int]]:
+    """Value and n of each; none and 0 of what has no value."""
     assert ended.code == 0, ended.err
-    return {one["metric"]: (one["value"], one["n"]) for one in ended.json["summary"]["metrics"]}
+    summary = ended.json["summary"]
+    missing = [name for one in summary.get("not_measured", []) for name in one["metrics"]]
+    found = {one["metric"]: (one["value"], one["n"]) for one in summary["metrics"]}
+    assert not found.keys() & set(missing)
+    return found | dict.fromkeys(missing, (None, 0))
 
 
 class TestScore:
@@ -80,7 +85,8 @@ class TestScore:
         sources = ("--metrics-from", "tones.toml", "--metrics-from", "my_own_scorers.py")
         ended = command(folder, "score", "chats.jsonl", *sources, "-m", "tone,length", "--json")
         assert figures(ended) == {"custom.tone": (None, 0), "mine.length": (2.5, 2)}
-        (tone,) = [one for one in ended.json["summary"]["metrics"] if one["metric"] == "custom.tone"]
+        (tone,) = ended.json["summary"]["not_measured"]
+        assert tone["metrics"] == ["custom.tone"]
         # Two have an answer and no judge; the third has no answer to show to one.
         assert tone["skipped_reasons"] == {"no_judge": 2, "no_agent_response": 1}
 
@@ -112,7 +118,7 @@ class TestScore:
             "mine.length": (2.5, 2),  # (4 + 1) ÷ 2
             "mine.polite": (0.5, 2),
         }
-        asked = "SELECT subject, metric, reason FROM scores WHERE value IS NULL ORDER BY metric, conversation"
+        asked = "SELECT subject, metric, reason FROM all_scores WHERE value IS NULL ORDER BY metric, conversation"
         rows = command(folder, "sql", asked, "--run", "run", "--json").json
         assert [(one["metric"], one["reason"]) for one in rows] == [
             ("agent.context_relevancy", "no_agent_role"),

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from command_line import Ended, convoscope
+from convoscope.runs.making import score
 from generated import write_lines
 
 MET = "turns > 0"
@@ -292,21 +293,32 @@ class TestADamagedRun:
         self, work: Path, tmp_path: Path, table: str, command: tuple[str, ...], harm: Callable[[Path], None]
     ) -> None:
         shutil.copytree(work / "runs" / "free", tmp_path / "run")
-        harm(tmp_path / "run" / f"{table}.parquet")
+        harm(tmp_path / "run" / f"{table}.parquet" / "part-000000.parquet")
         name, *rest = command
         ended = convoscope(name, "run", *rest, cwd=tmp_path)
         assert (ended.code, ended.out) == (2, "")
         first = ended.err.splitlines()[0]
         assert first.startswith("error: a file of the run cannot be read: ")
-        assert f"{table}.parquet" in first
+        assert f"{table}.parquet/part-000000.parquet" in first
         assert "fault of convoscope" not in ended.err
 
     def test_and_nothing_but_that_and_a_hint(self, work: Path, tmp_path: Path) -> None:
         shutil.copytree(work / "runs" / "free", tmp_path / "run")
-        missing(tmp_path / "run" / "scores.parquet")
+        missing(tmp_path / "run" / "scores.parquet" / "part-000000.parquet")
         error, hint = convoscope("report", "run", cwd=tmp_path).err.splitlines()
         assert error.startswith("error: ")
         assert hint == "  score again, into another folder"
+
+    @pytest.mark.parametrize("table", ["scores", "conversation_scores", "conversations"])
+    def test_a_missing_part_of_several_is_missed(self, tmp_path: Path, table: str) -> None:
+        logs = write_lines(tmp_path / "chats.jsonl", range(40))
+        run = score(logs, metrics=["turns"], out=tmp_path / "run", workers=1, part_bytes=8000)
+        last = max(number for number, count in enumerate(run.receipt.parts) if count)
+        assert last > 0
+        missing(run.folder / f"{table}.parquet" / f"part-{last:06d}.parquet")
+        ended = convoscope("report", "run", cwd=tmp_path)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"{table}.parquet/part-{last:06d}.parquet" in ended.err.splitlines()[0]
 
 
 def redirected(into: Path, mode: str, *arguments: str, cwd: Path) -> str:

@@ -496,7 +496,7 @@ class TestAudit:
 
     def test_each_disagreement_is_an_error(self, tmp_path: Path) -> None:
         score(viewings(30, 0), metrics=ASPECTS, out=tmp_path / "run", workers=1)
-        stored = str(tmp_path / "run" / "states.parquet")
+        (stored,) = (tmp_path / "run" / "states.parquet").iterdir()
         with duckdb.connect() as connection:
             connection.execute(f"CREATE TABLE s AS SELECT * FROM '{stored}'")
             connection.execute("UPDATE s SET visits = 7 WHERE state = 'greet'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from convoscope.runs.making import score
@@ -26,10 +27,10 @@ METRICS = (
 )
 
 
-def called_run(folder: Path) -> Run:
+def called_run(folder: Path, by: Sequence[Sequence[str]] | None = (("flow",),)) -> Run:
     """One call each: the first fails, the others come back. No times, no truths, not a word of the agent.
 
-    They follow two flows, by turns.
+    They follow two flows, by turns, which are asked for: there are few conversations of each.
     """
     conversations = [
         chat(
@@ -41,4 +42,4 @@ def called_run(folder: Path) -> Run:
         )
         for number in range(4)
     ]
-    return score(conversations, metrics=METRICS, out=folder, workers=1)
+    return score(conversations, metrics=METRICS, out=folder, workers=1, by=by)

@@ -21,9 +21,10 @@ from convoscope.metrics import (
 from convoscope.metrics.registry import Declared
 from convoscope.report.story import Happening, Mark, Story, story
 from convoscope.runs.records import Record, Reduced
-from convoscope.runs.summarising import describe
+from convoscope.runs.summary import describe
 from convoscope.scoring.evaluate import evaluate
 from metrics.chats import chat
+from report.figures import summary
 
 
 def record_of(conversation: Conversation, metrics: Sequence[Declared], notes: Sequence[Note] = ()) -> Record:
@@ -42,7 +43,7 @@ def record_of(conversation: Conversation, metrics: Sequence[Declared], notes: Se
 
 def tell(conversation: Conversation, *metrics: Declared, notes: Sequence[Note] = ()) -> Story:
     """The story of a conversation that was scored with these metrics."""
-    return story(record_of(conversation, metrics, notes), {"declared": [describe(one) for one in metrics]})
+    return story(record_of(conversation, metrics, notes), summary(declared=[describe(one) for one in metrics]))
 
 
 def finding(*observations: Observation, name: str = "test.found", unit: str = "points", **facts: Any) -> Metric:

@@ -8,31 +8,27 @@ from typing import Any
 
 import pytest
 
-from convoscope.metrics import HIGHER, LOWER, NEITHER
+from convoscope.metrics import LOWER, NEITHER
 from convoscope.report.findings import MIN_CLUSTERS, findings, side
 from convoscope.runs.making import score
 from convoscope.runs.run import Run
+from convoscope.runs.summary import Group, Summary
+from convoscope.statistics.summary import Figure
 from metrics.chats import call, chat, result, user
+from report import figures
+from report.figures import group
 
 
-def figure(
-    value: float | None, low: float | None = None, high: float | None = None, clusters: int = 10, **facts: Any
-) -> dict[str, Any]:
-    """A figure as a summary has it; without `low` it has no interval."""
-    interval = None if low is None else {"low": low, "high": high, "clusters": clusters}
-    usual = {"metric": "tools.success", "variant": "", "reduction": "", "judge": "(computed)", "better": HIGHER}
-    return {**usual, "value": value, "interval": interval, **facts}
+def figure(value: float | None, low: float | None = None, high: float | None = None, **facts: Any) -> Figure:
+    """A figure of tools.success, unless it is of another metric; without `low` it has no interval."""
+    return figures.figure(facts.pop("metric", "tools.success"), value, low, high, **facts)
 
 
-def group(by: dict[str, str], *figures: dict[str, Any], conversations: int = 20) -> dict[str, Any]:
-    return {"by": by, "conversations": conversations, "metrics": list(figures)}
+def summary(whole: Figure, *groups: Group) -> Summary:
+    return figures.summary(whole, groups=groups)
 
 
-def summary(whole: dict[str, Any], *groups: dict[str, Any]) -> dict[str, Any]:
-    return {"conversations": 100, "metrics": [whole], "groups": list(groups)}
-
-
-def apart(whole: dict[str, Any], *groups: dict[str, Any]) -> list[tuple[dict[str, str], str]]:
+def apart(whole: Figure, *groups: Group) -> list[tuple[dict[str, str], str]]:
     return [(dict(one.by), one.side) for one in findings(summary(whole, *groups)).apart]
 
 
@@ -73,7 +69,7 @@ class TestWhatTellsNothing:
 
     @pytest.mark.parametrize(("clusters", "compared"), [(MIN_CLUSTERS - 1, 0), (MIN_CLUSTERS, 1)])
     def test_an_interval_of_too_few_clusters(self, clusters: int, compared: int) -> None:
-        found = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7, clusters))))
+        found = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7, clusters=clusters))))
         assert (len(found.apart), found.compared) == (compared, compared)
 
     def test_an_interval_without_width_is_compared_but_says_how_few_there_are(self) -> None:
@@ -124,13 +120,13 @@ class TestWhatTellsNothing:
 class TestJudgesAndVariants:
     def test_each_judge_is_compared_with_itself(self) -> None:
         whole = [figure(0.9, judge="p/a"), figure(0.6, judge="p/b")]
-        facts = {"conversations": 100, "metrics": whole, "groups": [group(ORDERS, figure(0.6, 0.5, 0.7, judge="p/b"))]}
+        facts = figures.summary(*whole, groups=[group(ORDERS, figure(0.6, 0.5, 0.7, judge="p/b"))])
         assert findings(facts) == ([], 1)  # 0.6 lies inside 0.5 to 0.7; p/a's 0.9 would not
 
     def test_each_variant_is_compared_with_itself(self) -> None:
         whole = [figure(0.9), figure(0.6, variant="strict")]
-        facts = {"conversations": 100, "metrics": whole, "groups": [group(ORDERS, figure(0.6, 0.5, 0.7))]}
-        assert [one.whole["value"] for one in findings(facts).apart] == [0.9]
+        facts = figures.summary(*whole, groups=[group(ORDERS, figure(0.6, 0.5, 0.7))])
+        assert [one.whole.value for one in findings(facts).apart] == [0.9]
 
 
 class TestTheOrder:
@@ -160,7 +156,7 @@ class TestTheOrder:
 
     def test_the_group_comes_with_its_size(self) -> None:
         (one,) = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7), conversations=33))).apart
-        assert (one.conversations, one.figure.value, one.whole["value"]) == (33, 0.6, 0.8)
+        assert (one.conversations, one.figure.value, one.whole.value) == (33, 0.6, 0.8)
 
 
 FLOWS = ("orders", "refunds", "returns")
@@ -210,7 +206,7 @@ class TestWhatIsTold:
     PART = {"flow": "orders", "agent": "clover"}
     OTHER = {"flow": "refunds", "agent": "clover"}
 
-    def told(self, *groups: dict[str, Any]) -> list[dict[str, str]]:
+    def told(self, *groups: Group) -> list[dict[str, str]]:
         return sorted((dict(one.by) for one in findings(summary(figure(0.8), *groups)).telling), key=len)
 
     def test_a_part_of_a_group_that_stands_apart_is_left_out(self) -> None:
@@ -221,8 +217,8 @@ class TestWhatIsTold:
 
     def test_not_where_the_larger_is_apart_in_something_else(self) -> None:
         bad, slow = figure(0.6, 0.5, 0.7), figure(0.6, 0.5, 0.7, metric="answer.f1")
-        whole = {**summary(figure(0.8), group(ORDERS, slow), group(self.PART, bad))}
-        whole["metrics"] = [figure(0.8), figure(0.8, metric="answer.f1")]
+        both = (figure(0.8), figure(0.8, metric="answer.f1"))
+        whole = figures.summary(*both, groups=[group(ORDERS, slow), group(self.PART, bad)])
         assert sorted((dict(one.by) for one in findings(whole).telling), key=len) == [ORDERS, self.PART]
 
     def test_nor_where_the_larger_is_better(self) -> None:

@@ -118,9 +118,9 @@ class TestWhatItSays:
         assert "And 1 figure of their parts, in the page." in lines
         first = lines.index("Nothing to measure here for:") + 2
         assert lines[first : first + 5] == [
-            "- `agent.repetition, agent.words_per_turn, agent.words_per_turn p95 (no assistant speech)`",
+            "- `agent.repetition, agent.words_per_turn (no assistant speech)`",
             "- `answer.exact_match, answer.f1 (no agent response)`",
-            "- `timing.response_latency, timing.response_latency p50, timing.response_latency p95 (no clock)`",
+            "- `timing.response_latency (no clock)`",
             "- `tools.tool_call_validity.bad_argument_rate, tools.tool_call_validity.missing_argument_rate, "
             "tools.tool_call_validity.unknown_tool_rate (no arguments schema, tools unknown)`",
             "",
@@ -155,6 +155,13 @@ class TestWhatItSays:
             ("f0", "2", "50.0 %"),
             ("f1", "2", "100.0 %"),
         ]
+
+    def test_small_groups_are_counted_in_a_line(self, tmp_path: Path) -> None:
+        lines = markdown(called_run(tmp_path / "run", by=None)).splitlines()
+        # f0 and f1, of two conversations each
+        told = "- ``by flow: 2 groups of fewer than 5 (4 conversations) left out; `--by flow` has them``"
+        assert told in lines
+        assert "<details><summary>By <code>flow</code></summary>" not in lines
 
     def test_the_worst_say_in_what(self, run: Run) -> None:
         # the three others of four did better, and nobody else is behind anyone

@@ -10,7 +10,7 @@ import pytest
 
 import convoscope
 from convoscope.errors import UsageError
-from convoscope.report.page import write_page
+from convoscope.report.page import packing, write_page
 from convoscope.report.page.packing import _bounds as bounds
 from convoscope.runs.making import score
 from convoscope.runs.run import PAGE, Run
@@ -115,6 +115,14 @@ class TestWhatIsWritten:
         told = said(tmp_path / "page.html")
         assert f"{40 - page.in_full} of the worst 40 did not fit, or were too large for any page. {OVER_ALL}" in told
         assert LARGER.replace("`", "") in told
+
+    def test_the_list_has_an_end(self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert packing.MAX_LISTED == 20_000
+        monkeypatch.setattr(packing, "MAX_LISTED", 7)
+        page = write_page(run, tmp_path / "page.html")
+        assert (page.conversations, page.in_full, page.listed) == (40, 7, 7)
+        told = said(tmp_path / "page.html")
+        assert "7 of 40 conversations are here in full, the worst first" in told
 
     def test_into_the_run_where_no_place_is_given(self, tmp_path: Path) -> None:
         run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from convoscope.report.silence import Heard, Silence, headlines, heard
+from convoscope.statistics.summary import Figure
+from report import figures
 
 
-def figure(name: str, value: float | None = None, reason: str = "no_clock", **facts: Any) -> dict[str, Any]:
+def figure(name: str, value: float | None = None, reason: str = "no_clock", **facts: Any) -> Figure:
     """A figure of a summary: with a value, or without one and why."""
-    status = "unmeasured" if value is None else "measured"
-    usual = {"variant": "", "judge": "(none)", "reduction": "", "value": value, "status": status, "reason": reason}
-    return {"metric": name, **usual, **facts}
+    return figures.figure(name, value, **({"reason": reason} if value is None else {}), **facts)
 
 
-def over_group(name: str, value: float | None = None, **facts: Any) -> dict[str, Any]:
+def over_group(name: str, value: float | None = None, **facts: Any) -> Figure:
     return figure(name, value, judge="(derived)", **facts)
 
 
-def sorted_out(*figures: dict[str, Any], asked: tuple[str, ...] = ()) -> Heard:
-    return heard({"metrics": figures}, asked)
+def sorted_out(*some: Figure, asked: tuple[str, ...] = ()) -> Heard:
+    return heard(figures.summary(*some), asked)
 
 
-def names(figures: Any) -> list[str]:
-    return [one.metric for one in figures]
+def names(some: Sequence[Figure]) -> list[str]:
+    return [one.metric for one in some]
 
 
 class TestRows:
@@ -45,22 +46,22 @@ class TestRows:
 
     def test_one_that_broke_has_one_wherever_it_stands(self) -> None:
         broken = {"status": "error", "reason": "metric_raised"}
-        figures = [figure("b.one", **broken), figure("b.one.part", **broken), over_group("b.one.pass_at", **broken)]
-        assert names(sorted_out(figure("a.one", 1.0), *figures).figures) == ["a.one", *names(figures)]
+        some = [figure("b.one", **broken), figure("b.one.part", **broken), over_group("b.one.pass_at", **broken)]
+        assert names(sorted_out(figure("a.one", 1.0), *some).figures) == ["a.one", *names(some)]
 
     def test_one_that_a_target_asks_for_has_one_wherever_it_stands(self) -> None:
-        figures = [figure("a.one", 1.0), figure("a.one.part", 0.5), figure("b.two"), figure("b.two", reduction="p95")]
-        assert names(sorted_out(*figures, asked=("a.one.part",)).figures) == ["a.one", "a.one.part"]
-        shown = sorted_out(*figures, asked=("b.two p95",))
+        some = [figure("a.one", 1.0), figure("a.one.part", 0.5), figure("b.two"), figure("b.two", reduction="p95")]
+        assert names(sorted_out(*some, asked=("a.one.part",)).figures) == ["a.one", "a.one.part"]
+        shown = sorted_out(*some, asked=("b.two p95",))
         assert [(one.metric, one.reduction) for one in shown.figures] == [("a.one", ""), ("b.two", "p95")]
         assert [one.names for one in shown.silent] == [["b.two"]]
 
     def test_where_nothing_at_all_was_measured_everything_is_shown(self) -> None:
-        figures = (figure("a.one"), figure("a.one.part"), over_group("a.one.pass_at"))
-        assert sorted_out(*figures) == Heard(figures, (), ())
+        some = [figure("a.one"), figure("a.one.part"), over_group("a.one.pass_at")]
+        assert sorted_out(*some) == Heard(some, (), ())
 
     def test_nothing_has_none(self) -> None:
-        assert not any(heard({}))
+        assert not any(sorted_out())
 
 
 class TestParts:
@@ -107,25 +108,25 @@ class TestSilence:
         assert silence.text == "7 figures of b (no c, no b, no a, …)"
 
     def test_a_figure_is_named_once_with_its_variant_and_its_reduction(self) -> None:
-        figures = [figure("b.m", variant="k3"), figure("b.m", variant="k3"), figure("b.m", reduction="p95")]
-        (silence,) = sorted_out(figure("a.one", 1.0), *figures).silent
+        some = [figure("b.m", variant="k3"), figure("b.m", variant="k3"), figure("b.m", reduction="p95")]
+        (silence,) = sorted_out(figure("a.one", 1.0), *some).silent
         assert silence.text == "b.m@k3, b.m p95 (no clock)"
 
 
 class TestHeadlines:
     """Figures at the head of a table of groups."""
 
-    def heads(self, *figures: dict[str, Any], group: tuple[dict[str, Any], ...]) -> list[str]:
-        return names(headlines({"metrics": figures}, [{"metrics": ()}, {"metrics": group}]))
+    def heads(self, *some: Figure, group: tuple[Figure, ...]) -> list[str]:
+        return names(headlines(figures.summary(*some), [figures.group({}), figures.group({}, *group)]))
 
     def test_have_a_value_in_the_whole_and_in_a_group(self) -> None:
-        figures = (figure("a.one", 1.0), figure("a.two", 2.0), figure("a.three"))
+        some = (figure("a.one", 1.0), figure("a.two", 2.0), figure("a.three"))
         group = (figure("a.one", 1.0), figure("a.two"), figure("a.three", 3.0))
-        assert self.heads(*figures, group=group) == ["a.one"]
+        assert self.heads(*some, group=group) == ["a.one"]
 
     def test_are_no_part_and_no_further_reduction(self) -> None:
-        figures = (figure("a.one", 1.0), figure("a.one", 2.0, reduction="p95"), figure("a.one.part", 0.5))
-        assert self.heads(*figures, group=figures) == ["a.one"]
+        some = (figure("a.one", 1.0), figure("a.one", 2.0, reduction="p95"), figure("a.one.part", 0.5))
+        assert self.heads(*some, group=some) == ["a.one"]
 
     def test_are_none_where_nothing_was_measured(self) -> None:
         assert self.heads(figure("a.one"), group=(figure("a.one"),)) == []

@@ -42,9 +42,10 @@ from convoscope.metrics.score import WHOLE, failed
 from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, note_text, story
 from convoscope.runs.making import score
 from convoscope.runs.records import records
-from convoscope.runs.summarising import describe
+from convoscope.runs.summary import describe
 from convoscope.runs.worst import Behind, Headline
 from metrics.chats import UNPLACED, agent, call, chat, result, user
+from report.figures import summary
 from report.stories import finding, happenings, placed, record_of, tell
 from strategies import complete_conversations, conversations, texts
 
@@ -188,13 +189,13 @@ class TestScores:
 
     def test_why_it_stands_where_it_stands(self) -> None:
         headline = Headline("tools.success", "", "(computed)", SHARE, HIGHER)
-        told = story(record_of(FLOW, []), {"declared": []}, [Behind(headline, 0.5, 0.75, 1_200)])
+        told = story(record_of(FLOW, []), summary(), [Behind(headline, 0.5, 0.75, 1_200)])
         assert told.because == ("tools.success 50.0 %: 75 % of 1,200 did better",)
 
     def test_what_broke_comes_first_among_the_reasons(self) -> None:
         headline = Headline("tools.success", "strict", "(computed)", SHARE, HIGHER)
         broken = msgspec.structs.replace(FLOW, outcome=Outcome(error="no line"))
-        told = story(record_of(broken, []), {"declared": []}, [Behind(headline, 0.5, 2 / 3, 3)])
+        told = story(record_of(broken, []), summary(), [Behind(headline, 0.5, 2 / 3, 3)])
         # 66.7 % is told as 66: it never claims more than there are
         assert told.because == ("the integration broke: no line", "tools.success@strict 50.0 %: 66 % of 3 did better")
 
@@ -339,7 +340,7 @@ class TestAnyConversation:
     def test_can_be_told_and_no_score_is_lost(self, conversation: Conversation) -> None:
         metrics = [everything, *INSTALLED]
         record = record_of(conversation, metrics)
-        told = story(record, {"declared": [describe(one) for one in metrics]})
+        told = story(record, summary(declared=[describe(one) for one in metrics]))
         assert msgspec.json.decode(msgspec.json.encode(told))["id"] == conversation.id
         # The evidence of a part of a metric is the whole's, and is told with that.
         assert marks(told) == sum(

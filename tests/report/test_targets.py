@@ -16,9 +16,12 @@ from convoscope.metrics.reduction import COUNTS, POOLED_COUNTS, Reduce
 from convoscope.metrics.registry import installed
 from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.runs.run import Run
+from convoscope.runs.summary import describe
 from convoscope.runs.targets import figure_names, given_target, kept_target
+from convoscope.statistics.summary import Figure
 from generated import FEW, write_lines
 from metrics.chats import chat, user
+from report import figures
 
 UNITS = {
     "tools.success": "share",
@@ -32,10 +35,8 @@ UNITS = {
 }
 
 
-def figure(value: float | None, low: float | None = None, high: float | None = None, **facts: Any) -> dict[str, Any]:
-    interval = None if low is None or high is None else {"low": low, "high": high}
-    usual = {"metric": "test.it", "variant": "", "reduction": "", "judge": "(computed)", "unit": "share", "reason": ""}
-    return {**usual, "value": value, "interval": interval, **facts}
+def figure(value: float | None, low: float | None = None, high: float | None = None, **facts: Any) -> Figure:
+    return figures.figure("test.it", value, low, high, **facts)
 
 
 class TestTexts:
@@ -284,8 +285,8 @@ class TestARunKeepsItsTargets:
         wished = convoscope.score(logs, metrics=FEW, out=tmp_path / "b", workers=1, targets=["turns < 3"])
         assert "targets" not in without.receipt.config
         assert wished.receipt.config_hash != without.receipt.config_hash
-        for part in ("metrics", "groups"):
-            assert wished.summary[part] == without.summary[part]  # intervals, too
+        for part in ("metrics", "not_measured", "groups", "small_groups"):
+            assert getattr(wished.summary, part) == getattr(without.summary, part)  # intervals, too
 
     def test_the_same_targets_in_other_words_open_the_same_run(self, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(6))
@@ -322,12 +323,28 @@ class TestARunKeepsItsTargets:
 
 
 def test_the_names_before_scoring_are_those_of_the_summary(tmp_path: Path) -> None:
-    assert figure_names(pooled) == [
+    assert figure_names(describe(pooled)) == [
         "test.pooled",
         "test.pooled precision",
         "test.pooled recall",
         "test.pooled p50",
     ]
     run = convoscope.score(write_lines(tmp_path / "chats.jsonl", range(3)), out=tmp_path / "run", workers=1)
-    declared = [name for one in installed().resolve() for name in figure_names(one)]
-    assert [figure_name(one) for one in run.summary.figures] == declared
+    measured = {one.key for one in run.summary.metrics}
+    names = {one.key: figure_names(describe(one)) for one in installed().resolve()}
+    assert 10 < len(measured) < len(names)
+    # A metric without a value has its headline alone, which says why.
+    expected = [name for key, mine in names.items() for name in (mine if key in measured else mine[:1])]
+    assert [figure_name(one) for one in run.summary.figures] == expected
+
+
+@pytest.mark.parametrize("wanted", ["timing.response_latency p95 < 2", "timing.response_latency < 2"])
+def test_a_target_for_what_was_not_measured_is_undetermined_for_the_reason_of_its_metric(
+    wanted: str, tmp_path: Path
+) -> None:
+    logs = write_lines(tmp_path / "chats.jsonl", range(0, 9, 3))  # without times
+    run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=[wanted])
+    (found,) = run_checks(run)
+    assert figure_name(found.figure) == wanted.removesuffix(" < 2")
+    assert (found.figure.value, found.figure.reason) == (None, "no_clock")
+    assert found.verdict == ("undetermined", False, "undetermined: no clock")

@@ -35,6 +35,7 @@ from convoscope.runs.records import Record, records
 from convoscope.runs.run import Run
 from generated import chat as generated_chat
 from metrics.chats import UNPLACED, agent, call, chat, result, user
+from report.figures import summary
 from runs.graded import grade
 from strategies import AWKWARD_TEXTS
 
@@ -221,12 +222,12 @@ class TestOneConversation:
     def test_without_turns(self) -> None:
         # A run has no such conversation today; one that a later version has made may be opened by this one.
         talk = chat(user("hi"), id="c", turn_rule="of-the-future/9")
-        told = printed(story(Record(0, talk, [], [], []), {"declared": []}))
+        told = printed(story(Record(0, talk, [], [], []), summary()))
         assert "\nwithout turns\n       ·  user\n          hi\n" in told
 
     def test_words_without_an_end_are_counted_where_silence_is_told(self) -> None:
         talk = chat(user("hi", 0, until=1), agent("so", 3, until=4), user("ah", 5), agent("oh", 7, until=8), id="c")
-        told = printed(story(Record(0, talk, [], [], []), {"declared": []}))
+        told = printed(story(Record(0, talk, [], [], []), summary()))
         # nobody from 1 to 3; from 4 to 7 the user, who began at 5, may have spoken
         silence = "longest silence 2.0 s at 1.0 s, 1 utterance without an end, around which silence cannot be told"
         assert f"\ntimeline: 8.0 s, {silence}\n" in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,10 @@ def printed(run: Run) -> list[str]:
 
 
 def grouped(folder: Path, names: Sequence[str], by: Sequence[Sequence[str]] | None = None) -> Run:
-    """Four conversations; of each of these dimensions, two have one value and two another."""
+    """Ten conversations; of each of these dimensions, five have one value and five another."""
     conversations = [
         chat(user("hi"), id=f"c{number}", dimensions={name: f"{name} {number % 2}" for name in names})
-        for number in range(4)
+        for number in range(10)
     ]
     return score(conversations, metrics=["turns"], out=folder / "run", workers=1, by=by)
 
@@ -103,7 +104,7 @@ class TestGroups:
     def test_a_dimension_of_one_value_tells_nothing_apart(self, tmp_path: Path) -> None:
         conversations = [
             chat(user("hi"), id=f"c{number}", dimensions={"flow": "only", "agent": f"a{number % 2}", "split": "test"})
-            for number in range(4)
+            for number in range(10)
         ]
         run = score(conversations, metrics=["turns"], out=tmp_path / "run", workers=1)
         assert list(groupings(run.summary.groups)) == [("agent",)]
@@ -121,10 +122,33 @@ class TestGroups:
 
     def test_within_one_they_go_by_value(self, tmp_path: Path) -> None:
         found = groupings(grouped(tmp_path, ["flow", "agent"]).summary.groups)
-        # c0 and c2 have the values 0, c1 and c3 the values 1: nobody has 0 and 1
+        # c0, c2, … have the values 0, c1, c3, … the values 1: nobody has 0 and 1
         assert [(group.by, group.conversations) for group in found["flow", "agent"]] == [
-            ({"flow": "flow 0", "agent": "agent 0"}, 2),
-            ({"flow": "flow 1", "agent": "agent 1"}, 2),
+            ({"flow": "flow 0", "agent": "agent 0"}, 5),
+            ({"flow": "flow 1", "agent": "agent 1"}, 5),
+        ]
+
+    def small(self, folder: Path, **options: Any) -> Run:
+        """Nine conversations: five of flow a, three of b, one of c."""
+        conversations = [
+            chat(user("hi"), id=f"c{number}", dimensions={"flow": flow}) for number, flow in enumerate("aaaaabbbc")
+        ]
+        return score(conversations, metrics=["turns"], out=folder / "run", workers=1, **options)
+
+    def test_small_ones_are_counted_in_a_line(self, tmp_path: Path) -> None:
+        lines = printed(self.small(tmp_path))
+        # b and c: 3 + 1 conversations
+        told = "by flow: 2 groups of fewer than 5 (4 conversations) left out; `--by flow` has them"
+        assert lines.count(told) == 1
+        assert [line.split()[:2] for line in lines if line.split()[:1] in (["a"], ["b"], ["c"])] == [["a", "5"]]
+
+    def test_who_asks_for_them_sees_them(self, tmp_path: Path) -> None:
+        lines = printed(self.small(tmp_path, by=[("flow",)]))
+        assert not any("left out" in line for line in lines)
+        assert [line.split()[:2] for line in lines if line.split()[:1] in (["a"], ["b"], ["c"])] == [
+            ["a", "5"],
+            ["b", "3"],
+            ["c", "1"],
         ]
 
 

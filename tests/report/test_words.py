@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Outcome
-from convoscope.metrics import COUNT, HIGHER, RATIO, SECONDS, SHARE, WORDS
+from convoscope.metrics import COUNT, HIGHER, RATIO, SECONDS, SHARE, WORDS, TenPoints
 from convoscope.report.words import (
     because_texts,
     behind_text,
@@ -25,8 +24,11 @@ from convoscope.report.words import (
 )
 from convoscope.runs.making import score
 from convoscope.runs.run import Run
+from convoscope.runs.summary import DeclaredMetric
 from convoscope.runs.worst import Behind, Headline, Standing, worst
+from convoscope.statistics.summary import Figure
 from metrics.chats import chat, user
+from report import figures
 from runs.graded import grade
 
 UNITS = (SHARE, RATIO, COUNT, WORDS, SECONDS, "points")
@@ -122,8 +124,8 @@ class TestWhatIsNotZero:
         assert abs(told - shown) <= min(half, max(0.05 * abs(shown), half if abs(shown) >= half else 0.0)) + 1e-6 * half
 
 
-def figure(low: float | None, high: float = 0.0, unit: str = SECONDS) -> dict[str, Any]:
-    return {"unit": unit, "interval": None if low is None else {"low": low, "high": high}}
+def figure(low: float | None, high: float = 0.0, unit: str = SECONDS) -> Figure:
+    return figures.figure("test.it", 0.5, low, high, unit=unit)
 
 
 class TestIntervals:
@@ -263,7 +265,16 @@ class TestCounting:
 
 
 class TestPoints:
-    declared = {"ten_points": {"zero": 0.0, "ten": 1.0, "passes_at": 7.0}}
+    declared = DeclaredMetric(
+        metric="test.it",
+        family="test",
+        version=1,
+        question="?",
+        unit="share",
+        better="higher",
+        observes="conversation",
+        ten_points=TenPoints(0.0, 1.0, passes_at=7.0),
+    )
 
     def test_without_a_map_there_are_none(self) -> None:
         assert points_text(None, self.declared) == ""

@@ -25,7 +25,7 @@ def write_contexts(run: Run) -> tuple[Path, ...]:
 
 def _records(run: Run) -> Iterator[tuple[str, dict[str, Any], Sequence[Score]]]:
     """Conversations and their scores lie in one order, so that no more than one is held at a time."""
-    scores = groupby(run.scores(), key=lambda score: score.conversation)
+    scores = groupby(run.scores(all=True), key=lambda score: score.conversation)
     waiting = next(scores, None)
     for conversation in run.conversations():
         mine: list[Score] = []

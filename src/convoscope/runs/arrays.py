@@ -201,7 +201,8 @@ class Arrays:
         theirs, too (see `table`).
         """
         extent = self._extents.get(self.place(declared))
-        found = set(extent.judges) if extent is not None else set()
+        # Nobody is the very text that is the default of a figure, so that it need not be written.
+        found = {COMPUTED if judge == COMPUTED else judge for judge in extent.judges} if extent is not None else set()
         return sorted(found - {COMPUTED} or found, key=lambda judge: (judge.startswith("panel:"), judge))
 
     def table(self, declared: Declared, judge: str) -> Table:

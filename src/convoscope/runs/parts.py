@@ -22,7 +22,7 @@ from convoscope.ingest.report import Problem, ReadReport
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import STATUSES
 from convoscope.runs.columns import Columns, joined
-from convoscope.runs.tables import connect, part_file
+from convoscope.runs.tables import STATES, connect, part_file
 from convoscope.scoring.batch import Batch, MetricColumns
 from convoscope.statistics.columns import Observed, Reduced
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 CONVERSATIONS = "conversations"
 SCORES = "scores"
 CONVERSATION_SCORES = "conversation_scores"
-STATES = "states"
 TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES, STATES)
 
 _encode = msgspec.json.Encoder().encode

@@ -15,10 +15,10 @@ from convoscope.errors import RunError
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.score import MEASURED, Observation, Score, Subject
 from convoscope.runs.absent import all_conversation_scores, all_scores
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, NO_STATES, SCORES, STATES
+from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, NO_STATES, SCORES
 from convoscope.runs.receipt import Receipt, now
 from convoscope.runs.summary import Summary
-from convoscope.runs.tables import Tables, connect
+from convoscope.runs.tables import STATES, Tables, connect
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"

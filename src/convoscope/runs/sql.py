@@ -10,9 +10,9 @@ import numpy as np
 from convoscope.errors import UsageError
 from convoscope.flows.rows import STATE_METRICS
 from convoscope.runs.absent import PROFILES
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES, STATES
+from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
 from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, Run
-from convoscope.runs.tables import connect, parquet, quoted
+from convoscope.runs.tables import STATES, connect, parquet, quoted
 
 if TYPE_CHECKING:
     import duckdb

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -197,3 +199,7 @@ def json_schema() -> dict[str, Any]:
         "title": "Convoscope summary, version 2",
         **msgspec.json.schema(Summary),
     }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")

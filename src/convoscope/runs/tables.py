@@ -41,6 +41,8 @@ def part_file(folder: Path, table: str, part: int) -> Path:
     return folder / f"{table}.parquet" / f"part-{part:06d}.parquet"
 
 
+STATES = "states"
+"""The table of which a part has a file only where it has rows."""
 RENAMED = "renamed.parquet"
 """The conversations of which another has the id already, and the names that they got."""
 
@@ -59,12 +61,12 @@ class Tables:
 
     def files(self, table: str) -> list[Path]:
         """The parts of a table; of states, those that have any."""
-        return sorted((self.folder / f"{table}.parquet").glob("part-*.parquet"))
+        return [path for part in range(len(self.parts)) for path in self.of_part(table, part)]
 
     def of_part(self, table: str, part: int) -> list[Path]:
-        """The file of one part of a table, if it has one."""
+        """The file of one part of a table, if it has one. Where one must be, it is named though it is missing."""
         path = part_file(self.folder, table, part)
-        return [path] if path.exists() else []
+        return [path] if (self.parts[part] and table != STATES) or path.exists() else []
 
     def table(self, table: str, paths: Sequence[Path] | None = None, where: str = "true") -> str:
         """A table, or some parts of it, for the FROM of a query; "" where it has no row."""

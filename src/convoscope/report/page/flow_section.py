@@ -12,7 +12,6 @@ from convoscope.metrics.declaration import COUNT, SHARE
 from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, percent, picture, shortened
 from convoscope.report.page.packing import fold
 from convoscope.report.words import counted, number_text, reason_text, value_text
-from convoscope.runs.parts import STATES
 from convoscope.runs.run import Run
 from convoscope.runs.states.analysis import STALL, Analysis, Cause
 from convoscope.runs.states.asked import States
@@ -20,7 +19,7 @@ from convoscope.runs.states.flow_matrix import Aspect, FlowFigures
 from convoscope.runs.states.matrix import Matrix, StateFigures
 from convoscope.runs.states.segments import Archetype, SegmentFigures
 from convoscope.runs.states.source import Rate, Source
-from convoscope.runs.tables import connect, quoted
+from convoscope.runs.tables import STATES, connect, quoted
 from convoscope.runs.worst import Ranking
 
 if TYPE_CHECKING:

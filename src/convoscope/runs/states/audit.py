@@ -11,11 +11,11 @@ import msgspec
 from convoscope.conversation import from_json
 from convoscope.flows.rows import STATE_METRICS, StateRow, state_rows
 from convoscope.runs.columns import BETWEEN
-from convoscope.runs.parts import CONVERSATIONS, STATES
+from convoscope.runs.parts import CONVERSATIONS
 from convoscope.runs.run import Run
 from convoscope.runs.states.matrix import untested
 from convoscope.runs.states.source import NO_FLOW, Source
-from convoscope.runs.tables import connect
+from convoscope.runs.tables import STATES, connect
 
 if TYPE_CHECKING:
     import duckdb

@@ -1,0 +1,154 @@
+"""`summary.json`: what was measured as figures, what was not as a few entries that say why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+
+import convoscope
+from convoscope.conversation import Conversation
+from convoscope.metrics import CONVERSATION, HIGHER, Observation, derived, measured, metric, unmeasured
+from convoscope.metrics.score import WHOLE
+from convoscope.runs.run import Run
+from convoscope.runs.summary import SCHEMA, NotMeasured, Summary, json_schema
+from generated import FEW, write_lines
+from metrics.chats import chat, user
+
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "formats" / "summary-2.schema.json"
+
+
+def written(run: Run) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((run.folder / "summary.json").read_text())
+    return document
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Three chats without times; the first has a tool and a truth."""
+    folder = tmp_path_factory.mktemp("summary")
+    logs = write_lines(folder / "chats.jsonl", range(0, 9, 3))
+    metrics = [*FEW, "tools.tool_call_validity", "interaction.selectivity", "judged.conciseness", "judged.faithfulness"]
+    return convoscope.score(logs, metrics=metrics, out=folder / "run", workers=1)
+
+
+class TestTheFile:
+    def test_the_schema_that_is_published_is_current(self) -> None:
+        generated = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+        assert SCHEMA_FILE.read_text(encoding="utf-8") == generated, "run `make schema`"
+
+    def test_is_valid_by_its_schema(self, run: Run) -> None:
+        Draft202012Validator.check_schema(json_schema())
+        Draft202012Validator(json_schema()).validate(written(run))
+        assert written(run)["schema"] == SCHEMA == "convoscope.summary/2"
+
+    @pytest.mark.parametrize("broken", [{"metrics": 7}, {"conversations": "3"}, {"small_groups": [{}]}])
+    def test_and_another_is_not(self, run: Run, broken: dict[str, Any]) -> None:
+        assert not Draft202012Validator(json_schema()).is_valid({**written(run), **broken})
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert({**written(run), **broken}, Summary)
+
+    def test_has_one_figure_a_line(self, run: Run) -> None:
+        lines = (run.folder / "summary.json").read_text().splitlines()
+        figures = [json.loads(line.strip().rstrip(",")) for line in lines if line.lstrip().startswith('{"metric":')]
+        document = written(run)
+        assert [one for one in figures if "value" in one] == document["metrics"]
+        assert [one for one in figures if "question" in one] == document["declared"]
+
+    def test_leaves_out_what_is_usual(self, run: Run) -> None:
+        turns = next(one for one in written(run)["metrics"] if one["metric"] == "conversation.turns")
+        assert not turns.keys() & {"variant", "reduction", "judge", "status", "reason", "skipped_reasons", "ten"}
+        assert turns.keys() >= {"metric", "unit", "better", "value", "coverage", "samples_total", "n"}
+
+    def test_reads_back_as_it_was(self, run: Run) -> None:
+        assert msgspec.convert(written(run), Summary) == run.summary
+        assert msgspec.to_builtins(run.summary) == written(run)
+
+    def test_the_command_line_gives_the_same(self, run: Run) -> None:
+        from command_line import convoscope as command
+
+        told = command("runs", "show", run.folder, "--json").json
+        assert told["summary"] == written(run)
+
+
+class TestWhatWasNotMeasured:
+    def test_has_no_figure(self, run: Run) -> None:
+        assert all(one.samples_measured for one in run.summary.metrics)
+        named = {key for one in run.summary.not_measured for key in one.metrics}
+        assert named.isdisjoint(one.key for one in run.summary.metrics)
+        assert named | {one.key for one in run.summary.metrics} == set(run.summary.by_key)
+
+    def test_is_gathered_by_its_reasons(self, run: Run) -> None:
+        found = {tuple(one.metrics): (one.status, one.reason, one.samples_total) for one in run.summary.not_measured}
+        # Two metrics want a judge for all three chats: one entry.
+        assert found["judged.conciseness", "judged.faithfulness"] == ("unmeasured", "no_judge", 3)
+        assert found["timing.response_latency",] == ("unmeasured", "no_clock", 3)
+
+    def test_all_of_it_is_told_in_the_order_of_the_metrics(self, run: Run) -> None:
+        figures = run.summary.figures
+        assert list(dict.fromkeys(one.key for one in figures)) == [one.metric for one in run.summary.declared]
+        (latency,) = [one for one in figures if one.metric == "timing.response_latency"]
+        assert (latency.value, latency.status, latency.reason) == (None, "unmeasured", "no_clock")
+        assert (latency.samples_total, latency.samples_measured, latency.samples_skipped) == (3, 0, 3)
+        assert (latency.coverage, latency.unit, latency.skipped_reasons) == (0.0, "s", {"no_clock": 3})
+
+    def test_where_nothing_was_applicable_there_is_no_coverage(self, tmp_path: Path) -> None:
+        run = convoscope.score([chat(user("hi"))], metrics=["tools.success"], out=tmp_path / "run", workers=1)
+        assert run.summary.metrics == []
+        assert run.summary.not_measured == [
+            NotMeasured(
+                metrics=["tools.success"],
+                status="not_applicable",
+                reason="no_tool_calls",
+                samples_total=1,
+                samples_not_applicable=1,
+                skipped_reasons={"no_tool_calls": 1},
+            )
+        ]
+        (figure,) = run.summary.figures
+        assert (figure.coverage, figure.samples_not_applicable) == (None, 1)
+
+    def test_several_reasons_are_counted_and_the_gravest_is_said(self, tmp_path: Path) -> None:
+        @metric("test.odd", version=1, observes=CONVERSATION, unit="x", better=HIGHER)
+        def odd(conversation: Conversation) -> Observation:
+            """What?"""
+            if conversation.id == "c":
+                raise RuntimeError("not today")
+            return unmeasured(WHOLE, "no_clock")
+
+        talks = [chat(user("hi"), id=id) for id in "abc"]
+        (entry,) = convoscope.score(talks, metrics=[odd], out=tmp_path / "run", workers=1).summary.not_measured
+        # An error weighs more than what could not be measured, however often.
+        assert (entry.status, entry.reason) == ("error", "metric_raised")
+        assert entry.skipped_reasons == {"no_clock": 2, "metric_raised": 1}
+
+    def test_a_judge_without_a_value_is_named_beside_one_that_has_some(self, tmp_path: Path) -> None:
+        @metric("test.judged", version=1, observes=CONVERSATION, unit="points", better=HIGHER)
+        def judged(conversation: Conversation) -> Iterator[Observation]:
+            """How good is it?"""
+            yield measured(conversation, 4, judge="p/a")
+            yield unmeasured(conversation, "refused", judge="p/b")
+
+        run = convoscope.score([chat(user("hi"))], metrics=[judged], out=tmp_path / "run", workers=1)
+        assert [(one.judge, one.value) for one in run.summary.metrics] == [("p/a", 4.0)]
+        refused, panel = run.summary.not_measured
+        assert (refused.metrics, refused.judge, refused.reason) == (["test.judged"], "p/b", "refused")
+        assert (panel.judge.startswith("panel:"), panel.reason) == (True, "judge_missing")
+        assert [one.judge for one in run.summary.figures] == ["p/a", "p/b", panel.judge]
+        # The panel stands for its judges, also where it has no verdict: nobody is ranked by one judge alone.
+        (place,) = convoscope.worst(run, 1)
+        assert place.behind is None
+
+    def test_a_figure_over_a_group_keeps_what_it_said(self, tmp_path: Path) -> None:
+        @derived("test.none", version=1, over="group", unit="x", better=HIGHER, inputs=("conversation.turns",))
+        def none(samples: list[Any]) -> None:
+            """What?"""
+
+        run = convoscope.score([chat(user("hi"))], metrics=[none], out=tmp_path / "run", workers=1)
+        figure = run.summary.figures[-1]
+        assert (figure.metric, figure.judge, figure.reason) == ("test.none", "(derived)", "not_enough")
