@@ -8,7 +8,19 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import faults, items, mutations, page, scoring, startup, states, voice
+from benchmarks import (
+    faults,
+    items,
+    mutations,
+    page,
+    road,
+    scoring,
+    startup,
+    state_event_mutations,
+    states,
+    voice,
+    voice_mutations,
+)
 
 
 def main() -> None:
@@ -20,12 +32,15 @@ def main() -> None:
     voice.run(rounds=300 if full else 50)
     faults.run(alone=140 if full else 5, together=7 if full else 1)
     with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:
+        road.run(Path(folder))
         page.run(Path(folder))
         scoring.run(Path(folder), sizes=(20_000, 200_000) if full else (500, 5_000))
         items.run(Path(folder), 1_000_000 if full else 20_000)
         states.run(Path(folder), seeds=50 if full else 10, conversations=1_000_000 if full else 5_000)
     mutations.run(100_000 if full else 2_000)
     mutations.run_both_ways(200_000 if full else 2_000)
+    state_event_mutations.run(20_000 if full else 500)
+    voice_mutations.run(5_000 if full else 200)
 
 
 if __name__ == "__main__":

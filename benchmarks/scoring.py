@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter, process_time, sleep
 from typing import NamedTuple
 
 import convoscope
@@ -23,7 +24,7 @@ convoscope.score(logs, out=out, workers=int(workers), metrics=metrics or None)
 _SHARES = {
     "JSON": ("reading", "encoding"),
     "metrics": ("metrics",),
-    "writing": ("writing", "merging"),
+    "writing": ("writing", "finishing"),
     "reduction": ("reducing",),
 }
 
@@ -32,6 +33,8 @@ class Measured(NamedTuple):
     """One run of the road."""
 
     seconds: float
+    cpu: float
+    """Seconds of the processors, of all processes together."""
     peak_mb: float
     run: convoscope.Run
 
@@ -51,10 +54,10 @@ def run(folder: Path, sizes: tuple[int, int]) -> None:
 
 def report(measured: Measured, size: int, workers: int, logs: Path) -> None:
     seconds, timings = measured.seconds, measured.run.receipt.timings
-    rate = size / seconds / workers
+    rate = size / measured.cpu
     megabytes = logs.stat().st_size / 1e6
     print(f"{size:,} six-turn chats, {megabytes:.0f} MB, {workers} workers: {seconds:.1f} s")
-    print(f"  {rate:,.0f} conversations per second and core")
+    print(f"  {rate:,.0f} conversations per second and core, CPU time")
     limit = measured.peak_mb / MEMORY_LIMIT_MB
     print(f"  peak memory of all processes {measured.peak_mb:.0f} MB, {limit:.2f} of the limit of {MEMORY_LIMIT_MB} MB")
     work = sum(timings.values())
@@ -66,7 +69,7 @@ def report(measured: Measured, size: int, workers: int, logs: Path) -> None:
 
 def score(logs: Path, out: Path, workers: int, metrics: Sequence[str] = ()) -> Measured:
     """Score in a process of its own, and watch the memory of it and its children."""
-    began = perf_counter()
+    began, used = perf_counter(), children_cpu()
     process = subprocess.Popen([sys.executable, "-c", _SCRIPT, str(logs), str(out), str(workers), *metrics])
     peak = 0.0
     while process.poll() is None:
@@ -75,15 +78,20 @@ def score(logs: Path, out: Path, workers: int, metrics: Sequence[str] = ()) -> M
     seconds = perf_counter() - began
     if process.returncode:
         raise SystemExit(f"scoring failed with {process.returncode}")
-    return Measured(seconds, peak, convoscope.Run.open(out))
+    return Measured(seconds, children_cpu() - used, peak, convoscope.Run.open(out))
+
+
+def children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def json_seconds(logs: Path) -> float:
-    began = perf_counter()
+    began = process_time()
     with logs.open("rb") as stream:
         for line in stream:
             json.loads(line)
-    return perf_counter() - began
+    return process_time() - began
 
 
 def _memory_mb(pid: int) -> float:

@@ -147,11 +147,11 @@ def cost(folder: Path, conversations: int) -> None:
 def _report(made: scoring.Measured, count: int, events: int, workers: int) -> None:
     """Speed of the run itself; its page and the start of Python are told beside it."""
     receipt = made.run.receipt
-    seconds = receipt.seconds + receipt.timings["auditing"]
+    seconds = made.cpu / workers
     print(f"  {workers} {'worker' if workers == 1 else 'workers'}, metrics {', '.join(METRICS)}: {seconds:.1f} s")
     each = seconds * workers
     print(f"    {events / each:,.0f} events and {count / each:,.0f} conversations per second and core")
-    print(f"    beside it {made.seconds - seconds:.1f} s for start and page; peak memory {made.peak_mb:.0f} MB")
+    print(f"    with start and page, CPU time; peak memory {made.peak_mb:.0f} MB")
     told = ", ".join(f"{name} {1e6 * one / count:.0f}" for name, one in receipt.timings.items())
     print(f"    µs of work a conversation: {told}")
     if workers == 1:

@@ -1,0 +1,88 @@
+"""What one more conversation costs in a whole run, page included, in units of `json.loads` of the same file.
+
+One worker, CPU time. The difference between two sizes leaves out what every run costs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import items, scoring, states
+from benchmarks.chats import write_chats
+
+_CALL = "real_record_1.1.2"
+
+
+class Workload(NamedTuple):
+    """Something to score, in two sizes, and the most units that one more of it should cost."""
+
+    name: str
+    write: Callable[[Path, int], None]
+    sizes: tuple[int, int]
+    limit: float
+    metrics: Sequence[str] = ()
+
+
+WORKLOADS = (
+    Workload("evaluation items, four scorers", items.write_items, (5_000, 45_000), 8, items.METRICS),
+    Workload("six-turn chats, all metrics", write_chats, (500, 4_500), 11),
+)
+
+
+def run(folder: Path) -> None:
+    for work in WORKLOADS:
+        files = [folder / f"road-{size}.jsonl" for size in work.sizes]
+        costs = []
+        for file, size in zip(files, work.sizes, strict=True):
+            work.write(file, size)
+            costs.append(cost(file, folder / f"road-run-{size}", work.metrics))
+        unit = min(scoring.json_seconds(files[1]) for _ in range(3)) / work.sizes[1]
+        each = (costs[1] - costs[0]) / (work.sizes[1] - work.sizes[0])
+        print(
+            f"one of {work.name}: {1e6 * each:.0f} µs, {each / unit:.1f} times json.loads of it "
+            f"({1e6 * unit:.1f} µs), aim {work.limit:g}; {1 / each:,.0f} a second and core"
+        )
+    _events(folder)
+    _calls(folder)
+    print()
+
+
+def cost(logs: Path, out: Path, metrics: Sequence[str] = ()) -> float:
+    """Seconds of CPU time of the whole command, page included."""
+    command = [str(Path(sys.executable).with_name("convoscope")), "score", str(logs), "--out", str(out)]
+    command += ["--workers", "1", *(["--metrics", ",".join(metrics)] if metrics else [])]
+    before = scoring.children_cpu()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    shutil.rmtree(out)
+    return scoring.children_cpu() - before
+
+
+def _events(folder: Path) -> None:
+    """State events, with the metrics of states and flows."""
+    costs, events = [], []
+    for count in (1_000, 11_000):
+        events.append(states.write_events(folder / f"road-states-{count}", count).events)
+        costs.append(cost(folder / f"road-states-{count}", folder / f"road-run-{count}", states.METRICS))
+    each = (costs[1] - costs[0]) / (events[1] - events[0])
+    print(f"one state event: {1e6 * each:.1f} µs; {1 / each:,.0f} a second and core, aim 70,000")
+
+
+def _calls(folder: Path) -> None:
+    """The real call many times over, as so many folders."""
+    shared = Path(os.environ.get("CONVOSCOPE_SHARED", Path(__file__).parents[2] / "shared"))
+    call = shared / "data" / "voice-logs" / _CALL
+    if not call.is_dir():
+        print(f"one more call: skipped, {_CALL} is not there (CONVOSCOPE_SHARED names the folder that holds it)")
+        return
+    costs = []
+    for count in (10, 110):
+        for number in range(count):
+            shutil.copytree(call, folder / f"road-calls-{count}" / f"call-{number}")
+        costs.append(cost(folder / f"road-calls-{count}", folder / f"road-run-{count}"))
+    print(f"one more real call, all metrics: {10 * (costs[1] - costs[0]):.1f} ms, aim 10")
