@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 from unicodedata import category, normalize
 
@@ -130,6 +131,19 @@ def _plain(words: Sequence[str]) -> list[str]:
 
 def _key(word: str) -> str:
     """What of a word counts: letters, digits and signs, in small letters, and what makes a number another number."""
+    return _short_key(word) if len(word) <= _SHORT else _find_key(word)
+
+
+@lru_cache(8192)
+def _short_key(word: str) -> str:
+    """Most words of a run are said again and again."""
+    return _find_key(word)
+
+
+_SHORT = 40
+
+
+def _find_key(word: str) -> str:
     composed = normalize("NFC", word).casefold().replace("\u2212", "-")
     if composed.isalnum():
         return composed

@@ -26,6 +26,7 @@ _WINDOW = 4
 """Standard deviations around the percentile of the data; a draw beyond them is looked for among all values."""
 
 Codes = NDArray[np.int64]
+Draws = NDArray[np.uint16]
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -128,7 +129,7 @@ def _bootstrap_ratio(above: Floats, below: Floats) -> tuple[float, float]:
     return _ends(_drawn_sums(weights, above)[usable] / sums[usable])
 
 
-def _drawn_sums(weights: Floats, values: Floats) -> Floats:
+def _drawn_sums(weights: Draws, values: Floats) -> Floats:
     """The sum of each draw. Not by `@`, whose threads cost more than the product, and add in an order of their own."""
     sums: Floats = np.einsum("dc,c->d", weights, values)
     return sums
@@ -168,13 +169,13 @@ class _Ranked(NamedTuple):
         every = np.bincount(self.owner, minlength=self.clusters).astype(np.float64)
         return math.sqrt(_ratio_variance(below.astype(np.float64), every, q / 100))
 
-    def percentiles(self, weights: Floats, q: float, window: slice) -> Floats:
+    def percentiles(self, weights: Draws, q: float, window: slice) -> Floats:
         """The q-th percentile of each draw; NaN for one that lies outside the window of ranks."""
         every = np.bincount(self.owner, minlength=self.clusters).astype(np.float64)
         below = np.bincount(self.owner[: window.start], minlength=self.clusters).astype(np.float64)
         before = _drawn_sums(weights, below)
         rank = (_drawn_sums(weights, every) - 1) * q / 100
-        reached = np.cumsum(weights[:, self.owner[window]], axis=1)
+        reached = np.cumsum(np.take(weights, self.owner[window], axis=1), axis=1, dtype=np.float64)
         values = self.values[window]
         ends: list[Floats] = []
         for end in (np.floor(rank) - before, np.ceil(rank) - before):
@@ -184,15 +185,15 @@ class _Ranked(NamedTuple):
         return ends[0] + (ends[1] - ends[0]) * (rank - np.floor(rank))
 
 
-@lru_cache(maxsize=2)
-def _draws(count: int) -> Floats:
+@lru_cache(maxsize=16)
+def _draws(count: int) -> Draws:
     """How often each of so many clusters is drawn, one row per draw.
 
     They depend on the number alone: figures over equally many clusters share them, and no metric moves the
     interval of another.
     """
     random = np.random.default_rng(count)
-    weights = np.empty((DRAWS, count))
+    weights = np.empty((DRAWS, count), dtype=np.uint16)
     block = max(1, min(DRAWS, _NEAR // count))
     for start in range(0, DRAWS, block):
         picks = random.integers(0, count, size=(min(block, DRAWS - start), count), dtype=np.int32)
