@@ -23,7 +23,7 @@ convoscope.score(logs, out=out, workers=int(workers), metrics=metrics or None)
 _SHARES = {
     "JSON": ("reading", "encoding"),
     "metrics": ("metrics",),
-    "writing": ("writing", "merging"),
+    "writing": ("writing", "finishing"),
     "reduction": ("reducing",),
 }
 
