@@ -2,7 +2,7 @@
 
 >>> import convoscope
 >>> run = convoscope.score("logs/", out="runs/monday")   # doctest: +SKIP
->>> run.summary["metrics"][0]["value"]                   # doctest: +SKIP
+>>> run.summary.metrics[0].value                         # doctest: +SKIP
 """
 
 from __future__ import annotations
