@@ -102,11 +102,12 @@ class Batch:
 
 
 def _columns(place: int, declared: Declared, held: _Held) -> MetricColumns:
+    columns = None
     with suppress(AttributeError):  # what a metric gave is no observation; `reduce_one` says so
         columns = observed(held.rows, held.observations)
-        found = reduced(declared, columns)
-        if found is not None:
-            return MetricColumns(place, declared, columns, found)
+    found = None if columns is None else reduced(declared, columns)
+    if columns is not None and found is not None:
+        return MetricColumns(place, declared, columns, found)
     rows: list[int] = []
     observations: list[Observation] = []
     scored_rows: list[int] = []
