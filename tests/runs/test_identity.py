@@ -126,9 +126,15 @@ def test_an_unfinished_run_of_other_code_starts_afresh(before: Before, tmp_path:
     depends_on = json.loads((before.folder / "mine" / "receipt.json").read_text())["depends_on"]
     header = {"type": "header", "depends_on": {**depends_on, "sources": "sha256:other"}}
     (partial / "journal.jsonl").write_text(json.dumps(header) + "\n")
+    for part in (0, 7):
+        (partial / "scores.parquet").mkdir(exist_ok=True)
+        (partial / "scores.parquet" / f"part-{part:06d}.parquet").write_bytes(b"of other code")
     ended = Code(tmp_path / "code").score(before.logs, "--out", "mine", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     report = json.loads((tmp_path / "mine" / "read-report.json").read_text())
     (said,) = report["warnings"]
     # The size of parts is no part of a receipt, so that it is new, too.
     assert said == "starting afresh: part_bytes, sources changed since the unfinished run"
+    # What it had written is gone: six chats, whose turns were counted.
+    assert [path.name for path in (tmp_path / "mine" / "scores.parquet").iterdir()] == ["part-000000.parquet"]
+    assert len(list(convoscope.Run.open(tmp_path / "mine").scores("turns"))) == 6

@@ -46,7 +46,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, convoscope.R
 def test_kill_and_resume(round_number: int, scored: tuple[Path, convoscope.Run, float], tmp_path: Path) -> None:
     logs, whole, seconds = scored
     out = tmp_path / "run"
-    # The moments spread over the whole of the run: start, parts, merge, summary, renaming.
+    # The moments spread over the whole of the run: start, parts, names, summary, renaming.
     moment = seconds * (round_number + random.Random(round_number).random()) / ROUNDS
     process = start(logs, out)
     try:
