@@ -55,6 +55,8 @@ class Run:
             hint = "it was not finished; score again to resume" if path.name.endswith(".partial") else ""
             raise RunError(f"{path} is not a run: it has no {RECEIPT}", hint=hint) from None
         except msgspec.DecodeError as error:
+            if b'"convoscope.receipt/1"' in (path / RECEIPT).read_bytes():
+                raise RunError(f"{path} is a run of an earlier version", hint="score the logs again") from None
             raise RunError(f"{path / RECEIPT} is damaged: {error}") from None
         return cls(path, receipt)
 
