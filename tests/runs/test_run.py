@@ -456,5 +456,5 @@ class TestValidity:
 def test_a_run_of_an_earlier_version_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "receipt.json").write_text('{"schema": "convoscope.receipt/1", "run_id": "run-1"}')
     with pytest.raises(RunError, match="earlier version") as caught:
-        Run.open(tmp_path)
+        convoscope.Run.open(tmp_path)
     assert caught.value.hint == "score the logs again"
