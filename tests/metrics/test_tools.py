@@ -100,5 +100,5 @@ class TestTools:
     def test_no_more_than_a_few_lists_are_kept(self) -> None:
         for number in range(3 * tools_module._MOST_READY):
             kept = tools_of(chat(agent=Agent(tools=(Tool(name=str(number)),))))
-        assert len(tools_module._READY) <= tools_module._MOST_READY
-        assert kept in tools_module._READY.values()
+        assert len(tools_module._READY.by_list) <= tools_module._MOST_READY
+        assert kept in tools_module._READY.by_list.values()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import convoscope
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, Participant, ToolCall
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, SHARE, Metric, Observation, Sample, derived, measured, metric
 from convoscope.metrics.pass_k import Trials, by_scenario
@@ -38,7 +38,7 @@ def leaves(conversation: Conversation) -> Observation:
         lambda conversation: measured(conversation, -1.0),
         lambda conversation: measured(conversation, 7.0),
         lambda conversation: measured(Subject("turn", 3, 1), 1.0),  # type: ignore[arg-type]
-        lambda conversation: measured(Subject("turn", "3", 2**31), 1.0),
+        lambda conversation: measured(Subject("turn", "3", 2**63), 1.0),
         leaves,
     ],
     ids=["below a share", "above a share", "id no text", "position too large", "leaves the process"],
@@ -89,3 +89,16 @@ def test_a_query_that_cannot_be_answered_is_bad_usage_and_fetches_nothing(sql: s
     with pytest.raises(UsageError) as caught:
         query([run], sql)
     assert "extensions.duckdb.org" not in str(caught.value)
+
+
+def test_an_event_may_have_any_number(tmp_path: Path) -> None:
+    """A log may count its events from anywhere; what no column can hold has no place in the order."""
+    calls = [ToolCall(seq=seq, name="look_up") for seq in (0, 2**40, 2**63 + 5)]
+    conversation = Conversation(id="far", participants=(Participant("agent", "assistant"),), timeline=tuple(calls))
+    run = convoscope.score([conversation], metrics="tools.success", out=tmp_path / "run", workers=1)
+    found = [(score.subject.id, score.subject.position, score.reason) for score in run.scores()]
+    assert sorted(found) == [
+        ("0", 0, "no_tool_result"),
+        (str(2**40), 2**40, "no_tool_result"),
+        (str(2**63 + 5), 0, "no_tool_result"),
+    ]

@@ -62,7 +62,7 @@ class TestEachHasItsOwn:
 
     def test_scores(self, run: Run) -> None:
         for one in records(run, [150, 2, 33]):
-            expected = list(run.scores(conversation=one.conversation.id, all=True))
+            expected = list(run.scores(conversation=one.conversation.id))
             assert list(one.scores) == expected
             assert expected
             assert {score.conversation for score in one.scores} == {one.conversation.id}

@@ -1,5 +1,6 @@
 """What can be measured: declarations, the registry, one module per family, one function per metric."""
 
+from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import (
     CONVERSATION,
     COUNT,
@@ -52,6 +53,7 @@ __all__ = [
     "STATE",
     "TURN",
     "WORDS",
+    "Conversations",
     "Derived",
     "Metric",
     "Need",

@@ -33,7 +33,8 @@ STATUSES: tuple[Status, ...] = (MEASURED, NOT_APPLICABLE, UNMEASURED, ERROR)
 COMPUTED = "(computed)"
 """The judge of a score that no judge made."""
 
-_FAR = 2**31
+_FAR = 2**63
+"""Positions are kept as whole numbers of 64 bits."""
 _HUGE = sys.float_info.max
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
 _MANY = 4096
@@ -189,7 +190,7 @@ def subject_of(what: Subjectlike) -> Subject:
 
 @lru_cache(_MANY)
 def _event_subject(kind: str, seq: int) -> Subject:
-    return Subject(kind, str(seq), seq)
+    return Subject(kind, str(seq), seq if -_FAR < seq < _FAR else 0)
 
 
 @lru_cache(_MANY)

@@ -14,7 +14,7 @@ from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, L
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.metrics.schemas import FORGIVING, Fault, PlainObject, plain_object, schema_faults
-from convoscope.metrics.score import Observation, Subject, measured, not_applicable, ratio, unmeasured
+from convoscope.metrics.score import Observation, Subject, measured, not_applicable, ratio, subject_of, unmeasured
 
 
 @metric(
@@ -57,13 +57,13 @@ def success(conversation: Conversation) -> Iterator[Observation]:
     for call in conversation.tool_calls:
         result = results.get(call.seq)
         if result is None:
-            yield unmeasured(_subject(call), "no_tool_result", call.name)
+            yield unmeasured(subject_of(call), "no_tool_result", call.name)
             continue
         bad = result.success is False or (result.success is None and bool(result.error))
         details = {"tool": call.name, "stated": result.success is not None}
         if result.error:
             details["error"] = result.error
-        yield ratio(_subject(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
+        yield ratio(subject_of(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
 
 
 @metric(
@@ -244,10 +244,6 @@ def _looks(conversation: Conversation) -> list[_Look]:
     return found
 
 
-def _subject(call: ToolCall) -> Subject:
-    return Subject("tool_call", str(call.seq), call.seq)
-
-
 def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, listed: bool) -> _Look:
     schema = tool.schema if tool else None
     if result is None:
@@ -273,7 +269,7 @@ def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, 
             missing = [fault.at for fault in faults if fault.kind == "missing"]
             bad = [bad_argument(fault) for fault in faults if fault.kind != "missing"]
             beside += unlisted(arguments, schema)
-    subject, unreadable = _subject(call), call.raw_arguments is not None
+    subject, unreadable = subject_of(call), call.raw_arguments is not None
     answer, error, sign = read
     return _Look(call.name, subject, unreadable, unknown_tool, missing, bad, answer, error, sign, beside)
 
@@ -313,17 +309,24 @@ class CallableTools:
 def tools_of(conversation: Conversation) -> CallableTools:
     """The tools of the conversation's agent, made ready once for all conversations that share the list."""
     listed = conversation.agent.tools or ()
-    known = _READY.get(id(listed))
+    known = _READY.by_list.get(id(listed))
     if known is None or known.listed is not listed:
-        if len(_READY) >= _MOST_READY:
-            _READY.clear()
-        known = _READY[id(listed)] = CallableTools(listed)
+        if len(_READY.by_list) >= _MOST_READY:
+            _READY.by_list.clear()
+        known = _READY.by_list[id(listed)] = CallableTools(listed)
     return known
 
 
+class _Ready:
+    """What is kept at hand. An object, so that what it holds at a time is no part of what a metric computes with."""
+
+    def __init__(self) -> None:
+        self.by_list: dict[int, CallableTools] = {}
+        """By the id of the list, which stays its own as long as the list is held here."""
+
+
 _MOST_READY = 16
-_READY: dict[int, CallableTools] = {}
-"""By the id of the list, which stays its own as long as the list is held here."""
+_READY = _Ready()
 
 
 def arguments_schema(told: Json) -> dict[str, Any] | None:

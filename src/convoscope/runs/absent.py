@@ -43,7 +43,8 @@ def _absent(tables: Tables, paths: Sequence[Path] | None, columns: str) -> str:
 def all_scores(tables: Tables, part: int | None = None) -> str:
     """The scores with a row for each metric that could not look at a conversation; of one part if given."""
     absent = (
-        f"'conversation' AS subject_kind, '' AS subject, 0 AS position, {quoted(COMPUTED)} AS judge, 0 AS repeat, "
+        f"'conversation' AS subject_kind, '' AS subject, 0::BIGINT AS position, {quoted(COMPUTED)} AS judge, "
+        "0 AS repeat, "
         "p.status, NULL::DOUBLE AS value, NULL::DOUBLE AS numerator, NULL::DOUBLE AS denominator, "
         "p.reason, p.detail, NULL::VARCHAR AS details"
     )

@@ -31,26 +31,27 @@ class Columns:
         self._arrays: dict[str, Any] = {"place": np.arange(length, dtype=np.int32)}
         self._expressions: list[str] = []
 
-    def constant(self, name: str, kind: type, value: str | float | None) -> None:
+    def constant(self, name: str, kind: type, value: str | float | None, sql: str = "") -> None:
         """One value for all rows; None is NULL. Types are spelled out: a column without a value would have none."""
-        self._expressions.append(f'{_literal(value)}::{_SQL_TYPES[kind]} AS "{name}"')
+        self._expressions.append(f'{_literal(value)}::{sql or _SQL_TYPES[kind]} AS "{name}"')
 
-    def numbers(self, name: str, kind: type, values: NDArray[Any]) -> None:
-        """A column of numbers, whole ones where `kind` says so; NaN is NULL."""
+    def numbers(self, name: str, kind: type, values: NDArray[Any], sql: str = "") -> None:
+        """A column of numbers, whole ones where `kind` says so; NaN is NULL. `sql` is a type of its own."""
+        sql = sql or _SQL_TYPES[kind]
         if not self.length:
-            self.constant(name, kind, None)
+            self.constant(name, kind, None, sql)
             return
         missing = np.isnan(values) if values.dtype.kind == "f" else None
         if missing is not None and missing.any():
             if missing.all():
-                self.constant(name, kind, None)
+                self.constant(name, kind, None, sql)
                 return
             values = np.ma.masked_array(values, mask=missing)
         elif (values == values[0]).all():
-            self.constant(name, kind, kind(values[0]))
+            self.constant(name, kind, kind(values[0]), sql)
             return
         self._arrays[name] = values
-        self._expressions.append(f'"{name}"::{_SQL_TYPES[kind]} AS "{name}"')
+        self._expressions.append(f'"{name}"::{sql} AS "{name}"')
 
     def coded(self, name: str, codes: NDArray[Any], texts: Sequence[str | None]) -> None:
         """A column of texts, of which there are few: each row has the place of its own among them."""

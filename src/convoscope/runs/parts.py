@@ -257,7 +257,10 @@ def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -
     columns.blocks("subject_kind", [kinds for kinds, _, _ in subjects])
     columns.blocks("subject", [ids for _, ids, _ in subjects])
     columns.numbers(
-        "position", int, _concatenated([np.array(positions, dtype=np.int64) for _, _, positions in subjects])
+        "position",
+        int,
+        _concatenated([np.array(positions, dtype=np.int64) for _, _, positions in subjects]),
+        sql="BIGINT",
     )
     columns.blocks("judge", _column(blocks, "judge"))
     columns.numbers("repeat", int, _concatenated([np.array(block.repeat, dtype=np.int64) for block in blocks]))

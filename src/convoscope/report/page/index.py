@@ -67,14 +67,15 @@ def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
         ).fetchall()
         cells = _Cells(connection, run, [row[2] for row in rows])
         columns = [Column(one.key, one.unit, one.better, cells.of(one)) for one in ranking.headlines]
+    placed = np.asarray(numbers, dtype=np.int64)
     return Index(
         ids=[row[0] for row in rows],
-        behind=[_rounded(ranking.of(number)) for number in numbers],
-        because=[_because(ranking, number) for number in numbers],
+        behind=_behind(ranking, placed),
+        because=_because(ranking, placed),
         measured=list(ranking.measured),
         broke=[(at, row[1]) for at, row in enumerate(rows) if row[1]],
         reasons=list(cells.reasons),
-        dimensions=_dimensions([_carried(row[3], row[4:]) for row in rows]),
+        dimensions=_dimensions([row[3] for row in rows], list(zip(*(row[4:] for row in rows), strict=True))),
         columns=columns,
     )
 
@@ -132,27 +133,31 @@ def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isfinite(rounded), rounded, values)
 
 
-def _because(ranking: Ranking, number: int) -> list[tuple[int, float]]:
-    rows = zip(ranking.column[:, number].tolist(), ranking.share[:, number].tolist(), strict=True)
-    return [(column, round(share, 6)) for column, share in rows if column >= 0]
+def _behind(ranking: Ranking, numbers: NDArray[np.int64]) -> list[float | None]:
+    values = np.round(ranking.behind[numbers], 4).tolist()
+    return [None if value != value else value for value in values]  # noqa: PLR0124 - NaN is not itself
 
 
-def _carried(others: str | None, own: Sequence[str | None]) -> dict[str, str]:
-    carried = {name: value for name, value in zip(DIMENSIONS, own, strict=True) if value is not None}
-    return {**carried, **(msgspec.json.decode(others) if others else {})}
+def _because(ranking: Ranking, numbers: NDArray[np.int64]) -> list[list[tuple[int, float]]]:
+    """For each conversation, in which columns it is behind how many of the others."""
+    columns = ranking.column[:, numbers].T.tolist()
+    shares = np.round(ranking.share[:, numbers], 6).T.tolist()
+    return [
+        [(column, share) for column, share in zip(mine, behind, strict=True) if column >= 0]
+        for mine, behind in zip(columns, shares, strict=True)
+    ]
 
 
-def _dimensions(rows: Sequence[dict[str, str]]) -> list[Dimension]:
+def _dimensions(others: Sequence[str | None], own: Sequence[Sequence[str | None]]) -> list[Dimension]:
     """Our own dimensions first, then those of the log, by name."""
-    found = {name for row in rows for name in row}
-    ordered = [name for name in DIMENSIONS if name in found] + sorted(found - set(DIMENSIONS))
+    columns: dict[str, Sequence[str | None]] = dict(zip(DIMENSIONS, own, strict=False))
+    told = [msgspec.json.decode(one) if one else {} for one in others]
+    for name in sorted({name for one in told for name in one}):
+        columns[name] = [one.get(name) for one in told]
     dimensions: list[Dimension] = []
-    for name in ordered:
-        values = sorted({row[name] for row in rows if name in row})
-        code = {value: place for place, value in enumerate(values)}
-        dimensions.append(Dimension(name, values, [code[row[name]] if name in row else -1 for row in rows]))
+    for name, column in columns.items():
+        values = sorted({value for value in column if value is not None})
+        if values:
+            code: dict[str | None, int] = {None: -1, **{value: place for place, value in enumerate(values)}}
+            dimensions.append(Dimension(name, values, [code[value] for value in column]))
     return dimensions
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

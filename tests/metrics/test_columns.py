@@ -1,0 +1,127 @@
+"""A metric that takes many conversations at once gives what it would give of each alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from convoscope.conversation import Conversation
+from convoscope.metrics import CONVERSATION, HIGHER, Metric, Observation, metric, not_applicable
+from convoscope.metrics.columns import Conversations
+from convoscope.metrics.score import WHOLE, Subject
+from convoscope.scoring.batch import AT_ONCE, Batch
+from convoscope.scoring.evaluate import observe
+from metrics.chats import agent, chat, user
+
+
+def words(many: Conversations) -> None:
+    """How many letters does the user's last word have? A conversation that begins with ! breaks it."""
+    for place, conversation in enumerate(many.conversations):
+        text = conversation.turns[0].user_text
+        if text.startswith("!"):
+            raise ValueError("what a noise")
+        if not text.startswith("?"):
+            many.measured(place, WHOLE, float(len(text)), {"text": text})
+        else:
+            many.add(place, not_applicable(WHOLE, "a_question"))
+
+
+def declared(function: Any = words) -> Metric:
+    function.__doc__ = "What the test says."
+    return metric("test.words", version=1, observes=CONVERSATION, unit="x", better=HIGHER)(function)
+
+
+def said(*texts: str) -> list[Conversation]:
+    return [chat(user(text), agent("yes"), id=f"c{number}") for number, text in enumerate(texts)]
+
+
+def scored(conversations: list[Conversation], one: Metric) -> tuple[list[Any], list[Any]]:
+    batch = Batch([one])
+    for conversation in conversations:
+        batch.add(conversation)
+    (columns,) = batch.columns()
+    observed = columns.observed
+    rows = zip(observed.row.tolist(), observed.status.tolist(), observed.value.tolist(), observed.reason, strict=True)
+    return [(row, status, None if status else value, reason) for row, status, value, reason in rows], list(
+        observed.details
+    )
+
+
+class TestTogether:
+    def test_values_and_what_is_no_value(self) -> None:
+        rows, details = scored(said("abc", "? why", "ab"), declared())
+        assert rows == [(0, 0, 3.0, ""), (1, 1, None, "a_question"), (2, 0, 2.0, "")]
+        assert details == [{"text": "abc"}, None, {"text": "ab"}]
+
+    def test_only_the_one_that_breaks_it_has_an_error(self) -> None:
+        rows, _ = scored(said("abc", "!", "ab"), declared())
+        assert rows == [(0, 0, 3.0, ""), (1, 3, None, "metric_raised"), (2, 0, 2.0, "")]
+
+    def test_more_than_are_looked_at_together(self) -> None:
+        texts = ["a" * (1 + number % 5) for number in range(2 * AT_ONCE + 3)]
+        rows, _ = scored(said(*texts), declared())
+        assert rows == [(number, 0, float(1 + number % 5), "") for number in range(2 * AT_ONCE + 3)]
+
+
+class TestAlone:
+    def test_the_same_of_one_conversation(self) -> None:
+        (one,) = observe(declared(), said("abc")[0])
+        assert (one.subject, one.value, one.details) == (WHOLE, 3.0, {"text": "abc"})
+
+
+def nothing(many: Conversations) -> None:
+    """Nothing."""
+
+
+def twice(many: Conversations) -> None:
+    """Two scores of one subject."""
+    for place, _ in enumerate(many.conversations):
+        many.measured(place, WHOLE, 1.0)
+        many.measured(place, WHOLE, 2.0)
+
+
+def backwards(many: Conversations) -> None:
+    """The last first."""
+    for place in reversed(range(len(many.conversations))):
+        many.measured(place, WHOLE, float(place))
+
+
+def no_number(many: Conversations) -> None:
+    """A value that is none."""
+    for place, _ in enumerate(many.conversations):
+        many.measured(place, WHOLE, float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("function", "status", "reason"),
+    [
+        (nothing, "not_applicable", "nothing_to_observe"),
+        (twice, "error", "metric_raised"),
+        (no_number, "error", "metric_raised"),
+    ],
+)
+def test_what_it_does_wrong_is_told_of_each(function: Any, status: str, reason: str) -> None:
+    codes = {"not_applicable": 1, "error": 3}
+    rows, _ = scored(said("a", "b"), declared(function))
+    assert rows == [(0, codes[status], None, reason), (1, codes[status], None, reason)]
+    observation: Observation
+    (observation,) = observe(declared(function), said("a")[0])
+    assert (observation.status, observation.reason) == (status, reason)
+
+
+def test_the_order_does_not_matter() -> None:
+    # Each conversation by itself is at place 0.
+    rows, _ = scored(said("a", "b", "c"), declared(backwards))
+    assert rows == [(0, 0, 0.0, ""), (1, 0, 0.0, ""), (2, 0, 0.0, "")]
+
+
+def test_several_subjects_of_one_conversation() -> None:
+    def each(many: Conversations) -> None:
+        """Each letter."""
+        for place, conversation in enumerate(many.conversations):
+            for number, _ in enumerate(conversation.turns[0].user_text):
+                many.measured(place, Subject("letter", str(number), number), float(number))
+
+    rows, _ = scored(said("abc", "d"), declared(each))
+    assert rows == [(0, 0, 0.0, ""), (0, 0, 1.0, ""), (0, 0, 2.0, ""), (1, 0, 0.0, "")]
