@@ -40,12 +40,14 @@ def scored(conversations: list[Conversation], one: Metric) -> tuple[list[Any], l
     batch = Batch([one])
     for conversation in conversations:
         batch.add(conversation)
-    (columns,) = batch.columns()
-    observed = columns.observed
-    rows = zip(observed.row.tolist(), observed.status.tolist(), observed.value.tolist(), observed.reason, strict=True)
-    return [(row, status, None if status else value, reason) for row, status, value, reason in rows], list(
-        observed.details
-    )
+    rows: list[Any] = []
+    details: list[Any] = []
+    for columns in batch.columns():
+        seen = columns.observed
+        both = zip(seen.row.tolist(), seen.status.tolist(), seen.value.tolist(), seen.reason, strict=True)
+        rows += [(row, status, None if status else value, reason) for row, status, value, reason in both]
+        details += seen.details
+    return rows, details
 
 
 class TestTogether:

@@ -231,14 +231,15 @@ _BODY = _CONVERSATION_COLUMNS.index("body")
 
 def _start(batch: Sequence[MetricColumns], blocks: Sequence[Observed | Reduced], names: NDArray[np.object_]) -> Columns:
     """A table with the conversation and the metric of each row; `blocks` are the columns of the metrics of a batch."""
-    lengths = [len(block.row) for block in blocks]
     rows = np.concatenate([block.row for block in blocks]) if blocks else np.zeros(0, dtype=np.int64)
     columns = Columns(len(rows))
     columns.names("conversation", names[rows])
     columns.numbers("row", int, rows.astype(np.int32))
-    places = np.repeat(np.arange(len(batch)), lengths)
-    columns.coded("metric", places, [one.declared.name for one in batch])
-    columns.coded("variant", places, [one.declared.variant for one in batch])
+    metrics = {one.place: one.declared for one in batch}
+    code = {place: number for number, place in enumerate(metrics)}
+    codes = np.repeat([code[one.place] for one in batch], [len(block.row) for block in blocks])
+    columns.coded("metric", codes, [one.name for one in metrics.values()])
+    columns.coded("variant", codes, [one.variant for one in metrics.values()])
     return columns
 
 
@@ -290,8 +291,7 @@ def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_])
     columns.coded("status", _stacked(blocks, "status"), STATUSES)
     columns.numbers("value", float, _stacked(blocks, "value"))
     columns.numbers("score", float, _stacked(blocks, "ten"))
-    places = np.repeat(np.arange(len(batch)), [len(block.row) for block in blocks])
-    columns.coded("unit", places, [one.declared.unit for one in batch])
+    columns.blocks("unit", [[one.declared.unit] * len(one.reduced.row) for one in batch])
     columns.numbers("n", int, _stacked(blocks, "n"))
     for name in ("total", "numerator", "denominator", "tp", "fp", "fn"):
         columns.numbers(name, float, _stacked(blocks, name))

@@ -80,10 +80,10 @@ class _Filled(Conversations):
         return self.observations()
 
 
-AT_ONCE = 256
-"""Conversations that a metric looks at together, at most."""
-BYTES_AT_ONCE = 1_000_000
-"""And no more than this of their text, so that what is remembered of them stays small."""
+AT_ONCE = 512
+"""Conversations that a metric looks at together, and whose observations become columns together, at most."""
+BYTES_AT_ONCE = 2_000_000
+"""And no more than this of their text, so that what is held of them stays small, and near the processor."""
 
 
 class Batch:
@@ -93,12 +93,12 @@ class Batch:
         self._metrics = metrics
         self._resources = resources
         self._profiles = Profiles(metrics, resources)
-        self._held: dict[int, _Held] = {}
-        self._filled: dict[int, _Filled] = {}
         self._profile_of: list[Profile] = []
+        self._held: dict[int, _Held] = {}
         self._waiting: list[Conversation] = []
-        """Those that metrics which take many have yet to look at; the last rows."""
+        """The conversations of the last rows, whose observations are no columns yet."""
         self._bytes = 0
+        self._done: list[MetricColumns] = []
 
     def __len__(self) -> int:
         return len(self._profile_of)
@@ -106,19 +106,20 @@ class Batch:
     def add(self, conversation: Conversation, size: int = 0) -> Profile:
         """Measure a conversation, whose text has so many bytes; it gets the next row.
 
-        Metrics that take many look at it later. Until the next is added, what is remembered of it is there.
+        Until the next is added, what is remembered of it is there.
         """
         if len(self._waiting) >= AT_ONCE or self._bytes > BYTES_AT_ONCE:
-            self._look_at_many()
-        self._waiting.append(conversation)
-        self._bytes += size
+            self._flush()
+        elif self._waiting and self._profile_of[-1].one_by_one:
+            # What was remembered for these metrics is of little use to those that look at many later.
+            forget(self._waiting[-1])
         profile = self._profiles.of(conversation)
         row = len(self._profile_of)
+        self._waiting.append(conversation)
+        self._bytes += size
         self._profile_of.append(profile)
         held = self._held
-        for place, declared in profile.ready:
-            if declared.takes_many:
-                continue
+        for place, declared in profile.one_by_one:
             observations = observations_of(declared, conversation)
             mine = held.get(place)
             if mine is None:
@@ -131,39 +132,46 @@ class Batch:
             mine.observations.append(raised(need, conversation, self._resources))
         return profile
 
-    def _look_at_many(self) -> None:
+    def columns(self) -> list[MetricColumns]:
+        """The columns of every metric that observed anything, in the order of the metrics, some rows at a time."""
+        self._flush()
+        return sorted(self._done, key=lambda one: one.place)
+
+    def _flush(self) -> None:
+        """Let the metrics that take many look at the conversations that wait; make columns of all observations."""
+        if not self._waiting:
+            return
         first = len(self._profile_of) - len(self._waiting)
+        every: dict[int, _Held | _Filled] = {**self._held, **self._fill(first)}
+        done = {place: _columns(place, self._metrics[place], mine) for place, mine in every.items()}
+        self._derive(first, done)
+        self._done += done.values()
+        for conversation in self._waiting:
+            forget(conversation)
+        self._held, self._waiting, self._bytes = {}, [], 0
+
+    def _fill(self, first: int) -> dict[int, _Filled]:
         rows: dict[int, list[int]] = {}
         for row in range(first, len(self._profile_of)):
-            for place, declared in self._profile_of[row].ready:
-                if declared.takes_many:
-                    rows.setdefault(place, []).append(row)
+            for place, _ in self._profile_of[row].many:
+                rows.setdefault(place, []).append(row)
+        filled: dict[int, _Filled] = {}
         for place, mine in rows.items():
             metric = self._metrics[place]
             if isinstance(metric, Metric):
                 conversations = [self._waiting[row - first] for row in mine]
-                self._filled.setdefault(place, _Filled()).take(metric, mine, conversations)
-        for conversation in self._waiting:
-            forget(conversation)
-        self._waiting, self._bytes = [], 0
+                filled[place] = _Filled()
+                filled[place].take(metric, mine, conversations)
+        return filled
 
-    def columns(self) -> list[MetricColumns]:
-        """The columns of every metric that observed anything, in the order of the metrics."""
-        self._look_at_many()
-        done: dict[int, MetricColumns] = {}
-        every: dict[int, _Held | _Filled] = {**self._held, **self._filled}
-        for place, mine in every.items():
-            if mine.rows:
-                done[place] = _columns(place, self._metrics[place], mine)
-        self._derive(done)
-        return [done[place] for place in sorted(done)]
-
-    def _derive(self, done: dict[int, MetricColumns]) -> None:
+    def _derive(self, first: int, done: dict[int, MetricColumns]) -> None:
         """Figures of one conversation from others of it."""
         wanted: dict[int, list[int]] = {}
-        for row, profile in enumerate(self._profile_of):
-            for place, _ in profile.derived:
+        for row in range(first, len(self._profile_of)):
+            for place, _ in self._profile_of[row].derived:
                 wanted.setdefault(place, []).append(row)
+        if not wanted:
+            return
         voices = _Voices(self._metrics, self._profile_of, done)
         for place, declared in in_order(self._metrics):
             if place in wanted:

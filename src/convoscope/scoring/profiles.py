@@ -40,6 +40,10 @@ class Profile(NamedTuple):
     derived: tuple[tuple[int, Derived], ...]
     """Figures of one conversation from others of it, each after those that it needs."""
     absent: dict[int, Absence]
+    one_by_one: tuple[tuple[int, Metric], ...]
+    """Of the metrics that are ready, those that look at one conversation after the other."""
+    many: tuple[tuple[int, Metric], ...]
+    """And those that look at many at once."""
 
 
 class _Question:
@@ -124,7 +128,15 @@ class Profiles:
                 derived.append((place, figure))
             else:
                 absent[place] = silent[figure.key] = derived_absence(missing, figure.inputs[0])
-        return Profile(_key(answers), tuple(ready), tuple(broken), tuple(derived), absent)
+        return Profile(
+            _key(answers),
+            tuple(ready),
+            tuple(broken),
+            tuple(derived),
+            absent,
+            tuple(pair for pair in ready if not pair[1].takes_many),
+            tuple(pair for pair in ready if pair[1].takes_many),
+        )
 
     def _first_unmet(self, declared: Metric, answers: tuple[int, ...]) -> tuple[Need | None, int]:
         for need in declared.needs:
