@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -57,6 +58,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    # A command makes very many objects and few circles: to look for these as often as usual costs more than it frees.
+    gc.set_threshold(100_000, 20, 20)
     try:
         app()
     except ConvoscopeError as error:

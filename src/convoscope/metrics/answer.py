@@ -196,20 +196,27 @@ def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
 
 def _compared(many: Conversations, scorer: str, compare: Callable[[Case, Comparison], _Result]) -> None:
     """Each case that has both an answer and a truth is compared; of the others, the missing field is named."""
-    for place, conversation in enumerate(many.conversations):
-        for case in cases(conversation):
-            comparison = case.comparison
-            if comparison is None:
-                field = missing(case, scorer)
-                many.add(place, unmeasured(case.subject, f"no_{field}", str(field)))
-                continue
-            result = compare(case, comparison)
-            if type(result) is float:
-                many.measured(place, case.subject, result)
-            elif type(result) is tuple:
-                many.measured(place, case.subject, *result)
-            else:
-                many.add(place, result)  # type: ignore[arg-type]
+    fill = many.measured
+    for place, case, comparison in many.together(_comparisons):
+        if comparison is None:
+            field = missing(case, scorer)
+            many.add(place, unmeasured(case.subject, f"no_{field}", str(field)))
+            continue
+        result = compare(case, comparison)
+        if type(result) is float:
+            fill(place, case.subject, result)
+        elif type(result) is tuple:
+            fill(place, case.subject, *result)
+        else:
+            many.add(place, result)  # type: ignore[arg-type]
+
+
+def _comparisons(conversations: Sequence[Conversation]) -> list[tuple[int, Case, Comparison | None]]:
+    return [
+        (place, case, case.comparison)
+        for place, conversation in enumerate(conversations)
+        for case in cases(conversation)
+    ]
 
 
 def _value(case: Case, value: float | None) -> _Result:

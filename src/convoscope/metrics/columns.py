@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.score import Observation, Subject, measured
 
 _HUGE = sys.float_info.max
+_View = TypeVar("_View")
 
 
 class Conversations:
@@ -20,8 +21,9 @@ class Conversations:
     raises, each conversation is tried by itself, so that only those that are to blame have an error.
     """
 
-    def __init__(self, conversations: Sequence[Conversation]) -> None:
+    def __init__(self, conversations: Sequence[Conversation], shared: dict[Any, Any] | None = None) -> None:
         self.conversations = conversations
+        self.shared: dict[Any, Any] = {} if shared is None else shared
         self.places: list[int] = []
         """For each score the place of its conversation, ascending."""
         self.subjects: list[Subject] = []
@@ -32,6 +34,13 @@ class Conversations:
 
     def __len__(self) -> int:
         return len(self.places)
+
+    def together(self, view: Callable[[Sequence[Conversation]], _View]) -> _View:
+        """A view of all the conversations, made once for the metrics that look at them together."""
+        if view not in self.shared:
+            self.shared[view] = view(self.conversations)
+        found: _View = self.shared[view]
+        return found
 
     def measured(self, place: int, subject: Subject, value: float, details: Mapping[str, Any] | None = None) -> None:
         """A subject of the conversation at this place has this value."""

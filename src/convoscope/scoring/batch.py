@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.remembered import forget
@@ -53,9 +53,11 @@ class _Filled(Conversations):
     def rows(self) -> list[int]:
         return self.places
 
-    def take(self, declared: Metric, rows: Sequence[int], conversations: Sequence[Conversation]) -> None:
+    def take(
+        self, declared: Metric, rows: Sequence[int], conversations: Sequence[Conversation], shared: dict[Any, Any]
+    ) -> None:
         """Let the metric look at some conversations. Where it breaks, each is looked at by itself."""
-        many = Conversations(conversations)
+        many = Conversations(conversations, shared)
         try:
             declared.function(many)
             whole = many.is_whole()
@@ -156,12 +158,14 @@ class Batch:
             for place, _ in self._profile_of[row].many:
                 rows.setdefault(place, []).append(row)
         filled: dict[int, _Filled] = {}
+        shared: dict[tuple[int, ...], dict[Any, Any]] = {}
         for place, mine in rows.items():
             metric = self._metrics[place]
             if isinstance(metric, Metric):
                 conversations = [self._waiting[row - first] for row in mine]
                 filled[place] = _Filled()
-                filled[place].take(metric, mine, conversations)
+                # Metrics that look at the same conversations share their views of them.
+                filled[place].take(metric, mine, conversations, shared.setdefault(tuple(mine), {}))
         return filled
 
     def _derive(self, first: int, done: dict[int, MetricColumns]) -> None:

@@ -129,10 +129,10 @@ def say(error: BaseException) -> str:
 
 def reduce_one(declared: Declared, observations: Sequence[Observation]) -> Evaluated:
     """The observations of one conversation, with those of the panel, and what they come to."""
-    if len(observations) > 1 and any(one.judge != COMPUTED for one in observations):
-        observations = (*observations, *panel(observations))
     try:
+        if len(observations) > 1 and any(one.judge != COMPUTED for one in observations):
+            observations = (*observations, *panel(observations))
         return Evaluated(declared, observations, reduce_conversation(declared, observations))
-    except Exception as error:  # a reducer that does not fit the scores
+    except Exception as error:  # a reducer that does not fit the scores, or a panel whose mean no number can hold
         broken = (failed(WHOLE, "reduction_failed", say(error)),)
         return Evaluated(declared, broken, reduce_conversation(declared, broken))
