@@ -78,6 +78,8 @@ def panel(view: View) -> Locator:
 
 
 def marked(view: View, style: str) -> set[str]:
+    # A state is chosen by its address, and the page hears of that a little after the click.
+    view.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
     names: list[str] = (
         picture(view)
         .locator(f"a.{style}")

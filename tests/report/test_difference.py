@@ -341,6 +341,7 @@ class TestWhateverIsCompared:
         assert text_of(difference(before, after), "=", "+") == after
 
     @given(spoken_texts, spoken_texts)
+    @example("42", "- -42")
     def test_what_is_there_and_what_is_gone_are_the_words_before(self, before: str, after: str) -> None:
         pieces = difference(before, after)
         kept = "".join(counting(piece.text) for piece in pieces if piece.op != "+")

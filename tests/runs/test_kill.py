@@ -15,7 +15,7 @@ import pytest
 import convoscope
 from generated import FEW, write_lines
 
-ROUNDS = 10
+ROUNDS = int(os.environ.get("CONVOSCOPE_KILLS", "10"))
 
 SCRIPT = f"""
 import sys, convoscope

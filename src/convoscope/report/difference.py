@@ -154,7 +154,7 @@ def _counts(word: str, place: int) -> bool:
     one, before, after = word[place], word[place - 1 : place], word[place + 1 : place + 2]
     if one in _IN_NUMBERS and before.isdigit() and after.isdigit():
         return True
-    if one == "-" and place == 0 and after:
+    if one == "-" and (place == 0 or before.isspace()) and after:
         return after.isdigit() or after in _BEFORE_NUMBERS or category(after) == "Sc"
     return one in _SIGNS or category(one)[0] in "LNMS"
 

@@ -95,6 +95,9 @@ def _bounds(total: int, listed: int, wanted: int, full: int) -> str:
     if full < wanted:
         words += f". {wanted - full:,} of the worst {wanted:,} did not fit, or were too large for any page"
         hint = "`convoscope report --max-mb N` makes a larger page, and `convoscope show` prints any of them"
+    if listed < total:
+        words += f". {total - listed:,} more are left out of the list; `convoscope show` prints any of them by its id, "
+        words += "and `convoscope sql` finds them"
     return f"{words}. Figures and charts are over all. {hint}."
 
 
