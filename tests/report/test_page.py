@@ -78,6 +78,8 @@ class TestTheWords:
     def test_where_not_even_the_list_is_whole(self) -> None:
         assert bounds(5_000, 1_250, 300, 300) == (
             "300 of 5,000 conversations are here in full, the worst first, the worst 1,250 with their scores. "
+            "3,750 more are left out of the list; `convoscope show` prints any of them by its id, "
+            "and `convoscope sql` finds them. "
             f"{OVER_ALL} {MORE}"
         )
 
