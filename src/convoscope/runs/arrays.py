@@ -247,7 +247,14 @@ class Arrays:
                     if not whole[name].flags.writeable:
                         whole[name] = np.zeros(self.count)
                     whole[name][number] = values[mine] if len(judges) > 1 else values
-        skipped = whole["not_applicable"] + whole["unmeasured"] + whole["errors"]
+        skipped = whole["errors"]
+        for name in ("not_applicable", "unmeasured"):
+            if whole[name].flags.writeable:
+                skipped = skipped + whole[name]
+        extent = self._extents.get(self.place(declared))
+        if extent is not None and extent.constant.get("n") == 1.0:
+            # Of one subject, the sum of its values is its value.
+            whole["total"] = whole["value"]
         return Table(
             status=status,
             reason=reason,
@@ -279,7 +286,12 @@ class Arrays:
 
     def _read_blocks(self, places: Sequence[int]) -> dict[int, _Block]:
         extents = [self._extents[place] for place in places]
-        varying = [name for name in _FETCHED if any(name not in extent.constant for extent in extents)]
+        several = any(extent.constant.get("n") != 1.0 for extent in extents)
+        varying = [
+            name
+            for name in _FETCHED
+            if any(name not in extent.constant for extent in extents) and (several or name != "total")
+        ]
         judges = sorted({judge for extent in extents for judge in extent.judges})
         names = ", ".join(
             f"({place}, {quoted(self._metrics[place].name)}, {quoted(self._metrics[place].variant)})"
@@ -297,7 +309,8 @@ class Arrays:
         blocks: dict[int, _Block] = {}
         for place, extent, mine in zip(places, extents, np.split(by_place, counts[:-1]), strict=True):
             codes = np.array([extent.judges.index(judge) if judge in extent.judges else -1 for judge in judges])
-            own = {name: columns[name][mine] for name in varying if name not in extent.constant}
+            alike = {"total"} if extent.constant.get("n") == 1.0 else set[str]()
+            own = {name: columns[name][mine] for name in varying if name not in extent.constant and name not in alike}
             own |= {name: np.full(extent.rows, value) for name, value in extent.constant.items() if value}
             blocks[place] = _Block(
                 np.asarray(rows["number"])[mine].astype(np.int64),

@@ -42,7 +42,14 @@ class Columns(NamedTuple):
     fn: Floats
 
     def at(self, rows: NDArray[np.bool_]) -> Columns:
-        return Columns(*(column[rows] for column in self))
+        """Those of some conversations. A column that holds one value takes no room, and two that are one stay one."""
+        count = int(rows.sum())
+        made: dict[int, Floats] = {}
+        for column in self:
+            if id(column) not in made:
+                single = column.strides == (0,)
+                made[id(column)] = np.broadcast_to(column[:1].sum(), count) if single else column[rows]
+        return Columns(*(made[id(column)] for column in self))
 
 
 class Ratio(NamedTuple):
