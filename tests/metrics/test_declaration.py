@@ -22,7 +22,7 @@ from convoscope.metrics import (
     measured,
     metric,
 )
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, percentile
+from convoscope.metrics.reduction import MAXIMUM_OF_SUBJECTS, MEAN, MEAN_OF_CONVERSATIONS, Percentile, percentile
 from metrics.chats import agent, chat, user
 
 HELLO = chat(user("hi"), agent("hello"), user("bye"), agent("bye"))
@@ -113,7 +113,8 @@ class TestDefinition:
             percentile(q)
 
     def test_a_percentile_says_which(self) -> None:
-        assert (percentile(95), percentile(99.9)) == ("percentile:95", "percentile:99.9")
+        assert (percentile(95), percentile(99.9)) == (Percentile(95), Percentile(99.9))
+        assert (percentile(95).name, MAXIMUM_OF_SUBJECTS.name) == ("percentile:95", "max_of_subjects")
 
     @pytest.mark.parametrize("facts", [{"inputs": ()}, {"version": 0}, {"variant": "A"}])
     def test_a_derived_figure_is_checked_as_well(self, facts: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ import re
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, LOWER, NEITHER, Observation, Reduce, TenPoints, measured, metric
 from convoscope.metrics.needs import TIMES, UTTERANCES
+from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, SUM, percentile
 
 from somebody.words import count_words
 
@@ -32,7 +33,7 @@ def _capped(count: int) -> int:
 
 @metric(
     "mine.words", version=1, observes=CONVERSATION, unit="words", better=NEITHER, needs=(UTTERANCES,),
-    reduce=Reduce("mean"),
+    reduce=Reduce(MEAN),
 )
 def words(conversation: Conversation) -> Observation:
     """How many words are there?"""
@@ -145,13 +146,13 @@ def test_how_it_is_written_does_not_count(signed: Sign, change: tuple[str, str])
         ("LIMIT = 3", "LIMIT = 4"),
         ('unit="words"', 'unit="count"'),
         ("better=NEITHER", "better=LOWER"),
-        ('Reduce("mean")', 'Reduce("sum")'),
-        ('Reduce("mean")', 'Reduce("mean", "mean_of_subjects")'),
-        ('reduce=Reduce("mean"),', 'reduce=Reduce("mean"), also={"p95": "percentile:95"},'),
+        ("Reduce(MEAN)", "Reduce(SUM)"),
+        ("Reduce(MEAN)", "Reduce(MEAN, MEAN_OF_SUBJECTS)"),
+        ("reduce=Reduce(MEAN),", 'reduce=Reduce(MEAN), also={"p95": percentile(95)},'),
         ("needs=(UTTERANCES,)", "needs=(UTTERANCES, TIMES)"),
-        ('reduce=Reduce("mean"),', 'reduce=Reduce("mean"), ten=TenPoints(0, 100),'),
+        ("reduce=Reduce(MEAN),", "reduce=Reduce(MEAN), ten=TenPoints(0, 100),"),
         ('"mine.words"', '"mine.length"'),
-        ('reduce=Reduce("mean"),', 'reduce=Reduce("mean"), variant="mine",'),
+        ("reduce=Reduce(MEAN),", 'reduce=Reduce(MEAN), variant="mine",'),
     ],
     ids=[
         "body",

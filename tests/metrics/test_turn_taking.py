@@ -13,6 +13,7 @@ from convoscope.conversation import Clock, Conversation, Logged, Outcome, Segmen
 from convoscope.metrics import interruptions, turn_taking
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, Metric
 from convoscope.metrics.floor import count_score, floor, latency_score, overlap_score, yield_score
+from convoscope.metrics.reduction import Percentile
 from convoscope.metrics.registry import collect
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.statistics.across import percentile
@@ -259,7 +260,7 @@ class TestRates:
 
     def test_the_median_of_1_and_3_seconds_is_2(self) -> None:
         """Defect 3: element floor(p·n) made it 3."""
-        assert sub("latency").also == {"p50": "percentile:50", "p90": "percentile:90"}
+        assert sub("latency").also == {"p50": Percentile(50), "p90": Percentile(90)}
         assert percentile(np.array([1.0, 3.0]), 50) == 2.0
         assert percentile(np.array([1.0, 3.0]), 90) == pytest.approx(2.8)  # 1 + 0.9 × 2
 

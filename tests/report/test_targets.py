@@ -12,7 +12,7 @@ import convoscope
 from convoscope.conversation import Conversation
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, counted, measured, metric, unmeasured
-from convoscope.metrics.reduction import COUNTS, POOLED_COUNTS, Reduce
+from convoscope.metrics.reduction import COUNTS, POOLED_COUNTS, Reduce, percentile
 from convoscope.metrics.registry import installed
 from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.runs.run import Run
@@ -204,7 +204,7 @@ def silent(conversation: Conversation) -> Observation:
     unit="ratio",
     better=HIGHER,
     reduce=Reduce(COUNTS, POOLED_COUNTS),
-    also={"p50": "percentile:50"},
+    also={"p50": percentile(50)},
 )
 def pooled(conversation: Conversation) -> Observation:
     """Never asked: only its names matter."""

@@ -11,6 +11,7 @@ from convoscope.conversation import Conversation
 from convoscope.errors import DeclarationError
 from convoscope.metrics import CONVERSATION, HIGHER, Derived, Metric, Need, Observation, Reduce, Sample, measured
 from convoscope.metrics.declaration import derived, metric
+from convoscope.metrics.reduction import MEAN
 from convoscope.metrics.registry import Declared
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group
@@ -155,10 +156,6 @@ REFUSED = {
         figure(same, TURNS, name="test.a"),
         figure(same, "test.a", over="conversation"),
     ],
-    "an unknown step within": [made(reduce=Reduce("mode"))],
-    "an unknown step across": [made(reduce=Reduce("mean", "mode"))],
-    "an unknown step beside the headline": [made(also={"mode": "mode"})],
-    "an unknown step of a derived figure": [figure(same, TURNS, over="conversation", reduce=Reduce("mode"))],
     "an input by its bare name": [figure(same, "turns")],
     "an input that nobody declares": [figure(same, "test.nothing", over="conversation")],
 }
@@ -179,6 +176,14 @@ def test_what_cannot_work_is_refused_before_anything_runs(
         score(made(watched, "test.watched"), *metrics)
     assert asked == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "facts", [{"reduce": ("mode",)}, {"reduce": (MEAN, "mode")}, {"also": {"mode": "mode"}}, {"reduce": (MEAN, MEAN)}]
+)
+def test_a_step_that_is_no_reducer_is_refused_where_it_is_declared(facts: dict[str, Any]) -> None:
+    with pytest.raises(DeclarationError, match="is no reducer"):
+        made(**{name: Reduce(*given) if name == "reduce" else given for name, given in facts.items()})
 
 
 class TestNeeds:

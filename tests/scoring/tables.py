@@ -17,16 +17,24 @@ from convoscope.metrics import (
     metric,
     ratio,
 )
+from convoscope.metrics.reduction import ACROSS, WITHIN, Percentile
 from convoscope.statistics.across import Columns
 from convoscope.statistics.summary import STATUSES, Figure, Subjects, Table, figures
 from convoscope.statistics.within import ConversationScore, reduce_conversation
 
 
-def reduced_by(within: str, across: str = "mean_of_conversations", unit: str = "x", **facts: Any) -> Metric:
+def reduced_by(
+    within: str, across: str | Percentile = "mean_of_conversations", unit: str = "x", **facts: Any
+) -> Metric:
     """A metric that is reduced in this way; what it measures is given by the test."""
     facts = {"version": 1, "observes": CONVERSATION, "better": HIGHER} | facts
 
-    @metric("test.metric", unit=unit, reduce=Reduce(within, across), **facts)
+    @metric(
+        "test.metric",
+        unit=unit,
+        reduce=Reduce(WITHIN[within], ACROSS[across] if isinstance(across, str) else across),
+        **facts,
+    )
     def nothing(conversation: object) -> tuple[Observation, ...]:
         """What the test says."""
         return ()

@@ -31,13 +31,14 @@ from convoscope.metrics import (
     ratio,
     unmeasured,
 )
+from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, POOLED_COUNTS, RATIO_OF_SUMS, SUM, WITHIN
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.score import STATUSES, failed
 from convoscope.scoring.batch import Batch, MetricColumns
 from convoscope.scoring.evaluate import Evaluated, evaluate
 from convoscope.scoring.profiles import Profile, Profiles
 from convoscope.statistics.columns import Observed, Reduced
-from convoscope.statistics.within import WITHIN, ConversationScore
+from convoscope.statistics.within import ConversationScore
 from metrics.chats import agent, chat, user
 from scoring.tables import turn
 from strategies import conversations
@@ -112,8 +113,8 @@ def metrics(draw: st.DrawFn, name: str) -> Metric:
         unit=draw(st.sampled_from(["x", "x", SHARE])),
         better=HIGHER,
         reduce=Reduce(
-            draw(st.sampled_from(sorted(WITHIN))),
-            draw(st.sampled_from(["mean_of_conversations"] * 3 + ["ratio_of_sums", "pooled_counts"])),
+            WITHIN[draw(st.sampled_from(sorted(WITHIN)))],
+            draw(st.sampled_from([MEAN_OF_CONVERSATIONS] * 3 + [RATIO_OF_SUMS, POOLED_COUNTS])),
         ),
         ten=draw(TEN),
         needs=tuple(need(code) for code in draw(st.lists(st.sampled_from(["no_one", "no_two"]), unique=True))),
@@ -252,12 +253,12 @@ def one_metric(reduce: Reduce, *said: Said, **facts: Any) -> Case:
 
 @given(cases())
 @settings(max_examples=200)
-@example(one_metric(Reduce("mean"), [counted(turn(1), tp=1, fp=2, fn=0)], [measured(turn(1), 1)]))
-@example(one_metric(Reduce("mean"), [counted(turn(n), tp=1, fp=n, fn=0) for n in range(3)]))
-@example(one_metric(Reduce("sum"), [measured(turn(n), 1e308) for n in range(3)], [measured(turn(1), 2)]))
-@example(one_metric(Reduce("mean"), [measured(turn(1), 1.5)], [measured(turn(1), 0.5)], unit=SHARE))
-@example(one_metric(Reduce("mean"), [0.5], [measured(turn(1), 0.5)]))
-@example(one_metric(Reduce("mean"), [measured(turn(1), 1e308)], ten=TenPoints(0, 0.1)))
+@example(one_metric(Reduce(MEAN), [counted(turn(1), tp=1, fp=2, fn=0)], [measured(turn(1), 1)]))
+@example(one_metric(Reduce(MEAN), [counted(turn(n), tp=1, fp=n, fn=0) for n in range(3)]))
+@example(one_metric(Reduce(SUM), [measured(turn(n), 1e308) for n in range(3)], [measured(turn(1), 2)]))
+@example(one_metric(Reduce(MEAN), [measured(turn(1), 1.5)], [measured(turn(1), 0.5)], unit=SHARE))
+@example(one_metric(Reduce(MEAN), [0.5], [measured(turn(1), 0.5)]))
+@example(one_metric(Reduce(MEAN), [measured(turn(1), 1e308)], ten=TenPoints(0, 0.1)))
 def test_a_batch_gives_what_each_conversation_gives_alone(case: Case) -> None:
     check(case.metrics, case.conversations())
 

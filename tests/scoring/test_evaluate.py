@@ -24,6 +24,7 @@ from convoscope.metrics import (
     unmeasured,
 )
 from convoscope.metrics.needs import JUDGE
+from convoscope.metrics.reduction import ACROSS, COUNTS, MEAN, POOLED_COUNTS, RATIO, RATIO_OF_SUMS, WITHIN
 from convoscope.metrics.registry import Declared
 from convoscope.scoring.evaluate import Evaluated, evaluate, observe
 from metrics.chats import agent, chat, user
@@ -127,20 +128,18 @@ class TestErrors:
             ("ratio", [ratio(turn(1), 1, 2, empty="none"), measured(turn(2), 0)]),
             ("counts", [measured(turn(1), 1), measured(turn(2), 0)]),
             ("counts", [counted(turn(1), tp=1, fp=0, fn=0), ratio(turn(2), 1, 2, empty="none")]),
-            ("mode", [measured(turn(1), 1), measured(turn(2), 0)]),
         ],
         ids=[
             "values for ratio",
             "a value among ratios",
             "values for counts",
             "a ratio among counts",
-            "unknown reducer",
         ],
     )
     def test_a_reducer_that_does_not_fit_is_an_error_and_not_a_crash(
         self, within: str, observations: list[Observation]
     ) -> None:
-        misfit = made("test.misfit", lambda conversation: observations, reduce=Reduce(within))
+        misfit = made("test.misfit", lambda conversation: observations, reduce=Reduce(WITHIN[within]))
         evaluated = run(misfit, TWO)
         assert (only(evaluated["test.misfit"]).status, only(evaluated["test.misfit"]).reason) == (
             "error",
@@ -152,7 +151,9 @@ class TestErrors:
     @pytest.mark.parametrize("within", ["mean", "ratio", "counts"])
     @pytest.mark.parametrize("across", ["mean_of_conversations", "ratio_of_sums", "pooled_counts"])
     def test_also_with_a_single_subject(self, within: str, across: str) -> None:
-        lonely = made("test.lonely", lambda conversation: measured(turn(1), 1), reduce=Reduce(within, across))
+        lonely = made(
+            "test.lonely", lambda conversation: measured(turn(1), 1), reduce=Reduce(WITHIN[within], ACROSS[across])
+        )
         one = only(run(lonely)["test.lonely"])
         if (within, across) == ("mean", "mean_of_conversations"):
             assert one.value == 1.0
@@ -163,10 +164,10 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("reduce", "observation"),
         [
-            (Reduce("ratio", "ratio_of_sums"), counted(turn(1), tp=1, fp=0, fn=0)),
-            (Reduce("mean", "ratio_of_sums"), counted(turn(1), tp=1, fp=0, fn=0)),
-            (Reduce("counts", "pooled_counts"), ratio(turn(1), 1, 2, empty="none")),
-            (Reduce("mean", "pooled_counts"), ratio(turn(1), 1, 2, empty="none")),
+            (Reduce(RATIO, RATIO_OF_SUMS), counted(turn(1), tp=1, fp=0, fn=0)),
+            (Reduce(MEAN, RATIO_OF_SUMS), counted(turn(1), tp=1, fp=0, fn=0)),
+            (Reduce(COUNTS, POOLED_COUNTS), ratio(turn(1), 1, 2, empty="none")),
+            (Reduce(MEAN, POOLED_COUNTS), ratio(turn(1), 1, 2, empty="none")),
         ],
     )
     def test_a_single_ratio_has_no_counts_and_counts_are_no_ratio(
@@ -176,7 +177,7 @@ class TestErrors:
         assert (one.status, one.reason) == ("error", "reduction_failed")
 
     def test_what_has_no_value_fits_every_reducer(self) -> None:
-        silent = made("test.silent", lambda conversation: not_applicable(turn(1), "none"), reduce=Reduce("ratio"))
+        silent = made("test.silent", lambda conversation: not_applicable(turn(1), "none"), reduce=Reduce(RATIO))
         assert only(run(silent)["test.silent"]).status == "not_applicable"
 
 

@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convoscope.metrics import SHARE, Metric
-from convoscope.metrics.reduction import percentile
-from convoscope.statistics.across import Ratio
+from convoscope.metrics.reduction import Sums, percentile
 from convoscope.statistics.intervals import DRAWS, Interval, percentile_interval, ratio_interval, wilson
 from scoring.tables import headline, ratios, reduced_by, values
 
@@ -26,9 +25,9 @@ def interval(
 ) -> Interval | None:
     """Of Σ above ÷ Σ below over conversations; each a cluster of its own unless clusters are given."""
     ones = [1.0] * len(above)
-    ratio = Ratio("", np.array(above, dtype=float), np.array(below or ones, dtype=float))
+    sums = Sums("", np.array(above, dtype=float), np.array(below or ones, dtype=float))
     codes = np.arange(len(above)) if clusters is None else np.array(clusters)
-    return ratio_interval(ratio, codes.astype(np.int64), share=share)
+    return ratio_interval(sums, codes.astype(np.int64), share=share)
 
 
 def ends(one: Interval | None) -> tuple[float, float]:

@@ -1,8 +1,5 @@
 """The greatest of all subjects as a group figure: a maximum has a value, and no interval."""
 
-import pytest
-
-from convoscope.errors import DeclarationError
 from convoscope.metrics import unmeasured
 from convoscope.metrics.reduction import MAXIMUM_OF_SUBJECTS
 from convoscope.runs.summary import describe
@@ -40,6 +37,3 @@ class TestMaximumOfSubjects:
         declared = reduced_by("mean", "mean_of_subjects", also={"max": MAXIMUM_OF_SUBJECTS})
         check([declared])
         assert figure_names(describe(declared)) == [declared.key, f"{declared.key} max"]
-        with pytest.raises(DeclarationError) as refused:
-            check([reduced_by("mean", "greatest")])
-        assert "max_of_subjects" in refused.value.hint

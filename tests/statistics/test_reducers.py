@@ -3,8 +3,8 @@
 import pytest
 
 from convoscope.errors import DeclarationError
-from convoscope.metrics import not_applicable, unmeasured
-from convoscope.metrics.reduction import percentile
+from convoscope.metrics import CONVERSATION, HIGHER, Observation, Reduce, metric, not_applicable, unmeasured
+from convoscope.metrics.reduction import MEAN_OF_SUBJECTS, POOLED_COUNTS, Within, percentile, register
 from scoring.tables import counts, headline, ratios, reduced_by, summary, turn, values, within
 
 
@@ -72,12 +72,12 @@ class TestMeans:
         assert figure.value == 4.0  # (5 + 3) ÷ 2
 
     def test_a_second_named_reduction_stands_beside_the_first(self) -> None:
-        declared = reduced_by("mean", "mean_of_conversations", also={"micro": "mean_of_subjects"})
+        declared = reduced_by("mean", "mean_of_conversations", also={"micro": MEAN_OF_SUBJECTS})
         figures = summary(declared, self.SHORT, self.LONG)
         assert {name: figure.value for name, figure in figures.items()} == {"": 0.5, "micro": 0.25}
 
     def test_micro_counts_beside_macro_f1(self) -> None:
-        declared = reduced_by("counts", "mean_of_conversations", also={"micro": "pooled_counts"})
+        declared = reduced_by("counts", "mean_of_conversations", also={"micro": POOLED_COUNTS})
         figures = summary(declared, counts((1, 0, 0)), counts((0, 2, 4)))
         assert {name: figure.value for name, figure in figures.items()} == {
             "": 0.5,  # (1 + 0) ÷ 2
@@ -201,3 +201,40 @@ class TestPercentiles:
     def test_turns_without_a_value_are_not_in_it(self) -> None:
         figure = headline(reduced_by("mean", percentile(50)), [*values(1, 3), unmeasured(turn(3), "no_clock")])
         assert (figure.value, figure.n, figure.subjects_skipped) == (2.0, 2, 1)
+
+
+class TestWholeRatio:
+    """A conversation of which a subject could not be measured has no value: that one may be the one that matters."""
+
+    def test_with_every_subject(self) -> None:
+        figure = headline(reduced_by("whole_ratio", "ratio_of_sums"), ratios((1, 2), (1, 2)), ratios((0, 4), (1, 4)))
+        assert (figure.value, figure.n) == (0.25, 4)  # (1 + 1 + 0 + 1) ÷ (2 + 2 + 4 + 4)
+
+    def test_without_one(self) -> None:
+        half = [*ratios((1, 1), (1, 1)), unmeasured(turn(3), "outcome_unknown")]
+        figure = headline(reduced_by("whole_ratio", "ratio_of_sums"), half, ratios((0, 1), (1, 1)))
+        assert (figure.value, figure.samples_measured, figure.skipped_reasons) == (0.5, 1, {"outcome_unknown": 1})
+
+    def test_a_subject_without_an_opportunity_is_not_missed(self) -> None:
+        figure = headline(
+            reduced_by("whole_ratio", "ratio_of_sums"), [*ratios((1, 2), (1, 2)), not_applicable(turn(3), "no_slot")]
+        )
+        assert (figure.value, figure.subjects_skipped) == (0.5, 1)
+
+
+class TestOnesOwn:
+    def test_a_reducer_of_ones_own_reduces_like_ours(self) -> None:
+        first = Within("first", lambda measured: measured[0].value)
+        declared = metric(
+            "test.first", version=1, observes=CONVERSATION, unit="x", better=HIGHER, reduce=Reduce(first)
+        )(said_by_the_test)
+        assert headline(declared, values(3, 5), values(5, 1)).value == 4.0  # (3 + 5) ÷ 2
+
+    def test_two_of_one_name_are_refused(self) -> None:
+        with pytest.raises(DeclarationError, match="already"):
+            register(Within("mean", lambda measured: 0.0))
+
+
+def said_by_the_test(conversation: object) -> tuple[Observation, ...]:
+    """What the test says."""
+    return ()

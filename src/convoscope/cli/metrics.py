@@ -57,11 +57,11 @@ def metrics(
         if isinstance(one, Metric):
             facts += [("observes", one.observes)]
             facts += [("needs", f"{need.field or need.resource} ({need.unlock})") for need in one.needs]
-            also = ", ".join(f"{name} ({across})" for name, across in one.also.items())
+            also = ", ".join(f"{name} ({across.name})" for name, across in one.also.items())
             facts += [("beside it", also)] if also else []
         else:
             facts += [("computed from", ", ".join(one.inputs))]
-        facts += [("conversation", one.reduce.within), ("group", one.reduce.across)]
+        facts += [("conversation", one.reduce.within.name), ("group", one.reduce.across.name)]
         facts += [("0 to 10", _points(one.ten))] if one.ten else []
         screen.table([Column("fact"), Column("")], facts)
         parts = [other for other in registry.resolve() if whole_of(other.name, names) == one.name]

@@ -16,7 +16,7 @@ from convoscope.errors import DeclarationError
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.item_results import each_item
 from convoscope.metrics.needs import Need
-from convoscope.metrics.reduction import Reduce
+from convoscope.metrics.reduction import Across, Percentile, Reduce
 from convoscope.metrics.score import Observation, Status
 from convoscope.metrics.waiting import awaited
 from convoscope.views import MetricContext, metric_context
@@ -157,8 +157,13 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
 
     observes: Level
     needs: tuple[Need, ...] = ()
-    also: Mapping[str, str] = {}
+    also: Mapping[str, Across | Percentile] = {}
     """Further second steps, from conversations to a group, each with the name that it prints under."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for across in self.also.values():
+            Reduce(across=across)  # refuses what is no reducer
 
     @remembered
     def takes_context(self) -> bool:
@@ -263,7 +268,7 @@ def metric(
     better: Better,
     needs: tuple[Need, ...] = (),
     reduce: Reduce = Reduce(),
-    also: Mapping[str, str] | None = None,
+    also: Mapping[str, Across | Percentile] | None = None,
     variant: str = "",
     aspect: str = "",
     component: str = "",

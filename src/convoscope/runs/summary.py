@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from convoscope.metrics.declaration import Better, Derived, Metric, Target, TenPoints
-from convoscope.metrics.reduction import Reduce
+from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import COMPUTED, Status
 from convoscope.statistics.summary import Figure
@@ -58,6 +58,13 @@ class SmallGroups(msgspec.Struct, frozen=True, kw_only=True):
     conversations: int
 
 
+class ReducedBy(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The names of the two steps from subjects to a group figure."""
+
+    within: str = MEAN.name
+    across: str = MEAN_OF_CONVERSATIONS.name
+
+
 class DeclaredMetric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A declaration as data."""
 
@@ -68,7 +75,7 @@ class DeclaredMetric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     unit: str
     better: Better
     observes: str
-    reduce: Reduce = Reduce()
+    reduce: ReducedBy = ReducedBy()
     also: dict[str, str] = {}
     """Further steps from conversations to a group, by the name that they print under."""
     needs: list[str] = []
@@ -180,8 +187,8 @@ def describe(declared: Declared) -> DeclaredMetric:
         unit=declared.unit,
         better=declared.better,
         observes=declared.observes if isinstance(declared, Metric) else declared.over,
-        reduce=declared.reduce,
-        also=dict(declared.also) if isinstance(declared, Metric) else {},
+        reduce=ReducedBy(declared.reduce.within.name, declared.reduce.across.name),
+        also={name: one.name for name, one in declared.also.items()} if isinstance(declared, Metric) else {},
         needs=[need.code for need in declared.needs] if isinstance(declared, Metric) else [],
         inputs=list(declared.inputs) if isinstance(declared, Derived) else [],
         target=declared.target,

@@ -9,13 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Literal, NamedTuple, cast
 
-import numpy as np
-
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import RATIO, SHARE, Target
+from convoscope.metrics.reduction import figures_of
 from convoscope.metrics.registry import Declared
 from convoscope.runs.summary import DeclaredMetric, describe
-from convoscope.statistics.across import ACROSS, Columns, percentile_of
 
 MAX_NAMED = 12
 """How many figures an error names, the likeliest first."""
@@ -73,17 +71,10 @@ def figure_names(declared: DeclaredMetric) -> list[str]:
         return [declared.metric]
     steps = {"": declared.reduce.across, **declared.also}
     return [
-        " ".join(part for part in (declared.metric, name, ratio) if part)
+        " ".join(part for part in (declared.metric, name, figure) if part)
         for name, across in steps.items()
-        for ratio in _ratios(across)
+        for figure in figures_of(across)
     ]
-
-
-def _ratios(across: str) -> list[str]:
-    if percentile_of(across) is not None:
-        return [""]
-    # A reducer names its ratios only while it computes them; one conversation of ones will do.
-    return [ratio.name for ratio in ACROSS[across](Columns(*np.ones((len(Columns._fields), 1))))]
 
 
 def _said(text: str) -> _Said:

@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from convoscope.errors import DeclarationError
-from convoscope.metrics.declaration import Derived, Metric
-from convoscope.metrics.reduction import MAXIMUM_OF_SUBJECTS
+from convoscope.metrics.declaration import Derived
 from convoscope.metrics.registry import Declared
-from convoscope.statistics.across import ACROSS, percentile_of
-from convoscope.statistics.within import WITHIN
 
 
 def check(metrics: Sequence[Declared]) -> None:
-    """Each reducer must exist; what is derived must not, in the end, be derived from itself."""
-    for declared in metrics:
-        if declared.reduce.within not in WITHIN:
-            known = ", ".join(sorted(WITHIN))
-            raise DeclarationError(f"{declared.key} reduces by {declared.reduce.within!r}", hint=f"there is {known}")
-        for across in (declared.reduce.across, *(declared.also.values() if isinstance(declared, Metric) else ())):
-            if across not in ACROSS and percentile_of(across) is None:
-                known = ", ".join([*sorted([*ACROSS, MAXIMUM_OF_SUBJECTS]), "percentile:q with q between 0 and 100"])
-                raise DeclarationError(f"{declared.key} reduces by {across!r}", hint=f"there is {known}")
+    """What is derived must not, in the end, be derived from itself."""
     keys = {one.key for one in metrics}
     for declared in metrics:
         missing = set(declared.inputs) - keys if isinstance(declared, Derived) else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import fsum
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
-from convoscope.metrics.reduction import LAST, MAXIMUM, MEAN, MEDIAN, MINIMUM, RATIO, SUM
 from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, Observation, Subject
 from convoscope.statistics.within import ConversationScore, commonest_reason, demands_of
 
@@ -141,7 +139,7 @@ def reduced(declared: Metric | Derived, columns: Observed) -> Reduced | None:
 
 
 def _is_regular(declared: Metric | Derived, columns: Observed) -> bool:
-    if declared.reduce.within not in _WITHIN or columns.has_counts:
+    if declared.reduce.within.many is None or columns.has_counts:
         return False
     if columns.judge.count(COMPUTED) != len(columns.judge):
         return False
@@ -183,24 +181,23 @@ def _single(columns: Observed) -> Reduced:
 
 
 def _grouped(declared: Metric | Derived, columns: Observed, starts: Codes) -> Reduced:
+    within = declared.reduce.within
     count = len(starts)
     sizes = np.diff(np.append(starts, len(columns.row)))
     tally = [np.add.reduceat(columns.status == code, starts, dtype=np.int64) for code in range(len(STATUSES))]
     n = tally[_MEASURED]
-    mine = _Measured(columns, n)
-    total, numerator, denominator = (
-        mine.sums(columns.value),
-        mine.sums(columns.numerator),
-        mine.sums(columns.denominator),
-    )
+    if within.whole:
+        n = np.where(tally[_UNMEASURED] + tally[_ERROR] > 0, 0, n)
+    mine = _Measured(columns, starts, n)
     value = np.full(count, np.nan)
-    value[mine.groups] = mine.within(declared.reduce.within, total, numerator, denominator)
+    if within.many is not None and len(mine.groups):
+        value[mine.groups] = within.many(mine)
     # One subject needs no reducing: every reducer gives its value back.
     single = sizes == 1
     value[single] = columns.value[starts[single]]
     status = np.zeros(count, dtype=np.int8)
     reason, detail = [""] * count, [""] * count
-    _explain(columns, starts, sizes, tally, status, reason, detail)
+    _explain(columns, starts, sizes, np.flatnonzero(n == 0), tally, status, reason, detail)
     none = np.zeros(count)
     return Reduced(
         row=columns.row[starts],
@@ -209,9 +206,9 @@ def _grouped(declared: Metric | Derived, columns: Observed, starts: Codes) -> Re
         value=value,
         ten=none,
         n=n,
-        total=total,
-        numerator=numerator,
-        denominator=denominator,
+        total=mine.spread(mine.total),
+        numerator=mine.spread(mine.numerator),
+        denominator=mine.spread(mine.denominator),
         tp=none,
         fp=none,
         fn=none,
@@ -224,80 +221,65 @@ def _grouped(declared: Metric | Derived, columns: Observed, starts: Codes) -> Re
 
 
 class _Measured:
-    """The measured subjects of each conversation that has any."""
+    """The measured subjects of each conversation that has a value: what reducers are given."""
 
-    def __init__(self, columns: Observed, n: Codes) -> None:
-        self._n = n
+    def __init__(self, columns: Observed, starts: Codes, n: Codes) -> None:
+        self._count = len(n)
         self.groups = np.flatnonzero(n)
         measured = columns.status == _MEASURED
+        sizes = np.diff(np.append(starts, len(columns.row)))
+        if (n == 0).any():
+            measured &= np.repeat(n > 0, sizes)
         self._mask = None if measured.all() else measured
-        counts = n[self.groups]
-        self._ends = np.cumsum(counts)
-        self._starts = self._ends - counts
-        self._values = self._of(columns.value)
+        self.n = n[self.groups]
+        self.ends = np.cumsum(self.n)
+        self.starts = self.ends - self.n
+        self.values = self._of(columns.value)
+        self.total = self._sums(self.values)
+        self.numerator = self._sums(self._of(columns.numerator))
+        self.denominator = self._sums(self._of(columns.denominator))
 
     def _of(self, column: Floats) -> Floats:
         return column if self._mask is None else column[self._mask]
 
-    def sums(self, column: Floats) -> Floats:
+    def spread(self, sums: Floats) -> Floats:
+        """Sums of the conversations that have a value, among zeros for the others."""
+        whole = np.zeros(self._count)
+        whole[self.groups] = sums
+        return whole
+
+    def _sums(self, values: Floats) -> Floats:
         """The exactly rounded sum of each conversation; what is no number is left out."""
-        sums = np.zeros(len(self._n))
-        values = self._of(column)
         missing = np.isnan(values)
         if not len(values) or missing.all():
-            return sums
+            return np.zeros(len(self.groups))
         if missing.any():
             values = np.where(missing, 0.0, values)
-        sums[self.groups] = self._summed(values)
-        return sums
-
-    def _summed(self, values: Floats) -> Floats:
         if (values == np.floor(values)).all() and np.abs(values).max() < _EXACT / len(values):
-            return np.add.reduceat(values, self._starts).astype(np.float64)
-        found: Floats = values[self._starts]
+            return np.add.reduceat(values, self.starts).astype(np.float64)
+        found: Floats = values[self.starts]
         listed = values.tolist()
-        several = np.flatnonzero(self._ends - self._starts > 1)
-        pairs = zip(self._starts[several].tolist(), self._ends[several].tolist(), strict=True)
+        several = np.flatnonzero(self.ends - self.starts > 1)
+        pairs = zip(self.starts[several].tolist(), self.ends[several].tolist(), strict=True)
         found[several] = [fsum(listed[start:end]) for start, end in pairs]
         return found
-
-    def within(self, reducer: str, total: Floats, numerator: Floats, denominator: Floats) -> Floats:
-        """The value of each conversation that has any."""
-        if not len(self.groups):
-            return np.zeros(0)
-        if reducer == MEAN:
-            return total[self.groups] / self._n[self.groups]
-        if reducer == SUM:
-            return total[self.groups]
-        if reducer == RATIO:
-            return numerator[self.groups] / denominator[self.groups]
-        if reducer == MAXIMUM:
-            return np.maximum.reduceat(self._values, self._starts)
-        if reducer == MINIMUM:
-            return np.minimum.reduceat(self._values, self._starts)
-        if reducer == LAST:
-            return self._values[self._ends - 1]
-        pairs = zip(self._starts.tolist(), self._ends.tolist(), strict=True)
-        return np.array([median(self._values[start:end].tolist()) for start, end in pairs])
 
 
 _EXACT = 2.0**53
 """Sums of whole numbers below this are exact in whatever order they are added."""
-_WITHIN = frozenset({MEAN, SUM, RATIO, MEDIAN, MAXIMUM, MINIMUM, LAST})
-"""The reducers of `within.WITHIN` but the pooled counts."""
 
 
 def _explain(
     columns: Observed,
     starts: Codes,
     sizes: Codes,
+    silent: Codes,
     tally: Sequence[Codes],
     status: NDArray[np.int8],
     reason: list[str],
     detail: list[str],
 ) -> None:
     """Say of each conversation without a value why: its gravest status, and that status's commonest reason."""
-    silent = np.flatnonzero(tally[_MEASURED] == 0)
     for code in (_NOT_APPLICABLE, _UNMEASURED, _ERROR):
         status[silent[tally[code][silent] > 0]] = code
     reasons = columns.reason

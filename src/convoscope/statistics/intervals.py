@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.statistics.across import Floats, Ratio, percentile
+from convoscope.metrics.reduction import Sums
+from convoscope.statistics.across import Floats, percentile, ratio_of
 
 LEVEL = 0.95
 Z = 1.959963984540054
@@ -39,18 +40,18 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     clusters: int
 
 
-def ratio_interval(ratio: Ratio, clusters: Codes, *, share: bool) -> Interval | None:
+def ratio_interval(sums: Sums, clusters: Codes, *, share: bool) -> Interval | None:
     """The interval of Σ numerator ÷ Σ denominator; None where one cluster leaves no way to tell.
 
     Shares made of whole counts: Wilson, with the sample size that the clustering leaves. Others:
     bootstrap over clusters up to 5,000 of them, the cluster-robust formula above.
     """
-    value = ratio.value
+    value = ratio_of(sums)
     if value is None:
         return None
-    if share and _is_trials(ratio):
-        return _share_interval(ratio, value, clusters)
-    above, below = _by_cluster(ratio.numerator, clusters), _by_cluster(ratio.denominator, clusters)
+    if share and _is_trials(sums):
+        return _share_interval(sums, value, clusters)
+    above, below = _by_cluster(sums.above, clusters), _by_cluster(sums.below, clusters)
     if len(above) < 2:
         return None
     if len(above) <= MAX_BOOTSTRAP_CLUSTERS:
@@ -89,14 +90,14 @@ def wilson(successes: float, trials: float) -> tuple[float, float]:
     return max(0.0, min(p, centre - spread)), min(1.0, max(p, centre + spread))
 
 
-def _is_trials(ratio: Ratio) -> bool:
+def _is_trials(sums: Sums) -> bool:
     """Whole counts, none above its opportunities: the share is one of trials."""
-    above, below = ratio.numerator, ratio.denominator
+    above, below = sums.above, sums.below
     return bool(np.all(above == np.floor(above)) and np.all(below == np.floor(below)) and np.all(above <= below))
 
 
-def _share_interval(ratio: Ratio, value: float, clusters: Codes) -> Interval | None:
-    above, below = _by_cluster(ratio.numerator, clusters), _by_cluster(ratio.denominator, clusters)
+def _share_interval(sums: Sums, value: float, clusters: Codes) -> Interval | None:
+    above, below = _by_cluster(sums.above, clusters), _by_cluster(sums.below, clusters)
     trials = float(below.sum())
     if np.all(below == 1):
         low, high = wilson(value * trials, trials)

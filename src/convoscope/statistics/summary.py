@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import SHARE, Better, Derived, Metric, Sample
+from convoscope.metrics.reduction import MAXIMUM_OF_SUBJECTS, Across, Percentile, Sums
 from convoscope.metrics.score import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
-from convoscope.statistics.across import ACROSS, MAXIMUM, Columns, Floats, Ratio, percentile, percentile_of, total
+from convoscope.statistics.across import Columns, Floats, percentile, ratio_of, total
 from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval
 from convoscope.statistics.within import ten_points
 
@@ -116,39 +117,38 @@ class _Frame:
         self.subjects_skipped = int(total(table.skipped[self.measured]))
         self.why = _why(table, rows)
 
-    def reduced(self, name: str, across: str) -> Iterator[Figure]:
-        q = percentile_of(across)
-        if q is not None:
-            yield self._percentile(name, q)
+    def reduced(self, name: str, across: Across | Percentile) -> Iterator[Figure]:
+        if isinstance(across, Percentile):
+            yield self._percentile(name, across)
             return
-        for ratio in ACROSS[across](self.columns):
-            yield self._ratio(" ".join(part for part in (name, ratio.name) if part), ratio)
+        for sums in across.sums(self.columns):
+            yield self._ratio(" ".join(part for part in (name, sums.name) if part), sums)
 
     def failed(self, name: str, detail: str) -> Figure:
         """Values that cannot be reduced, such as a sum that no double can hold."""
         return self._make(name, status=ERROR, value=None, reason="reduction_failed", detail=detail)
 
-    def _ratio(self, name: str, ratio: Ratio) -> Figure:
+    def _ratio(self, name: str, sums: Sums) -> Figure:
         if not self.count:
             return self._empty(name, *self.why)
-        value = ratio.value
+        value = ratio_of(sums)
         if value is None:
-            return self._empty(name, NOT_APPLICABLE, ratio.empty)
+            return self._empty(name, NOT_APPLICABLE, sums.empty)
         share = self.declared.unit == SHARE
-        interval = ratio_interval(ratio, self.clusters, share=share)
+        interval = ratio_interval(sums, self.clusters, share=share)
         return self._figure(name, value, interval)
 
-    def _percentile(self, name: str, q: float) -> Figure:
+    def _percentile(self, name: str, across: Percentile) -> Figure:
         if not self.count:
             return self._empty(name, *self.why)
         subjects = self.table.subjects()
         mine = self.measured[subjects.row]
         values, clusters = subjects.value[mine], self.table.clusters[subjects.row[mine]]
-        if q == MAXIMUM:
+        if across == MAXIMUM_OF_SUBJECTS:
             # What could still come lies above it, and no resampling of what came can tell how far.
             return self._figure(name, float(values.max()), None, "extreme_value")
-        interval = percentile_interval(values, clusters, q)
-        return self._figure(name, percentile(values, q), interval)
+        interval = percentile_interval(values, clusters, across.q)
+        return self._figure(name, percentile(values, across.q), interval)
 
     def _figure(self, name: str, value: float, interval: Interval | None, bare: str = "one_cluster") -> Figure:
         sums = [total(self.columns.numerator), total(self.columns.denominator)]
@@ -241,13 +241,13 @@ def _derived(
 ) -> Figure:
     status, reason = why or (MEASURED, "")
     scored = np.array([values[name] for name in sorted(values) if values[name] is not None], dtype=np.float64)
-    ratio = Ratio("", scored, np.ones_like(scored))
-    value = ratio.value if why is None else None
+    sums = Sums("", scored, np.ones_like(scored))
+    value = ratio_of(sums) if why is None else None
     interval = None
     if len(scored) > 1:
         clusters = np.arange(len(scored), dtype=np.int64)
         share = declared.unit == SHARE
-        interval = ratio_interval(ratio, clusters, share=share)
+        interval = ratio_interval(sums, clusters, share=share)
     skipped = len(values) - len(scored)
     inapplicable = skipped if status == NOT_APPLICABLE else 0
     return Figure(

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import fsum
-from statistics import median
 from typing import NamedTuple
 
 import msgspec
 
 from convoscope.errors import DeclarationError
 from convoscope.metrics.declaration import SHARE, Derived, Metric, TenPoints
-from convoscope.metrics.reduction import (
-    COUNTS,
-    LAST,
-    MAXIMUM,
-    MEAN,
-    MEDIAN,
-    MINIMUM,
-    POOLED_COUNTS,
-    RATIO,
-    RATIO_OF_SUMS,
-    SUM,
-)
+from convoscope.metrics.reduction import pooled
 from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Counts, Observation, Status
 
 
@@ -50,36 +38,6 @@ class ConversationScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detail: str = ""
 
 
-def _ratio(measured: Sequence[Observation]) -> float:
-    return fsum(one.numerator or 0.0 for one in measured) / fsum(one.denominator or 0.0 for one in measured)
-
-
-def _counts(measured: Sequence[Observation]) -> float | None:
-    return _pool(measured).f1
-
-
-def _pool(measured: Sequence[Observation]) -> Counts:
-    counts = [one.counts for one in measured if one.counts is not None]
-    return Counts(fsum(one.tp for one in counts), fsum(one.fp for one in counts), fsum(one.fn for one in counts))
-
-
-def _values(measured: Sequence[Observation]) -> list[float]:
-    return [one.value for one in measured if one.value is not None]
-
-
-WITHIN: dict[str, Callable[[Sequence[Observation]], float | None]] = {
-    MEAN: lambda measured: fsum(_values(measured)) / len(measured),
-    SUM: lambda measured: fsum(_values(measured)),
-    RATIO: _ratio,
-    COUNTS: _counts,
-    MEDIAN: lambda measured: median(_values(measured)),
-    MAXIMUM: lambda measured: max(_values(measured)),
-    MINIMUM: lambda measured: min(_values(measured)),
-    LAST: lambda measured: measured[-1].value,
-}
-"""The reducers from subjects to a conversation, by name."""
-
-
 def reduce_conversation(declared: Metric | Derived, observations: Sequence[Observation]) -> list[ConversationScore]:
     """One row per judge, in the order in which the judges appear."""
     _check_fit(declared, observations)
@@ -104,10 +62,8 @@ def demands_of(declared: Metric | Derived) -> _Demands | None:
     held = declared.__dict__
     if "_demands" not in held:
         also = declared.also.values() if isinstance(declared, Metric) else ()
-        steps = {declared.reduce.within, declared.reduce.across, *also}
-        found = _Demands(
-            declared.unit == SHARE, bool(steps & {RATIO, RATIO_OF_SUMS}), bool(steps & {COUNTS, POOLED_COUNTS})
-        )
+        asked = {step.asks for step in (declared.reduce.within, declared.reduce.across, *also)}
+        found = _Demands(declared.unit == SHARE, "ratio" in asked, "counts" in asked)
         held["_demands"] = found if any(found) else None
     demands: _Demands | None = held["_demands"]
     return demands
@@ -168,10 +124,11 @@ def ten_points(
 
 def _reduce(declared: Metric | Derived, judge: str, observations: list[Observation]) -> ConversationScore:
     measured = [one for one in observations if one.status == MEASURED]
-    if not measured:
+    within = declared.reduce.within
+    if not measured or (within.whole and any(one.status in (UNMEASURED, ERROR) for one in observations)):
         return _nothing(judge, observations)
-    value = WITHIN[declared.reduce.within](measured)
-    counts = _pool(measured) if measured[0].counts is not None else _NO_COUNTS
+    value = within.one(measured)
+    counts = pooled(measured) if measured[0].counts is not None else _NO_COUNTS
     tally = Counter(one.status for one in observations) if len(measured) < len(observations) else Counter[Status]()
     numerator = fsum(one.numerator for one in measured if one.numerator is not None)
     denominator = fsum(one.denominator for one in measured if one.denominator is not None)
@@ -181,7 +138,7 @@ def _reduce(declared: Metric | Derived, judge: str, observations: list[Observati
         value=value,
         ten=ten_points(declared.ten, value, numerator, denominator),
         n=len(measured),
-        total=fsum(_values(measured)),
+        total=fsum(one.value for one in measured if one.value is not None),
         numerator=numerator,
         denominator=denominator,
         tp=counts.tp,
@@ -194,7 +151,7 @@ def _reduce(declared: Metric | Derived, judge: str, observations: list[Observati
 
 
 def _nothing(judge: str, observations: list[Observation]) -> ConversationScore:
-    """No subject was measured: the gravest status, and its commonest reason."""
+    """There is no value: the gravest status of the subjects, and its commonest reason."""
     tally = Counter(one.status for one in observations)
     status = next(one for one in (ERROR, UNMEASURED, NOT_APPLICABLE) if tally[one])
     reason = commonest_reason(one.reason for one in observations if one.status == status)
