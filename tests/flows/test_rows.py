@@ -14,10 +14,10 @@ from hypothesis.strategies import SearchStrategy
 import convoscope
 from convoscope.conversation import Conversation, Event, Source, to_json
 from convoscope.conversation.flow import Flow, FlowState
+from convoscope.flows.recount import recount_visits
 from convoscope.flows.rows import STATE_METRICS, StateRow, percentile_95, state_rows
 from convoscope.flows.visits import walk
 from convoscope.runs.sql import query
-from convoscope.runs.states.audit import recount
 from flows.made import NOWHERE, answered, call, called, entered, exited, filled, guard, path, rows, says, turn
 
 COLLECT = FlowState(name="collect", required_slots=("pet", "day"))
@@ -338,7 +338,7 @@ def any_call(draw: st.DrawFn) -> Conversation:
 class TestAlways:
     @given(any_call())
     def test_the_audit_counts_the_same_visits_from_the_raw_events(self, one: Conversation) -> None:
-        assert recount(to_json(one)) == {row.state: row.visits for row in state_rows(one)}
+        assert recount_visits(to_json(one)) == {row.state: row.visits for row in state_rows(one)}
 
     @given(any_call())
     def test_rows_are_of_the_states_visited_and_their_visits_sum_up(self, one: Conversation) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import convoscope
 from convoscope.conversation.flow import Flow, FlowState
+from convoscope.runs.audit import Audit
 from convoscope.runs.run import Run
-from convoscope.runs.states.audit import Audit
 from flows.made import call, entered, exited, path, says, scored
 
 FLOW = Flow(name="vet", states=(FlowState(name="greet"), FlowState(name="collect"), FlowState(name="voicemail")))
@@ -55,7 +55,7 @@ def stray(conversation: str, number: int) -> str:
 
 def told(found: Audit) -> list[tuple[str, str, str, int | None, int | None]]:
     assert found.disagreements == len(found.examples)
-    return [(one.conversation, one.state, one.fault, one.stored, one.counted) for one in found.examples]
+    return [(one.conversation, one.subject, one.fault, one.stored, one.counted) for one in found.examples]
 
 
 def test_a_run_holds_as_it_was_made(run: Run) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.score import Observation, Subject, measured
+from convoscope.metrics.score import Observation, Subject, measured, ratio
 
 _HUGE = sys.float_info.max
 _View = TypeVar("_View")
@@ -29,6 +30,10 @@ class Conversations:
         self.subjects: list[Subject] = []
         self.values: list[float] = []
         self.details: list[Mapping[str, Any] | None] = []
+        self.divided: list[int] = []
+        """Which of the scores are ratios, by their places in the columns."""
+        self.numerators: list[float] = []
+        self.denominators: list[float] = []
         self.others: dict[int, Observation] = {}
         """Scores that are more than a value, by their places in the columns."""
 
@@ -49,6 +54,15 @@ class Conversations:
         self.values.append(value)
         self.details.append(details)
 
+    def ratio(
+        self, place: int, subject: Subject, above: float, below: float, details: Mapping[str, Any] | None = None
+    ) -> None:
+        """A subject of the conversation at this place has the value above ÷ below, which is not zero."""
+        self.divided.append(len(self.places))
+        self.numerators.append(above)
+        self.denominators.append(below)
+        self.measured(place, subject, above / below, details)
+
     def add(self, place: int, observation: Observation) -> None:
         """Any other score of the conversation at this place."""
         self.others[len(self.places)] = observation
@@ -61,7 +75,10 @@ class Conversations:
             return False
         if len(places) > len(self.conversations) and len(set(zip(places, self.subjects, strict=True))) < len(places):
             return False
-        return all(type(value) is float and -_HUGE <= value <= _HUGE for value in self.values)
+        if any(type(below) is not float or not 0 < below <= _HUGE for below in self.denominators):
+            return False
+        numbers = chain(self.values, self.numerators)
+        return all(type(value) is float and -_HUGE <= value <= _HUGE for value in numbers)
 
     def observations(self) -> list[Observation]:
         """The scores one by one; refuses what is no score."""
@@ -69,6 +86,8 @@ class Conversations:
             measured(subject, value, details=details)
             for subject, value, details in zip(self.subjects, self.values, self.details, strict=True)
         ]
+        for place, above, below in zip(self.divided, self.numerators, self.denominators, strict=True):
+            found[place] = ratio(self.subjects[place], above, below, empty="nothing", details=self.details[place])
         for place, observation in self.others.items():
             found[place] = observation
         return found

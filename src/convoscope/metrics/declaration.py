@@ -24,12 +24,28 @@ from convoscope.views import MetricContext, metric_context
 if TYPE_CHECKING:
     from convoscope.standard_data.model import StandardData
 
-Level = Literal["conversation", "turn", "event", "state", "item"]
+Level = str
+"""What a metric observes: the kind of its subjects."""
 CONVERSATION: Level = "conversation"
 TURN: Level = "turn"
 EVENT: Level = "event"
-STATE: Level = "state"
 ITEM: Level = "item"
+
+AXES: dict[Level, tuple[str, ...]] = {}
+"""Kinds of subjects that runs are grouped by, each with the dimensions that tell subjects of one name apart."""
+
+
+def axis(kind: Level, *, by: tuple[str, ...] = ()) -> Level:
+    """Declare a kind of subjects whose names mean something, so that runs are grouped by them: states, topics, slots.
+
+    Two subjects of one name are the same where their conversations share the dimensions of `by`.
+    """
+    if AXES.setdefault(kind, by) != by:
+        raise DeclarationError(f"{kind} is an axis already, by {', '.join(AXES[kind])}", hint="give it another name")
+    return kind
+
+
+STATE: Level = axis("state", by=("flow",))
 
 Better = Literal["higher", "lower", "neither"]
 HIGHER: Better = "higher"

@@ -11,6 +11,7 @@ import msgspec
 
 from convoscope.errors import DeclarationError, UnknownMetric, UsageError
 from convoscope.metrics.declaration import Derived, Metric
+from convoscope.metrics.side_tables import SideTable
 
 ENTRY_POINT_GROUP = "convoscope.metrics"
 
@@ -22,6 +23,8 @@ class Registry(msgspec.Struct, frozen=True):
 
     declared: dict[str, Declared]
     problems: tuple[str, ...] = ()
+    tables: dict[str, SideTable] = {}
+    """What families keep beside the scores, by name."""
 
     def resolve(self, names: Iterable[str | Declared] | None = None) -> tuple[Declared, ...]:
         """The metrics that are meant, in the order of their keys; all of them for None.
@@ -89,18 +92,34 @@ def collect(things: Iterable[object]) -> dict[str, Declared]:
     return found
 
 
+def collect_tables(things: Iterable[object]) -> dict[str, SideTable]:
+    """The side tables among some things, by name; a module stands for all that it holds."""
+    found: dict[str, SideTable] = {}
+    for thing in things:
+        held = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
+        for one in held:
+            if isinstance(one, SideTable) and found.setdefault(one.name, one) is not one:
+                raise DeclarationError(f"the table {one.name} is declared twice", hint="rename one")
+    return found
+
+
 @cache
 def installed() -> Registry:
     """What the installed packages declare. A package that cannot be loaded is a problem, not a crash."""
     declared: dict[str, Declared] = {}
     owner: dict[str, str] = {}
     problems: list[str] = []
+    tables: dict[str, SideTable] = {}
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (_package(point), point.name)):
         try:
-            found = collect([point.load()])
+            module = point.load()
+            found, kept = collect([module]), collect_tables([module])
         except Exception as error:  # whatever a stranger's module raises
             problems.append(f"metrics of {_package(point)} ({point.value}) cannot be loaded: {error}")
             continue
+        for name, table in kept.items():
+            if tables.setdefault(name, table) is not table:
+                problems.append(f"the table {name} of {_package(point)} is ignored: there is one already")
         for key, one in found.items():
             if key in declared and declared[key] is not one:
                 problems.append(f"{key} of {_package(point)} is ignored: {owner[key]} declares it already")
@@ -112,7 +131,7 @@ def installed() -> Registry:
         if missing:
             problems.append(f"{one.key} of {owner[one.key]} is ignored: it needs {', '.join(missing)}")
             del declared[one.key]
-    return Registry(declared, tuple(problems))
+    return Registry(declared, tuple(problems), tables)
 
 
 def _package(point: EntryPoint) -> str:

@@ -24,6 +24,7 @@ import msgspec
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.registry import installed
+from convoscope.metrics.side_tables import SideTable
 
 _FRAME = (
     "convoscope.conversation",
@@ -121,6 +122,18 @@ def computed(declared: Metric | Derived) -> str:
             source.constant(f"need {need.code}", (need.resource, need.otherwise, getattr(need.present, "name", "")))
             source.function(need.present)
     source.function(declared.function)
+    return _hashed(source)
+
+
+def table_signature(table: SideTable) -> str:
+    """The same of how a side table is made, found out from its source."""
+    source = _Source(table.rows.__module__.split(".", maxsplit=1)[0])
+    source.constant("table", (table.name, table.key, [(one.name, one.sql) for one in table.columns]))
+    source.function(table.rows)
+    return _hashed(source)
+
+
+def _hashed(source: _Source) -> str:
     text = "\n".join(f"{name} = {source.parts[name]}" for name in sorted(source.parts))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -17,7 +17,7 @@ from types import ModuleType
 
 from convoscope.errors import ConvoscopeError, DeclarationError, InputError, UsageError
 from convoscope.metrics.custom import read_scorers
-from convoscope.metrics.registry import Declared, Registry, collect, installed
+from convoscope.metrics.registry import Declared, Registry, collect, collect_tables, installed
 
 
 def registered(metrics_from: Iterable[str | PathLike[str]] = ()) -> Registry:
@@ -28,9 +28,14 @@ def registered(metrics_from: Iterable[str | PathLike[str]] = ()) -> Registry:
     """
     known = installed()
     declared, owner = dict(known.declared), dict.fromkeys(known.declared, "an installed package")
+    tables = dict(known.tables)
     for source in [metrics_from] if isinstance(metrics_from, str | PathLike) else metrics_from:
         name = fspath(source)
-        for key, one in _found(name).items():
+        module = _found(name)
+        for table in module.tables.values():
+            if tables.setdefault(table.name, table) is not table:
+                raise UsageError(f"{name} declares the table {table.name}, which is there already", hint="rename it")
+        for key, one in module.declared.items():
             if key in declared and declared[key] is not one:
                 raise UsageError(
                     f"{name} declares {key}, which {owner[key]} declares already",
@@ -38,14 +43,16 @@ def registered(metrics_from: Iterable[str | PathLike[str]] = ()) -> Registry:
                 )
             declared[key] = one
             owner.setdefault(key, name)
-    return Registry(declared, known.problems)
+    return Registry(declared, known.problems, tables)
 
 
-def _found(name: str) -> dict[str, Declared]:
+def _found(name: str) -> Registry:
+    """What a file or module declares."""
     path = Path(name)
+    module: ModuleType | None = None
     try:
         if path.suffix == ".py" and path.is_file():
-            found = collect([_loaded(path.resolve(), _hash(path))])
+            module = _loaded(path.resolve(), _hash(path))
         elif path.suffix == ".toml" and path.is_file():
             found = _templates(path.resolve(), _hash(path))
         elif path.suffix in (".py", ".toml") or len(path.parts) > 1:
@@ -53,7 +60,9 @@ def _found(name: str) -> dict[str, Declared]:
         elif path.is_file():
             raise UsageError(f"{name} is neither Python nor TOML", hint=_WHAT)
         else:
-            found = collect([_module(name)])
+            module = _module(name)
+        if module is not None:
+            found = collect([module])
     except InputError as error:
         # The user knows the file by the name they gave.
         error.file = name if error.file == str(path.resolve()) else error.file
@@ -61,7 +70,7 @@ def _found(name: str) -> dict[str, Declared]:
     if not found:
         hint = "declare one with @convoscope.metric(...), or template_scorer(...)"
         raise UsageError(f"{name} declares no metric", hint="write a [[scorer]]" if path.suffix == ".toml" else hint)
-    return found
+    return Registry(found, tables={} if module is None else collect_tables([module]))
 
 
 _WHAT = "name a .py or .toml file, or a module that Python finds from this folder"

@@ -8,8 +8,7 @@ from pathlib import Path
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import COMPUTED
 from convoscope.runs.columns import Columns
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
-from convoscope.runs.tables import Tables, connect, parquet, quoted
+from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect, parquet, quoted
 from convoscope.scoring.profiles import Profiles
 
 PROFILES = "profiles.parquet"
@@ -46,6 +45,7 @@ def all_scores(tables: Tables, part: int | None = None) -> str:
         f"'conversation' AS subject_kind, '' AS subject, 0::BIGINT AS position, {quoted(COMPUTED)} AS judge, "
         "0 AS repeat, "
         "p.status, NULL::DOUBLE AS value, NULL::DOUBLE AS numerator, NULL::DOUBLE AS denominator, "
+        "NULL::DOUBLE AS tp, NULL::DOUBLE AS fp, NULL::DOUBLE AS fn, "
         "p.reason, p.detail, NULL::VARCHAR AS details"
     )
     return _together(tables, SCORES, part, absent)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
-from convoscope.metrics.declaration import Sample
+from convoscope.metrics.declaration import Metric, Sample
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, UNMEASURED, Status
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
-from convoscope.runs.tables import Tables, quoted
+from convoscope.runs.subjects import Conversations, SubjectGroup, read_scores, subject_groups
+from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, quoted
 from convoscope.scoring.profiles import Absence, Profile
 from convoscope.statistics.across import Columns, Floats
 from convoscope.statistics.summary import Subjects, Table
@@ -82,7 +82,7 @@ class Arrays:
         self._conversations = tables.table(CONVERSATIONS)
         self._reduced = tables.table(CONVERSATION_SCORES)
         self._scores = tables.table(SCORES)
-        self._metrics = metrics
+        self.metrics = metrics
         self._profiles = profiles
         self.count = sum(tables.parts)
         self._extents = self._read_extents()
@@ -171,7 +171,7 @@ class Arrays:
         rows = self._connection.execute(
             f"SELECT metric, variant, count(*), list(DISTINCT judge), {bounds} FROM {self._reduced} GROUP BY ALL"
         ).fetchall()
-        places = {(one.name, one.variant): place for place, one in enumerate(self._metrics)}
+        places = {(one.name, one.variant): place for place, one in enumerate(self.metrics)}
         found: dict[int, _Extent] = {}
         for metric, variant, count, judges, *ends in rows:
             pairs = zip(_FETCHED, ends[::2], ends[1::2], strict=True)
@@ -181,7 +181,7 @@ class Arrays:
 
     def place(self, declared: Declared) -> int:
         """Where a metric stands among those of the run."""
-        return self._metrics.index(declared)
+        return self.metrics.index(declared)
 
     def is_silent(self, declared: Declared) -> bool:
         """No conversation was looked at by this metric."""
@@ -294,8 +294,7 @@ class Arrays:
         ]
         judges = sorted({judge for extent in extents for judge in extent.judges})
         names = ", ".join(
-            f"({place}, {quoted(self._metrics[place].name)}, {quoted(self._metrics[place].variant)})"
-            for place in places
+            f"({place}, {quoted(self.metrics[place].name)}, {quoted(self.metrics[place].variant)})" for place in places
         )
         reasons = f"list_position([{', '.join(map(quoted, self._reasons))}], coalesce(s.reason, ''))"
         rows = self._connection.execute(
@@ -328,6 +327,18 @@ class Arrays:
             [declared.name, declared.variant, judge],
         ).fetchnumpy()
         return Subjects(np.asarray(rows["value"], dtype=np.float64), np.asarray(rows["number"], dtype=np.int64))
+
+    def subject_groups(self, names: Sequence[str]) -> list[SubjectGroup]:
+        """The groups by some dimensions and a kind of subjects, which is the last of the names."""
+        *dimensions, kind = names
+        observed = (
+            read_scores(self._connection, self._scores, one, judge, kind)
+            for one in self.metrics
+            if isinstance(one, Metric) and one.observes == kind and not self.is_silent(one)
+            for judge in self.judges(one)
+        )
+        known = {name: (self._dimension(name).values, self._dimension(name).codes) for name in dimensions}
+        return subject_groups(observed, names, Conversations(known, self.clusters))
 
     # Conversations one by one, for figures that are derived over a group
 

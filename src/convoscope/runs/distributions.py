@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE, WORDS
-from convoscope.runs.parts import CONVERSATION_SCORES, SCORES
 from convoscope.runs.run import Run
-from convoscope.runs.tables import connect
+from convoscope.runs.tables import CONVERSATION_SCORES, SCORES, connect
 from convoscope.runs.worst import Headline, headlines, with_values
 
 if TYPE_CHECKING:

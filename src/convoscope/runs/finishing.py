@@ -11,8 +11,17 @@ import numpy as np
 from convoscope.metrics.registry import Declared
 from convoscope.runs.absent import write_profiles
 from convoscope.runs.columns import Columns
-from convoscope.runs.parts import CONVERSATIONS, TABLES, PartDone
-from convoscope.runs.tables import RENAMED, Tables, connect, parquet, part_file, write_parquet
+from convoscope.runs.parts import PartDone
+from convoscope.runs.tables import (
+    CONVERSATIONS,
+    RENAMED,
+    Tables,
+    connect,
+    parquet,
+    part_file,
+    table_folders,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,9 +72,9 @@ def _cut(folder: Path, done: Sequence[PartDone], limit: int) -> list[int]:
 
 def _remove_strays(folder: Path, parts: set[int]) -> None:
     """Files of parts that are not of this run: beyond a limit, or never finished."""
-    for table in TABLES:
-        mine = {part_file(folder, table, part) for part in parts}
-        for path in (folder / f"{table}.parquet").glob("*"):
+    for table in table_folders(folder):
+        mine = {part_file(folder, table.stem, part) for part in parts}
+        for path in table.glob("*"):
             if path not in mine:
                 path.unlink()
 

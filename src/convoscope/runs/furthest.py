@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS
 from convoscope.runs.run import Run
-from convoscope.runs.tables import connect
+from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, connect
 from convoscope.statistics.summary import Figure
 
 

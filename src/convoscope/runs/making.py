@@ -22,15 +22,19 @@ from convoscope.ingest.reading import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import Declaration
 from convoscope.metrics.registry import Declared, installed
-from convoscope.metrics.signatures import signature
+from convoscope.metrics.side_tables import SideTable
+from convoscope.metrics.signatures import signature, table_signature
 from convoscope.metrics.sources import registered
+from convoscope.metrics.states import STATE_TABLE
+from convoscope.runs.audit import audit
 from convoscope.runs.finishing import finish_tables
 from convoscope.runs.identity import reader_sources, sources
 from convoscope.runs.partial import Partial, tidy
 from convoscope.runs.parts import PartDone, Timings, score_partition
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
 from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SUMMARY, Run, write_json, write_summary
-from convoscope.runs.states.audit import audit
+from convoscope.runs.sql import write_combined
+from convoscope.runs.states.audit import audit_states
 from convoscope.runs.summarising import summarise
 from convoscope.runs.targets import kept_texts
 from convoscope.scoring.check import check
@@ -100,6 +104,7 @@ def score(
         job = _Job(
             paths,
             chosen,
+            tuple(registry.tables.values()),
             limit=limit,
             by=by,
             format=format,
@@ -154,6 +159,7 @@ class _Job:
         self,
         paths: Sequence[PathLike],
         metrics: Sequence[Declared],
+        tables: Sequence[SideTable],
         *,
         limit: int | None,
         by: Sequence[Sequence[str]] | None,
@@ -165,7 +171,7 @@ class _Job:
     ) -> None:
         self.started, self._began = now(), perf_counter()
         self.paths, self.metrics, self.limit, self.by, self.part_bytes = paths, metrics, limit, by, part_bytes
-        self.rule = rule
+        self.rule, self.tables = rule, tables
         found = find_inputs(paths, format=format, flows=flows)
         self.inputs, self.report, self.definitions = found.inputs, found.report, found.flows
         self.signatures = {one.key: signature(one) for one in metrics}
@@ -183,6 +189,8 @@ class _Job:
         }
         if self.definitions:
             self.config["flows"] = {flow.name: canonical_hash(flow) for flow in self.definitions}
+        if strange := {one.name: table_signature(one) for one in tables if one.name not in installed().tables}:
+            self.config["tables"] = strange
         if targets:
             self.config["targets"] = list(targets)
         self.config_hash = canonical_hash(self.config)
@@ -279,6 +287,7 @@ class _Job:
         work = bind(
             score_partition,
             metrics=self.metrics,
+            tables=self.tables,
             folder=unfinished.folder,
             turn_rule=self.rule,
             flows=self.definitions,
@@ -346,7 +355,8 @@ class _Job:
         write_json(folder / READ_REPORT, report.ordered())
         write_json(folder / RECEIPT, receipt)
         run = Run(folder, receipt)
-        if run.has_states:
+        write_combined(run)
+        if run.tables.side_tables():
             progress(Progress("auditing", report.conversations))
             write_json(folder / RECEIPT, audited(run))
         unfinished.finish()
@@ -355,15 +365,18 @@ class _Job:
 def audited(run: Run) -> Receipt:
     """The receipt after visits were counted again from the events; rows that disagree make the run invalid."""
     began = perf_counter()
-    found = audit(run)
+    tables = [installed().tables[name] for name in run.tables.side_tables() if name in installed().tables]
+    found = {table.name: audit_states(run) if table is STATE_TABLE else audit(run, table) for table in tables}
+    disagreements = sum(one.disagreements for one in found.values())
     receipt = msgspec.structs.replace(
         run.receipt,
-        audit={"rows": found.rows, "disagreements": found.disagreements},
+        audit={"rows": sum(one.rows for one in found.values()), "disagreements": disagreements},
         timings={**run.receipt.timings, "auditing": round(perf_counter() - began, 3)},
     )
-    if found.holds:
+    if not disagreements:
         return receipt
-    reason = f"audit: {found.disagreements:,} rows of states disagree with the events, such as {found.examples[0]}"
+    name, worst = next((name, one) for name, one in found.items() if not one.holds)
+    reason = f"audit: {disagreements:,} rows of {name} disagree with the events, such as {worst.examples[0]}"
     return msgspec.structs.replace(receipt, valid=False, invalid_reason=reason, invalidated_at=now())
 
 

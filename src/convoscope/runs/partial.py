@@ -12,8 +12,8 @@ from typing import IO
 import msgspec
 
 from convoscope.errors import RunError
-from convoscope.runs.parts import TABLES, PartDone
-from convoscope.runs.tables import part_file
+from convoscope.runs.parts import PartDone
+from convoscope.runs.tables import part_file, table_folders
 
 JOURNAL = "journal.jsonl"
 _LOCK = "lock"
@@ -128,8 +128,8 @@ class Partial:
             names = {*header.depends_on, *depends_on}
             changed = sorted(name for name in names if header.depends_on.get(name) != depends_on.get(name))
             self.said = f"starting afresh: {', '.join(changed)} changed since the unfinished run"
-        for name in (_SCRATCH, *(f"{table}.parquet" for table in TABLES)):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for place in (self.folder / _SCRATCH, *table_folders(self.folder)):
+            shutil.rmtree(place, ignore_errors=True)
         _rewrite(path, [Header(depends_on=depends_on)])
         return path.open("ab")
 

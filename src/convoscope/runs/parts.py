@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,24 +16,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.conversation import DIMENSIONS, Flow, to_json
-from convoscope.flows.rows import StateRow, state_rows
+from convoscope.conversation import DIMENSIONS, Conversation, Flow, to_json
 from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import STATUSES
+from convoscope.metrics.score import STATUSES, Counts
+from convoscope.metrics.side_tables import SideTable
 from convoscope.runs.columns import Columns, joined
-from convoscope.runs.tables import STATES, connect, part_file
+from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
 from convoscope.scoring.batch import Batch, MetricColumns
 from convoscope.statistics.columns import Observed, Reduced
 
 if TYPE_CHECKING:
     import duckdb
-
-CONVERSATIONS = "conversations"
-SCORES = "scores"
-CONVERSATION_SCORES = "conversation_scores"
-TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES, STATES)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -68,13 +64,14 @@ class PartDone(msgspec.Struct, kw_only=True):
 def score_partition(
     partition: Partition,
     metrics: Sequence[Declared],
+    tables: Sequence[SideTable],
     folder: Path,
     turn_rule: str | None = None,
     flows: Sequence[Flow] = (),
 ) -> PartDone:
     """Read, score and write one partition."""
     with _without_collecting():
-        return _score_partition(partition, metrics, folder, turn_rule, flows)
+        return _score_partition(partition, metrics, tables, folder, turn_rule, flows)
 
 
 @contextmanager
@@ -90,11 +87,16 @@ def _without_collecting() -> Iterator[None]:
 
 
 def _score_partition(
-    partition: Partition, metrics: Sequence[Declared], folder: Path, turn_rule: str | None, flows: Sequence[Flow]
+    partition: Partition,
+    metrics: Sequence[Declared],
+    tables: Sequence[SideTable],
+    folder: Path,
+    turn_rule: str | None,
+    flows: Sequence[Flow],
 ) -> PartDone:
     report = ReadReport()
     timings = Timings()
-    rows = _Rows(partition.number, metrics)
+    rows = _Rows(partition.number, metrics, tables)
     reads = read_partition(partition, report, turn_rule, flows)
     clock = perf_counter
     while True:
@@ -105,12 +107,12 @@ def _score_partition(
             break
         rows.add(read, report, timings)
     began = clock()
-    tables = rows.write(folder) if len(rows) else ()
+    written = rows.write(folder) if len(rows) else ()
     timings.writing += clock() - began
     return PartDone(
         part=partition.number,
         conversations=len(rows),
-        tables=tables,
+        tables=written,
         profiles=rows.profiles,
         report=report,
         timings=timings,
@@ -128,13 +130,13 @@ def _connection(process: int) -> duckdb.DuckDBPyConnection:
 class _Rows:
     """What a part holds, until its tables are written column by column."""
 
-    def __init__(self, part: int, metrics: Sequence[Declared]) -> None:
+    def __init__(self, part: int, metrics: Sequence[Declared], tables: Sequence[SideTable]) -> None:
         self.part = part
         self.flows: dict[str, Flow] = {}
         self._metrics = metrics
         self._batch = Batch(metrics)
         self._conversations: list[tuple[Any, ...]] = []
-        self._states: list[tuple[Any, ...]] = []
+        self._sides = [_SideRows(table) for table in tables]
 
     def __len__(self) -> int:
         return len(self._conversations)
@@ -160,7 +162,8 @@ class _Rows:
             self.flows.setdefault(conversation.flow.name, conversation.flow)
             if "flow" not in dimensions:
                 dimensions = {**dimensions, "flow": conversation.flow.name}
-        self._add_states(state_rows(conversation), dimensions)
+        for side in self._sides:
+            side.add(conversation, len(self._conversations), dimensions, report)
         others = None if dimensions.keys() <= _DIMENSIONS else _others(dimensions)
         self._conversations.append(
             (
@@ -177,29 +180,21 @@ class _Rows:
         timings.encoding += encoded - began
         timings.metrics += perf_counter() - encoded
 
-    def _add_states(self, states: Iterable[StateRow], dimensions: Mapping[str, str]) -> None:
-        row = len(self._conversations)
-        flow = dimensions.get("flow")
-        agent = dimensions.get("agent") or dimensions.get("model")
-        self._states += [(row, flow, agent, *[getattr(state, name) for name in _STATE_FIELDS]) for state in states]
-
     def write(self, folder: Path) -> tuple[str, ...]:
-        """Write the tables; that of states only where there are any. Gives back which."""
+        """Write the tables; side tables only where they have rows. Gives back which."""
         names = _objects([row[0].encode("utf-8", "replace").decode() for row in self._conversations])
         batch = self._batch.columns()
         tables: dict[str, Columns] = {
             CONVERSATIONS: self._conversation_columns(),
             SCORES: _score_columns(batch, names),
             CONVERSATION_SCORES: _reduced_columns(batch, names),
-            STATES: _state_columns(self._states, names),
+            **{side.table.name: side.columns(names) for side in self._sides if side.rows},
         }
         connection = _connection(os.getpid())
-        written = [table for table, columns in tables.items() if columns.length or table != STATES]
-        for table in written:
-            columns = tables[table]
+        for table, columns in tables.items():
             columns.constant("part", int, self.part)
             columns.write(connection, part_file(folder, table, self.part))
-        return tuple(written)
+        return tuple(tables)
 
     def _conversation_columns(self) -> Columns:
         columns = Columns(len(self))
@@ -268,10 +263,18 @@ def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -
     columns.coded("status", _stacked(blocks, "status"), STATUSES)
     for name in ("value", "numerator", "denominator"):
         columns.numbers(name, float, _stacked(blocks, name))
+    for place, name in enumerate(Counts._fields):
+        columns.numbers(name, float, _concatenated([_counts(block, place) for block in blocks]))
     for name in ("reason", "detail"):
         columns.blocks(name, _column(blocks, name), empty=None)
     columns.blocks("details", [_encoded(block.details) for block in blocks])
     return columns
+
+
+def _counts(block: Observed, place: int) -> NDArray[np.float64]:
+    if block.counts is None:
+        return np.full(len(block.row), np.nan)
+    return np.array([None if one is None else one[place] for one in block.counts], dtype=np.float64)
 
 
 def _concatenated(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -314,52 +317,39 @@ def _encode_details(details: Mapping[str, Any] | None) -> str | None:
         return '{"unreadable": true}'
 
 
-_STATE_FIELDS: dict[str, type | str] = {
-    **dict.fromkeys(("state", "segment"), str),
-    **dict.fromkeys(("position", "visits", "progress", "stall", "escalation", "revisit"), int),
-    **dict.fromkeys(("dwell_turns", "latency_p95_ms"), float),
-    "guard_error": int,
-    "slot_fill_rate": float,
-    "to_states": "VARCHAR",
-    "slot_ready_rate": float,
-    **dict.fromkeys(("front_loaded", "required", "turns"), int),
-    "latencies": "DOUBLE",
-    "to_counts": "INTEGER",
-    **dict.fromkeys(("slots", "unplaced"), "VARCHAR"),
-    **dict.fromkeys(("tool_calls", "tool_successes", "tool_unknown", "asked", "accepted"), int),
-    "reasons": dict,
-}
-"""The values of a state row and their types; a text is the type of the entries of a list."""
+class _SideRows:
+    """The rows of a side table in a part."""
 
+    def __init__(self, table: SideTable) -> None:
+        self.table = table
+        self.rows: list[tuple[Any, ...]] = []
+        self._values = attrgetter(*(column.name for column in table.columns))
 
-def _state_columns(states: Sequence[tuple[Any, ...]], names: NDArray[np.object_]) -> Columns:
-    columns = Columns(len(states))
-    if not states:
+    def add(self, conversation: Conversation, row: int, dimensions: Mapping[str, str], report: ReadReport) -> None:
+        """The rows of a conversation. One whose rows cannot be made has none, and that is a problem."""
+        try:
+            found = self.table.rows(conversation)
+            if found:
+                own = (row, dimensions.get("flow"), dimensions.get("agent") or dimensions.get("model"))
+                self.rows += [(*own, *self._values(one)) for one in found]
+        except (Exception, SystemExit) as error:  # whatever a stranger's function raises
+            told = f"has no rows in {self.table.name}: {type(error).__name__}: {error}"
+            report.problem(Problem(conversation.id, 0, told))
+
+    def columns(self, names: NDArray[np.object_]) -> Columns:
+        columns = Columns(len(self.rows))
+        rows, flows, agents, *values = zip(*self.rows, strict=True)
+        columns.names("conversation", names[list(rows)])
+        columns.numbers("row", int, np.array(rows, dtype=np.int32))
+        columns.texts("flow", flows)
+        columns.texts("agent", agents)
+        for kind, column in zip(self.table.columns, values, strict=True):
+            if kind.is_list:
+                columns.texts(kind.name, list(map(joined, column)), split=kind.sql)
+            elif kind.is_json:
+                columns.texts(kind.name, [_encode(one).decode() if one else None for one in column])
+            elif kind.sql == "VARCHAR":
+                columns.texts(kind.name, column)
+            else:
+                columns.numbers(kind.name, float, np.array(column, dtype=np.float64), sql=kind.sql)
         return columns
-    rows, flows, agents, *values = zip(*states, strict=True)
-    columns.names("conversation", names[list(rows)])
-    columns.numbers("row", int, np.array(rows, dtype=np.int32))
-    columns.texts("flow", flows)
-    columns.texts("agent", agents)
-    for (name, kind), column in zip(_STATE_FIELDS.items(), values, strict=True):
-        if isinstance(kind, str):
-            columns.texts(name, list(map(joined, column)), split=kind)
-        elif kind is dict:
-            columns.texts(name, [_encode(one).decode() if one else None for one in column])
-        elif kind is str:
-            columns.texts(name, column)
-        else:
-            columns.numbers(name, kind, np.array(column, dtype=np.float64))
-    return columns
-
-
-_SQL_TYPES = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR", dict: "VARCHAR"}
-NO_STATES = (
-    "SELECT NULL::VARCHAR AS conversation, NULL::INTEGER AS number, NULL::VARCHAR AS flow, NULL::VARCHAR AS agent, "
-    + ", ".join(
-        f"NULL::{f'{kind}[]' if isinstance(kind, str) else _SQL_TYPES[kind]} AS {name}"
-        for name, kind in _STATE_FIELDS.items()
-    )
-    + " WHERE false"
-)
-"""The table of states, without a row."""

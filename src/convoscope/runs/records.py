@@ -11,9 +11,8 @@ from convoscope.conversation import Conversation, from_json
 from convoscope.ingest.report import Note
 from convoscope.metrics.score import COMPUTED, Score, Status
 from convoscope.runs.absent import PROFILES
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
 from convoscope.runs.run import SCORE_COLUMNS, Run, named, score_of
-from convoscope.runs.tables import connect, parquet
+from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, parquet
 
 if TYPE_CHECKING:
     import duckdb

@@ -13,12 +13,12 @@ import msgspec
 from convoscope.conversation import Conversation, Flow, from_json
 from convoscope.errors import RunError
 from convoscope.ingest.report import Note, ReadReport
-from convoscope.metrics.score import MEASURED, Observation, Score, Subject
+from convoscope.metrics.registry import installed
+from convoscope.metrics.score import MEASURED, Counts, Observation, Score, Subject
 from convoscope.runs.absent import all_conversation_scores, all_scores
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, NO_STATES, SCORES
 from convoscope.runs.receipt import Receipt, now
 from convoscope.runs.summary import Summary
-from convoscope.runs.tables import STATES, Tables, connect
+from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
@@ -27,7 +27,7 @@ FLOWS = "flows.json"
 PAGE = "report.html"
 SCORE_COLUMNS = (
     "conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
-    "numerator, denominator, reason, detail, details"
+    "numerator, denominator, tp, fp, fn, reason, detail, details"
 )
 SCORE_ORDER = "ORDER BY number, metric, variant, position, subject, judge, repeat"
 _ROWS = 10_000
@@ -87,11 +87,6 @@ class Run:
         if not (self.folder / FLOWS).is_file():
             return {}
         return {flow.name: flow for flow in _read_json(self.folder / FLOWS, list[Flow])}
-
-    @property
-    def has_states(self) -> bool:
-        """Whether any of its conversations tells of states of a flow."""
-        return bool(self.tables.files(STATES))
 
     def scores(
         self, metric: str | None = None, conversation: str | None = None, *, all: bool = False
@@ -166,7 +161,10 @@ class Run:
             return all_scores(self.tables)
         if name == ALL_CONVERSATION_SCORES:
             return all_conversation_scores(self.tables)
-        return self.tables.table(name) or f"({NO_STATES})"
+        found = self.tables.table(name)
+        if not found and name not in installed().tables:
+            raise RunError(f"{self.folder} has no table {name!r}")
+        return found or f"({installed().tables[name].nothing})"
 
 
 ALL_SCORES = f"all_{SCORES}"
@@ -239,7 +237,7 @@ def _rows(query: str, values: list[str]) -> Iterator[tuple[Any, ...]]:
 def score_of(row: tuple[Any, ...]) -> Score:
     """A score from the `SCORE_COLUMNS` of its row."""
     conversation, metric, variant, kind, subject, position, judge, repeat, status, *rest = row
-    value, numerator, denominator, reason, detail, details = rest
+    value, numerator, denominator, *counts, reason, detail, details = rest
     return Score(
         conversation=conversation,
         metric=metric,
@@ -250,6 +248,7 @@ def score_of(row: tuple[Any, ...]) -> Score:
             value=value if status == MEASURED else None,
             numerator=numerator,
             denominator=denominator,
+            counts=None if counts[0] is None else Counts(*counts),
             reason=reason or "",
             detail=detail or "",
             details=msgspec.json.decode(details) if details else None,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from convoscope.errors import UsageError
-from convoscope.flows.rows import STATE_METRICS
+from convoscope.metrics.registry import installed
+from convoscope.metrics.side_tables import SideTable
 from convoscope.runs.absent import PROFILES
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS, SCORES
 from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, Run
-from convoscope.runs.tables import STATES, connect, parquet, quoted
+from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, parquet, quoted, write_parquet
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,25 +26,66 @@ class Answer(NamedTuple):
 
 
 def query(runs: Sequence[Run], sql: str) -> Answer:
-    """Ask the runs; the views are those of `VIEWS`."""
+    """Ask the runs; `views` names what there is to ask."""
     import duckdb
 
     if not sql.strip():
-        raise UsageError("there is no query", hint=f"views: {', '.join(VIEWS)}")
+        raise UsageError("there is no query", hint=f"views: {', '.join(views(runs))}")
     with connect(memory_mb=1024, threads=2) as connection:
         create_views(connection, runs)
         try:
             result = connection.execute(sql)
             return Answer([column[0] for column in result.description or ()], result.fetchall())
         except duckdb.Error as error:
-            raise UsageError(f"the query failed: {error}", hint=f"views: {', '.join(VIEWS)}") from None
+            raise UsageError(f"the query failed: {error}", hint=f"views: {', '.join(views(runs))}") from None
         except ImportError:
             hint = "cast them to text, for example now()::VARCHAR"
             raise UsageError("the query gives times with a time zone, which cannot be shown", hint=hint) from None
 
 
-_TABLES = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, ALL_SCORES, ALL_CONVERSATION_SCORES, STATES)
-VIEWS = (*_TABLES, "aspect_scores", "state_scores", "profiles", "metrics", "runs")
+_TABLES = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, ALL_SCORES, ALL_CONVERSATION_SCORES)
+
+
+def views(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The names that a query over these runs may use."""
+    side = [name for table in side_tables(runs) for name in (table, *_views_of(installed().tables.get(table)))]
+    return (*_TABLES, *side, "aspect_scores", "profiles", "metrics", "runs")
+
+
+def side_tables(runs: Sequence[Run]) -> list[str]:
+    """The side tables that are declared here, and those that a run has of somebody else."""
+    return sorted({*installed().tables, *(name for run in runs for name in run.tables.side_tables())})
+
+
+def _views_of(table: SideTable | None) -> dict[str, str]:
+    """What a declaration has SQL show of its table: the views that it names, and what groups of its rows come to."""
+    if table is None:
+        return {}
+    found = {name: f"SELECT {columns} FROM {table.name}" for name, columns in table.views.items()}
+    if table.combine:
+        found[f"{table.name}_combined"] = combined(table, "run, flow")
+    return found
+
+
+def combined_file(table: SideTable) -> str:
+    """Where a run keeps what the rows of its subjects come to."""
+    return f"{table.name}_combined.parquet"
+
+
+def write_combined(run: Run) -> None:
+    """Keep what the rows of each subject come to, so that nobody need read all of them for it."""
+    for name in run.tables.side_tables():
+        table = installed().tables.get(name)
+        if table is not None and table.combine:
+            with connect(memory_mb=1024) as connection:
+                query_text = combined(table, "flow", run.table(name))
+                write_parquet(connection, query_text, run.folder / combined_file(table), "COMPRESSION zstd")
+
+
+def combined(table: SideTable, by: str, source: str = "") -> str:
+    """A query for what the rows of groups come to: those of one subject, and of whatever else they are grouped by."""
+    sums = ", ".join(f"{expression} AS {name}" for name, expression in table.combine.items())
+    return f"SELECT {by}, {table.key}, {sums} FROM {source or table.name} GROUP BY {by}, {table.key} ORDER BY ALL"
 
 
 def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> None:
@@ -53,11 +94,16 @@ def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> 
         raise UsageError("there is no run to ask", hint="score something first, or name a run with --run")
     for table in _TABLES:
         _create_view(connection, table, [(run, run.table(table)) for run in runs])
+    for name in side_tables(runs):
+        declared = installed().tables.get(name)
+        having = [run for run in runs if declared is not None or name in run.tables.side_tables()]
+        _create_view(connection, name, [(run, run.table(name)) for run in having])
+        for view, query_text in _views_of(declared).items():
+            connection.execute(f"CREATE VIEW {view} AS {query_text}")
     _create_view(connection, "profiles", [(run, parquet(run.folder / PROFILES)) for run in runs])
     _create_table(connection, "metrics", _METRIC_COLUMNS, _declared(runs))
     _create_table(connection, "runs", _RUN_COLUMNS, [_run_row(run) for run in runs])
     connection.execute(_ASPECT_SCORES)
-    connection.execute(_STATE_SCORES)
 
 
 def _create_view(connection: duckdb.DuckDBPyConnection, name: str, sources: Sequence[tuple[Run, str]]) -> None:
@@ -138,11 +184,4 @@ _ASPECT_SCORES = """
       ON m.run = s.run AND m.metric = CASE WHEN s.variant = '' THEN s.metric ELSE s.metric || '@' || s.variant END
     JOIN conversations AS c ON c.run = s.run AND c.conversation = s.conversation
     WHERE m.aspect <> ''
-"""
-
-# One row per conversation and state, with the metrics of the seed under their names.
-_STATE_SCORES = f"""
-    CREATE VIEW state_scores AS
-    SELECT run, conversation, flow, agent, state, segment, visits, {", ".join(STATE_METRICS)}, to_states
-    FROM states
 """

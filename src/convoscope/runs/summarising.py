@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.declaration import Derived
+from convoscope.metrics.declaration import AXES, Derived
 from convoscope.metrics.registry import Declared
 from convoscope.runs.arrays import EVERYTHING, MIN_GROUP, Arrays, Subset
+from convoscope.runs.subjects import axis_of
 from convoscope.runs.summary import SCHEMA, Group, SmallGroups, Summary, describe, not_measured
 from convoscope.runs.tables import Tables, connect
 from convoscope.scoring.profiles import Profiles
@@ -38,6 +39,16 @@ def summarise(
             for number, figure in _figures(arrays, declared, metrics, rows):
                 results[number].append(figure)
         named = {figure.key for figure in results[0] if figure.samples_measured}
+        by_subject = [
+            Group(
+                by=group.by,
+                conversations=group.conversations,
+                metrics=_measured(group.figures),
+                not_measured=not_measured([one for one in group.figures if not one.samples_measured]),
+            )
+            for names in groups.subjects
+            for group in arrays.subject_groups(names)
+        ]
         return Summary(
             schema=SCHEMA,
             config_hash=config_hash,
@@ -53,7 +64,8 @@ def summarise(
                     not_measured=not_measured([one for one in result if not one.samples_measured and one.key in named]),
                 )
                 for subset, mine, result in zip(groups.whole, rows[1:], results[1:], strict=True)
-            ],
+            ]
+            + by_subject,
             small_groups=groups.small,
             declared=[describe(one) for one in metrics],
         )
@@ -69,7 +81,11 @@ class _Groups:
     def __init__(self, arrays: Arrays, by: Sequence[Sequence[str]] | None) -> None:
         self.whole: list[Subset] = []
         self.small: list[SmallGroups] = []
-        for names in arrays.groupings(by):
+        kinds = axis_of(arrays.metrics)
+        asked = [names for names in by or () if names[-1] in kinds]
+        self.subjects = list(dict.fromkeys([*map(tuple, asked), *((*AXES[kind], kind) for kind in kinds)]))
+        """Groups by subjects: those that are declared are made whatever is asked for, and always whole."""
+        for names in arrays.groupings(None if by is None else [names for names in by if names not in asked]):
             found = list(arrays.subsets(names))
             # What was asked for is shown, however small.
             few = [count for _, count in found if by is None and count < MIN_GROUP]

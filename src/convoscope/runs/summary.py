@@ -121,6 +121,20 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
             mine[figure.key].append(figure)
         return [figure for figures in mine.values() for figure in figures]
 
+    def by_subject(self, kind: str) -> list[tuple[dict[str, str], list[Figure]]]:
+        """The groups of the subjects of a kind, each with all its figures."""
+        return [
+            (
+                group.by,
+                [
+                    *group.metrics,
+                    *(empty_figure(self.by_key[key], one) for one in group.not_measured for key in one.metrics),
+                ],
+            )
+            for group in self.groups
+            if kind in group.by
+        ]
+
     def _without_value(self) -> Iterator[Figure]:
         for entry in self.not_measured:
             for key in entry.metrics:

@@ -41,8 +41,16 @@ def part_file(folder: Path, table: str, part: int) -> Path:
     return folder / f"{table}.parquet" / f"part-{part:06d}.parquet"
 
 
-STATES = "states"
-"""The table of which a part has a file only where it has rows."""
+def table_folders(folder: Path) -> list[Path]:
+    """The folders of tables that lie in the folder of a run."""
+    return [place for place in folder.glob("*.parquet") if place.is_dir()]
+
+
+CONVERSATIONS = "conversations"
+SCORES = "scores"
+CONVERSATION_SCORES = "conversation_scores"
+TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES)
+"""Every part has a file of these; of side tables, only where it has rows."""
 RENAMED = "renamed.parquet"
 """The conversations of which another has the id already, and the names that they got."""
 
@@ -60,13 +68,18 @@ class Tables:
         self.firsts = [sum(parts[:number]) for number in range(len(parts))]
 
     def files(self, table: str) -> list[Path]:
-        """The parts of a table; of states, those that have any."""
+        """The parts of a table; of a side table, those that have rows."""
         return [path for part in range(len(self.parts)) for path in self.of_part(table, part)]
 
     def of_part(self, table: str, part: int) -> list[Path]:
         """The file of one part of a table, if it has one. Where one must be, it is named though it is missing."""
         path = part_file(self.folder, table, part)
-        return [path] if (self.parts[part] and table != STATES) or path.exists() else []
+        return [path] if (self.parts[part] and table in TABLES) or path.exists() else []
+
+    def side_tables(self) -> list[str]:
+        """The names of the side tables that have rows."""
+        names = (place.stem for place in table_folders(self.folder))
+        return sorted(name for name in names if name not in TABLES and self.files(name))
 
     def table(self, table: str, paths: Sequence[Path] | None = None, where: str = "true") -> str:
         """A table, or some parts of it, for the FROM of a query; "" where it has no row."""

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from convoscope.metrics.declaration import HIGHER, NEITHER
 from convoscope.metrics.parts import whole_of
 from convoscope.metrics.score import COMPUTED
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
-from convoscope.runs.tables import connect, quoted
+from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, connect, quoted
 
 if TYPE_CHECKING:
     import duckdb

@@ -69,6 +69,9 @@ class _Filled(Conversations):
             self.subjects += many.subjects
             self.values += many.values
             self.details += many.details
+            self.divided += [first + place for place in many.divided]
+            self.numerators += many.numerators
+            self.denominators += many.denominators
             self.others |= {first + place: one for place, one in many.others.items()}
             return
         for row, conversation in zip(rows, conversations, strict=True):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
-from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, Observation, Subject
+from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, Counts, Observation, Subject
 from convoscope.statistics.within import ConversationScore, commonest_reason, demands_of
 
 Floats = NDArray[np.float64]
@@ -41,8 +41,8 @@ class Observed(NamedTuple):
     details: Sequence[Mapping[str, Any] | None]
     judge: Sequence[str]
     repeat: Sequence[int]
-    has_counts: bool
-    """Whether any of it was counted: such scores are pooled, and not only averaged."""
+    counts: Sequence[Counts | None] | None
+    """What was counted, or None where nothing was: such scores are pooled, and not only averaged."""
 
 
 class Reduced(NamedTuple):
@@ -70,6 +70,7 @@ class Reduced(NamedTuple):
 def observed(rows: Sequence[int], observations: Sequence[Observation]) -> Observed:
     """Observations as columns."""
     status = [one.status for one in observations]
+    counts = [one.counts for one in observations]
     codes = np.zeros(len(status), dtype=np.int8)
     if status.count(MEASURED) != len(status):
         codes[:] = [_CODE[one] for one in status]
@@ -85,7 +86,7 @@ def observed(rows: Sequence[int], observations: Sequence[Observation]) -> Observ
         [one.details for one in observations],
         [one.judge for one in observations],
         [one.repeat for one in observations],
-        any(one.counts is not None for one in observations),
+        counts if any(one is not None for one in counts) else None,
     )
 
 
@@ -111,8 +112,11 @@ def filled(many: Conversations) -> Observed:
         many.details,
         [COMPUTED] * count,
         [0] * count,
-        False,
+        None,
     )
+    if many.divided:
+        columns.numerator[many.divided] = many.numerators
+        columns.denominator[many.divided] = many.denominators
     if not many.others:
         return columns
     places = list(many.others)
@@ -123,7 +127,12 @@ def filled(many: Conversations) -> Observed:
         column = getattr(columns, name)
         for place, value in zip(places, getattr(rest, name), strict=True):
             column[place] = value
-    return columns._replace(has_counts=rest.has_counts)
+    if rest.counts is None:
+        return columns
+    counts: list[Counts | None] = [None] * count
+    for place, one in zip(places, rest.counts, strict=True):
+        counts[place] = one
+    return columns._replace(counts=counts)
 
 
 def reduced(declared: Metric | Derived, columns: Observed) -> Reduced | None:
@@ -139,7 +148,7 @@ def reduced(declared: Metric | Derived, columns: Observed) -> Reduced | None:
 
 
 def _is_regular(declared: Metric | Derived, columns: Observed) -> bool:
-    if declared.reduce.within.many is None or columns.has_counts:
+    if declared.reduce.within.many is None or columns.counts is not None:
         return False
     if columns.judge.count(COMPUTED) != len(columns.judge):
         return False

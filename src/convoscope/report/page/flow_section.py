@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from convoscope.metrics.declaration import COUNT, SHARE
+from convoscope.metrics.states import STATE_TABLE
 from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, percent, picture, shortened
 from convoscope.report.page.packing import fold
 from convoscope.report.words import counted, number_text, reason_text, value_text
@@ -19,7 +20,7 @@ from convoscope.runs.states.flow_matrix import Aspect, FlowFigures
 from convoscope.runs.states.matrix import Matrix, StateFigures
 from convoscope.runs.states.segments import Archetype, SegmentFigures
 from convoscope.runs.states.source import Rate, Source
-from convoscope.runs.tables import STATES, connect, quoted
+from convoscope.runs.tables import connect, quoted
 from convoscope.runs.worst import Ranking
 
 if TYPE_CHECKING:
@@ -157,10 +158,10 @@ def flow_section(run: Run, ranking: Ranking) -> FlowSection | None:
 
 
 def _has_states(run: Run) -> bool:
-    if not run.has_states:
+    if not run.tables.files(STATE_TABLE.name):
         return False
     with connect(memory_mb=256) as connection:
-        return bool(connection.execute(f"SELECT count(*) FROM {run.table(STATES)}").fetchall()[0][0])
+        return bool(connection.execute(f"SELECT count(*) FROM {run.table(STATE_TABLE.name)}").fetchall()[0][0])
 
 
 _SIZES = "SELECT flow, count(*) FILTER (position = 0) FROM s GROUP BY flow"

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.score import MEASURED
 from convoscope.runs.absent import PROFILES
-from convoscope.runs.parts import CONVERSATION_SCORES, CONVERSATIONS
 from convoscope.runs.run import Run
-from convoscope.runs.tables import connect, parquet
+from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
 from convoscope.runs.worst import Headline, Ranking
 
 DIGITS = 12

@@ -10,8 +10,8 @@ from convoscope.report.states.asked import Asked, places, print_nothing
 from convoscope.report.states.figures import name
 from convoscope.report.words import counted
 from convoscope.report.writing import one_line
+from convoscope.runs.audit import Audit
 from convoscope.runs.run import Run
-from convoscope.runs.states.audit import Audit
 from convoscope.runs.states.gate import FAILED, PASSED, AspectVerdict, FlowVerdict, Gate
 
 TOLD = 20

@@ -10,7 +10,7 @@ import msgspec
 
 from convoscope.runs.columns import BETWEEN
 from convoscope.runs.states.matrix import Matrix, StateFigures, Untested, matrix_of, terminal_of
-from convoscope.runs.states.source import Excluded, Rate, Source, few_words, share
+from convoscope.runs.states.source import Excluded, Rate, Source, few_words, rates
 from convoscope.runs.tables import quoted
 
 if TYPE_CHECKING:
@@ -139,13 +139,15 @@ def analyse(source: Source, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> 
     """Look at every state of the runs."""
     with source.ask() as connection:
         found = matrix_of(connection, source, neighbours=True)
+        failures = _failures(connection, source)
         suspects = [
-            _Suspect(row, tuple(evidence), _failures(source, row))
+            _Suspect(row, tuple(evidence), round((failed.value or 0.0) * failed.n))
             for row in found.rows
-            if (evidence := _evidence(source, row, _budget(source, row, latency_budget_ms)))
+            if (failed := failures[row.flow, row.state]["failure"])
+            and (evidence := _evidence(row, failed, _budget(source, row, latency_budget_ms)))
         ]
         suspects.sort(key=_worst_first)
-        examples = _examples(connection, source, suspects)
+        examples = _examples(connection, suspects)
         causes = [
             _cause(connection, found, one, examples.get((one.row.flow, one.row.state), ()), follow=place < DETAILED)
             for place, one in enumerate(suspects)
@@ -187,9 +189,16 @@ def _stuck(row: StateFigures) -> float:
     return row.n * (row.stall.value or 0.0)
 
 
-def _failures(source: Source, row: StateFigures) -> int:
-    sent = (one.conversations for one in row.led_to or () if terminal_of(source, row.flow, one.state) == "failure")
-    return min(row.n, sum(sent))
+def _failures(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[tuple[Any, ...], dict[str, Rate]]:
+    """Of each state the share of conversations that it sent to a declared failure."""
+    declared = [
+        f"{name}{BETWEEN}{state}"
+        for name, flow in source.flows.items()
+        for state, kind in flow.terminals.items()
+        if kind == "failure"
+    ]
+    connection.execute("SET VARIABLE failures = $1", [declared])
+    return rates(connection, "s", ("flow", "state"), {"failure": (f"({_INTO_FAILURE})::INTEGER", "1")})
 
 
 def _not_advanced(row: StateFigures) -> float:
@@ -211,11 +220,11 @@ def _is_end(row: StateFigures) -> bool:
     return bool(row.terminal) or (not row.led_to and (row.stall.value or 0.0) < STALL)
 
 
-def _evidence(source: Source, row: StateFigures, budget: float) -> list[Evidence]:
+def _evidence(row: StateFigures, failures: Rate, budget: float) -> list[Evidence]:
     """What is wrong with a state. An end of a flow is not blamed for those that end there."""
     found: list[Evidence] = []
     if not _is_end(row):
-        found += _evidence_of_failures(row, _failures(source, row))
+        found += _evidence_of_failures(row, failures)
         found += _evidence_of_getting_on(row)
         found.sort(key=lambda one: one.fault != "stall")
     if row.guard_errors:
@@ -229,11 +238,11 @@ def _evidence(source: Source, row: StateFigures, budget: float) -> list[Evidence
     return found
 
 
-def _evidence_of_failures(row: StateFigures, failures: int) -> list[Evidence]:
-    rate = share(failures, row.n)
+def _evidence_of_failures(row: StateFigures, rate: Rate) -> list[Evidence]:
     if rate.value is None or rate.value < STALL:
         return []
-    return [_measured("failure", f"{failures:,} of {row.n:,} conversations left for a failure", rate, STALL)]
+    words = f"{round(rate.value * rate.n):,} of {row.n:,} conversations left for a failure"
+    return [_measured("failure", words, rate, STALL)]
 
 
 def _evidence_of_getting_on(row: StateFigures) -> list[Evidence]:
@@ -450,17 +459,10 @@ _CHANGES: dict[Fault, Callable[[StateFigures, Sequence[StateFigures], _After], s
 
 
 def _examples(
-    connection: duckdb.DuckDBPyConnection, source: Source, suspects: Sequence[_Suspect]
+    connection: duckdb.DuckDBPyConnection, suspects: Sequence[_Suspect]
 ) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Three conversations of each, in which its first fault shows most."""
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    failures = [
-        f"{name}{BETWEEN}{state}"
-        for name, flow in source.flows.items()
-        for state, kind in flow.terminals.items()
-        if kind == "failure"
-    ]
-    connection.execute("SET VARIABLE failures = $1", [failures])
     by_fault: dict[Fault, list[StateFigures]] = {}
     for one in suspects:
         by_fault.setdefault(one.evidence[0].fault, []).append(one.row)

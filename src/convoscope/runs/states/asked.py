@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from convoscope.runs.audit import Audit
 from convoscope.runs.run import Run
 from convoscope.runs.states.analysis import LATENCY_BUDGET_MS, Analysis, analyse
-from convoscope.runs.states.audit import Audit, audit
+from convoscope.runs.states.audit import audit_states
 from convoscope.runs.states.flow_matrix import FlowMatrix, flow_matrix
 from convoscope.runs.states.gate import ASPECTS, DROP, FLOOR, Gate, gate
 from convoscope.runs.states.matrix import Matrix, matrix
@@ -56,7 +57,7 @@ class States:
 
     def audit(self) -> dict[str, Audit]:
         """Count visits and compute values again from the events of each run, against its rows; by the run's name."""
-        return {run.name: audit(run, values=True) for run in self._source.runs}
+        return {run.name: audit_states(run, values=True) for run in self._source.runs}
 
 
 def states(runs: Runlike | Sequence[Runlike], *, flow: str | None = None, agent: str | None = None) -> States:

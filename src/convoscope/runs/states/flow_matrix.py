@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from convoscope.metrics.score import COMPUTED
-from convoscope.runs.states.source import Excluded, Source, dicts, few_words
+from convoscope.runs.states.source import Excluded, Rate, Source, dicts, few_words, rates
 from convoscope.runs.tables import quoted
-from convoscope.statistics.intervals import wilson
 
 if TYPE_CHECKING:
     import duckdb
@@ -94,7 +93,7 @@ def flow_matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, by: tu
         ) {source.where("(stateful OR error IS NOT NULL)")}
         GROUP BY {keys}
     """).fetchall()
-    aspects = _aspects(connection, source, keys)
+    aspects = _aspects(connection, source, by)
     latencies = {
         row[: len(by)]: row[len(by) :]
         for row in connection.execute(f"""
@@ -116,32 +115,37 @@ def _worst_first(row: FlowFigures) -> tuple[Any, ...]:
     return (*order, row.flow, row.agent)
 
 
-def _aspects(connection: duckdb.DuckDBPyConnection, source: Source, keys: str) -> dict[Any, list[dict[str, Any]]]:
+def _aspects(
+    connection: duckdb.DuckDBPyConnection, source: Source, by: tuple[str, ...]
+) -> dict[Any, list[dict[str, Any]]]:
     """What the aspects, and the parts of correctness, come to, by flow and agent."""
+    each = f"""(
+        SELECT * FROM (
+            SELECT c.flow, c.agent, c.named, c.cluster, starts_with(v.metric, {quoted(_PARTS)}) AS part, m.aspect,
+                   v.metric, v.judge, v.status, v.reason,
+                   CASE WHEN starts_with(v.metric, {quoted(_PARTS)}) THEN v.value ELSE v.score / 10 END AS points
+            FROM all_conversation_scores AS v
+            JOIN metrics AS m ON m.run = v.run AND m.metric = v.metric AND v.variant = ''
+            JOIN called AS c ON c.run = v.run AND c.number = v.number
+            SEMI JOIN {_STATEFUL} AS r ON r.run = c.run AND r.number = c.number
+            WHERE (m.aspect <> '' OR starts_with(v.metric, {quoted(_PARTS)})) AND c.error IS NULL
+        ) {source.where()}
+    )"""
+    told = (*by, "part", "aspect", "judge", "metric")
     found = dicts(
         connection.execute(f"""
-            SELECT {keys}, part, aspect, judge, avg(points) AS score, count(points) AS n,
-                   count(*) FILTER (status = 'unmeasured' OR status = 'error') AS unmeasured,
-                   mode(reason) AS reason, any_value(metric) AS metric
-            FROM (
-                SELECT c.flow, c.agent, c.named, starts_with(v.metric, {quoted(_PARTS)}) AS part, m.aspect,
-                       v.metric, v.judge, v.status, v.reason,
-                       CASE WHEN starts_with(v.metric, {quoted(_PARTS)}) THEN v.value ELSE v.score END AS points
-                FROM all_conversation_scores AS v
-                JOIN metrics AS m ON m.run = v.run AND m.metric = v.metric AND v.variant = ''
-                JOIN called AS c ON c.run = v.run AND c.number = v.number
-                SEMI JOIN {_STATEFUL} AS r ON r.run = c.run AND r.number = c.number
-                WHERE (m.aspect <> '' OR starts_with(v.metric, {quoted(_PARTS)})) AND c.error IS NULL
-            ) {source.where()}
-            GROUP BY {keys}, part, aspect, judge, CASE WHEN part THEN metric END
-            ORDER BY ALL
+            SELECT {", ".join(told)}, count(*) FILTER (status = 'unmeasured' OR status = 'error') AS unmeasured,
+                   mode(reason) AS reason
+            FROM {each} GROUP BY ALL ORDER BY ALL
         """)
     )
-    spreads = _spreads(connection, source, keys)
+    known = rates(connection, each, told, {"points": ("points", "(points IS NOT NULL)::INTEGER")})
+    spreads = _spreads(connection, source, ", ".join(by))
     by_key: dict[Any, list[dict[str, Any]]] = {}
     for one in found:
-        key = tuple(one[name.strip()] for name in keys.split(","))
-        by_key.setdefault(key, []).append({**one, "spread": spreads.get((*key, one["judge"]))})
+        key = tuple(one[name] for name in by)
+        points = known[tuple(one[name] for name in told)].get("points")
+        by_key.setdefault(key, []).append({**one, "points": points, "spread": spreads.get((*key, one["judge"]))})
     return by_key
 
 
@@ -182,18 +186,20 @@ def _figures(
         latency_p95=p95,
         latency_n=turns,
         humanness=tuple(
-            Verdict(judge=one["judge"], score=one["score"], n=one["n"], spread=one["spread"])
+            Verdict(judge=one["judge"], score=aspect.score, n=aspect.n, spread=one["spread"])
             for one in sorted(judges, key=lambda one: (one["judge"].startswith("panel:"), one["judge"]))
+            if (aspect := _aspect(one))
         ),
         said=few_words(n),
     )
 
 
 def _aspect(one: Mapping[str, Any] | None, *, most: float = 10.0) -> Aspect:
-    """A mean with Wilson's interval: exact where each conversation has all or nothing, else on the safe side."""
+    """A mean in points, with the interval of a share: all or nothing is what most conversations have."""
     if one is None:
         return Aspect(score=None, n=0, reason="not_scored")
-    if not one["n"]:
+    rate: Rate | None = one["points"]
+    if rate is None or rate.value is None:
         return Aspect(score=None, n=0, reason=one["reason"] or "nothing_measured", unmeasured=one["unmeasured"])
-    low, high = (most * end for end in wilson(one["score"] / most * one["n"], one["n"]))
-    return Aspect(score=one["score"], n=one["n"], low=low, high=high, unmeasured=one["unmeasured"])
+    low, high = (None if end is None else most * end for end in (rate.low, rate.high))
+    return Aspect(score=most * rate.value, n=rate.n, low=low, high=high, unmeasured=one["unmeasured"])

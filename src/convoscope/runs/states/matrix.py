@@ -9,7 +9,8 @@ import msgspec
 
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.flows.segments import segment_of
-from convoscope.runs.states.source import Clusters, Excluded, Rate, Source, dicts, few_words, mean, share
+from convoscope.runs.states.source import RATES, Excluded, Rate, Source, dicts, few_words, rate_of
+from convoscope.statistics.summary import Figure
 
 if TYPE_CHECKING:
     import duckdb
@@ -91,25 +92,15 @@ def matrix(source: Source, *, neighbours: bool | None = None) -> Matrix:
 
 def matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, *, neighbours: bool) -> Matrix:
     """The same, where a connection is open already."""
-    facts = dicts(connection.execute(_FIGURES))
-    latencies = {(flow, state): (p95, n) for flow, state, p95, n in connection.execute(_LATENCIES).fetchall()}
+    facts = {(one["flow"], one["state"]): one for one in dicts(source.combined(connection))}
+    figures = source.figures(connection)
     around = _neighbours(connection) if neighbours else None
-    clusters = _clusters(connection) if source.clustered else {}
-    rows = [
-        _figures(
-            source,
-            one,
-            latencies.get((one["flow"], one["state"])),
-            around,
-            clusters.get((one["flow"], one["state"]), _INDEPENDENT),
-        )
-        for one in facts
-    ]
+    rows = [_figures(source, one, figures.get(key, {}), around) for key, one in facts.items()]
     # Each conversation has one state that it entered first.
     conversations = connection.execute("SELECT count(*) FILTER (position = 0) FROM s").fetchall()
     return Matrix(
         rows=tuple(sorted(rows, key=_worst_first)),
-        untested=_untested(connection, source, {(one["flow"], one["state"]) for one in facts}),
+        untested=_untested(connection, source, set(facts)),
         excluded=tuple(source.excluded(connection)),
         conversations=int(conversations[0][0]),
         without_states=source.without_states(connection),
@@ -125,71 +116,33 @@ def _worst_first(row: StateFigures) -> tuple[Any, ...]:
 def _figures(
     source: Source,
     one: Mapping[str, Any],
-    latency: tuple[float, int] | None,
+    figures: Mapping[str, Figure],
     around: tuple[Mapping[Any, Any], Mapping[Any, Any]] | None,
-    clusters: Mapping[str, Clusters],
 ) -> StateFigures:
     key = (one["flow"], one["state"])
     declared = source.flows.get(one["flow"])
     n = one["n"]
-    why = _reason_of_slots(source, *key)
+    known = {name: rate_of(figures.get(name)) for name in RATES}
     return StateFigures(
         flow=one["flow"],
         state=one["state"],
         segment=one["segment"],
         terminal=terminal_of(source, *key),
         n=n,
-        visits=int(one["visits"]),
-        progress=share(one["progress"], n, "", clusters.get("progress")),
-        stall=share(one["stall"] or 0, one["stall_n"], "outcome_unknown", clusters.get("stall")),
-        escalation=share(one["escalation"], n, "", clusters.get("escalation")),
-        revisit=mean(one["revisit"], one["revisit_sd"], n, "", clusters.get("revisit")),
-        dwell_turns=mean(one["dwell"], one["dwell_sd"], one["dwell_n"], "no_turns_logged", clusters.get("dwell_turns")),
-        latency_p95_ms=latency[0] if latency else None,
-        latency_n=latency[1] if latency else 0,
-        latency_reason="" if latency else _reason_of_latency(one),
-        guard_error=mean(
-            one["guard"], one["guard_sd"], one["guard_n"], "no_guards_logged", clusters.get("guard_error")
-        ),
-        guard_errors=int(one["guards"]) if one["guard_n"] else None,
+        visits=one["visits"],
+        latency_p95_ms=one["latency_p95_ms"],
+        latency_n=one["latency_n"] or 0,
+        latency_reason="" if one["latency_n"] else _reason_of_latency(known["dwell_turns"], one),
+        guard_errors=one["guard_errors"] if known["guard_error"].n else None,
         guard_n=one["guarded"],
-        slot_fill_rate=share((one["fill"] or 0) * one["fill_n"], one["fill_n"], why, clusters.get("slot_fill_rate")),
-        slot_ready_rate=share((one["ready"] or 0) * one["fill_n"], one["fill_n"], why, clusters.get("slot_ready_rate")),
-        front_loaded=int(one["front_loaded"]) if declared is not None and one["fill_n"] else None,
+        front_loaded=one["front_loaded"] if declared is not None and known["slot_fill_rate"].n else None,
         revisit_n=one["revisited"],
-        unknown=n - one["stall_n"],
+        unknown=n - known["stall"].n,
         said=few_words(n),
         led_to=None if around is None else tuple(around[0].get(key, ())),
         came_from=None if around is None else tuple(around[1].get(key, ())),
+        **known,
     )
-
-
-_INDEPENDENT: Mapping[str, Clusters] = {}
-_MEASURES = (
-    *("progress", "stall", "escalation", "revisit", "dwell_turns", "guard_error"),
-    *("slot_fill_rate", "slot_ready_rate"),
-)
-
-
-def _clusters(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, Clusters]]:
-    """How the conversations of one scenario scatter, for each measure of each state."""
-    sums = ", ".join(f"sum({name})::DOUBLE AS {name}_a, count({name}) AS {name}_b" for name in _MEASURES)
-    moments = ", ".join(
-        f"count(*) FILTER ({name}_b > 0), sum({name}_a * {name}_a), sum({name}_a * {name}_b), sum({name}_b * {name}_b)"
-        for name in _MEASURES
-    )
-    rows = connection.execute(f"""
-        SELECT flow, state, {moments} FROM (SELECT flow, state, cluster, {sums} FROM s GROUP BY ALL) GROUP BY ALL
-    """).fetchall()
-    found: dict[tuple[str, str], dict[str, Clusters]] = {}
-    for flow, state, *values in rows:
-        four = (values[place : place + 4] for place in range(0, len(values), 4))
-        found[flow, state] = {
-            name: Clusters(int(count), float(aa), float(ab), float(bb))
-            for name, (count, aa, ab, bb) in zip(_MEASURES, four, strict=True)
-            if count
-        }
-    return found
 
 
 def terminal_of(source: Source, flow: str, state: str) -> str:
@@ -200,17 +153,10 @@ def terminal_of(source: Source, flow: str, state: str) -> str:
     return "escalation" if state in ESCALATIONS else ""
 
 
-def _reason_of_latency(one: Mapping[str, Any]) -> str:
-    if not one["dwell_n"]:
+def _reason_of_latency(dwell: Rate, one: Mapping[str, Any]) -> str:
+    if not dwell.n:
         return "no_turns_logged"
     return "no_latency_logged" if one["turns"] else "no_turn_ran"
-
-
-def _reason_of_slots(source: Source, flow: str, state: str) -> str:
-    declared = source.flows.get(flow)
-    if declared is None:
-        return "no_flow_definition"
-    return "nothing_required" if state in declared.by_name else "state_not_declared"
 
 
 def untested(source: Source) -> tuple[Untested, ...]:
@@ -253,23 +199,6 @@ def _neighbours(
     return after, before
 
 
-_FIGURES = """
-    SELECT flow, state, min(segment) AS segment, count(*) AS n, sum(visits) AS visits,
-           sum(progress) AS progress, sum(stall) AS stall, count(stall) AS stall_n, sum(escalation) AS escalation,
-           avg(revisit) AS revisit, stddev_samp(revisit) AS revisit_sd,
-           avg(dwell_turns) AS dwell, stddev_samp(dwell_turns) AS dwell_sd, count(dwell_turns) AS dwell_n,
-           avg(guard_error) AS guard, stddev_samp(guard_error) AS guard_sd, count(guard_error) AS guard_n,
-           sum(guard_error) AS guards, count(*) FILTER (guard_error > 0) AS guarded,
-           count(*) FILTER (revisit > 0) AS revisited, sum(turns) AS turns,
-           avg(slot_fill_rate) AS fill, count(slot_fill_rate) AS fill_n, avg(slot_ready_rate) AS ready,
-           sum(front_loaded) AS front_loaded
-    FROM s GROUP BY flow, state
-"""
-_LATENCIES = """
-    SELECT flow, state, quantile_cont(latency, 0.95), count(*)
-    FROM (SELECT flow, state, unnest(latencies) AS latency FROM s)
-    GROUP BY flow, state
-"""
 _TRANSITIONS = """
     SELECT flow, state, to_state, sum(count) AS count, count(*) AS conversations
     FROM (SELECT flow, state, unnest(to_states) AS to_state, unnest(to_counts) AS count FROM s)

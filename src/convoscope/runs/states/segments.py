@@ -10,7 +10,8 @@ import msgspec
 
 from convoscope.conversation import Flow
 from convoscope.flows.segments import ACT, COLLECT, CONFIRM, has_no_cohesion, kind_of, segment_of
-from convoscope.runs.states.source import Rate, Source, dicts, few_words, share
+from convoscope.runs.states.source import Rate, Source, dicts, few_words, no_rate, rates
+from convoscope.runs.tables import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -88,37 +89,54 @@ def segments_of(connection: duckdb.DuckDBPyConnection, source: Source) -> Segmen
     dwell: dict[_Key, list[tuple[str, float | None]]] = {}
     for flow, segment, state, turns in connection.execute(_DWELL).fetchall():
         dwell.setdefault((flow, segment), []).append((state, turns))
-    filled = _filled(connection) if source.flows else {}
-    rows = [_figures(source, one, dwell[one["flow"], one["segment"]], filled) for one in facts]
+    known = rates(connection, "(SELECT * FROM s WHERE segment IS NOT NULL)", ("flow", "segment"), _YIELDS)
+    slots = _slots(connection, source) if source.flows else {}
+    rows = [
+        _figures(source, one, dwell[key], known[key], slots.get(key))
+        for one in facts
+        if (key := (one["flow"], one["segment"]))
+    ]
     order = sorted(rows, key=lambda one: (one.group_cohesion is None, one.group_cohesion or 0.0, one.flow, one.segment))
     return Segments(rows=tuple(order), unassigned=_unassigned(connection))
 
 
 _Key = tuple[str, str]
 _FACTS = """
-    SELECT flow, segment, count(*) AS rows, count(DISTINCT (run, number)) AS conversations, sum(progress) AS progress,
-           avg(revisit) AS revisit, avg(stall) AS stall, count(stall) AS stalls,
-           coalesce(sum(asked), 0) AS asked, coalesce(sum(accepted), 0) AS accepted,
-           sum(tool_calls) AS calls, sum(tool_successes) AS worked, sum(tool_unknown) AS unknown
+    SELECT flow, segment, count(*) AS rows, count(DISTINCT (run, number)) AS conversations,
+           avg(revisit) AS revisit, avg(stall) AS stall, count(stall) AS stalls, sum(tool_calls) AS calls
     FROM s WHERE segment IS NOT NULL GROUP BY flow, segment ORDER BY flow, segment
 """
 _DWELL = """
     SELECT flow, segment, state, avg(dwell_turns) FROM s WHERE segment IS NOT NULL
     GROUP BY flow, segment, state ORDER BY state
 """
-_FILLED = """
-    WITH inside AS (SELECT DISTINCT run, number, flow, segment FROM s WHERE segment IS NOT NULL),
-         filled AS (SELECT DISTINCT run, number, unnest(list_concat(slots, unplaced)) AS slot FROM s)
-    SELECT flow, segment, slot, count(*) FROM inside JOIN filled USING (run, number) GROUP BY ALL
-"""
+_YIELDS = {
+    "goal": ("progress", "1"),
+    "confirmed": ("accepted", "asked"),
+    "worked": ("tool_successes", "tool_calls - tool_unknown"),
+}
 
 
-def _filled(connection: duckdb.DuckDBPyConnection) -> dict[_Key, dict[str, int]]:
-    """For each slot, how many of the conversations that came into a segment have it filled, wherever that was."""
-    found: dict[_Key, dict[str, int]] = {}
-    for flow, segment, slot, count in connection.execute(_FILLED).fetchall():
-        found.setdefault((flow, segment), {})[slot] = count
-    return found
+def _slots(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[_Key, Rate]:
+    """Of the slots that a segment has to fill, how many are filled in the conversations that came into it, wherever."""
+    targets = [
+        (flow.name, segment, slot)
+        for flow in source.flows.values()
+        for segment in {segment_of(flow, state.name) for state in flow.states} - {""}
+        for slot in target_slots(flow, segment)
+    ]
+    if not targets:
+        return {}
+    listed = ", ".join(f"({', '.join(map(quoted, one))})" for one in targets)
+    wanted = f"""(
+        WITH inside AS (SELECT DISTINCT run, number, flow, segment, cluster FROM s WHERE segment IS NOT NULL),
+             filled AS (SELECT DISTINCT run, number, unnest(list_concat(slots, unplaced)) AS slot FROM s)
+        SELECT i.flow, i.segment, i.cluster, f.slot IS NOT NULL AS is_filled
+        FROM inside AS i JOIN (VALUES {listed}) AS t(flow, segment, slot) USING (flow, segment)
+        LEFT JOIN filled AS f ON f.run = i.run AND f.number = i.number AND f.slot = t.slot
+    )"""
+    found = rates(connection, wanted, ("flow", "segment"), {"filled": ("is_filled::INTEGER", "1")})
+    return {(flow, segment): one["filled"] for (flow, segment), one in found.items()}
 
 
 def archetypes(source: Source) -> tuple[Archetype, ...]:
@@ -157,11 +175,12 @@ def _figures(
     source: Source,
     one: Mapping[str, Any],
     dwell: Sequence[tuple[str, float | None]],
-    filled: Mapping[_Key, Mapping[str, int]],
+    known: Mapping[str, Rate],
+    slots: Rate | None,
 ) -> SegmentFigures:
     flow, segment = one["flow"], one["segment"]
     kind = kind_of(source.flows.get(flow), segment)
-    goal_yield = share(one["progress"], one["rows"])
+    goal_yield = known["goal"]
     turns = [spent for _, spent in dwell]
     efficiency = _efficiency(turns)
     coherence = _clamp(1 - one["revisit"] - one["stall"]) if one["stalls"] else None
@@ -169,7 +188,7 @@ def _figures(
     cohesion = None
     if not reason and efficiency is not None and coherence is not None and goal_yield.value is not None:
         cohesion = goal_yield.value * (EFFICIENCY_WEIGHT * efficiency + COHERENCE_WEIGHT * coherence)
-    typed, counted = _typed_yield(source.flows.get(flow), one, kind, filled.get((flow, segment), {}))
+    typed, counted = _typed_yield(source.flows.get(flow), one, kind, known, slots)
     return SegmentFigures(
         flow=flow,
         segment=segment,
@@ -214,27 +233,17 @@ def _why_not_efficient(dwell: Sequence[float | None]) -> str:
 
 
 def _typed_yield(
-    declared: Flow | None, one: Mapping[str, Any], kind: str, filled: Mapping[str, int]
+    declared: Flow | None, one: Mapping[str, Any], kind: str, known: Mapping[str, Rate], slots: Rate | None
 ) -> tuple[Rate, str]:
     """What the kind of segment is there for, counted where the events allow it."""
     if kind == COLLECT:
-        return _slots_filled(declared, one, filled), "slots"
+        return slots or no_rate("no_flow_definition" if declared is None else "no_target_slots"), "slots"
     if kind == CONFIRM:
-        return share(int(one["accepted"]), int(one["asked"]), "confirmations_not_logged"), "confirmations"
+        return known.get("confirmed") or no_rate("confirmations_not_logged"), "confirmations"
     if kind == ACT:
         why = "tool_results_not_logged" if one["calls"] else "no_tool_called"
-        return share(int(one["worked"]), int(one["calls"]) - int(one["unknown"]), why), "tool calls"
-    return Rate(value=None, n=0, reason="kind_without_typed_yield"), ""
-
-
-def _slots_filled(declared: Flow | None, one: Mapping[str, Any], filled: Mapping[str, int]) -> Rate:
-    """Required target slots that were filled, wherever, in the conversations that came into the segment."""
-    if declared is None:
-        return Rate(value=None, n=0, reason="no_flow_definition")
-    targets = target_slots(declared, one["segment"])
-    if not targets:
-        return Rate(value=None, n=0, reason="no_target_slots")
-    return share(sum(filled.get(slot, 0) for slot in targets), one["conversations"] * len(targets))
+        return known.get("worked") or no_rate(why), "tool calls"
+    return no_rate("kind_without_typed_yield"), ""
 
 
 def target_slots(declared: Flow, segment: str) -> list[str]:

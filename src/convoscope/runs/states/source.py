@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from convoscope.conversation import Flow
 from convoscope.errors import RunError, UsageError
+from convoscope.metrics import states as state_metrics
+from convoscope.metrics.declaration import STATE, Metric
+from convoscope.metrics.reduction import Sums
+from convoscope.metrics.states import EXPLAINED_BY, NO_OPPORTUNITY, STATE_TABLE
+from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run
-from convoscope.runs.sql import create_views
-from convoscope.runs.tables import connect, quoted
-from convoscope.statistics.intervals import Z, wilson
+from convoscope.runs.sql import combined, combined_file, create_views
+from convoscope.runs.subjects import Conversations, SubjectGroup, read_column, subject_groups
+from convoscope.runs.tables import connect, parquet, quoted
+from convoscope.statistics.across import Floats, ratio_of
+from convoscope.statistics.intervals import ratio_interval
+from convoscope.statistics.summary import Figure
 
 if TYPE_CHECKING:
     import duckdb
 
 Runlike = Run | str | os.PathLike[str]
 
-NO_FLOW = "(no flow)"
 NO_AGENT = "(no agent)"
 _MEMORY_MB = 512
 FEW = 10
@@ -41,51 +49,65 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no value."""
 
 
-class Clusters(NamedTuple):
-    """How conversations that belong together (of one scenario) scatter: sums over these clusters.
+def rate_of(figure: Figure | None, otherwise: str = "not_scored") -> Rate:
+    """A figure of the road in short."""
+    if figure is None:
+        return Rate(value=None, n=0, reason=otherwise)
+    if figure.interval is None:
+        return Rate(value=figure.value, n=figure.samples_measured, reason=figure.reason)
+    low, high = figure.interval.low, figure.interval.high
+    return Rate(value=figure.value, n=figure.samples_measured, low=low, high=high)
 
-    `a` is the sum of the values of a cluster, `b` the number of them.
+
+def rates(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    keys: Sequence[str],
+    measures: Mapping[str, tuple[str, str]],
+    *,
+    is_share: bool = True,
+) -> dict[tuple[Any, ...], dict[str, Rate]]:
+    """Σ above ÷ Σ below of each measure, for each group by `keys` of a table that says to which cluster a row belongs.
+
+    The intervals are those of the summary. What has nothing below has no rate.
     """
-
-    number: int
-    aa: float
-    ab: float
-    bb: float
-
-    def variance(self, value: float, n: int) -> float:
-        """Of a ratio of sums over independent clusters, as `statistics.intervals` has it."""
-        residuals = self.aa - 2 * value * self.ab + value * value * self.bb
-        return self.number / (self.number - 1) * max(0.0, residuals) / n**2
-
-
-def share(successes: float, n: int, reason: str = "", clusters: Clusters | None = None) -> Rate:
-    """successes ÷ n with Wilson's interval, of as many as the clustering leaves; no value of nothing."""
-    if not n:
-        return Rate(value=None, n=0, reason=reason or "nothing_measured")
-    value, effective = successes / n, float(n)
-    if clusters is not None and clusters.number < 2 < n:
-        return Rate(value=value, n=n)
-    if clusters is not None and clusters.number < n:
-        variance = clusters.variance(value, n)
-        if value in (0.0, 1.0):
-            # All or none: clusters cannot show a spread, so each counts once, which errs to the wide side.
-            effective = float(clusters.number)
-        elif variance > 0:
-            effective = min(effective, value * (1 - value) / variance)
-    low, high = wilson(value * effective, effective)
-    return Rate(value=value, n=n, low=low, high=high)
+    by = ", ".join(keys)
+    sums = ", ".join(
+        f"sum({above})::DOUBLE AS above{place}, coalesce(sum({below}), 0)::DOUBLE AS below{place}"
+        for place, (above, below) in enumerate(measures.values())
+    )
+    known = connection.execute(f"SELECT DISTINCT {by} FROM {table} ORDER BY {by}").fetchall()
+    rows = connection.execute(
+        f"SELECT dense_rank() OVER (ORDER BY {by}) - 1 AS code, * FROM "
+        f"(SELECT {by}, cluster, {sums} FROM {table} GROUP BY {by}, cluster) ORDER BY code, cluster"
+    ).fetchnumpy()
+    bounds = np.searchsorted(np.asarray(rows["code"]), np.arange(len(known) + 1))
+    found: dict[tuple[Any, ...], dict[str, Rate]] = {key: {} for key in known}
+    for place, name in enumerate(measures):
+        above, below = (np.ma.filled(np.ma.asarray(rows[f"{side}{place}"]), 0.0) for side in ("above", "below"))
+        for number, key in enumerate(known):
+            mine = slice(bounds[number], bounds[number + 1])
+            rate = _rate(above[mine], below[mine], is_share=is_share)
+            if rate is not None:
+                found[key][name] = rate
+    return found
 
 
-def mean(
-    value: float | None, deviation: float | None, n: int, reason: str = "", clusters: Clusters | None = None
-) -> Rate:
-    """A mean of counts with the interval that its spread leaves; one value or one cluster alone leaves none."""
-    if value is None or not n:
-        return Rate(value=None, n=0, reason=reason or "nothing_measured")
-    if deviation is None or n < 2 or (clusters is not None and clusters.number < 2):
-        return Rate(value=value, n=n)
-    spread = Z * (deviation / n**0.5 if clusters is None else clusters.variance(value, n) ** 0.5)
-    return Rate(value=value, n=n, low=max(0.0, value - spread), high=value + spread)
+def _rate(above: Floats, below: Floats, *, is_share: bool) -> Rate | None:
+    counts = below > 0
+    sums = Sums("", above[counts], below[counts])
+    value = ratio_of(sums)
+    if value is None:
+        return None
+    clusters = np.arange(len(sums.below), dtype=np.int64)
+    interval = ratio_interval(sums, clusters, share=is_share)
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return Rate(value=value, n=round(float(sums.below.sum())), low=low, high=high)
+
+
+def no_rate(reason: str) -> Rate:
+    """Nothing was measured."""
+    return Rate(value=None, n=0, reason=reason)
 
 
 def few_words(n: int) -> str:
@@ -111,8 +133,6 @@ class Source:
         if len({run.name for run in self.runs}) < len(self.runs):
             raise RunError("two of the runs have one name", hint="rename one of the folders")
         self.flow, self.agent = flow, agent
-        self.clustered = False
-        """Whether conversations belong to scenarios, so that they are not independent."""
         self.flows: dict[str, Flow] = {}
         for run in reversed(self.runs):
             self.flows |= run.flows
@@ -130,8 +150,9 @@ class Source:
             for view in (_CALLED_BY_MODEL, _EVERY_BY_MODEL) if several else (_CALLED, _EVERY):
                 connection.execute(view)
             self._check(connection)
-            self.clustered = bool(connection.execute(_HAS_SCENARIOS).fetchall())
-            every = _CLUSTERED if self.clustered else "every"
+            # Conversations of one scenario are not independent; without any, each is a cluster of its own.
+            clustered = connection.execute("SELECT 1 FROM conversations WHERE scenario_id IS NOT NULL LIMIT 1")
+            every = _CLUSTERED if clustered.fetchall() else "(SELECT *, hash(run, number) AS cluster FROM every)"
             connection.execute(f"CREATE VIEW s AS SELECT * FROM {every} {self.where()}")
             yield connection
 
@@ -157,6 +178,51 @@ class Source:
                 there = ", ".join(" ".join(one.split())[:60] for one in known[:20]) + (", …" if len(known) > 20 else "")
                 raise UsageError(f"no conversation has the {name} {asked!r}", hint=f"there is {there}")
 
+    def combined(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+        """What the rows of each state come to, one row for each flow and state."""
+        kept = self._alone.folder / combined_file(STATE_TABLE) if self._alone is not None else None
+        if kept is None or not kept.exists():
+            return connection.execute(combined(STATE_TABLE, "flow", "s"))
+        flow = f"coalesce(flow, {quoted(NO_FLOW)})"
+        return connection.execute(f"SELECT * REPLACE ({flow} AS flow) FROM {parquet(kept)} {self.where()}")
+
+    def figures(self, connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, Figure]]:
+        """The figures of each state: those of the summary, or the same of the rows that the question is about."""
+        if self._alone is not None and {one.metric for one in self._alone.summary.declared} >= {*_METRICS}:
+            groups = self._alone.summary.by_subject(STATE)
+        else:
+            groups = [(one.by, one.figures) for one in self._observed(connection)]
+        return {
+            (by.get("flow", NO_FLOW), by["state"]): {one.metric.removeprefix("state."): one for one in figures}
+            for by, figures in groups
+        }
+
+    @property
+    def _alone(self) -> Run | None:
+        """The run, where it is one and all its agents are asked for: that was answered when it was made."""
+        return self.runs[0] if len(self.runs) == 1 and self.agent is None else None
+
+    def _observed(self, connection: duckdb.DuckDBPyConnection) -> list[SubjectGroup]:
+        connection.execute(
+            "CREATE OR REPLACE TEMP TABLE placed AS SELECT *, row_number() OVER (ORDER BY run, number) - 1 AS place "
+            "FROM (SELECT DISTINCT run, number, flow, cluster FROM s)"
+        )
+        known = connection.execute("SELECT flow, cluster FROM placed ORDER BY place").fetchnumpy()
+        flows, codes = np.unique(np.asarray(known["flow"], dtype=object).astype(str), return_inverse=True)
+        _, first, inverse = np.unique(np.asarray(known["cluster"]), return_index=True, return_inverse=True)
+        clusters = np.argsort(np.argsort(first))[inverse]  # in the order of the conversations, as in a summary
+        conversations = Conversations({"flow": (flows.tolist(), codes.astype(np.int32))}, clusters.astype(np.int64))
+        rows = (
+            read_column(
+                connection,
+                _ROWS_OF.format(column=name, explained=EXPLAINED_BY.get(name, name)),
+                _METRICS[f"state.{name}"],
+                NO_OPPORTUNITY,
+            )
+            for name in RATES
+        )
+        return subject_groups(rows, ("flow", "state"), conversations)
+
     def declared(self) -> list[Flow]:
         """The declarations that the question is about."""
         return [flow for name, flow in sorted(self.flows.items()) if self.flow in (None, name)]
@@ -178,20 +244,30 @@ class Source:
         return int(rows[0][0])
 
 
-_HAS_SCENARIOS = "SELECT 1 FROM conversations WHERE scenario_id IS NOT NULL LIMIT 1"
 # What is one cluster in the summary is one here: a scenario of a dataset and domain, else the conversation.
-_CLUSTERED = """(
-    SELECT e.*, hash(CASE WHEN c.scenario_id IS NULL THEN c.conversation END, c.run, c.scenario_id,
-                     CASE WHEN c.scenario_id IS NOT NULL THEN c.dataset END,
-                     CASE WHEN c.scenario_id IS NOT NULL THEN c.domain END) AS cluster
-    FROM every AS e JOIN conversations AS c ON c.run = e.run AND c.number = e.number
-)"""
+_CLUSTER = (
+    "CASE WHEN scenario_id IS NULL THEN hash(run, number) ELSE hash(run, scenario_id, dataset, domain) END AS cluster"
+)
+_CLUSTERED = "(SELECT e.*, c.cluster FROM every AS e JOIN called AS c ON c.run = e.run AND c.number = e.number)"
+_METRICS: dict[str, Metric] = {
+    one.name: one for one in vars(state_metrics).values() if isinstance(one, Metric) and one.observes == STATE
+}
+RATES = (
+    *("progress", "stall", "escalation", "revisit", "dwell_turns", "guard_error"),
+    *("slot_fill_rate", "slot_ready_rate"),
+)
+"""The metrics of a state that the matrix shows with their intervals."""
+_ROWS_OF = """
+    SELECT p.place AS number, s.state AS subject, s.{column}::DOUBLE AS value,
+           CASE WHEN s.{column} IS NULL THEN json_extract_string(s.reasons, '$.{explained}') END AS reason
+    FROM s JOIN placed AS p USING (run, number)
+"""
 _ASKED = {"flow": "flow = $1", "agent": "$1 IN (agent, named)"}
 
 _CALLED = f"""
     CREATE VIEW called AS
     SELECT run, conversation, number, error, coalesce(flow, {quoted(NO_FLOW)}) AS flow, called_agent AS agent,
-           called_agent AS named
+           called_agent AS named, {_CLUSTER}
     FROM (SELECT *, coalesce(agent, model, {quoted(NO_AGENT)}) AS called_agent FROM conversations)
 """
 _EVERY = f"""
@@ -213,7 +289,7 @@ _CALLED_BY_MODEL = f"""
     SELECT run, conversation, number, error, coalesce(flow, {quoted(NO_FLOW)}) AS flow,
            coalesce(agent, model, {quoted(NO_AGENT)}) AS named,
            CASE WHEN agent IN ({_SEVERAL_MODELS})
-                THEN agent || ' on ' || coalesce(model, '(no model)') ELSE named END AS agent
+                THEN agent || ' on ' || coalesce(model, '(no model)') ELSE named END AS agent, {_CLUSTER}
     FROM conversations
 """
 _EVERY_BY_MODEL = """

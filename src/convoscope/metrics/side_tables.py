@@ -1,0 +1,107 @@
+"""Tables that a family keeps beside the scores: what a row is, how rows are made, how they are combined and checked.
+
+A family declares its table; writing it, reading it, its views in SQL and its audit follow from the declaration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from convoscope.conversation import Conversation
+from convoscope.conversation.remembered import remembered
+from convoscope.errors import DeclarationError
+
+TAKEN = frozenset(
+    (
+        *("conversations", "scores", "conversation_scores", "all_scores", "all_conversation_scores"),
+        *("profiles", "metrics", "runs", "renamed"),
+    )
+)
+"""Names that a run uses itself."""
+OWN_COLUMNS = ("run", "conversation", "number", "part", "row", "flow", "agent")
+"""Columns that every side table has."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_KINDS = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of a side table."""
+
+    name: str
+    sql: str
+    """Its type; of a list, that of its entries."""
+    is_list: bool = False
+    is_json: bool = False
+
+
+class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A table of a family. Each row belongs to a conversation, whose flow and agent stand in it."""
+
+    name: str
+    what: str
+    """What a row is, in a few words."""
+    row: type[msgspec.Struct]
+    """Its columns: the fields of a Struct. Numbers, truth values, texts, tuples of these, and JSON objects."""
+    rows: Callable[[Conversation], Sequence[Any]]
+    """The rows of a conversation."""
+    key: str
+    """The field that tells the rows of a conversation apart: the subject that a row is about."""
+    combine: Mapping[str, str] = {}
+    """What the rows of a group come to: names, and what SQL makes of the columns of all its rows."""
+    views: Mapping[str, str] = {}
+    """Further views in SQL: names, and the columns of the table that they show."""
+    counted: str = ""
+    """The field that an audit counts again."""
+    recount: Callable[[str], Mapping[str, int]] | None = None
+    """Counts by key from the JSON of a conversation, by another way than `rows` goes."""
+    mentions: tuple[str, ...] = ()
+    """Words, one of which is in the JSON of every conversation that has rows; others are not counted again."""
+
+    def __post_init__(self) -> None:
+        for name in (self.name, *self.views):
+            if not _NAME.fullmatch(name) or name in TAKEN:
+                raise DeclarationError(f"{name!r} cannot be the name of a table", hint="small letters; not one of ours")
+        fields = self.row.__struct_fields__
+        if self.key not in fields or (self.counted and self.counted not in fields):
+            raise DeclarationError(f"{self.name}: {self.row.__name__} lacks the key or what is counted")
+        if taken := [name for name in fields if name in OWN_COLUMNS]:
+            raise DeclarationError(f"{self.name} has the column {taken[0]}, as every table has", hint="rename it")
+        if bool(self.counted) != (self.recount is not None):
+            raise DeclarationError(f"{self.name}: what is counted again, and how, go together")
+
+    @remembered
+    def columns(self) -> tuple[Column, ...]:
+        """The columns, by the annotations of the row."""
+        hints = get_type_hints(self.row)
+        return tuple(_column(self.name, name, hints[name]) for name in self.row.__struct_fields__)
+
+    @remembered
+    def nothing(self) -> str:
+        """The table without a row, for a query."""
+        own = "NULL::VARCHAR AS conversation, NULL::INTEGER AS number, NULL::VARCHAR AS flow, NULL::VARCHAR AS agent"
+        mine = (f"NULL::{one.sql}{'[]' * one.is_list} AS {one.name}" for one in self.columns)
+        return f"SELECT {', '.join([own, *mine])} WHERE false"
+
+
+def _column(table: str, name: str, kind: Any) -> Column:
+    if get_origin(kind) in (Union, UnionType):
+        kinds = [one for one in get_args(kind) if one is not type(None)]
+        kind = kinds[0] if len(kinds) == 1 else kind
+    origin = get_origin(kind) or kind
+    entry = get_args(kind)
+    if origin in _KINDS:
+        return Column(name, _KINDS[origin])
+    if origin in (tuple, list) and entry and entry[0] in _KINDS:
+        return Column(name, _KINDS[entry[0]], is_list=True)
+    if origin is dict:
+        return Column(name, "VARCHAR", is_json=True)
+    raise DeclarationError(
+        f"the column {name} of {table} is of a kind that cannot be kept: {kind}",
+        hint="numbers, truth values, texts, tuples of these, and JSON objects",
+    )

@@ -1,0 +1,249 @@
+"""Figures by subject: "by flow and state" is a grouping like "by agent", with the same figures and intervals.
+
+Of an ordinary group the samples are its conversations, whole; of a subject they are the conversations that have it,
+each with what was observed of that subject alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convoscope.metrics.declaration import AXES, Metric
+from convoscope.metrics.registry import Declared
+from convoscope.metrics.score import (
+    COMPUTED,
+    MEASURED,
+    NOT_APPLICABLE,
+    STATUSES,
+    UNMEASURED,
+    Counts,
+    Observation,
+    Subject,
+)
+from convoscope.statistics.across import Columns, Floats
+from convoscope.statistics.summary import Figure, Subjects, Table, figures
+from convoscope.statistics.within import ConversationScore, reduce_conversation
+
+if TYPE_CHECKING:
+    import duckdb
+
+Codes = NDArray[np.int64]
+
+
+class Conversations(NamedTuple):
+    """What is known of the conversations that subjects belong to, by their places."""
+
+    dimensions: Mapping[str, tuple[Sequence[str], NDArray[np.int32]]]
+    """The values of a dimension, and the place of each conversation's; -1 for none."""
+    clusters: Codes
+
+
+class SubjectGroup(NamedTuple):
+    """One subject, and what each metric that observes it says of it."""
+
+    by: dict[str, str]
+    conversations: int
+    figures: list[Figure]
+
+
+def axis_of(metrics: Sequence[Declared]) -> list[str]:
+    """The kinds of subjects that some of the metrics observe, and that runs are grouped by."""
+    return [kind for kind in AXES if any(isinstance(one, Metric) and one.observes == kind for one in metrics)]
+
+
+def subject_groups(
+    observed: Iterable[SubjectRows], names: Sequence[str], conversations: Conversations
+) -> list[SubjectGroup]:
+    """The groups by some dimensions and a kind of subjects, which is the last of `names`.
+
+    A dimension that a conversation lacks is left out of its groups.
+    """
+    found: dict[tuple[str | None, ...], list[Figure]] = {}
+    for rows in observed:
+        for key, several in _figures(rows, names[:-1], conversations):
+            found.setdefault(key, []).extend(several)
+    groups = []
+    for key in sorted(found, key=lambda key: tuple(part or "" for part in key)):
+        by = {name: part for name, part in zip(names, key, strict=True) if part is not None}
+        groups.append(SubjectGroup(by, max(one.samples_total for one in found[key]), found[key]))
+    return groups
+
+
+class SubjectRows(NamedTuple):
+    """What one metric, by one judge, says of subjects: one row for each conversation and subject."""
+
+    declared: Metric
+    judge: str
+    number: Codes
+    """The place of its conversation."""
+    subject: Codes
+    subjects: list[str]
+    status: NDArray[np.int8]
+    reason: NDArray[np.int32]
+    reasons: list[str]
+    columns: Columns
+    skipped: Floats
+
+
+def read_scores(
+    connection: duckdb.DuckDBPyConnection, scores: str, declared: Metric, judge: str, kind: str
+) -> SubjectRows:
+    """From a table of scores, whose `number` is a place among the conversations."""
+    values = [declared.name, declared.variant, judge, kind]
+    where = "metric = $1 AND variant = $2 AND judge = $3 AND subject_kind = $4"
+    named = f"SELECT DISTINCT subject FROM {scores} WHERE {where} ORDER BY 1"
+    subjects = [row[0] for row in connection.execute(named, values).fetchall()]
+    told = f"SELECT DISTINCT coalesce(reason, '') FROM {scores} WHERE {where} ORDER BY 1"
+    reasons = [row[0] for row in connection.execute(told, values).fetchall()]
+    columns = ", ".join((*_NUMBERS, *Counts._fields))
+    rows = connection.execute(
+        f"SELECT number, list_position($5, subject) - 1 AS subject, list_position($6, coalesce(reason, '')) - 1 AS "
+        f"reason, list_position($7, status) - 1 AS status, {columns} FROM {scores} WHERE {where}",
+        [*values, subjects, reasons, list(STATUSES)],
+    ).fetchnumpy()
+    number, subject = (np.asarray(rows[name], dtype=np.int64) for name in ("number", "subject"))
+    order = np.lexsort((subject, number))
+    number, subject = number[order], subject[order]
+    status = np.asarray(rows["status"])[order].astype(np.int8)
+    reason = np.asarray(rows["reason"])[order].astype(np.int32)
+    numbers = {
+        name: np.ma.filled(np.ma.asarray(rows[name]).astype(np.float64), 0.0)[order]
+        for name in (*_NUMBERS, *Counts._fields)
+    }
+    several = (number[1:] == number[:-1]) & (subject[1:] == subject[:-1])
+    if several.any():
+        return _reduced(declared, judge, number, subject, subjects, status, reason, reasons, numbers)
+    measured = (status == STATUSES.index(MEASURED)).astype(np.float64)
+    whole = Columns(n=measured, total=numbers["value"], **numbers)
+    return SubjectRows(
+        declared, judge, number, subject, subjects, status, reason, reasons, whole, np.zeros(len(number))
+    )
+
+
+_NUMBERS = ("value", "numerator", "denominator")
+
+
+def read_column(
+    connection: duckdb.DuckDBPyConnection, query: str, declared: Metric, no_opportunity: Collection[str]
+) -> SubjectRows:
+    """From a column of a side table that a metric observes: `number`, `subject`, `value`, and `reason` without one."""
+    rows = connection.execute(f"SELECT * FROM ({query}) ORDER BY number, subject").fetchnumpy()
+    subjects, subject = np.unique(np.asarray(rows["subject"], dtype=object).astype(str), return_inverse=True)
+    missing = np.ma.getmaskarray(np.ma.asarray(rows["value"]))
+    value = np.ma.filled(np.ma.asarray(rows["value"]).astype(np.float64), 0.0)
+    told = np.where(missing, np.ma.filled(np.ma.asarray(rows["reason"], dtype=object), ""), "")
+    reasons, reason = np.unique(told.astype(str), return_inverse=True)
+    statuses = [NOT_APPLICABLE if one in no_opportunity else UNMEASURED for one in reasons.tolist()]
+    codes = np.array([STATUSES.index(one) for one in statuses], dtype=np.int8)
+    ones, nothing = (~missing).astype(np.float64), np.zeros(len(value))
+    columns = Columns(
+        value=value, n=ones, total=value, numerator=value, denominator=ones, tp=nothing, fp=nothing, fn=nothing
+    )
+    return SubjectRows(
+        declared,
+        COMPUTED,
+        np.asarray(rows["number"], dtype=np.int64),
+        subject.astype(np.int64),
+        subjects.tolist(),
+        np.where(missing, codes[reason], STATUSES.index(MEASURED)).astype(np.int8),
+        reason.astype(np.int32),
+        reasons.tolist(),
+        columns,
+        nothing,
+    )
+
+
+def _reduced(
+    declared: Metric,
+    judge: str,
+    number: Codes,
+    subject: Codes,
+    subjects: list[str],
+    status: NDArray[np.int8],
+    reason: NDArray[np.int32],
+    reasons: list[str],
+    numbers: Mapping[str, Floats],
+) -> SubjectRows:
+    """Where a subject of a conversation was observed more than once, by repeats, these are reduced first."""
+    starts = np.flatnonzero(np.diff(number, prepend=-1) | np.diff(subject, prepend=-1))
+    ends = np.append(starts[1:], len(number))
+    scores: list[ConversationScore] = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        mine = [
+            _observation(place, STATUSES[status[place]], reasons[reason[place]], numbers) for place in range(start, end)
+        ]
+        scores += reduce_conversation(declared, mine)
+    codes = {code: place for place, code in enumerate(dict.fromkeys([*reasons, *(one.reason for one in scores)]))}
+
+    def column(name: str) -> Floats:
+        return np.array([getattr(one, name) or 0.0 for one in scores], dtype=np.float64)
+
+    return SubjectRows(
+        declared,
+        judge,
+        number[starts],
+        subject[starts],
+        subjects,
+        np.array([STATUSES.index(one.status) for one in scores], dtype=np.int8),
+        np.array([codes[one.reason] for one in scores], dtype=np.int32),
+        list(codes),
+        Columns(*(column(name) for name in Columns._fields)),
+        np.array([one.not_applicable + one.unmeasured + one.errors for one in scores], dtype=np.float64),
+    )
+
+
+def _observation(place: int, status: Any, reason: str, numbers: Mapping[str, Floats]) -> Observation:
+    if status != MEASURED:
+        return Observation(subject=Subject(""), status=status, reason=reason)
+    value, above, below, *counts = (float(column[place]) for column in numbers.values())
+    return Observation(
+        subject=Subject(""),
+        status=MEASURED,
+        value=value,
+        numerator=above if below else None,
+        denominator=below or None,
+        counts=Counts(*counts) if any(counts) else None,
+    )
+
+
+def _figures(
+    rows: SubjectRows, dimensions: Sequence[str], conversations: Conversations
+) -> Iterator[tuple[tuple[str | None, ...], list[Figure]]]:
+    """The figures of each group that the rows fall into."""
+    if not len(rows.number):
+        return
+    known = [conversations.dimensions[name] for name in dimensions]
+    codes = np.stack([*(mine[rows.number] for _, mine in known), rows.subject], axis=1)
+    groups, group = np.unique(codes, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(len(groups) + 1))
+    for place, found in enumerate(groups.tolist()):
+        mine = order[bounds[place] : bounds[place + 1]]
+        *values, subject = found
+        key = [texts[code] if code >= 0 else None for (texts, _), code in zip(known, values, strict=True)]
+        table = _table(rows, mine, conversations.clusters)
+        several = list(figures(rows.declared, rows.judge, table, np.ones(len(mine), dtype=np.bool_)))
+        yield (*key, rows.subjects[subject]), several
+
+
+def _table(rows: SubjectRows, mine: Codes, clusters: Codes) -> Table:
+    columns = Columns(*(column[mine] for column in rows.columns))
+    status = rows.status[mine]
+    measured = np.flatnonzero(status == STATUSES.index(MEASURED))
+    return Table(
+        status=status,
+        reason=rows.reason[mine],
+        reasons=rows.reasons,
+        columns=columns,
+        skipped=rows.skipped[mine],
+        clusters=clusters[rows.number[mine]],
+        subjects=lambda: Subjects(columns.value[measured], measured),
+    )
+
+
+__all__ = ["Conversations", "SubjectGroup", "SubjectRows", "axis_of", "read_column", "read_scores", "subject_groups"]
