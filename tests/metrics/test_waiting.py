@@ -123,14 +123,14 @@ class TestAMetricOfAContext:
     @pytest.mark.parametrize("function", [by_text, by_text_waiting, by_text_each, by_whole_name, by_class])
     def test_gets_one(self, function: Any) -> None:
         asks = declared(function)
-        assert asks.takes_context
+        assert asks.view.type.endswith(".MetricContext")
         assert [one.value for one in asks(TWO_TURNS)] == [2.0]
         assert [one.value for one in observe(asks, TWO_TURNS)] == [2.0]
 
     @pytest.mark.parametrize("function", [one, lambda conversation: [], lambda: None])
     def test_others_do_not(self, function: Any) -> None:
         function.__doc__ = "What?"
-        assert not declared(function).takes_context
+        assert declared(function).view.type.endswith(".Conversation")
 
     def test_the_context_is_made_once_for_a_conversation(self) -> None:
         seen: list[MetricContext] = []

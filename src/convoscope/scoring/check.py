@@ -13,8 +13,10 @@ from convoscope.statistics.within import WITHIN
 
 
 def check(metrics: Sequence[Declared]) -> None:
-    """Each reducer must exist; what is derived must not, in the end, be derived from itself."""
+    """Each view and each reducer must exist; what is derived must not, in the end, be derived from itself."""
     for declared in metrics:
+        if isinstance(declared, Metric):
+            _ = declared.view
         if declared.reduce.within not in WITHIN:
             known = ", ".join(sorted(WITHIN))
             raise DeclarationError(f"{declared.key} reduces by {declared.reduce.within!r}", hint=f"there is {known}")
