@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from importlib import import_module
 from inspect import cleandoc
+from pickle import PicklingError
 from types import GeneratorType
 from typing import Any, Literal
 
@@ -126,10 +129,17 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if not self.description:
             raise DeclarationError(f"{self.key} has no docstring", hint="the docstring is the definition")
 
-    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, ...]]:
         # Its function hides behind the declaration of its name, so that a process that does not share
         # our memory looks it up instead.
-        return (_look_up, (self.key,))
+        from convoscope.metrics.registry import known
+
+        if known(self.key) is self:
+            return (_look_up, (self.key,))
+        module, name = self.function.__module__, self.function.__qualname__
+        if getattr(sys.modules.get(module), name, None) is not self:
+            raise PicklingError(f"{self.key} cannot be found by its name in {module}")
+        return (_look_up, (self.key, module, name))
 
     @remembered
     def key(self) -> str:
@@ -346,7 +356,7 @@ def derived(
     return declare
 
 
-def _look_up(key: str) -> Any:
-    from convoscope.metrics.registry import installed
+def _look_up(key: str, module: str = "", name: str = "") -> Any:
+    from convoscope.metrics.registry import known
 
-    return installed().declared[key]
+    return getattr(import_module(module), name) if module else known(key)

@@ -15,8 +15,8 @@ from convoscope.statistics.within import WITHIN
 def check(metrics: Sequence[Declared]) -> None:
     """Each view and each reducer must exist; what is derived must not, in the end, be derived from itself."""
     for declared in metrics:
-        if isinstance(declared, Metric):
-            _ = declared.view
+        if isinstance(declared, Metric) and declared.takes_many and declared.waits:
+            raise DeclarationError(f"{declared.key} waits for many conversations", hint="take a Conversation instead")
         if declared.reduce.within not in WITHIN:
             known = ", ".join(sorted(WITHIN))
             raise DeclarationError(f"{declared.key} reduces by {declared.reduce.within!r}", hint=f"there is {known}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from inspect import Parameter, signature
+from types import ModuleType
 from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
@@ -111,6 +112,11 @@ def is_view(kind: type) -> bool:
     return known is not None and known.make is not None
 
 
+def declares_view(module: ModuleType) -> bool:
+    """Whether a module declares a view."""
+    return any(one.make is not None and one.make.__module__ == module.__name__ for one in _VIEWS.values())
+
+
 def _metric_context(conversation: Conversation) -> Any:
     from convoscope.views.metric_context import metric_context
 
@@ -140,6 +146,7 @@ __all__ = [
     "MANY",
     "View",
     "annotation_of",
+    "declares_view",
     "is_view",
     "short_name",
     "type_name",
