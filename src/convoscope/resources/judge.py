@@ -18,9 +18,8 @@ class Verdict(NamedTuple):
 class Judge(Protocol):
     """Reads a text and answers in the shape that is asked for."""
 
-    @property
-    def identity(self) -> str:
-        """All that its answers depend on beside the question: `provider/model@rubric-hash`."""
+    identity: str
+    """All that its answers depend on beside the question: `provider/model@rubric-hash`."""
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
         """The answer to a prompt, in the shape of a JSON Schema. Raises where there is none to be had."""

@@ -22,9 +22,8 @@ class Sound(NamedTuple):
 class Recording(Protocol):
     """Opens the recordings of conversations."""
 
-    @property
-    def identity(self) -> str:
-        """What reads the files, and its version."""
+    identity: str
+    """What reads the files, and its version."""
 
     def tracks(self, conversation: Conversation) -> Sequence[Sound]:
         """The sound of a conversation that has a recording, track by track. Raises where a file cannot be read."""
@@ -41,9 +40,8 @@ class Recognised(NamedTuple):
 class Recogniser(Protocol):
     """Writes down what it hears."""
 
-    @property
-    def identity(self) -> str:
-        """All that its words depend on beside the sound: `provider/model`."""
+    identity: str
+    """All that its words depend on beside the sound: `provider/model`."""
 
     async def recognise(self, sound: Sound) -> Sequence[Recognised]:
         """The words of a sound, in order."""

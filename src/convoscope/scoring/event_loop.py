@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -10,6 +11,9 @@ from threading import Thread
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
+
+_SWITCH_SECONDS = 0.0005
+"""How long the loop's thread stands in line behind one that computes. It has little to do each time, but often."""
 
 
 class EventLoop:
@@ -21,6 +25,8 @@ class EventLoop:
         self._running: set[asyncio.Task[None]] = set()
         self._is_called = False
         """The loop was told to look at the line, and has not done so yet."""
+        self._switch_before = sys.getswitchinterval()
+        sys.setswitchinterval(min(_SWITCH_SECONDS, self._switch_before))
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="convoscope-event-loop", daemon=True)
         self._thread.start()
@@ -45,6 +51,7 @@ class EventLoop:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+            sys.setswitchinterval(self._switch_before)
 
     def _look(self) -> None:
         self._is_called = False
