@@ -21,18 +21,23 @@ if TYPE_CHECKING:
     from convoscope.report.making import score
     from convoscope.report.markdown import write_markdown
     from convoscope.report.page import write_page
+    from convoscope.resources import Judge, Recogniser, Recording, resource
     from convoscope.runs.run import Run
     from convoscope.runs.states.asked import states
     from convoscope.runs.worst import worst
     from convoscope.standard_data.model import StandardData
     from convoscope.views.metric_context import MetricContext
+    from convoscope.views.registry import view
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Conversation",
     "ConvoscopeError",
+    "Judge",
     "MetricContext",
+    "Recogniser",
+    "Recording",
     "Run",
     "Score",
     "StandardData",
@@ -40,9 +45,11 @@ __all__ = [
     "derived",
     "metric",
     "read",
+    "resource",
     "score",
     "states",
     "template_scorer",
+    "view",
     "worst",
     "write_junit",
     "write_markdown",
@@ -52,16 +59,21 @@ __all__ = [
 _HOME = {
     "Conversation": "convoscope.conversation.model",
     "ConvoscopeError": "convoscope.errors",
+    "Judge": "convoscope.resources",
     "MetricContext": "convoscope.views.metric_context",
+    "Recogniser": "convoscope.resources",
+    "Recording": "convoscope.resources",
     "Run": "convoscope.runs.run",
     "Score": "convoscope.metrics.score",
     "StandardData": "convoscope.standard_data.model",
     "derived": "convoscope.metrics.declaration",
     "metric": "convoscope.metrics.declaration",
     "read": "convoscope.ingest.reading",
+    "resource": "convoscope.resources",
     "score": "convoscope.report.making",
     "states": "convoscope.runs.states.asked",
     "template_scorer": "convoscope.metrics.custom",
+    "view": "convoscope.views.registry",
     "worst": "convoscope.runs.worst",
     "write_junit": "convoscope.report.junit",
     "write_markdown": "convoscope.report.markdown",

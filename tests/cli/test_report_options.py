@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from command_line import Ended, convoscope
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from generated import write_lines
 
 MET = "turns > 0"

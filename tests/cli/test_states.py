@@ -39,7 +39,7 @@ from convoscope.report.screen import Screen
 from convoscope.report.states.asked import Asked
 from convoscope.report.states.figures import figure
 from convoscope.report.states.flows import print_flows
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.states.flow_matrix import Aspect, FlowFigures, FlowMatrix, Verdict
 
 VIEWING = Flow(

@@ -25,7 +25,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.flow import Flow, FlowState
 from convoscope.flows.rows import StateRow, state_rows
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 
 NOWHERE = "(nobody tells)"

@@ -33,7 +33,8 @@ from convoscope.ingest.flow_files import FORMAT
 from convoscope.ingest.inputs import find_inputs
 from convoscope.ingest.partitions import cut
 from convoscope.ingest.report import ReadReport
-from convoscope.runs.parts import PartDone, score_partition
+from convoscope.runs.parts import RunFiles
+from convoscope.scoring.partition import PartDone, score_partition
 from ingest.logs import CHAT, EXAMPLES, counts, write_json, write_text
 
 
@@ -271,7 +272,7 @@ class TestRuns:
     def test_workers_that_inherit_nothing_have_them(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a", flow="x_y"))
         (partition,) = cut(find_inputs([path]).inputs, ReadReport(), tmp_path / "scratch")
-        work = partial(score_partition, metrics=[], folder=tmp_path, flows=(X,))
+        work = partial(score_partition, metrics=[], writer=RunFiles(tmp_path), flows=(X,))
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
             done: PartDone = pool.submit(work, partition).result()
         assert done.flows == {"x_y": X}

@@ -165,7 +165,7 @@ class TestWithoutAnEar:
     @each(AUDIO)
     def test_a_recording_that_nobody_listens_to(self, key: str) -> None:
         heard = chat(recording=Recording(tracks=(Track(url="https://example.org/call.wav"),)))
-        for resources in (frozenset[str](), frozenset({"audio_analysis"})):
+        for resources in ({}, {"audio_analysis": None}):
             (evaluated,) = evaluate(heard, [DECLARED[key]], resources)
             (score,) = evaluated.scores
             assert (score.status, score.reason, score.value) == ("unmeasured", "no_audio_analysis", None)

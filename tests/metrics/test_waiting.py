@@ -6,13 +6,29 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 
 import convoscope.views
 from convoscope.conversation import Conversation
-from convoscope.metrics import CONVERSATION, HIGHER, TURN, Metric, Observation, measured, metric
+from convoscope.errors import DeclarationError
+from convoscope.metrics import (
+    CONVERSATION,
+    HIGHER,
+    TURN,
+    Conversations,
+    Metric,
+    Observation,
+    derived,
+    measured,
+    metric,
+)
 from convoscope.metrics.waiting import awaited
+from convoscope.scoring.batch import Batch
+from convoscope.scoring.check import check
 from convoscope.scoring.evaluate import observe
+from convoscope.scoring.session import Session
+from convoscope.standard_data import StandardData
 from convoscope.views import MetricContext
 from metrics.chats import agent, chat, told, user
 
@@ -123,14 +139,14 @@ class TestAMetricOfAContext:
     @pytest.mark.parametrize("function", [by_text, by_text_waiting, by_text_each, by_whole_name, by_class])
     def test_gets_one(self, function: Any) -> None:
         asks = declared(function)
-        assert asks.takes_context
+        assert asks.view.type.endswith(".MetricContext")
         assert [one.value for one in asks(TWO_TURNS)] == [2.0]
         assert [one.value for one in observe(asks, TWO_TURNS)] == [2.0]
 
     @pytest.mark.parametrize("function", [one, lambda conversation: [], lambda: None])
     def test_others_do_not(self, function: Any) -> None:
         function.__doc__ = "What?"
-        assert not declared(function).takes_context
+        assert declared(function).view.type.endswith(".Conversation")
 
     def test_the_context_is_made_once_for_a_conversation(self) -> None:
         seen: list[MetricContext] = []
@@ -144,3 +160,67 @@ class TestAMetricOfAContext:
         declared(keeps)(talk)
         declared(keeps)(talk)
         assert seen[0] is seen[1]
+
+
+class TestManyConversations:
+    """Answers come in any order; what is made of them does not depend on it."""
+
+    def test_the_columns_are_in_the_order_of_the_rows(self) -> None:
+        async def late(conversation: Conversation) -> Observation:
+            """What is the number in its id? The first ones wait longest."""
+            await asyncio.sleep(0.02 / (1 + int(conversation.id)))
+            if conversation.id == "3":
+                raise RuntimeError("three is too much")
+            return measured(conversation, int(conversation.id))
+
+        @derived("test.twice", version=1, over="conversation", unit="x", better=HIGHER, inputs=("test.waits",))
+        def twice(value: float) -> float:
+            """Twice of it."""
+            return 2 * value
+
+        session = Session(at_once=3)
+        batch = Batch([declared(late), twice], session)
+        for number in range(7):
+            batch.add(msgspec.structs.replace(TWO_TURNS, id=str(number)))
+        waited, doubled = batch.columns()
+        session.close()
+        assert waited.observed.row.tolist() == list(range(7))
+        values = [
+            value for value, status in zip(waited.reduced.value, waited.reduced.status, strict=True) if not status
+        ]
+        assert values == [0, 1, 2, 4, 5, 6]
+        assert waited.observed.detail[3] == "RuntimeError: three is too much"
+        # 2 · 6; of the third nothing was measured
+        assert (doubled.reduced.value.tolist()[-1], doubled.reduced.reason[3]) == (12.0, "input_metric_raised")
+
+    def test_a_metric_of_items_is_asked_item_by_item(self) -> None:
+        async def length(item: StandardData) -> float:
+            """How long is the answer, by and by?"""
+            await asyncio.sleep(0)
+            return len(item.agent_response or "")
+
+        session = Session()
+        batch = Batch([declared(length, observes="item")], session)
+        batch.add(TWO_TURNS)
+        (found,) = batch.columns()
+        session.close()
+        assert found.reduced.value.tolist() == [3.0]  # bye
+
+    def test_one_that_is_cancelled_from_within_has_an_error(self) -> None:
+        async def gives_up(conversation: Conversation) -> Observation:
+            """Who cancels?"""
+            raise asyncio.CancelledError("the client gave up")
+
+        session = Session()
+        batch = Batch([declared(gives_up)], session)
+        batch.add(TWO_TURNS)
+        (found,) = batch.columns()
+        session.close()
+        assert found.observed.detail[0] == "CancelledError: the client gave up"
+
+    def test_one_that_waits_cannot_take_many(self) -> None:
+        async def lost(many: Conversations) -> None:
+            """What of all of them?"""
+
+        with pytest.raises(DeclarationError, match="waits for many"):
+            check([declared(lost)])

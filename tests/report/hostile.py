@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, measured, metric
 from convoscope.metrics.declaration import Metric
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from metrics.chats import agent, chat, user
 

@@ -10,7 +10,7 @@ import pytest
 
 from convoscope.metrics import LOWER, NEITHER
 from convoscope.report.findings import MIN_CLUSTERS, findings, side
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.summary import Figure

@@ -29,7 +29,7 @@ from convoscope.report.page.flow_picture import (
     wrapped,
 )
 from convoscope.report.page.flow_section import MAX_FLOWS, MAX_IDS, FlowSection, flow_section
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.worst import rank
 from metrics.chats import chat, user

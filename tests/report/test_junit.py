@@ -16,7 +16,7 @@ from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, Sample, derived, measured, metric
 from convoscope.report.junit import junit, write_junit
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from generated import chat as record
 from metrics.chats import chat, user

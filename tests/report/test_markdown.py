@@ -17,7 +17,7 @@ from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, measured, metric
 from convoscope.report.markdown import MAX_CHARACTERS, Block, code, fit, markdown, row, write_markdown
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from generated import chat as record
 from metrics.chats import chat, user

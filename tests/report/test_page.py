@@ -12,7 +12,7 @@ import convoscope
 from convoscope.errors import UsageError
 from convoscope.report.page import packing, write_page
 from convoscope.report.page.packing import _bounds as bounds
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import PAGE, Run
 from generated import FEW, write_lines
 from metrics.chats import chat, user

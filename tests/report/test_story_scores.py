@@ -40,7 +40,7 @@ from convoscope.metrics import (
 from convoscope.metrics.registry import installed
 from convoscope.metrics.score import WHOLE, failed
 from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, note_text, story
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.records import records
 from convoscope.runs.summary import describe
 from convoscope.runs.worst import Behind, Headline

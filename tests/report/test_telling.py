@@ -30,7 +30,7 @@ from convoscope.metrics import ITEM, LOWER, SHARE, Observation, measured, metric
 from convoscope.report.screen import Screen
 from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, Stretch, story
 from convoscope.report.telling import print_story
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.records import Record, records
 from convoscope.runs.run import Run
 from generated import chat as generated_chat

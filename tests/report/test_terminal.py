@@ -13,7 +13,7 @@ import convoscope
 from convoscope.report.groups import groupings
 from convoscope.report.screen import Screen
 from convoscope.report.terminal import print_run
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from metrics.chats import chat, user
 

@@ -22,7 +22,7 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.runs.worst import Behind, Headline, Standing, worst

@@ -17,7 +17,7 @@ from convoscope.metrics import (
     not_applicable,
 )
 from convoscope.metrics.declaration import Better
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from metrics.chats import agent, chat, user
 

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 import convoscope
 from convoscope.cli.main import app
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 5))

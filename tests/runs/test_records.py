@@ -10,7 +10,7 @@ import pytest
 
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, COUNT, HIGHER, Observation, TenPoints, measured, metric
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.records import Record, records
 from convoscope.runs.run import Run
 from generated import FEW, write_lines

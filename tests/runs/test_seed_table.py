@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import convoscope
 from convoscope.cli.main import app
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.states.matrix import StateFigures
 from runs.seed_table import SEED, Row, write
 

@@ -26,7 +26,7 @@ from convoscope.metrics import (
     not_applicable,
 )
 from convoscope.metrics.declaration import Better
-from convoscope.runs.making import score
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.worst import REASONS, headlines, names, rank, worst
 from convoscope.statistics.panel import panel_name

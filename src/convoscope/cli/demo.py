@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from convoscope.cli.options import Json
-from convoscope.cli.score import score
+from convoscope.cli.score import score_command
 
 
 def examples_folder() -> Path:
@@ -25,4 +25,4 @@ def demo(
     json: Json = False,
 ) -> None:
     """Score the bundled examples and print what comes out."""
-    score([examples_folder()], out=out, json=json)
+    score_command([examples_folder()], out=out, json=json)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from convoscope.cli.options import Json
+from convoscope.cli.options import Json, ReadersFrom
 
 
 def formats(
@@ -16,15 +16,16 @@ def formats(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print its JSON Schema (convoscope, standard-data).")
     ] = False,
+    readers_from: ReadersFrom = None,
     json: Json = False,
 ) -> None:
     """List the formats that can be read."""
     from convoscope.errors import UsageError
-    from convoscope.ingest.reader import installed
+    from convoscope.ingest.reader import registered
     from convoscope.report.screen import Column, Screen
 
     screen = Screen()
-    readers = installed()
+    readers = registered(readers_from or ())
     for problem in readers.problems:
         Screen(sys.stderr).line(f"warning: {problem}", "yellow")
     if schema:

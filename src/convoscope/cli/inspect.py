@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Flows, Format, Json, Metrics, MetricsFrom, Turns, split
+from convoscope.cli.options import Flows, Format, Json, Metrics, MetricsFrom, ReadersFrom, Turns, split
 
 if TYPE_CHECKING:
     from convoscope.conversation import Conversation
@@ -25,21 +25,23 @@ def inspect(
     metrics_from: MetricsFrom = None,
     limit: Annotated[int, typer.Option("--limit", help="Look at the first N conversations.", min=1)] = 1000,
     format: Format = None,
+    readers_from: ReadersFrom = None,
     turns: Turns = None,
     flows: Flows = None,
     json: Json = False,
 ) -> None:
     """Say what these files are, what can be measured in them, and what would unlock the rest."""
     from convoscope.ingest.reading import read
-    from convoscope.metrics.sources import registered
     from convoscope.report.screen import Screen
     from convoscope.report.terminal import print_reading, print_warnings
+    from convoscope.scoring.job import choose
     from convoscope.scoring.plan import Planner
 
-    planner = Planner(registered(metrics_from or ()).resolve(split(metrics)))
+    chosen = choose(split(metrics), metrics_from or ())
+    planner = Planner(chosen.metrics, frozenset(chosen.resources))
     contents: Counter[str] = Counter()
     dimensions: dict[str, Counter[str]] = {}
-    reading = read(paths, format=format, limit=limit, turns=turns, flows=flows or ())
+    reading = read(paths, format=format, limit=limit, turns=turns, flows=flows or (), readers_from=readers_from or ())
     for conversation in reading:
         planner.see(conversation)
         _count(conversation, contents, dimensions)

@@ -25,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("score")(score.score)
+app.command("score")(score.score_command)
 app.command("report")(report.report)
 app.command("show")(show.show)
 app.add_typer(view.app, name="view")

@@ -20,6 +20,13 @@ MetricsFrom = Annotated[
         "Python code that is named here is run.",
     ),
 ]
+ReadersFrom = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--readers-from",
+        help="Also the readers of this Python file or module. May be repeated. Python code that is named here is run.",
+    ),
+]
 Format = Annotated[str | None, typer.Option("--format", help="Read as this format instead of telling it by content.")]
 Turns = Annotated[
     str | None,

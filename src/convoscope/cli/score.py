@@ -22,6 +22,7 @@ from convoscope.cli.options import (
     Metrics,
     MetricsFrom,
     Parts,
+    ReadersFrom,
     Targets,
     Turns,
     split,
@@ -29,7 +30,7 @@ from convoscope.cli.options import (
 from convoscope.cli.outcome import Files, exit_by, print_targets, targets_json
 
 
-def score(
+def score_command(
     paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them.")],
     metrics: Metrics = None,
     metrics_from: MetricsFrom = None,
@@ -38,10 +39,14 @@ def score(
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N conversations.")] = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Processes. Default: all cores.")] = None,
+    at_once: Annotated[
+        int, typer.Option("--at-once", help="Questions in flight, for metrics that wait for an answer.", min=1)
+    ] = 200,
     by: Annotated[
         list[str] | None, typer.Option("--by", help="Group by these dimensions, e.g. flow,agent. May be repeated.")
     ] = None,
     format: Format = None,
+    readers_from: ReadersFrom = None,
     turns: Turns = None,
     flows: Flows = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
@@ -58,7 +63,7 @@ def score(
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
     from convoscope.report.contexts import write_contexts
-    from convoscope.report.making import score as make
+    from convoscope.report.making import score
     from convoscope.report.screen import Screen, progress_bar
     from convoscope.report.targets import run_checks
     from convoscope.report.terminal import print_run, print_warnings
@@ -67,16 +72,18 @@ def score(
     files = Files(junit, markdown)
     files.check()
     with progress_bar() as progress:
-        run = make(
+        run = score(
             paths,
             metrics=_chosen(metrics, metrics_from or (), k),
             metrics_from=metrics_from or (),
             out=out,
             limit=limit,
             workers=workers,
+            at_once=at_once,
             strict=strict,
             by=None if not by else [split(one) or [] for one in by],
             format=format,
+            readers_from=readers_from or (),
             turns=turns,
             flows=flows or (),
             targets=target or (),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from convoscope.cli.options import Format, Json, Turns
+from convoscope.cli.options import Format, Json, ReadersFrom, Turns
 
 if TYPE_CHECKING:
     from convoscope.conversation import Conversation
@@ -25,39 +25,73 @@ Id = Annotated[str | None, typer.Option("--id", help="Only the conversation with
 
 @app.command("metric-context")
 def metric_context_command(
-    paths: Paths, id: Id = None, format: Format = None, turns: Turns = None, json: Json = False
+    paths: Paths,
+    id: Id = None,
+    format: Format = None,
+    readers_from: ReadersFrom = None,
+    turns: Turns = None,
+    json: Json = False,
 ) -> None:
     """The MetricContext: every field that a metric receives."""
     from convoscope.report.views import print_context
     from convoscope.views import metric_context
 
-    _show(paths, id, format, turns, json, lambda one: metric_context(one).to_dict(), print_context)
+    _show(
+        _Asked(paths, id, format, readers_from or (), turns),
+        json,
+        lambda one: metric_context(one).to_dict(),
+        print_context,
+    )
 
 
 @app.command("trace")
-def trace_command(paths: Paths, id: Id = None, format: Format = None, turns: Turns = None, json: Json = False) -> None:
+def trace_command(
+    paths: Paths,
+    id: Id = None,
+    format: Format = None,
+    readers_from: ReadersFrom = None,
+    turns: Turns = None,
+    json: Json = False,
+) -> None:
     """What was said and done, in one list: user, tool calls, tool responses, assistant."""
     from convoscope.report.views import print_trace
     from convoscope.views import metric_context
 
-    _show(paths, id, format, turns, json, lambda one: metric_context(one).conversation_trace, print_trace)
+    _show(
+        _Asked(paths, id, format, readers_from or (), turns),
+        json,
+        lambda one: metric_context(one).conversation_trace,
+        print_trace,
+    )
 
 
 @app.command("timeline")
 def timeline_command(
-    paths: Paths, id: Id = None, format: Format = None, turns: Turns = None, json: Json = False
+    paths: Paths,
+    id: Id = None,
+    format: Format = None,
+    readers_from: ReadersFrom = None,
+    turns: Turns = None,
+    json: Json = False,
 ) -> None:
     """Every event with its time, by turn."""
     from convoscope.report.views import print_timeline, timeline
 
-    _show(paths, id, format, turns, json, timeline, print_timeline)
+    _show(_Asked(paths, id, format, readers_from or (), turns), json, timeline, print_timeline)
+
+
+class _Asked(NamedTuple):
+    """Which conversations to show, and how to read them."""
+
+    paths: list[Path]
+    id: str | None
+    format: str | None
+    readers_from: Sequence[str]
+    turns: str | None
 
 
 def _show(
-    paths: list[Path],
-    id: str | None,
-    format: str | None,
-    turns: str | None,
+    asked: _Asked,
     json: bool,
     view: Callable[[Conversation], Any],
     show: Callable[[Screen, Conversation], None],
@@ -69,11 +103,11 @@ def _show(
     from convoscope.report.terminal import print_warnings
 
     screen = Screen()
-    reading = read(paths, format=format, turns=turns)
-    wanted = (one for one in reading if id is None or one.id == id)
+    reading = read(asked.paths, format=asked.format, turns=asked.turns, readers_from=asked.readers_from)
+    wanted = (one for one in reading if asked.id is None or one.id == asked.id)
     first = next(wanted, None)
     if first is None:
-        raise UsageError(f"there is no conversation {id!r}", hint="`convoscope inspect` shows what is there")
+        raise UsageError(f"there is no conversation {asked.id!r}", hint="`convoscope inspect` shows what is there")
     second = next(wanted, None)
     if json and second is None:
         screen.json(view(first))

@@ -18,7 +18,16 @@ from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.definitions import Definitions, PathLike
 from convoscope.ingest.flow_files import YAML_ENDINGS
 from convoscope.ingest.flow_shapes import declares_flow
-from convoscope.ingest.reader import Container, Detection, FolderSample, Grouping, Reader, Sample, installed
+from convoscope.ingest.reader import (
+    Container,
+    Detection,
+    FolderSample,
+    Grouping,
+    Reader,
+    Sample,
+    reader_named,
+    registered,
+)
 from convoscope.ingest.report import FileRead, Problem, ReadReport
 
 HEAD_BYTES = 256 * 1024
@@ -54,14 +63,20 @@ class Found(NamedTuple):
 
 
 def find_inputs(
-    paths: Sequence[PathLike], *, format: str | None = None, flows: Iterable[PathLike | Flow] = ()
+    paths: Sequence[PathLike],
+    *,
+    format: str | None = None,
+    flows: Iterable[PathLike | Flow] = (),
+    readers_from: Iterable[PathLike] = (),
 ) -> Found:
     """Every input below the paths, in the order of names: the order of `paths` does not matter.
 
     `flows` are definitions of flows, or where they lie; those that lie below the paths are found.
+    `readers_from` are Python files and modules whose readers come beside the installed ones.
     """
-    readers = _readers(format)
-    report = ReadReport(warnings=list(installed().problems))
+    known = registered(readers_from)
+    readers = _readers(known.by_name, format)
+    report = ReadReport(warnings=list(known.problems))
     definitions = Definitions(flows, report)
     inputs: dict[str, Input] = {}
     for given in paths:
@@ -114,7 +129,7 @@ def _accompanied(one: Input, beside: Sequence[Input], free: Sequence[Input]) -> 
 
 
 def _beside(one: Input) -> Sequence[Path]:
-    return installed().by_name[one.reader].beside(Path(one.path)) if one.grouping == "folder" else ()
+    return reader_named(one.reader).beside(Path(one.path)) if one.grouping == "folder" else ()
 
 
 def _is_for(companion: Input, one: Input) -> bool:
@@ -145,8 +160,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _readers(format: str | None) -> Mapping[str, Reader]:
-    known = installed().by_name
+def _readers(known: Mapping[str, Reader], format: str | None) -> Mapping[str, Reader]:
     if format is None:
         return known
     if format not in known:

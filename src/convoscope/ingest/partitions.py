@@ -21,7 +21,7 @@ from convoscope.ingest import files, tables
 from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.definitions import Attacher
 from convoscope.ingest.inputs import Input
-from convoscope.ingest.reader import Group, Place, Reader, Record, installed
+from convoscope.ingest.reader import Group, Place, Reader, Record, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.spreading import Keyed, Run, Together, spread, together
 
@@ -97,13 +97,13 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
             # The logs of a folder say most things more than once: little of them is left in the conversation.
             yield Piece(one, place), _size(one) // (4 if one.grouping == "folder" else 1)
     for reader, keyed in sorted(by_key.items()):
-        if installed().by_name[reader].alone and not _share_keys(reader, keyed, size):
+        if reader_named(reader).alone and not _share_keys(reader, keyed, size):
             for place, one in keyed:
                 apart = msgspec.structs.replace(one, grouping="record")
                 for piece in _cut_up(Piece(apart, place), size):
                     yield piece, piece.end - piece.start or len(piece.data or b"") or _size(one)
             continue
-        by_name = installed().by_name[reader]
+        by_name = reader_named(reader)
         cuts = (piece for place, one in keyed for piece in _cut_up(Piece(one, place), size))
         buckets = -(-sum(_size(one) for _, one in keyed) // size)
         spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
@@ -147,7 +147,7 @@ def _size(one: Input) -> int:
 
 def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> bool:
     """Whether any two records belong together. Only hashes are held, eight bytes for each record."""
-    key_of = installed().by_name[reader].quick_key
+    key_of = reader_named(reader).quick_key
     seen: set[int] = set()
     rest = array("q")
     for place, one in keyed:
@@ -248,7 +248,7 @@ def read_partition(
     """
     attacher = Attacher(flows) if flows else None
     for piece in partition.pieces:
-        for plain, notes in _reads(piece, installed().by_name[piece.input.reader], report):
+        for plain, notes in _reads(piece, reader_named(piece.input.reader), report):
             reads = plain if attacher is None else _attached(attacher, plain, notes, report)
             yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from convoscope.conversation import Conversation
+from convoscope.errors import UsageError
 from convoscope.ingest.decode import decode
 from convoscope.ingest.report import Notes
+from convoscope.user_code import load, names
 
 ENTRY_POINT_GROUP = "convoscope.readers"
 
@@ -190,6 +193,36 @@ class Readers(NamedTuple):
 
     by_name: dict[str, Reader]
     problems: tuple[str, ...]
+
+
+def registered(readers_from: str | PathLike[str] | Iterable[str | PathLike[str]] = ()) -> Readers:
+    """What is installed, and the readers of these files and modules: `my_reader.py`, `my.reader`.
+
+    To name code here is to run it. Two readers of one name are an error.
+    """
+    found, problems = installed()
+    sources = names(readers_from)
+    found = dict(found)
+    for source in sources:
+        mine = [one for one in vars(load(source)).values() if isinstance(one, Reader)]
+        if not mine:
+            raise UsageError(f"{source} declares no reader", hint="make one: READER = MyReader()")
+        for reader in mine:
+            if not reader.name:
+                raise UsageError(f"{source}: a {type(reader).__name__} has no name", hint='give it one: name = "…"')
+            if found.setdefault(reader.name, reader) is not reader:
+                raise UsageError(f"{source}: there is a reader {reader.name} already", hint="give it another name")
+            _brought[reader.name] = reader
+    return Readers(found, problems)
+
+
+_brought: dict[str, Reader] = {}
+"""Readers of the user's own code, by name, for whatever was recognised by them."""
+
+
+def reader_named(name: str) -> Reader:
+    """The reader that an input was recognised by."""
+    return installed().by_name.get(name) or _brought[name]
 
 
 @cache

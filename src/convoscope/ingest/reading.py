@@ -30,8 +30,9 @@ class Reading:
         limit: int | None = None,
         turns: str | None = None,
         flows: Iterable[PathLike | Flow] = (),
+        readers_from: Iterable[PathLike] = (),
     ) -> None:
-        self._found = find_inputs(paths, format=format, flows=flows)
+        self._found = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
         self._limit = limit
         self._turn_rule = None if turns is None else turn_rule(turns)
         self._current: Iterator[Conversation] | None = None
@@ -66,16 +67,18 @@ def read(
     limit: int | None = None,
     turns: str | None = None,
     flows: Iterable[PathLike | Flow] = (),
+    readers_from: Iterable[PathLike] = (),
 ) -> Reading:
     """Read the conversations of a file, a folder, or several of them.
 
     The format is told by content unless `format` names one. `turns` is the rule that turns are cut
     by, `exchange` or `eva`. `flows` are files and folders of flow definitions, beside those that lie
-    among the logs. The result is an iterator of `Conversation`, with the read report at
-    hand as `.report`.
+    among the logs. `readers_from` are Python files and modules whose readers come beside the
+    installed ones. The result is an iterator of `Conversation`, with the read report at hand as
+    `.report`.
     """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    return Reading(paths, format=format, limit=limit, turns=turns, flows=flows)
+    return Reading(paths, format=format, limit=limit, turns=turns, flows=flows, readers_from=readers_from)
 
 
 def nothing_readable(report: ReadReport) -> NothingReadable:

@@ -27,6 +27,7 @@ from convoscope.metrics.needs import Need
 from convoscope.metrics.pass_k import Repeats, repeats
 from convoscope.metrics.reduction import Reduce
 from convoscope.metrics.score import (
+    WHOLE,
     Observation,
     Score,
     State,
@@ -52,6 +53,7 @@ __all__ = [
     "SHARE",
     "STATE",
     "TURN",
+    "WHOLE",
     "WORDS",
     "Conversations",
     "Derived",

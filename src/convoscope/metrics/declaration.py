@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from inspect import Parameter, cleandoc, signature
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from importlib import import_module
+from inspect import cleandoc
+from pickle import PicklingError
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,15 +18,16 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.remembered import remembered
 from convoscope.errors import DeclarationError
 from convoscope.metrics.columns import Conversations
-from convoscope.metrics.item_results import each_item
-from convoscope.metrics.needs import Need
+from convoscope.metrics.item_results import each_item, each_item_awaited
+from convoscope.metrics.needs import Need, needs_of
 from convoscope.metrics.reduction import Across, Percentile, Reduce
 from convoscope.metrics.score import Observation, Status
-from convoscope.metrics.waiting import awaited
-from convoscope.views import MetricContext, metric_context
-
-if TYPE_CHECKING:
-    from convoscope.standard_data.model import StandardData
+from convoscope.metrics.waiting import awaited, coming, is_async
+from convoscope.resources.registry import asked_by
+from convoscope.views.registry import CONVERSATION as CONVERSATION_VIEW
+from convoscope.views.registry import ITEM as ITEM_VIEW
+from convoscope.views.registry import MANY as MANY_VIEW
+from convoscope.views.registry import View, view_for
 
 Level = str
 """What a metric observes: the kind of its subjects."""
@@ -62,15 +67,11 @@ WORDS = "words"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_.]*")
 _VARIANT = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
-Result = Observation | Iterable[Observation]
-Measure = (
-    Callable[[Conversation], Result | Awaitable[Result] | AsyncIterator[Observation]]
-    | Callable[[MetricContext], Result | Awaitable[Result] | AsyncIterator[Observation]]
-    | Callable[[Conversations], None]
-    | Callable[["StandardData"], Result | float | Awaitable[Result | float | None] | AsyncIterator[Observation] | None]
-)
-"""What may be declared: a function of a conversation, of its `MetricContext`, of each of its items, or of many
-`Conversations` whose columns it fills.
+Measure = Callable[..., Any]
+"""What may be declared: a function of a view of the conversation, which the annotation of its first parameter names: a
+`Conversation`, its `MetricContext`, each of its items as `StandardData`, the rows of its flow's states as
+`Sequence[StateRow]`, many `Conversations` whose columns it fills, or a view of your own. Further parameters are
+resources, by their annotations.
 
 It is async where it must wait. A function of an item may give a number, and None for "no value".
 """
@@ -144,10 +145,17 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if not self.description:
             raise DeclarationError(f"{self.key} has no docstring", hint="the docstring is the definition")
 
-    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, ...]]:
         # Its function hides behind the declaration of its name, so that a process that does not share
         # our memory looks it up instead.
-        return (_look_up, (self.key,))
+        from convoscope.metrics.registry import known
+
+        if known(self.key) is self:
+            return (_look_up, (self.key,))
+        module, name = self.function.__module__, self.function.__qualname__
+        if getattr(sys.modules.get(module), name, None) is not self:
+            raise PicklingError(f"{self.key} cannot be found by its name in {module}")
+        return (_look_up, (self.key, module, name))
 
     @remembered
     def key(self) -> str:
@@ -182,35 +190,49 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
             Reduce(across=across)  # refuses what is no reducer
 
     @remembered
-    def takes_context(self) -> bool:
-        """The function asks for a `MetricContext`, by the annotation of its first parameter."""
-        return self._asks_for == MetricContext.__name__
+    def view(self) -> View:
+        """What the function asks for, by the annotation of its first parameter."""
+        return view_for(self.function, self.key)
 
     @remembered
     def takes_item(self) -> bool:
         """The function asks for a `StandardData`, and is called once for each item."""
-        return self._asks_for == "StandardData"
+        return self.view.type == ITEM_VIEW
 
     @remembered
-    def _asks_for(self) -> str:
-        """The name of the type of its first parameter; known without importing that type."""
-        asked = next(iter(signature(self.function).parameters.values()), None)
-        if asked is None or asked.annotation is Parameter.empty:
-            return ""
-        named = asked.annotation.__name__ if isinstance(asked.annotation, type) else str(asked.annotation)
-        return named.strip("'\"").rpartition(".")[2]
+    def takes_many(self) -> bool:
+        """The function asks for `Conversations`, and is called once for many of them."""
+        return self.view.type == MANY_VIEW
 
-    def __call__(self, conversation: Conversation) -> tuple[Observation, ...]:
-        result: Any = self._measure(conversation)
+    @remembered
+    def resources(self) -> Mapping[str, str]:
+        """The types of the resources that the function asks for, by parameter."""
+        return asked_by(self.function, self.key)
+
+    @remembered
+    def waits(self) -> bool:
+        """The function is async: many conversations can be asked about at once."""
+        return is_async(self.function)
+
+    def __call__(self, conversation: Conversation, **resources: Any) -> tuple[Observation, ...]:
+        result: Any = self._measure(conversation, **resources)
         kind = type(result)
         if kind is Observation:
             return (result,)
-        if kind not in _LISTS:
-            result = awaited(result)
-            if isinstance(result, Observation):
-                return (result,)
-            if not isinstance(result, Iterable):
-                raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")
+        return self._checked(result if kind in _LISTS else awaited(result))
+
+    async def ask(self, conversation: Conversation, **resources: Any) -> tuple[Observation, ...]:
+        """The observations of a metric that waits, for whoever has other things to do meanwhile."""
+        if self.takes_item:
+            function = partial(self.function, **resources)
+            return self._checked([one async for one in each_item_awaited(function, conversation)])
+        return self._checked(await coming(self._measure(conversation, **resources)))
+
+    def _checked(self, result: Any) -> tuple[Observation, ...]:
+        if isinstance(result, Observation):
+            return (result,)
+        if not isinstance(result, Iterable):
+            raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")
         observations: tuple[Observation, ...] = tuple(result)
         if len(observations) > 1 and len({one.subject for one in observations}) < len(observations):
             keys = {(one.subject, one.judge, one.repeat) for one in observations}
@@ -219,27 +241,23 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
         return observations
 
     @remembered
-    def takes_many(self) -> bool:
-        """The function asks for `Conversations`, and is called once for many of them."""
-        return self._asks_for == Conversations.__name__
-
-    @remembered
-    def _measure(self) -> Callable[[Conversation], Any]:
+    def _measure(self) -> Callable[..., Any]:
         """The function, given the view of a conversation that it asks for."""
-        function = self.function
+        function, view = self.function, self.view
         if self.takes_many:
-            return lambda conversation: _alone(function, conversation)
+            return lambda conversation, **resources: _alone(function, conversation, **resources)
         if self.takes_item:
-            return lambda conversation: each_item(function, conversation)
-        if self.takes_context:
-            return lambda conversation: function(metric_context(conversation))
-        return function
+            return lambda conversation, **resources: each_item(partial(function, **resources), conversation)
+        make = view.make
+        if view.type == CONVERSATION_VIEW or make is None:
+            return function
+        return lambda conversation, **resources: function(make(conversation), **resources)
 
 
-def _alone(function: Callable[[Conversations], None], conversation: Conversation) -> list[Observation]:
+def _alone(function: Callable[..., None], conversation: Conversation, **resources: Any) -> list[Observation]:
     """What a function of many conversations says of one."""
     one = Conversations([conversation])
-    function(one)
+    function(one, **resources)
     return one.observations()
 
 
@@ -301,7 +319,7 @@ def metric(
             unit=unit,
             better=better,
             function=measure,
-            needs=needs,
+            needs=(*needs, *_resource_needs(measure, name, needs)),
             reduce=reduce,
             also=also or {},
             variant=variant,
@@ -312,6 +330,12 @@ def metric(
         )
 
     return declare
+
+
+def _resource_needs(measure: Measure, name: str, declared: tuple[Need, ...]) -> list[Need]:
+    """What it takes to hand a function the resources that it asks for, beside what was declared."""
+    found = [need for asked in asked_by(measure, name).values() for need in needs_of(asked)]
+    return [need for need in dict.fromkeys(found) if need not in declared]
 
 
 def derived(
@@ -353,7 +377,7 @@ def derived(
     return declare
 
 
-def _look_up(key: str) -> Any:
-    from convoscope.metrics.registry import installed
+def _look_up(key: str, module: str = "", name: str = "") -> Any:
+    from convoscope.metrics.registry import known
 
-    return installed().declared[key]
+    return getattr(import_module(module), name) if module else known(key)

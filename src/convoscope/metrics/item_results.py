@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +11,7 @@ import msgspec
 from convoscope.conversation import Conversation
 from convoscope.metrics.cases import Case
 from convoscope.metrics.score import WHOLE, Observation, Subject, failed, measured, not_applicable
-from convoscope.metrics.waiting import awaited
+from convoscope.metrics.waiting import awaited, coming
 
 if TYPE_CHECKING:
     from convoscope.standard_data.model import StandardData
@@ -46,11 +46,25 @@ def each_item(function: Callable[..., Any], conversation: Conversation) -> Itera
     """What a function of an item gives, item by item. An item that breaks it does not keep the others from a score."""
     for case, data in viewed(conversation):
         try:
-            observations = list(_observations(case.subject, awaited(function(data))))
-            observations = observations or [not_applicable(case.subject, NO_VALUE)]
+            observations = _all(case.subject, awaited(function(data)))
         except (Exception, SystemExit) as error:  # whatever a metric raises is its result
             observations = [failed(case.subject, "metric_raised", _say(error))]
         yield from observations
+
+
+async def each_item_awaited(function: Callable[..., Any], conversation: Conversation) -> AsyncIterator[Observation]:
+    """The same of a function that waits."""
+    for case, data in viewed(conversation):
+        try:
+            observations = _all(case.subject, await coming(function(data)))
+        except (Exception, SystemExit) as error:  # whatever a metric raises is its result
+            observations = [failed(case.subject, "metric_raised", _say(error))]
+        for one in observations:
+            yield one
+
+
+def _all(subject: Subject, given: Any) -> list[Observation]:
+    return list(_observations(subject, given)) or [not_applicable(subject, NO_VALUE)]
 
 
 def _observations(subject: Subject, given: Any) -> Iterator[Observation]:
@@ -79,4 +93,4 @@ def _say(error: BaseException) -> str:
         return type(error).__name__
 
 
-__all__ = ["NO_VALUE", "Viewed", "each_item", "viewed"]
+__all__ = ["NO_VALUE", "Viewed", "each_item", "each_item_awaited", "viewed"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -11,6 +13,10 @@ import msgspec
 from convoscope.conversation import Conversation
 from convoscope.conversation.facts import Facts
 from convoscope.metrics.score import NOT_APPLICABLE, UNMEASURED, Status
+from convoscope.resources.registry import JUDGE as JUDGE_TYPE
+from convoscope.resources.registry import RECOGNISER as RECOGNISER_TYPE
+from convoscope.resources.registry import RECORDING as RECORDING_TYPE
+from convoscope.views.registry import short_name
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +30,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     """What a user can do to have it."""
     present: Callable[[Conversation], bool] | None = None
     resource: str = ""
-    """Set instead of `present` where the run, not the conversation, must bring it: judge."""
+    """Set instead of `present` where the run, not the conversation, must bring it: the whole name of its type."""
     otherwise: Status = UNMEASURED
 
     @property
@@ -126,6 +132,38 @@ RECORDING = Need(
 JUDGE = ToldNeed(
     code="no_judge", field="", unlock="a judge, named by the user", resource="judge", words="no judge configured"
 )
+_OF_RESOURCES = {
+    JUDGE_TYPE: (msgspec.structs.replace(JUDGE, field="judge", resource=JUDGE_TYPE),),
+    RECORDING_TYPE: (
+        RECORDING,
+        Need(
+            code="recordings_not_opened",
+            field="recording",
+            unlock="a resource that opens recordings",
+            resource=RECORDING_TYPE,
+        ),
+    ),
+    RECOGNISER_TYPE: (
+        Need(
+            code="no_recogniser",
+            field="recogniser",
+            unlock="a speech recogniser, named by the user",
+            resource=RECOGNISER_TYPE,
+        ),
+    ),
+}
+
+
+@cache
+def needs_of(resource: str) -> tuple[Need, ...]:
+    """What a metric needs that asks for a resource of this type."""
+    if resource in _OF_RESOURCES:
+        return _OF_RESOURCES[resource]
+    kind = short_name(resource)
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower().strip("_")
+    return (Need(code=f"no_{words}", field=words, unlock=f"a resource of the type {kind}", resource=resource),)
+
+
 NOT_BROKEN = Need(
     code="conversation_errored",
     field="outcome.error",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from types import ModuleType
@@ -12,6 +12,7 @@ import msgspec
 from convoscope.errors import DeclarationError, UnknownMetric, UsageError
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.side_tables import SideTable
+from convoscope.resources.registry import Resource
 
 ENTRY_POINT_GROUP = "convoscope.metrics"
 
@@ -25,6 +26,8 @@ class Registry(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
     tables: dict[str, SideTable] = {}
     """What families keep beside the scores, by name."""
+    resources: tuple[Resource, ...] = ()
+    """What the user's own code declares for metrics to be handed."""
 
     def resolve(self, names: Iterable[str | Declared] | None = None) -> tuple[Declared, ...]:
         """The metrics that are meant, in the order of their keys; all of them for None.
@@ -131,7 +134,20 @@ def installed() -> Registry:
         if missing:
             problems.append(f"{one.key} of {owner[one.key]} is ignored: it needs {', '.join(missing)}")
             del declared[one.key]
-    return Registry(declared, tuple(problems), tables)
+    return Registry(declared, tuple(problems), tables=tables)
+
+
+_brought: dict[str, Declared] = {}
+
+
+def bring(declared: Mapping[str, Declared]) -> None:
+    """From here on, metrics of the user's own code are known by their keys in this process."""
+    _brought.update(declared)
+
+
+def known(key: str) -> Declared | None:
+    """What goes by this key in this process."""
+    return _brought.get(key) or installed().declared.get(key)
 
 
 def _package(point: EntryPoint) -> str:

@@ -16,8 +16,10 @@ from msgspec.structs import force_setattr as _set
 from convoscope.conversation import Conversation, Item, Turn
 from convoscope.conversation.events import Event
 from convoscope.views import MetricContext
+from convoscope.views.registry import is_view
 
 if TYPE_CHECKING:
+    from convoscope.flows.rows import StateRow
     from convoscope.standard_data.model import StandardData
 
 Status = Literal["measured", "not_applicable", "unmeasured", "error"]
@@ -159,8 +161,8 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
         return self.observation.judge
 
 
-Subjectlike = Union[Conversation, MetricContext, Turn, Event, Item, State, Subject, "StandardData"]
-"""What a metric may speak of."""
+Subjectlike = Union[Conversation, MetricContext, Turn, Event, Item, State, Subject, "StandardData", "StateRow"]
+"""What a metric may speak of. A view of your own stands for the whole conversation."""
 
 
 def subject_of(what: Subjectlike) -> Subject:
@@ -181,11 +183,21 @@ def subject_of(what: Subjectlike) -> Subject:
             return Subject("state", what.name, what.position)
         case Subject():
             return what
-        case _ if kind.__name__ == "StandardData":
+        case _:
+            return _subject_of_view(what)
+
+
+def _subject_of_view(what: Any) -> Subject:
+    """What a view stands for; those of ours that take long to import are known by their names."""
+    match type(what).__name__:
+        case "StandardData":
             # An item as the published schema has it: which one it is, is known to whoever showed it.
             return Subject("item")
-        case _:
-            raise TypeError(f"{what!r} is no part of a conversation")
+        case "StateRow":
+            return Subject("state", what.state, what.position)
+        case _ if is_view(type(what)):
+            return WHOLE
+    raise TypeError(f"{what!r} is no part of a conversation")
 
 
 @lru_cache(_MANY)

@@ -32,6 +32,7 @@ _FRAME = (
     "convoscope.metrics.fields",
     "convoscope.metrics.reduction",
     "convoscope.metrics.score",
+    "convoscope.views.registry",
 )
 FILE = Path(__file__).with_name("signatures.json")
 _COMPUTES = ("conversation", "flows", "metrics", "spoken", "standard_data", "views")
@@ -121,6 +122,7 @@ def computed(declared: Metric | Derived) -> str:
             # Of facts that are found together, the name says which is asked for.
             source.constant(f"need {need.code}", (need.resource, need.otherwise, getattr(need.present, "name", "")))
             source.function(need.present)
+        source.function(declared.view.make)
     source.function(declared.function)
     return _hashed(source)
 

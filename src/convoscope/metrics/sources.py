@@ -1,23 +1,21 @@
-"""Metrics that a user brings along by naming a file or a module, beside those that are installed."""
+"""Metrics and resources that a user brings along by naming a file or a module, beside the installed metrics."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import sys
-import traceback
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import cache
-from importlib.machinery import SourceFileLoader
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
-from convoscope.errors import ConvoscopeError, DeclarationError, InputError, UsageError
+from convoscope.errors import DeclarationError, InputError, UsageError
 from convoscope.metrics.custom import read_scorers
-from convoscope.metrics.registry import Declared, Registry, collect, collect_tables, installed
+from convoscope.metrics.registry import Declared, Registry, bring, collect, collect_tables, installed
+from convoscope.metrics.side_tables import SideTable
+from convoscope.resources.registry import Resource
+from convoscope.user_code import content_hash, load, names
+from convoscope.views.registry import declares_view
 
 
 def registered(metrics_from: Iterable[str | PathLike[str]] = ()) -> Registry:
@@ -29,13 +27,13 @@ def registered(metrics_from: Iterable[str | PathLike[str]] = ()) -> Registry:
     known = installed()
     declared, owner = dict(known.declared), dict.fromkeys(known.declared, "an installed package")
     tables = dict(known.tables)
-    for source in [metrics_from] if isinstance(metrics_from, str | PathLike) else metrics_from:
-        name = fspath(source)
-        module = _found(name)
-        for table in module.tables.values():
+    resources: list[Resource] = []
+    for name in names(metrics_from):
+        found = _found(name)
+        for table in found.tables.values():
             if tables.setdefault(table.name, table) is not table:
                 raise UsageError(f"{name} declares the table {table.name}, which is there already", hint="rename it")
-        for key, one in module.declared.items():
+        for key, one in found.metrics.items():
             if key in declared and declared[key] is not one:
                 raise UsageError(
                     f"{name} declares {key}, which {owner[key]} declares already",
@@ -43,41 +41,41 @@ def registered(metrics_from: Iterable[str | PathLike[str]] = ()) -> Registry:
                 )
             declared[key] = one
             owner.setdefault(key, name)
-    return Registry(declared, known.problems, tables)
+        resources += found.resources
+        bring(found.metrics)
+    return Registry(declared, known.problems, tables, tuple(dict.fromkeys(resources)))
 
 
-def _found(name: str) -> Registry:
-    """What a file or module declares."""
+class _Found(NamedTuple):
+    """What a file or a module declares."""
+
+    metrics: dict[str, Declared]
+    resources: tuple[Resource, ...] = ()
+    tables: dict[str, SideTable] = {}
+
+
+def _found(name: str) -> _Found:
     path = Path(name)
-    module: ModuleType | None = None
-    try:
-        if path.suffix == ".py" and path.is_file():
-            module = _loaded(path.resolve(), _hash(path))
-        elif path.suffix == ".toml" and path.is_file():
-            found = _templates(path.resolve(), _hash(path))
-        elif path.suffix in (".py", ".toml") or len(path.parts) > 1:
-            raise UsageError(f"{name}: there is no such file", hint=_WHAT)
-        elif path.is_file():
-            raise UsageError(f"{name} is neither Python nor TOML", hint=_WHAT)
-        else:
-            module = _module(name)
-        if module is not None:
-            found = collect([module])
-    except InputError as error:
-        # The user knows the file by the name they gave.
-        error.file = name if error.file == str(path.resolve()) else error.file
-        raise
-    if not found:
+    if path.suffix == ".toml" and path.is_file():
+        try:
+            found = _Found(_templates(path.resolve(), content_hash(path)))
+        except InputError as error:
+            # The user knows the file by the name they gave.
+            error.file = name if error.file == str(path.resolve()) else error.file
+            raise
+        if not found.metrics:
+            raise UsageError(f"{name} declares no metric", hint="write a [[scorer]]")
+        return found
+    module = load(name)
+    found = _Found(collect([module]), _resources(module), collect_tables([module]))
+    if not any(found) and not declares_view(module):
         hint = "declare one with @convoscope.metric(...), or template_scorer(...)"
-        raise UsageError(f"{name} declares no metric", hint="write a [[scorer]]" if path.suffix == ".toml" else hint)
-    return Registry(found, tables={} if module is None else collect_tables([module]))
+        raise UsageError(f"{name} declares no metric", hint=hint)
+    return found
 
 
-_WHAT = "name a .py or .toml file, or a module that Python finds from this folder"
-
-
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _resources(module: ModuleType) -> tuple[Resource, ...]:
+    return tuple(one for one in vars(module).values() if isinstance(one, Resource))
 
 
 @cache
@@ -88,107 +86,6 @@ def _templates(path: Path, content: str) -> dict[str, Declared]:
         return collect(read_scorers(path))
     except DeclarationError as error:
         raise InputError(error.message, file=str(path), hint=error.hint) from None
-
-
-@cache
-def _loaded(path: Path, content: str) -> ModuleType:
-    """A file as a module under its own name; once, as long as it holds the same."""
-    del content
-    name = path.stem
-    _refuse_taken(name, path)
-    spec = spec_from_file_location(name, path)
-    if spec is None or not isinstance(spec.loader, SourceFileLoader):
-        raise UsageError(f"{path.name} cannot be loaded", hint="give it a name such as my_scorers.py")
-    module = module_from_spec(spec)
-    before = sys.modules.get(name)
-    sys.modules[name] = module
-    try:
-        with _found_beside(path.parent), _told(str(path), path):
-            # Compiled here: what a cache holds may be older than the file.
-            exec(spec.loader.source_to_code(path.read_bytes(), str(path)), vars(module))
-    except BaseException:
-        if before is None:
-            del sys.modules[name]
-        else:
-            sys.modules[name] = before
-        raise
-    return module
-
-
-def _refuse_taken(name: str, path: Path) -> None:
-    """A file must not stand in for a module that somebody else imports by its name."""
-    hint = "rename the file, for example to my_scorers.py"
-    if not name.isidentifier():
-        raise UsageError(f"{path.name} cannot be the name of a module", hint=hint)
-    try:
-        spec = None if name in sys.builtin_module_names else find_spec(name)
-        taken = name in sys.builtin_module_names or (spec is not None and Path(spec.origin or "").resolve() != path)
-    except (ImportError, ValueError):  # a module that was made by hand has no spec
-        taken = True
-    if taken:
-        raise UsageError(f"{path.name} has the name of another module", hint=hint)
-
-
-def _module(name: str) -> ModuleType:
-    with _found_beside(Path.cwd()), _told(name):
-        importlib.invalidate_caches()
-        return importlib.import_module(name)
-
-
-@contextmanager
-def _found_beside(folder: Path) -> Iterator[None]:
-    """While it is being loaded, it may import what lies beside it; installed modules come first."""
-    sys.path.append(str(folder))
-    try:
-        yield
-    finally:
-        if str(folder) in sys.path:
-            # From behind: somebody else may have had this folder on the path before.
-            del sys.path[len(sys.path) - 1 - sys.path[::-1].index(str(folder))]
-
-
-@contextmanager
-def _told(name: str, path: Path | None = None) -> Iterator[None]:
-    """Whatever code raises while it is loaded is told in a sentence: file, line, and what Python said."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if path is None and error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise UsageError(f"there is no module {name}", hint=_WHAT) from None
-        raise _broken(name, path, error) from None
-    except (Exception, SystemExit) as error:  # whatever a stranger's module raises
-        raise _broken(name, path, error) from None
-
-
-def _broken(name: str, path: Path | None, error: BaseException) -> InputError:
-    said = error.message if isinstance(error, ConvoscopeError) else f"{type(error).__name__}: {_words(error)}"
-    hint = error.hint if isinstance(error, ConvoscopeError) else ""
-    if isinstance(error, SyntaxError) and error.filename:
-        said = f"{type(error).__name__}: {error.msg}"
-        return InputError(f"cannot be loaded: {said}", file=error.filename, line=error.lineno)
-    where = _place(error, path)
-    file, line = (where.filename, where.lineno) if where else (name, None)
-    return InputError(f"cannot be loaded: {said}", file=file, line=line, hint=hint)
-
-
-def _place(error: BaseException, path: Path | None) -> traceback.FrameSummary | None:
-    """The last line of the user's own code that was reached: in this file, or beside it."""
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_ours(one.filename)]
-    home = path or (Path(frames[0].filename) if frames else None)
-    mine = [one for one in frames if home and Path(one.filename).parent == home.parent]
-    return mine[-1] if mine else None
-
-
-def _is_ours(filename: str) -> bool:
-    """Frames of ours and of Python's importer say nothing of where a user's code went wrong."""
-    return filename.startswith(("<", str(Path(__file__).parents[1]), str(Path(importlib.__file__).parent)))
-
-
-def _words(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # its own __str__ is broken
-        return ""
 
 
 __all__ = ["registered"]

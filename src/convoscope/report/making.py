@@ -28,4 +28,4 @@ def _with_page(make: Callable[P, Run]) -> Callable[P, Run]:
     return score
 
 
-score = _with_page(making.score)
+score = _with_page(making.make_run)

@@ -14,9 +14,11 @@ from convoscope.scoring.profiles import Profiles
 PROFILES = "profiles.parquet"
 
 
-def write_profiles(folder: Path, metrics: Sequence[Declared], keys: Iterable[str]) -> None:
+def write_profiles(
+    folder: Path, metrics: Sequence[Declared], keys: Iterable[str], resources: frozenset[str] = frozenset()
+) -> None:
     """One row for each profile and each metric that cannot look at conversations of that profile."""
-    profiles = Profiles(metrics)
+    profiles = Profiles(metrics, resources)
     rows = [
         (key, metrics[place].name, metrics[place].variant, metrics[place].unit, *absence)
         for key in sorted(keys)

@@ -11,7 +11,6 @@ import numpy as np
 from convoscope.metrics.registry import Declared
 from convoscope.runs.absent import write_profiles
 from convoscope.runs.columns import Columns
-from convoscope.runs.parts import PartDone
 from convoscope.runs.tables import (
     CONVERSATIONS,
     RENAMED,
@@ -22,6 +21,7 @@ from convoscope.runs.tables import (
     table_folders,
     write_parquet,
 )
+from convoscope.scoring.partition import PartDone
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,14 +38,20 @@ class Finished(Tables):
         """The ids that more than one conversation had."""
 
 
-def finish_tables(folder: Path, done: Sequence[PartDone], metrics: Sequence[Declared], limit: int | None) -> Finished:
+def finish_tables(
+    folder: Path,
+    done: Sequence[PartDone],
+    metrics: Sequence[Declared],
+    limit: int | None,
+    resources: frozenset[str] = frozenset(),
+) -> Finished:
     """Make the parts, which come in their order, the tables of a run. Only the part that a limit cuts is rewritten."""
     counts = [part.conversations for part in done]
     if limit is not None:
         counts = _cut(folder, done, limit)
     _remove_strays(folder, {part.part for part, count in zip(done, counts, strict=True) if count})
     profiles = sorted({key for part, count in zip(done, counts, strict=True) if count for key in part.profiles})
-    write_profiles(folder, metrics, profiles)
+    write_profiles(folder, metrics, profiles, resources)
     parts = [0] * (1 + done[-1].part)
     for part, count in zip(done, counts, strict=True):
         parts[part.part] = count

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from convoscope.ingest.reader import Reader
-from convoscope.ingest.reader import installed as installed_readers
+from convoscope.ingest.reader import Reader, reader_named
 
 _SHOWS_ONLY = ("cli", "report", "emit")
 """Packages that cannot change a number: they print what was computed, or write logs."""
@@ -32,8 +31,8 @@ def reader_sources(names: Iterable[str]) -> dict[str, str]:
     """A hash of the source of each reader that is not ours."""
     found: dict[str, str] = {}
     for name in sorted(set(names)):
-        reader = installed_readers().by_name.get(name)
-        if reader is not None and not type(reader).__module__.startswith("convoscope."):
+        reader = reader_named(name)
+        if not type(reader).__module__.startswith("convoscope."):
             found[name] = _reader_hash(reader)
     return found
 

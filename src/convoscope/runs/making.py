@@ -1,4 +1,4 @@
-"""The whole road: read, score, reduce, keep. What `convoscope score` does."""
+"""A run is made: its job is scored part by part, and what comes of it is kept. What `convoscope score` does."""
 
 from __future__ import annotations
 
@@ -6,39 +6,38 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
-from functools import partial as bind
+from contextlib import closing, nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import msgspec
 
-from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json, turn_rule
+from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError
-from convoscope.ingest.inputs import find_inputs, fingerprint
-from convoscope.ingest.partitions import PART_BYTES, Partition, cut
+from convoscope.ingest.inputs import fingerprint
+from convoscope.ingest.partitions import PART_BYTES
 from convoscope.ingest.reading import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
-from convoscope.metrics.declaration import Declaration
 from convoscope.metrics.registry import Declared, installed
-from convoscope.metrics.side_tables import SideTable
 from convoscope.metrics.signatures import signature, table_signature
-from convoscope.metrics.sources import registered
 from convoscope.metrics.states import STATE_TABLE
 from convoscope.runs.audit import audit
 from convoscope.runs.finishing import finish_tables
 from convoscope.runs.identity import reader_sources, sources
 from convoscope.runs.partial import Partial, tidy
-from convoscope.runs.parts import PartDone, Timings, score_partition
+from convoscope.runs.parts import RunFiles
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
 from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SUMMARY, Run, write_json, write_summary
 from convoscope.runs.sql import write_combined
 from convoscope.runs.states.audit import audit_states
 from convoscope.runs.summarising import summarise
 from convoscope.runs.targets import kept_texts
-from convoscope.scoring.check import check
 from convoscope.scoring.engines import local
+from convoscope.scoring.engines.engine import Engine
+from convoscope.scoring.job import Job, choose, plan_job
+from convoscope.scoring.partition import PartDone, Timings
+from convoscope.scoring.session import DEFAULT_AT_ONCE
 from convoscope.statistics import intervals
 
 DEFAULT_FOLDER = Path("runs")
@@ -56,17 +55,21 @@ class Progress(NamedTuple):
     bytes_total: int = 0
 
 
-def score(
+def make_run(
     source: PathLike | Sequence[PathLike] | Iterable[Conversation],
     *,
     metrics: str | Declared | Iterable[str | Declared] | None = None,
     metrics_from: Iterable[PathLike] = (),
+    resources: Iterable[Any] = (),
     out: PathLike | None = None,
     limit: int | None = None,
     workers: int | None = None,
+    engine: Engine | None = None,
+    at_once: int = DEFAULT_AT_ONCE,
     strict: bool = False,
     by: Sequence[Sequence[str]] | None = None,
     format: str | None = None,
+    readers_from: Iterable[PathLike] = (),
     turns: str | None = None,
     flows: Iterable[PathLike | Flow] = (),
     targets: Sequence[str] = (),
@@ -77,51 +80,40 @@ def score(
 
     `metrics` are names or declarations, or one of these; a text may hold several names, with commas
     between, as on the command line. All that are installed for None. `metrics_from` are Python files,
-    modules and `.toml` files of templates whose metrics come beside the installed ones. `out` is the
+    modules and `.toml` files of templates whose metrics come beside the installed ones. `resources` are
+    what metrics are handed, such as a judge: objects, or functions declared with `@convoscope.resource`.
+    Metrics that wait have up to `at_once` questions in flight. `out` is the
     folder of the run; without it, one under `runs/` that depends on input and settings. An attempt that
     was cut short is continued, and a run that is there already and would come out the same is opened.
+    `readers_from` are Python files and modules whose readers come beside the installed ones.
     `turns` is the rule that turns are cut by, `exchange` or `eva`. `flows` are files and folders of flow
     definitions, beside those that lie among the logs.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
-    against them.
+    against them. `engine` does the work, by default `workers` processes on this machine.
     """
-    if limit is not None and limit < 1:
-        raise UsageError(f"a limit of {limit} leaves nothing to score", hint="give 1 or more, or no limit")
-    if workers is not None and workers < 1:
-        raise UsageError(f"{workers} workers cannot work", hint="give 1 or more")
+    engine = engine or local.LocalEngine(workers)
     if any(not names for names in by or ()):
         raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
     by = None if by is None else [list(dict.fromkeys(names)) for names in by]
-    registry = registered(metrics_from)
-    chosen = registry.resolve(_named(metrics))
-    if not chosen:
-        raise UsageError("there is no metric to score with")
-    check(chosen)
-    wanted = kept_texts([targets] if isinstance(targets, str) else targets, chosen)
+    chosen = choose(metrics, metrics_from, resources)
+    wanted = kept_texts([targets] if isinstance(targets, str) else targets, chosen.metrics)
     paths, temporary = _paths(source)
     with temporary:
-        rule = None if turns is None else turn_rule(turns)
-        job = _Job(
+        job = plan_job(
             paths,
             chosen,
-            tuple(registry.tables.values()),
+            metrics_from=metrics_from,
+            readers_from=readers_from,
             limit=limit,
-            by=by,
             format=format,
-            rule=rule,
+            turns=turns,
             flows=flows,
-            targets=wanted,
             part_bytes=part_bytes,
+            at_once=at_once,
         )
-        job.report.warnings.extend(registry.problems)
-        return job.run(_out(out, job), workers or local.cores(), strict, progress or (lambda _: None))
-
-
-def _named(metrics: str | Declared | Iterable[str | Declared] | None) -> Iterable[str | Declared] | None:
-    """Metrics as they were given, as a list; None for all."""
-    if isinstance(metrics, str):
-        return [name.strip() for name in metrics.split(",") if name.strip()]
-    return [metrics] if isinstance(metrics, Declaration) else metrics
+        with closing(job.session):
+            making = _Making(job, by, wanted)
+            return making.run(_out(out, making), engine, strict, progress or (lambda _: None))
 
 
 def _paths(source: Any) -> tuple[list[PathLike], Any]:
@@ -145,57 +137,43 @@ def _paths(source: Any) -> tuple[list[PathLike], Any]:
     return [path], folder
 
 
-def _out(out: PathLike | None, job: _Job) -> Path:
+def _out(out: PathLike | None, making: _Making) -> Path:
     if out is not None:
         return Path(out)
-    stem = re.sub(r"[^\w.-]+", "-", Path(job.paths[0]).resolve().name).strip("-") or "run"
-    return DEFAULT_FOLDER / f"{stem}-{canonical_hash(job.depends_on)[7:15]}"
+    stem = re.sub(r"[^\w.-]+", "-", Path(making.job.paths[0]).resolve().name).strip("-") or "run"
+    return DEFAULT_FOLDER / f"{stem}-{canonical_hash(making.depends_on)[7:15]}"
 
 
-class _Job:
-    """One run to be made: what goes in, what it depends on."""
+class _Making:
+    """One run to be made: the job, and what it depends on."""
 
-    def __init__(
-        self,
-        paths: Sequence[PathLike],
-        metrics: Sequence[Declared],
-        tables: Sequence[SideTable],
-        *,
-        limit: int | None,
-        by: Sequence[Sequence[str]] | None,
-        format: str | None,
-        rule: str | None,
-        flows: Iterable[PathLike | Flow],
-        targets: Sequence[str],
-        part_bytes: int,
-    ) -> None:
+    def __init__(self, job: Job, by: Sequence[Sequence[str]] | None, targets: Sequence[str]) -> None:
         self.started, self._began = now(), perf_counter()
-        self.paths, self.metrics, self.limit, self.by, self.part_bytes = paths, metrics, limit, by, part_bytes
-        self.rule, self.tables = rule, tables
-        found = find_inputs(paths, format=format, flows=flows)
-        self.inputs, self.report, self.definitions = found.inputs, found.report, found.flows
-        self.signatures = {one.key: signature(one) for one in metrics}
+        self.job, self.by, self.report = job, by, job.report
+        self.signatures = {one.key: signature(one) for one in job.metrics}
         self.config: dict[str, Any] = {
-            "metrics": {one.key: one.version for one in metrics},
-            "turn_rule": rule or DEFAULT_TURN_RULE,
-            "limit": limit,
+            "metrics": {one.key: one.version for one in job.metrics},
+            "turn_rule": job.turn_rule or DEFAULT_TURN_RULE,
+            "limit": job.limit,
             "by": None if by is None else [list(names) for names in by],
-            "format": format,
+            "format": job.format,
             "interval": {
                 "level": intervals.LEVEL,
                 "draws": intervals.DRAWS,
                 "bootstrap_up_to": intervals.MAX_BOOTSTRAP_CLUSTERS,
             },
         }
-        if self.definitions:
-            self.config["flows"] = {flow.name: canonical_hash(flow) for flow in self.definitions}
-        if strange := {one.name: table_signature(one) for one in tables if one.name not in installed().tables}:
+        if job.definitions:
+            self.config["flows"] = {flow.name: canonical_hash(flow) for flow in job.definitions}
+        if strange := {one.name: table_signature(one) for one in job.tables if one.name not in installed().tables}:
             self.config["tables"] = strange
         if targets:
             self.config["targets"] = list(targets)
+        if job.resources:
+            self.config["resources"] = job.session.identities()
         self.config_hash = canonical_hash(self.config)
         try:
-            self.hashes, self.input_hash = hash_inputs([(one, fingerprint(one)) for one in self.inputs])
+            self.hashes, self.input_hash = hash_inputs([(one, fingerprint(one)) for one in job.inputs])
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename)) from None
         self.depends_on = {
@@ -203,20 +181,19 @@ class _Job:
             "metrics": canonical_hash(self.signatures),
             "input": self.input_hash,
             "version": versions()["convoscope"],
-            "sources": canonical_hash([sources(), reader_sources(one.reader for one in self.inputs)]),
+            "sources": canonical_hash([sources(), reader_sources(one.reader for one in job.inputs)]),
         }
-        self.bytes_total = sum(_size(Path(one.path)) for one in self.inputs)
         self.timings = Timings()
         self.flows: dict[str, Flow] = {}
 
-    def run(self, out: Path, workers: int, strict: bool, progress: Callable[[Progress], None]) -> Run:
+    def run(self, out: Path, engine: Engine, strict: bool, progress: Callable[[Progress], None]) -> Run:
         if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
             return self._existing(out, strict)
-        if not self.inputs:
+        if not self.job.inputs:
             raise nothing_readable(self.report)
-        unfinished = Partial(out, {**self.depends_on, "part_bytes": str(self.part_bytes)})
+        unfinished = Partial(out, {**self.depends_on, "part_bytes": str(self.job.part_bytes)})
         try:
-            self._make(unfinished, workers, strict, progress)
+            self._make(unfinished, engine, strict, progress)
             if out.is_dir():
                 out.rmdir()
             return Run.open(unfinished.publish())
@@ -242,17 +219,17 @@ class _Job:
         tidy(out)
         return run
 
-    def _make(self, unfinished: Partial, workers: int, strict: bool, progress: Callable[[Progress], None]) -> None:
+    def _make(self, unfinished: Partial, engine: Engine, strict: bool, progress: Callable[[Progress], None]) -> None:
         if unfinished.said:
             self.report.warnings.append(unfinished.said)
         if unfinished.finished:
             return
-        parts = self._score_parts(unfinished, workers, progress)
+        parts = self._score_parts(unfinished, engine, progress)
         report = self.report
         conversations = 0
         for number in sorted(parts):
             # What the limit leaves out was not asked for, and is not reported.
-            if self.limit is not None and conversations >= self.limit:
+            if self.job.limit is not None and conversations >= self.job.limit:
                 break
             conversations += parts[number].conversations
             report.merge(parts[number].report)
@@ -260,47 +237,28 @@ class _Job:
             self.flows = parts[number].flows | self.flows
         if not conversations:
             raise nothing_readable(report)
-        unused = [flow.name for flow in self.definitions if flow.name not in self.flows]
+        unused = [flow.name for flow in self.job.definitions if flow.name not in self.flows]
         if unused:
             report.warnings.append(f"no conversation goes through what a definition declares: {', '.join(unused)}")
         # One that nobody ran is kept too: all of its states are untested.
-        self.flows = {flow.name: flow for flow in self.definitions} | self.flows
+        self.flows = {flow.name: flow for flow in self.job.definitions} | self.flows
         _refuse_problems(report, strict)
-        if self.limit is not None and conversations > self.limit:
-            report.conversations = self.limit
-            report.warnings.append(f"only the first {self.limit:,} conversations were asked for; there are more")
-        self._finish(unfinished, workers, report, progress)
+        if self.job.limit is not None and conversations > self.job.limit:
+            report.conversations = self.job.limit
+            report.warnings.append(f"only the first {self.job.limit:,} conversations were asked for; there are more")
+        self._finish(unfinished, engine.workers, report, progress)
 
     def _score_parts(
-        self, unfinished: Partial, workers: int, progress: Callable[[Progress], None]
+        self, unfinished: Partial, engine: Engine, progress: Callable[[Progress], None]
     ) -> dict[int, PartDone]:
-        seen = 0
-        enough = False
-
-        def waiting() -> Iterable[Partition]:
-            for partition in cut(self.inputs, self.report, unfinished.scratch, self.part_bytes):
-                if enough:
-                    return
-                if partition.number not in unfinished.done:
-                    yield partition
-
-        work = bind(
-            score_partition,
-            metrics=self.metrics,
-            tables=self.tables,
-            folder=unfinished.folder,
-            turn_rule=self.rule,
-            flows=self.definitions,
-        )
-        if not local.can_share() and any(one.key not in installed().declared for one in self.metrics):
-            workers = 1
+        job = self.job
         seen = sum(part.conversations for part in unfinished.done.values())
-        for part in local.run(work, waiting(), workers=workers):
+        writer = RunFiles(unfinished.folder.resolve(), job.tables)
+        for part in job.parts(engine, writer, unfinished.scratch, unfinished.done):
             unfinished.finish_part(part)
             seen += part.conversations
-            done = min(self.bytes_total, len(unfinished.done) * self.part_bytes)
-            progress(Progress("scoring", seen, len(unfinished.done), done, self.bytes_total))
-            enough = self.limit is not None and _first_parts(unfinished.done) >= self.limit
+            done = min(job.bytes_total, len(unfinished.done) * job.part_bytes)
+            progress(Progress("scoring", seen, len(unfinished.done), done, job.bytes_total))
         return unfinished.done
 
     def _finish(
@@ -311,7 +269,7 @@ class _Job:
         progress(Progress("writing", report.conversations))
         began = perf_counter()
         done = [part for _, part in sorted(unfinished.done.items())]
-        tables = finish_tables(folder, done, self.metrics, self.limit)
+        tables = finish_tables(folder, done, self.job.metrics, self.job.limit, self.job.session.names)
         finished = perf_counter()
         if tables.shared:
             some = ", ".join(tables.shared[:MAX_SHARED_IDS]) + (", …" if len(tables.shared) > MAX_SHARED_IDS else "")
@@ -319,12 +277,13 @@ class _Job:
         progress(Progress("reducing", report.conversations))
         summary = summarise(
             tables,
-            self.metrics,
+            self.job.metrics,
             profiles=tables.profiles,
             config_hash=self.config_hash,
             input_hash=self.input_hash,
             by=self.by,
             scratch=scratch,
+            resources=self.job.session.names,
         )
         for names in self.by or ():
             if not any(tuple(group.by) == tuple(names) for group in summary.groups):
@@ -395,19 +354,4 @@ def _refuse_problems(report: ReadReport, strict: bool) -> None:
     )
 
 
-def _first_parts(done: dict[int, PartDone]) -> int:
-    """Conversations of the parts from the first on without a gap."""
-    total, number = 0, 0
-    while number in done:
-        total += done[number].conversations
-        number += 1
-    return total
-
-
-def _size(path: Path) -> int:
-    if path.is_dir():
-        return sum(place.stat().st_size for place in path.rglob("*") if place.is_file())
-    return path.stat().st_size
-
-
-__all__ = ["Progress", "score"]
+__all__ = ["Progress", "make_run"]

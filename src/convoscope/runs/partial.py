@@ -12,8 +12,9 @@ from typing import IO
 import msgspec
 
 from convoscope.errors import RunError
-from convoscope.runs.parts import PartDone
+from convoscope.runs.answers import ANSWERS, answer_file
 from convoscope.runs.tables import part_file, table_folders
+from convoscope.scoring.partition import PartDone
 
 JOURNAL = "journal.jsonl"
 _LOCK = "lock"
@@ -65,6 +66,7 @@ class Partial:
         """The part's files are whole: from here on it is never computed again."""
         self.done[part.part] = part
         self._write(Done(part=part))
+        answer_file(self.folder, part.part).unlink(missing_ok=True)
 
     def finish(self) -> None:
         """The run's own files are whole, but for its name."""
@@ -77,6 +79,7 @@ class Partial:
         The journal goes last: until the folder has its name, it is what a resumed run is known by.
         """
         shutil.rmtree(self.scratch, ignore_errors=True)
+        shutil.rmtree(self.folder / ANSWERS, ignore_errors=True)
         self.folder.rename(self.out)
         self.close()
         tidy(self.out)
@@ -128,7 +131,7 @@ class Partial:
             names = {*header.depends_on, *depends_on}
             changed = sorted(name for name in names if header.depends_on.get(name) != depends_on.get(name))
             self.said = f"starting afresh: {', '.join(changed)} changed since the unfinished run"
-        for place in (self.folder / _SCRATCH, *table_folders(self.folder)):
+        for place in (self.folder / _SCRATCH, self.folder / ANSWERS, *table_folders(self.folder)):
             shutil.rmtree(place, ignore_errors=True)
         _rewrite(path, [Header(depends_on=depends_on)])
         return path.open("ab")

@@ -1,123 +1,35 @@
-"""One part of a run: a partition in, final Parquet files out. Pure, so that anyone can do it."""
+"""The files of one part of a run: final Parquet files, written column by column."""
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.conversation import DIMENSIONS, Conversation, Flow, to_json
-from convoscope.ingest.partitions import Partition, Read, read_partition
+from convoscope.conversation import DIMENSIONS, Conversation
+from convoscope.ingest.partitions import Read
 from convoscope.ingest.report import Problem, ReadReport
-from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import STATUSES, Counts
 from convoscope.metrics.side_tables import SideTable
+from convoscope.runs.answers import AnswerFile
 from convoscope.runs.columns import Columns, joined
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
-from convoscope.scoring.batch import Batch, MetricColumns
+from convoscope.scoring.batch import MetricColumns
+from convoscope.scoring.profiles import Profile
 from convoscope.statistics.columns import Observed, Reduced
 
 if TYPE_CHECKING:
     import duckdb
 
 _encode = msgspec.json.Encoder().encode
-
-
-class Timings(msgspec.Struct):
-    """Seconds of work by what they were spent on."""
-
-    reading: float = 0.0
-    metrics: float = 0.0
-    encoding: float = 0.0
-    writing: float = 0.0
-
-    def add(self, other: Timings) -> None:
-        for name in self.__struct_fields__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-
-class PartDone(msgspec.Struct, kw_only=True):
-    """What the journal keeps of a finished part."""
-
-    part: int
-    conversations: int
-    tables: tuple[str, ...]
-    """Those of which it has a file."""
-    profiles: tuple[str, ...]
-    """The keys of the profiles that its conversations have."""
-    report: ReadReport
-    timings: Timings
-    flows: dict[str, Flow] = {}
-    """The declarations of the flows that its conversations went through."""
-
-
-def score_partition(
-    partition: Partition,
-    metrics: Sequence[Declared],
-    tables: Sequence[SideTable],
-    folder: Path,
-    turn_rule: str | None = None,
-    flows: Sequence[Flow] = (),
-) -> PartDone:
-    """Read, score and write one partition."""
-    with _without_collecting():
-        return _score_partition(partition, metrics, tables, folder, turn_rule, flows)
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """A part makes very many small objects and no circles: looking for circles among them takes a fifth of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _score_partition(
-    partition: Partition,
-    metrics: Sequence[Declared],
-    tables: Sequence[SideTable],
-    folder: Path,
-    turn_rule: str | None,
-    flows: Sequence[Flow],
-) -> PartDone:
-    report = ReadReport()
-    timings = Timings()
-    rows = _Rows(partition.number, metrics, tables)
-    reads = read_partition(partition, report, turn_rule, flows)
-    clock = perf_counter
-    while True:
-        began = clock()
-        read = next(reads, None)
-        timings.reading += clock() - began
-        if read is None:
-            break
-        rows.add(read, report, timings)
-    began = clock()
-    written = rows.write(folder) if len(rows) else ()
-    timings.writing += clock() - began
-    return PartDone(
-        part=partition.number,
-        conversations=len(rows),
-        tables=written,
-        profiles=rows.profiles,
-        report=report,
-        timings=timings,
-        flows=rows.flows,
-    )
 
 
 @cache
@@ -127,41 +39,25 @@ def _connection(process: int) -> duckdb.DuckDBPyConnection:
     return connect(memory_mb=2048)
 
 
-class _Rows:
+class PartFiles:
     """What a part holds, until its tables are written column by column."""
 
-    def __init__(self, part: int, metrics: Sequence[Declared], tables: Sequence[SideTable]) -> None:
+    def __init__(self, folder: Path, part: int, tables: Sequence[SideTable]) -> None:
+        self.folder = folder
         self.part = part
-        self.flows: dict[str, Flow] = {}
-        self._metrics = metrics
-        self._batch = Batch(metrics)
+        self.answers = AnswerFile(folder, part)
         self._conversations: list[tuple[Any, ...]] = []
         self._sides = [_SideRows(table) for table in tables]
 
     def __len__(self) -> int:
         return len(self._conversations)
 
-    @property
-    def profiles(self) -> tuple[str, ...]:
-        return tuple(sorted({row[-1] for row in self._conversations}))
-
-    def add(self, read: Read, report: ReadReport, timings: Timings) -> None:
-        """Score a conversation. One that cannot be written is a problem, and has no row."""
+    def add(self, read: Read, body: str, profile: Profile, report: ReadReport) -> None:
+        """Keep a conversation, with its JSON."""
         conversation = read.conversation
-        began = perf_counter()
-        try:
-            body = to_json(conversation, finite=read.exact).decode()
-        except (ValueError, TypeError, RecursionError) as error:
-            report.conversations -= 1
-            report.problem(Problem(conversation.id, 0, f"cannot be kept: {error}"))
-            return
-        encoded = perf_counter()
-        profile = self._batch.add(conversation, len(body))
         dimensions = conversation.dimensions
-        if conversation.flow is not None:
-            self.flows.setdefault(conversation.flow.name, conversation.flow)
-            if "flow" not in dimensions:
-                dimensions = {**dimensions, "flow": conversation.flow.name}
+        if conversation.flow is not None and "flow" not in dimensions:
+            dimensions = {**dimensions, "flow": conversation.flow.name}
         for side in self._sides:
             side.add(conversation, len(self._conversations), dimensions, report)
         others = None if dimensions.keys() <= _DIMENSIONS else _others(dimensions)
@@ -177,13 +73,13 @@ class _Rows:
                 profile.key,
             )
         )
-        timings.encoding += encoded - began
-        timings.metrics += perf_counter() - encoded
 
-    def write(self, folder: Path) -> tuple[str, ...]:
+    def close(self) -> None:
+        self.answers.close()
+
+    def write(self, batch: Sequence[MetricColumns]) -> tuple[str, ...]:
         """Write the tables; side tables only where they have rows. Gives back which."""
         names = _objects([row[0].encode("utf-8", "replace").decode() for row in self._conversations])
-        batch = self._batch.columns()
         tables: dict[str, Columns] = {
             CONVERSATIONS: self._conversation_columns(),
             SCORES: _score_columns(batch, names),
@@ -193,7 +89,7 @@ class _Rows:
         connection = _connection(os.getpid())
         for table, columns in tables.items():
             columns.constant("part", int, self.part)
-            columns.write(connection, part_file(folder, table, self.part))
+            columns.write(connection, part_file(self.folder, table, self.part))
         return tuple(tables)
 
     def _conversation_columns(self) -> Columns:
@@ -207,6 +103,16 @@ class _Rows:
             else:
                 columns.texts(name, column, differ=name == "conversation")
         return columns
+
+
+class RunFiles(msgspec.Struct, frozen=True):
+    """Keeps parts in the folder of a run."""
+
+    folder: Path
+    tables: tuple[SideTable, ...] = ()
+
+    def part(self, number: int) -> PartFiles:
+        return PartFiles(self.folder, number, self.tables)
 
 
 def _objects(values: Sequence[str]) -> NDArray[np.object_]:

@@ -27,9 +27,10 @@ def summarise(
     input_hash: str,
     by: Sequence[Sequence[str]] | None,
     scratch: Path,
+    resources: frozenset[str] = frozenset(),
 ) -> Summary:
     """Read the run's scores and reduce them, over all conversations and over each group."""
-    known = Profiles(metrics)
+    known = Profiles(metrics, resources)
     with connect(scratch=scratch) as connection:
         arrays = Arrays(connection, tables, metrics, {key: known.with_key(key) for key in profiles})
         groups = _Groups(arrays, by)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.remembered import forget
@@ -14,6 +17,7 @@ from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, Observation
 from convoscope.scoring.evaluate import derive, observations_of, raised, reduce_one
 from convoscope.scoring.profiles import Profile, Profiles, in_order
+from convoscope.scoring.session import Session
 from convoscope.statistics.columns import Observed, Reduced, filled, from_scores, observed, reduced
 from convoscope.statistics.within import ConversationScore
 
@@ -54,12 +58,17 @@ class _Filled(Conversations):
         return self.places
 
     def take(
-        self, declared: Metric, rows: Sequence[int], conversations: Sequence[Conversation], shared: dict[Any, Any]
+        self,
+        declared: Metric,
+        rows: Sequence[int],
+        conversations: Sequence[Conversation],
+        shared: dict[Any, Any],
+        given: Mapping[str, Any],
     ) -> None:
         """Let the metric look at some conversations. Where it breaks, each is looked at by itself."""
         many = Conversations(conversations, shared)
         try:
-            declared.function(many)
+            declared.function(many, **given)
             whole = many.is_whole()
         except (Exception, SystemExit):  # whoever is to blame for it
             whole = False
@@ -75,7 +84,7 @@ class _Filled(Conversations):
             self.others |= {first + place: one for place, one in many.others.items()}
             return
         for row, conversation in zip(rows, conversations, strict=True):
-            for observation in observations_of(declared, conversation):
+            for observation in observations_of(declared, conversation, given):
                 self.add(row, observation)
 
     def columns(self) -> Observed:
@@ -91,18 +100,64 @@ BYTES_AT_ONCE = 2_000_000
 """And no more than this of their text, so that what is held of them stays small, and near the processor."""
 
 
+STRETCHES_AHEAD = 2
+"""How many of these stretches may wait for answers while the next is read."""
+
+
+class Answers(Protocol):
+    """What metrics that wait have been told so far, so that nobody is asked the same twice."""
+
+    def get(self, row: int, metric: str) -> Sequence[Observation] | None:
+        """What was kept of a metric and the conversation of this row."""
+
+    def keep(self, row: int, metric: str, observations: Sequence[Observation]) -> None:
+        """Keep it, so that a kill cannot take it away. Called from another thread."""
+
+
+class _NoAnswers:
+    """Nothing is kept."""
+
+    def get(self, row: int, metric: str) -> None:
+        del row, metric
+
+    def keep(self, row: int, metric: str, observations: Sequence[Observation]) -> None:
+        del row, metric, observations
+
+
+Asked = list[tuple[int, Sequence[Observation] | Future[Sequence[Observation]]]]
+"""Rows, and what a metric that waits says of each, or will say."""
+
+
+class _Stretch(NamedTuple):
+    """Some rows in a row, whose columns are whole but for what is waited for."""
+
+    first: int
+    conversations: list[Conversation]
+    asked: dict[int, Asked]
+    done: dict[int, MetricColumns]
+
+    @property
+    def is_answered(self) -> bool:
+        return all(one.done() for asked in self.asked.values() for _, one in reversed(asked) if isinstance(one, Future))
+
+
 class Batch:
     """Scores conversations one after the other, and gives the columns of all of them in the end."""
 
-    def __init__(self, metrics: Sequence[Declared], resources: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, metrics: Sequence[Declared], session: Session | None = None, answers: Answers | None = None
+    ) -> None:
         self._metrics = metrics
-        self._resources = resources
-        self._profiles = Profiles(metrics, resources)
+        self._session = session or Session()
+        self._answers = answers or _NoAnswers()
+        self._profiles = Profiles(metrics, self._session.names)
         self._profile_of: list[Profile] = []
         self._held: dict[int, _Held] = {}
         self._waiting: list[Conversation] = []
         """The conversations of the last rows, whose observations are no columns yet."""
         self._bytes = 0
+        self._asked: dict[int, Asked] = {}
+        self._stretches: deque[_Stretch] = deque()
         self._done: list[MetricColumns] = []
 
     def __len__(self) -> int:
@@ -115,7 +170,7 @@ class Batch:
         """
         if len(self._waiting) >= AT_ONCE or self._bytes > BYTES_AT_ONCE:
             self._flush()
-        elif self._waiting and self._profile_of[-1].one_by_one:
+        elif self._waiting and self._profile_of[-1].one_by_one and not self._profile_of[-1].waiting:
             # What was remembered for these metrics is of little use to those that look at many later.
             forget(self._waiting[-1])
         profile = self._profiles.of(conversation)
@@ -123,9 +178,11 @@ class Batch:
         self._waiting.append(conversation)
         self._bytes += size
         self._profile_of.append(profile)
+        for place, declared in profile.waiting:
+            self._asked.setdefault(place, []).append((row, self._ask(row, declared, conversation)))
         held = self._held
         for place, declared in profile.one_by_one:
-            observations = observations_of(declared, conversation)
+            observations = observations_of(declared, conversation, self._session.given(declared))
             mine = held.get(place)
             if mine is None:
                 mine = held[place] = _Held()
@@ -134,13 +191,23 @@ class Batch:
         for place, need in profile.broken:
             mine = held.setdefault(place, _Held())
             mine.rows.append(row)
-            mine.observations.append(raised(need, conversation, self._resources))
+            mine.observations.append(raised(need, conversation, self._session.names))
         return profile
 
     def columns(self) -> list[MetricColumns]:
         """The columns of every metric that observed anything, in the order of the metrics, some rows at a time."""
         self._flush()
+        while self._stretches:
+            self._finish(self._stretches.popleft())
         return sorted(self._done, key=lambda one: one.place)
+
+    def _ask(
+        self, row: int, declared: Metric, conversation: Conversation
+    ) -> Sequence[Observation] | Future[Sequence[Observation]]:
+        known = self._answers.get(row, declared.key)
+        if known is not None:
+            return known
+        return self._session.ask(declared, conversation, partial(self._answers.keep, row, declared.key))
 
     def _flush(self) -> None:
         """Let the metrics that take many look at the conversations that wait; make columns of all observations."""
@@ -149,11 +216,24 @@ class Batch:
         first = len(self._profile_of) - len(self._waiting)
         every: dict[int, _Held | _Filled] = {**self._held, **self._fill(first)}
         done = {place: _columns(place, self._metrics[place], mine) for place, mine in every.items()}
-        self._derive(first, done)
-        self._done += done.values()
-        for conversation in self._waiting:
+        self._stretches.append(_Stretch(first, self._waiting, self._asked, done))
+        self._held, self._waiting, self._bytes, self._asked = {}, [], 0, {}
+        while self._stretches and (len(self._stretches) > STRETCHES_AHEAD or self._stretches[0].is_answered):
+            self._finish(self._stretches.popleft())
+
+    def _finish(self, stretch: _Stretch) -> None:
+        """Wait for the answers of a stretch, and derive what depends on them. Stretches are finished in order."""
+        for place, asked in stretch.asked.items():
+            mine = _Held()
+            for row, answer in asked:
+                observations = answer.result() if isinstance(answer, Future) else answer
+                mine.observations += observations
+                mine.rows += [row] * len(observations)
+            stretch.done[place] = _columns(place, self._metrics[place], mine)
+        self._derive(range(stretch.first, stretch.first + len(stretch.conversations)), stretch.done)
+        self._done += stretch.done.values()
+        for conversation in stretch.conversations:
             forget(conversation)
-        self._held, self._waiting, self._bytes = {}, [], 0
 
     def _fill(self, first: int) -> dict[int, _Filled]:
         rows: dict[int, list[int]] = {}
@@ -168,13 +248,15 @@ class Batch:
                 conversations = [self._waiting[row - first] for row in mine]
                 filled[place] = _Filled()
                 # Metrics that look at the same conversations share their views of them.
-                filled[place].take(metric, mine, conversations, shared.setdefault(tuple(mine), {}))
+                filled[place].take(
+                    metric, mine, conversations, shared.setdefault(tuple(mine), {}), self._session.given(metric)
+                )
         return filled
 
-    def _derive(self, first: int, done: dict[int, MetricColumns]) -> None:
+    def _derive(self, rows: range, done: dict[int, MetricColumns]) -> None:
         """Figures of one conversation from others of it."""
         wanted: dict[int, list[int]] = {}
-        for row in range(first, len(self._profile_of)):
+        for row in rows:
             for place, _ in self._profile_of[row].derived:
                 wanted.setdefault(place, []).append(row)
         if not wanted:

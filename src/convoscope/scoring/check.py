@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from convoscope.errors import DeclarationError
-from convoscope.metrics.declaration import Derived
+from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.registry import Declared
 
 
 def check(metrics: Sequence[Declared]) -> None:
-    """What is derived must not, in the end, be derived from itself."""
+    """Each view must exist; what is derived must not, in the end, be derived from itself."""
+    for declared in metrics:
+        if isinstance(declared, Metric) and declared.takes_many and declared.waits:
+            raise DeclarationError(f"{declared.key} waits for many conversations", hint="take a Conversation instead")
     keys = {one.key for one in metrics}
     for declared in metrics:
         missing = set(declared.inputs) - keys if isinstance(declared, Derived) else None

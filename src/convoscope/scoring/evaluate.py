@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
@@ -25,6 +26,8 @@ from convoscope.statistics.panel import panel
 from convoscope.statistics.summary import input_reason
 from convoscope.statistics.within import ConversationScore, reduce_conversation
 
+_NO_RESOURCES: Mapping[str, Any] = {}
+
 
 class Evaluated(NamedTuple):
     """What one metric gave for one conversation."""
@@ -35,16 +38,19 @@ class Evaluated(NamedTuple):
 
 
 def evaluate(
-    conversation: Conversation, metrics: Sequence[Declared], resources: frozenset[str] = frozenset()
+    conversation: Conversation, metrics: Sequence[Declared], resources: Mapping[str, Any] = _NO_RESOURCES
 ) -> list[Evaluated]:
     """Every metric over one conversation. A metric that raises gives an error score; the rest go on.
 
-    Figures derived within a conversation come after the metrics that they need. Many conversations are scored
-    faster by a `Batch`.
+    `resources` are those to hand to metrics, by the whole names of their types. Figures derived within a
+    conversation come after the metrics that they need. Many conversations are scored faster by a `Batch`.
     """
-    profile = Profiles(metrics, resources).of(conversation)
-    seen = {place: observations_of(declared, conversation) for place, declared in profile.ready}
-    seen |= {place: (raised(need, conversation, resources),) for place, need in profile.broken}
+    names = frozenset(resources)
+    profile = Profiles(metrics, names).of(conversation)
+    seen = {
+        place: observations_of(declared, conversation, _given(declared, resources)) for place, declared in profile.ready
+    }
+    seen |= {place: (raised(need, conversation, names),) for place, need in profile.broken}
     seen |= {place: (absence_score(absence),) for place, absence in profile.absent.items()}
     found = [
         reduce_one(declared, seen[place]) for place, declared in enumerate(metrics) if isinstance(declared, Metric)
@@ -62,13 +68,21 @@ def evaluate(
 
 
 def observe(
-    declared: Metric, conversation: Conversation, resources: frozenset[str] = frozenset()
+    declared: Metric, conversation: Conversation, resources: Mapping[str, Any] = _NO_RESOURCES
 ) -> Sequence[Observation]:
     """The observations of one metric, at least one: an unmet need and an exception are observations too."""
-    profile = Profiles([declared], resources).of(conversation)
+    names = frozenset(resources)
+    profile = Profiles([declared], names).of(conversation)
     if profile.broken:
-        return (raised(profile.broken[0][1], conversation, resources),)
-    return (absence_score(profile.absent[0]),) if profile.absent else observations_of(declared, conversation)
+        return (raised(profile.broken[0][1], conversation, names),)
+    if profile.absent:
+        return (absence_score(profile.absent[0]),)
+    return observations_of(declared, conversation, _given(declared, resources))
+
+
+def _given(declared: Metric, resources: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The resources that a metric asks for, by parameter."""
+    return {name: resources[asked] for name, asked in declared.resources.items()}
 
 
 def raised(need: Need, conversation: Conversation, resources: frozenset[str]) -> Observation:
@@ -86,10 +100,28 @@ def absence_score(absence: Absence) -> Observation:
     return explain(WHOLE, absence.reason, absence.detail)
 
 
-def observations_of(declared: Metric, conversation: Conversation) -> Sequence[Observation]:
-    """What a metric that can speak says; at least one observation."""
+def observations_of(
+    declared: Metric, conversation: Conversation, given: Mapping[str, Any] = _NO_RESOURCES
+) -> Sequence[Observation]:
+    """What a metric that can speak says, handed what it asks for; at least one observation."""
     try:
-        observations = declared(conversation)
+        observations = declared(conversation, **given)
+    except (Exception, SystemExit) as error:  # whatever a metric raises is its result
+        return (failed(WHOLE, "metric_raised", say(error)),)
+    return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
+
+
+async def answered(
+    declared: Metric, conversation: Conversation, given: Mapping[str, Any] = _NO_RESOURCES
+) -> Sequence[Observation]:
+    """The same of a metric that waits."""
+    try:
+        observations = await declared.ask(conversation, **given)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # the run was given up
+            raise
+        return (failed(WHOLE, "metric_raised", say(error)),)
     except (Exception, SystemExit) as error:  # whatever a metric raises is its result
         return (failed(WHOLE, "metric_raised", say(error)),)
     return observations or (not_applicable(WHOLE, "nothing_to_observe"),)

@@ -44,6 +44,8 @@ class Profile(NamedTuple):
     """Of the metrics that are ready, those that look at one conversation after the other."""
     many: tuple[tuple[int, Metric], ...]
     """And those that look at many at once."""
+    waiting: tuple[tuple[int, Metric], ...]
+    """And those that wait, for many conversations at the same time."""
 
 
 class _Question:
@@ -134,8 +136,9 @@ class Profiles:
             tuple(broken),
             tuple(derived),
             absent,
-            tuple(pair for pair in ready if not pair[1].takes_many),
+            tuple(pair for pair in ready if not pair[1].takes_many and not pair[1].waits),
             tuple(pair for pair in ready if pair[1].takes_many),
+            tuple(pair for pair in ready if pair[1].waits),
         )
 
     def _first_unmet(self, declared: Metric, answers: tuple[int, ...]) -> tuple[Need | None, int]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Literal
 
-from convoscope.errors import ConvoscopeError
-
-Work = TypeVar("Work")
-Result = TypeVar("Result")
+from convoscope.errors import ConvoscopeError, UsageError
+from convoscope.ingest.partitions import Partition
+from convoscope.scoring.partition import PartDone
 
 
 class WorkerDied(ConvoscopeError):
@@ -33,30 +33,50 @@ def can_share() -> bool:
     return sys.platform == "linux"
 
 
-def run(function: Callable[[Work], Result], work: Iterable[Work], *, workers: int) -> Iterator[Result]:
-    """The results of `function` over `work`, as they come. Work is taken up as workers get free.
+class LocalEngine:
+    """Worker processes on this machine; with one worker, everything happens in this process, in order.
 
-    With one worker everything happens here, in order.
+    `start` is how processes are started: "fork" shares this process's memory, "spawn" sends them what they need. By
+    default they are forked where that can be done.
     """
-    if workers == 1:
-        yield from map(function, work)
-        return
-    context = multiprocessing.get_context("fork" if can_share() else "spawn")
-    pending = iter(work)
-    with ProcessPoolExecutor(workers, context, initializer=_receive, initargs=(function, os.getpid())) as pool:
-        running: set[Future[Result]] = {pool.submit(_apply, one) for one in islice(pending, 2 * workers)}
-        try:
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-                running |= {pool.submit(_apply, one) for one in islice(pending, 2 * workers - len(running))}
-        except BrokenProcessPool:
-            hint = "run the same command again: what is done is kept; fewer --workers need less memory"
-            raise WorkerDied("a worker process died", hint=hint) from None
-        finally:
-            for future in running:
-                future.cancel()
+
+    def __init__(self, workers: int | None = None, start: Literal["fork", "spawn"] | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise UsageError(f"{workers} workers cannot work", hint="give 1 or more")
+        self.workers = workers or cores()
+        self._start = start or ("fork" if can_share() else "spawn")
+
+    def run(self, work: Callable[[Partition], PartDone], partitions: Iterable[Partition]) -> Iterator[PartDone]:
+        """The parts as they come. A partition is taken up as a worker gets free."""
+        # Metrics that were made in this process and have no name elsewhere are scored here.
+        if self.workers == 1 or (self._start == "spawn" and not _can_be_sent(work)):
+            yield from map(work, partitions)
+            return
+        context = multiprocessing.get_context(self._start)
+        pending = iter(partitions)
+        most = 2 * self.workers
+        with ProcessPoolExecutor(self.workers, context, initializer=_receive, initargs=(work, os.getpid())) as pool:
+            running: set[Future[PartDone]] = {pool.submit(_apply, one) for one in islice(pending, most)}
+            try:
+                while running:
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        yield future.result()
+                    running |= {pool.submit(_apply, one) for one in islice(pending, most - len(running))}
+            except BrokenProcessPool:
+                hint = "run the same command again: what is done is kept; fewer --workers need less memory"
+                raise WorkerDied("a worker process died", hint=hint) from None
+            finally:
+                for future in running:
+                    future.cancel()
+
+
+def _can_be_sent(work: Callable[[Partition], PartDone]) -> bool:
+    try:
+        pickle.dumps(work)
+    except Exception:  # whatever an object of the user says to being pickled
+        return False
+    return True
 
 
 _inherited: dict[str, Callable[[Any], Any]] = {}

@@ -1,0 +1,134 @@
+"""Which resources a metric asks for, and who gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from importlib import import_module
+from inspect import Parameter, signature
+from operator import attrgetter
+from types import FunctionType
+from typing import Any
+
+import msgspec
+
+from convoscope.errors import DeclarationError, UsageError
+from convoscope.views.registry import annotation_of, short_name, type_name
+
+JUDGE = "convoscope.resources.judge.Judge"
+RECORDING = "convoscope.resources.sound.Recording"
+RECOGNISER = "convoscope.resources.sound.Recogniser"
+_OURS = {short_name(name): name for name in (JUDGE, RECORDING, RECOGNISER)}
+_NO_RESOURCES: Mapping[str, str] = {}
+
+
+class Resource(msgspec.Struct, frozen=True, dict=True):
+    """Something of a type that metrics ask for. It is made once in each process, and closed at the end."""
+
+    types: tuple[str, ...]
+    """The whole names of the types that it is good for."""
+    make: Callable[[], Any]
+    is_ours: bool = True
+    """Whoever made it closes it: what a user hands in ready-made is left open."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        # Its function hides behind the declaration of its name: another process looks that up.
+        if self.is_ours:
+            return (_look_up, (self.make.__module__, self.make.__qualname__))
+        return (Resource, (self.types, self.make, self.is_ours))
+
+    @property
+    def home(self) -> str:
+        """Where it was declared, for a person."""
+        return f"{self.make.__module__}.{self.make.__qualname__}"
+
+
+def _look_up(module: str, name: str) -> Resource:
+    found = attrgetter(name)(import_module(module))
+    if not isinstance(found, Resource):
+        raise UsageError(f"{module}.{name} is no resource", hint="declare it with @convoscope.resource")
+    return found
+
+
+def resource(make: Callable[[], Any]) -> Resource:
+    """Declare a resource: metrics with a parameter of the type that this function returns are given what it makes."""
+    asked = annotation_of(make, "return")
+    if not isinstance(asked, type):
+        raise DeclarationError(
+            f"the resource {make.__qualname__} does not say what it makes", hint="annotate it: def mine() -> Judge"
+        )
+    if signature(make).parameters:
+        raise DeclarationError(f"the resource {make.__qualname__} takes parameters", hint="make it without any")
+    return Resource((type_name(asked),), make)
+
+
+def given(things: Iterable[Any]) -> tuple[Resource, ...]:
+    """Resources as a user hands them in: declared ones, and objects, which are good for the classes they extend."""
+    return tuple(one if isinstance(one, Resource) else _ready(one) for one in things)
+
+
+def by_type(resources: Iterable[Resource], asked: Collection[str]) -> dict[str, Resource]:
+    """Who gives each of the types that are asked for; refuses two for one, unless it is the same."""
+    found: dict[str, Resource] = {}
+    for one in resources:
+        for name in one.types:
+            if name not in asked:
+                continue
+            if found.setdefault(name, one) is not one:
+                raise UsageError(
+                    f"there are two resources of the type {short_name(name)}: {found[name].home} and {one.home}",
+                    hint="a run has one of each type",
+                )
+    return found
+
+
+def asked_by(function: Callable[..., Any], metric: str) -> Mapping[str, str]:
+    """The whole names of the types of the resources that a metric's function asks for, by parameter.
+
+    These are the parameters after the first that have no default.
+    """
+    if type(function) is FunctionType and function.__code__.co_argcount + function.__code__.co_kwonlyargcount < 2:
+        return _NO_RESOURCES
+    found: dict[str, str] = {}
+    for parameter in list(signature(function).parameters.values())[1:]:
+        if parameter.default is Parameter.empty and parameter.kind not in _MANY:
+            found[parameter.name] = _asked_type(function, parameter, metric)
+    return found
+
+
+_MANY = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def _asked_type(function: Callable[..., Any], parameter: Parameter, metric: str) -> str:
+    asked = annotation_of(function, parameter.name)
+    name = type_name(asked) if isinstance(asked, type) else _OURS.get(short_name(str(asked)))
+    if name is None or parameter.kind is Parameter.POSITIONAL_ONLY:
+        raise DeclarationError(
+            f"{metric} does not say what its parameter {parameter.name} is",
+            hint=f"annotate it with the type of a resource: {', '.join(_OURS)}, or a class of your own",
+        )
+    return name
+
+
+def _ready(thing: Any) -> Resource:
+    """An object that is there already."""
+    types = [one for one in type(thing).__mro__ if one.__module__ not in ("builtins", "typing")]
+    if isinstance(thing, type) or not types:
+        raise UsageError(
+            f"{thing!r} is no resource", hint="hand in an object, or a function declared with @convoscope.resource"
+        )
+    return Resource(tuple(map(type_name, types)), _Ready(thing), is_ours=False)
+
+
+class _Ready:
+    """Gives what is there already."""
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+        self.__qualname__ = type(thing).__qualname__
+        self.__module__ = type(thing).__module__
+
+    def __call__(self) -> Any:
+        return self.thing
+
+
+__all__ = ["JUDGE", "RECOGNISER", "RECORDING", "Resource", "asked_by", "by_type", "given", "resource"]

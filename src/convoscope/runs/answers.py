@@ -1,0 +1,90 @@
+"""What metrics that wait were told: written down at once, so that a run that was cut short asks only for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import IO
+
+import msgspec
+
+from convoscope.metrics.score import ERROR, Observation
+
+ANSWERS = "answers"
+"""The folder of these files, in that of an unfinished run."""
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """One line: what a metric was told of the conversation of a row of the part."""
+
+    row: int
+    metric: str
+    observations: tuple[Observation, ...]
+
+
+_encoder = msgspec.json.Encoder(enc_hook=repr)
+_decoder = msgspec.json.Decoder(Answer)
+
+
+class AnswerFile:
+    """The answers of one part. Errors are not kept: what went wrong is tried again."""
+
+    def __init__(self, folder: Path, part: int) -> None:
+        self.path = answer_file(folder, part)
+        self._file: IO[bytes] | None = None
+        self._is_closed = False
+        self._lock = Lock()
+
+    def get(self, row: int, metric: str) -> Sequence[Observation] | None:
+        """What an earlier attempt was told."""
+        return self._known.get((row, metric))
+
+    def keep(self, row: int, metric: str, observations: Sequence[Observation]) -> None:
+        """Append a line. It is the operating system's when this returns, and outlives the process."""
+        if any(one.status == ERROR for one in observations):
+            return
+        try:
+            line = _encoder.encode(Answer(row, metric, tuple(observations)))
+        except Exception:  # evidence that JSON cannot hold: it is asked for again
+            return
+        with self._lock:
+            if self._is_closed:
+                return
+            if self._file is None:
+                self.path.parent.mkdir(exist_ok=True)
+                self._file = self.path.open("ab", buffering=0)
+            self._file.write(line + b"\n")
+
+    def close(self) -> None:
+        """Answers that come now are too late."""
+        with self._lock:
+            self._is_closed = True
+            if self._file is not None:
+                self._file.close()
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, str], tuple[Observation, ...]]:
+        found: dict[tuple[int, str], tuple[Observation, ...]] = {}
+        if not self.path.exists():
+            return found
+        lines = self.path.read_bytes().split(b"\n")
+        if lines[-1]:
+            # A line that was cut by a kill is dropped, so that the next one starts clean.
+            whole = b"".join(line + b"\n" for line in lines[:-1])
+            self.path.write_bytes(whole)
+        for line in lines[:-1]:
+            with suppress(msgspec.DecodeError):  # what cannot be read is asked for again
+                answer = _decoder.decode(line)
+                found[answer.row, answer.metric] = answer.observations
+        return found
+
+
+def answer_file(folder: Path, part: int) -> Path:
+    """Where the answers of a part are kept while it is not finished."""
+    return folder / ANSWERS / f"{part:06d}.jsonl"
+
+
+__all__ = ["ANSWERS", "AnswerFile", "answer_file"]

@@ -1,0 +1,186 @@
+"""A job: which inputs, which metrics, with what. Planned once, then executed by an engine, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Flow, turn_rule
+from convoscope.errors import UsageError
+from convoscope.ingest.inputs import Input, find_inputs
+from convoscope.ingest.partitions import PART_BYTES, Partition, cut
+from convoscope.ingest.reading import PathLike
+from convoscope.ingest.report import ReadReport
+from convoscope.metrics.declaration import Declaration, Metric
+from convoscope.metrics.registry import Declared
+from convoscope.metrics.side_tables import SideTable
+from convoscope.metrics.sources import registered
+from convoscope.resources.registry import Resource, by_type, given
+from convoscope.scoring.check import check
+from convoscope.scoring.engines.engine import Engine
+from convoscope.scoring.partition import PartDone, Writer
+from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
+from convoscope.scoring.work import Work
+from convoscope.user_code import names
+
+
+class Chosen(NamedTuple):
+    """The metrics that are asked for, and who gives what they ask for."""
+
+    metrics: tuple[Declared, ...]
+    resources: dict[str, Resource]
+    """By the whole names of the types."""
+    tables: tuple[SideTable, ...]
+    """What families keep beside the scores."""
+    problems: tuple[str, ...]
+    """Packages whose metrics could not be loaded."""
+
+
+def choose(
+    metrics: str | Declared | Iterable[str | Declared] | None,
+    metrics_from: Iterable[PathLike] = (),
+    resources: Iterable[Any] = (),
+) -> Chosen:
+    """The metrics that are meant, checked, and the resources for them: those of the user's code, and those given."""
+    registry = registered(metrics_from)
+    chosen = registry.resolve(_named(metrics))
+    if not chosen:
+        raise UsageError("there is no metric to score with")
+    check(chosen)
+    asked = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
+    return Chosen(
+        chosen,
+        by_type((*given(resources), *registry.resources), asked),
+        tuple(registry.tables.values()),
+        registry.problems,
+    )
+
+
+def _named(metrics: str | Declared | Iterable[str | Declared] | None) -> Iterable[str | Declared] | None:
+    """Metrics as they were given, as a list; None for all."""
+    if isinstance(metrics, str):
+        return [name.strip() for name in metrics.split(",") if name.strip()]
+    return [metrics] if isinstance(metrics, Declaration) else metrics
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be scored, and with what."""
+
+    paths: Sequence[PathLike]
+    inputs: tuple[Input, ...]
+    report: ReadReport
+    """What was seen on the way to the inputs; it grows while they are cut."""
+    definitions: tuple[Flow, ...]
+    metrics: tuple[Declared, ...]
+    resources: dict[str, Resource]
+    tables: tuple[SideTable, ...]
+    session: Session
+    """What this process scores with. It is closed by whoever planned the job."""
+    turn_rule: str | None
+    format: str | None
+    limit: int | None
+    part_bytes: int
+    at_once: int
+    metrics_from: tuple[str, ...]
+    readers_from: tuple[str, ...]
+    bytes_total: int
+
+    def parts(self, engine: Engine, writer: Writer, scratch: Path, done: Mapping[int, PartDone]) -> Iterator[PartDone]:
+        """The parts that are not done, as they come. Whoever takes them adds them to `done`.
+
+        With a limit, no more are begun when those that are done from the first on have enough conversations.
+        """
+
+        def waiting() -> Iterator[Partition]:
+            for partition in cut(self.inputs, self.report, scratch, self.part_bytes):
+                if self.limit is not None and _first_conversations(done) >= self.limit:
+                    return
+                if partition.number not in done:
+                    yield partition
+
+        work = Work(
+            metrics=self.metrics,
+            writer=writer,
+            turn_rule=self.turn_rule,
+            flows=self.definitions,
+            limit=self.limit,
+            resources=self.resources,
+            at_once=self._at_once_each(engine),
+            metrics_from=self.metrics_from,
+            readers_from=self.readers_from,
+        )
+        self.session.at_once = work.at_once
+        work.use(self.session)
+        yield from engine.run(work, waiting())
+
+    def _at_once_each(self, engine: Engine) -> int:
+        """How many questions each worker may have in flight; of a small input, not all workers get a part."""
+        parts = -(-self.bytes_total // self.part_bytes)
+        return max(1, self.at_once // max(1, min(engine.workers, parts)))
+
+
+def plan_job(
+    paths: Sequence[PathLike],
+    chosen: Chosen,
+    *,
+    metrics_from: Iterable[PathLike] = (),
+    readers_from: Iterable[PathLike] = (),
+    limit: int | None = None,
+    format: str | None = None,
+    turns: str | None = None,
+    flows: Iterable[PathLike | Flow] = (),
+    part_bytes: int = PART_BYTES,
+    at_once: int = DEFAULT_AT_ONCE,
+) -> Job:
+    """Find the inputs; nothing is read or asked yet."""
+    if limit is not None and limit < 1:
+        raise UsageError(f"a limit of {limit} leaves nothing to score", hint="give 1 or more, or no limit")
+    if at_once < 1:
+        raise UsageError(f"--at-once must be at least 1, not {at_once}")
+    rule = None if turns is None else turn_rule(turns)
+    found = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
+    found.report.warnings.extend(chosen.problems)
+    return Job(
+        paths=paths,
+        inputs=found.inputs,
+        report=found.report,
+        definitions=found.flows,
+        metrics=chosen.metrics,
+        resources=chosen.resources,
+        tables=chosen.tables,
+        session=Session(chosen.resources),
+        turn_rule=rule,
+        format=format,
+        limit=limit,
+        part_bytes=part_bytes,
+        at_once=at_once,
+        metrics_from=_anywhere(metrics_from),
+        readers_from=_anywhere(readers_from),
+        bytes_total=sum(_size(Path(one.path)) for one in found.inputs),
+    )
+
+
+def _anywhere(sources: Iterable[PathLike]) -> tuple[str, ...]:
+    """Files and modules by names that hold wherever a worker runs."""
+    return tuple(str(Path(one).resolve()) if Path(one).is_file() else one for one in names(sources))
+
+
+def _size(path: Path) -> int:
+    if path.is_dir():
+        return sum(place.stat().st_size for place in path.rglob("*") if place.is_file())
+    return path.stat().st_size
+
+
+def _first_conversations(done: Mapping[int, PartDone]) -> int:
+    """Conversations of the parts from the first on without a gap."""
+    total, number = 0, 0
+    while number in done:
+        total += done[number].conversations
+        number += 1
+    return total
+
+
+__all__ = ["Chosen", "Job", "choose", "plan_job"]

@@ -1,0 +1,73 @@
+"""What is done to each partition, in a form that can be sent to another process or another machine."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation import Flow
+from convoscope.ingest.partitions import Partition
+from convoscope.ingest.reader import registered as registered_readers
+from convoscope.metrics.registry import Declared
+from convoscope.metrics.sources import registered as registered_metrics
+from convoscope.resources.registry import Resource
+from convoscope.scoring.partition import PartDone, Writer, score_partition
+from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """Call it with a partition to get the part. Whoever receives it first loads the user's own code."""
+
+    metrics: Sequence[Declared]
+    writer: Writer
+    turn_rule: str | None = None
+    flows: Sequence[Flow] = ()
+    limit: int | None = None
+    resources: Mapping[str, Resource] = {}
+    """Who gives each type that metrics ask for."""
+    at_once: int = DEFAULT_AT_ONCE
+    """How many questions one process may have in flight."""
+    metrics_from: tuple[str, ...] = ()
+    readers_from: tuple[str, ...] = ()
+    """Files by their absolute paths, and modules."""
+
+    def __call__(self, partition: Partition) -> PartDone:
+        return score_partition(
+            partition,
+            self.metrics,
+            self.writer,
+            turn_rule=self.turn_rule,
+            flows=self.flows,
+            session=self.session,
+            limit=self.limit,
+        )
+
+    @property
+    def session(self) -> Session:
+        """What this process scores with. One that was inherited belongs to another process."""
+        held: Session | None = self.__dict__.get("_session")
+        if held is None or held.process != os.getpid():
+            held = self.__dict__["_session"] = Session(self.resources, self.at_once)
+        return held
+
+    def use(self, session: Session) -> None:
+        """Score with what this process has already."""
+        self.__dict__["_session"] = session
+
+    def __reduce__(self) -> tuple[Callable[..., Work], tuple[Any, ...]]:
+        # The metrics are looked up by name, so that what declares them must be loaded before they are.
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return (_restored, (self.metrics_from, self.readers_from, pickle.dumps(fields)))
+
+
+def _restored(metrics_from: Sequence[str], readers_from: Sequence[str], fields: bytes) -> Work:
+    registered_metrics(metrics_from)
+    registered_readers(readers_from)
+    return Work(**pickle.loads(fields))
+
+
+__all__ = ["Work"]

@@ -1,0 +1,155 @@
+"""Which views of a conversation a metric can ask for: ours, and those that others declare, by their types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from inspect import Parameter, signature
+from types import ModuleType
+from typing import Any, TypeVar, get_args, get_origin
+
+import msgspec
+
+from convoscope.conversation import Conversation
+from convoscope.errors import DeclarationError
+
+Made = TypeVar("Made")
+
+CONVERSATION = "convoscope.conversation.model.Conversation"
+MANY = "convoscope.metrics.columns.Conversations"
+ITEM = "convoscope.standard_data.model.StandardData"
+_STATE_ROWS = "collections.abc.Sequence[convoscope.flows.rows.StateRow]"
+
+
+class View(msgspec.Struct, frozen=True):
+    """A type that a metric can ask for, and what makes it of a conversation."""
+
+    type: str
+    """The whole name of the type: heavy ones are known without being imported."""
+    make: Callable[[Conversation], Any] | None = None
+    """None where the type is more than one view of one conversation: each of its items, or many conversations."""
+
+
+def view(make: Callable[[Conversation], Made]) -> Callable[[Conversation], Made]:
+    """Declare a view: metrics whose first parameter has the type that this function returns are given it.
+
+    A second function for the same type is refused, unless it is the first one loaded again.
+    """
+    asked = annotation_of(make, "return")
+    if not isinstance(asked, type) and get_origin(asked) is None:
+        raise DeclarationError(
+            f"the view {make.__qualname__} does not say what it returns", hint="annotate it: def mine(…) -> MyView"
+        )
+    name = type_name(asked)
+    known = _VIEWS.get(name)
+    if known is not None and (known.make is None or _home(known.make) != _home(make)):
+        raise DeclarationError(f"{short_name(name)} is a view already", hint="declare one view for each type")
+    _VIEWS[name] = View(name, make)
+    return make
+
+
+def view_for(function: Callable[..., Any], metric: str) -> View:
+    """The view that a metric's function asks for by the annotation of its first parameter.
+
+    Without one, or with `Any`, that is the conversation itself.
+    """
+    first = next(iter(signature(function).parameters.values()), None)
+    if first is None or first.annotation is Parameter.empty:
+        return _VIEWS[CONVERSATION]
+    asked = annotation_of(function, first.name)
+    if asked in (Any, object):
+        return _VIEWS[CONVERSATION]
+    found = _VIEWS.get(type_name(asked)) if not isinstance(asked, str) else _by_text(asked)
+    if found is None:
+        shown = asked if isinstance(asked, str) else short_name(type_name(asked))
+        raise DeclarationError(
+            f"{metric} asks for a {shown}, which is no view of a conversation",
+            hint=f"there is {', '.join(sorted(map(short_name, _VIEWS)))}; declare others with @convoscope.view",
+        )
+    return found
+
+
+def annotation_of(function: Any, name: str) -> Any:
+    """An annotation as the thing that it names; as text where that is imported for type checkers alone."""
+    plain = function
+    while not hasattr(plain, "__annotations__"):
+        plain = getattr(plain, "func", None) or type(plain).__call__
+    asked = plain.__annotations__.get(name)
+    if not isinstance(asked, str):
+        return asked
+    try:
+        return eval(asked, getattr(plain, "__globals__", {}))
+    except Exception:  # a name that is not there at run time, or text that is no type
+        return asked.strip("'\"")
+
+
+def type_name(asked: Any) -> str:
+    """The whole name of a type, also of one such as `Sequence[StateRow]`."""
+    inner = get_args(asked)
+    if inner and get_origin(asked) is not None:
+        return f"{type_name(get_origin(asked))}[{', '.join(map(type_name, inner))}]"
+    return f"{asked.__module__}.{asked.__qualname__}" if isinstance(asked, type) else str(asked)
+
+
+def short_name(name: str) -> str:
+    """The name of a type as one writes it, without modules."""
+    return re.sub(r"(?:[\w<>]+\.)+(\w+)", r"\1", name)
+
+
+def _by_text(asked: str) -> View | None:
+    """The view whose type goes by this text; none where several do."""
+    found = [one for name, one in _VIEWS.items() if short_name(name) == short_name(asked)]
+    return found[0] if len(found) == 1 else None
+
+
+def _home(make: Callable[..., Any]) -> tuple[str, str]:
+    return make.__module__, make.__qualname__
+
+
+def is_view(kind: type) -> bool:
+    """Whether things of this type are views of a whole conversation."""
+    known = _VIEWS.get(type_name(kind))
+    return known is not None and known.make is not None
+
+
+def declares_view(module: ModuleType) -> bool:
+    """Whether a module declares a view."""
+    return any(one.make is not None and one.make.__module__ == module.__name__ for one in _VIEWS.values())
+
+
+def _metric_context(conversation: Conversation) -> Any:
+    from convoscope.views.metric_context import metric_context
+
+    return metric_context(conversation)
+
+
+def _state_rows(conversation: Conversation) -> Any:
+    from convoscope.flows.rows import state_rows
+
+    return state_rows(conversation)
+
+
+_VIEWS: dict[str, View] = {
+    one.type: one
+    for one in (
+        View(CONVERSATION, lambda conversation: conversation),
+        View("convoscope.views.metric_context.MetricContext", _metric_context),
+        View(_STATE_ROWS, _state_rows),
+        View(ITEM),
+        View(MANY),
+    )
+}
+
+__all__ = [
+    "CONVERSATION",
+    "ITEM",
+    "MANY",
+    "View",
+    "annotation_of",
+    "declares_view",
+    "is_view",
+    "short_name",
+    "type_name",
+    "view",
+    "view_for",
+]
