@@ -46,7 +46,7 @@ class Code:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "convoscope"
-        shutil.copytree(OURS, self.root, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(OURS, self.root)
 
     def edit(self, change: Change) -> None:
         file = self.root / change.file
