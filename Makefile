@@ -13,7 +13,7 @@ demo: $(VENV)/ready
 	@$(BIN)/convoscope demo
 
 test: lint $(VENV)/browser
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

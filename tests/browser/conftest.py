@@ -43,8 +43,10 @@ def _beside(function: Callable[[], object]) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """A test of this folder with its fixtures."""
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """A test of this folder with its fixtures. Pytest asks here about the tests of every folder."""
+    if Path(__file__).parent not in item.path.parents:
+        return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     _beside(lambda: runtestprotocol(item, nextitem=nextitem))
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from command_line import convoscope
+from command_line import convoscope, run
 from generated import FEW, chat, write_lines
 
 COMMANDS = ["score", "inspect", "metrics", "formats", "runs", "sql", "demo"]
@@ -218,34 +218,25 @@ class TestSql:
         assert "the query failed" in ended.err
 
 
-class TestDemo:
-    def test_scores_the_bundled_examples(self, tmp_path: Path) -> None:
-        told = convoscope("demo", "--json", cwd=tmp_path).json
-        assert told["summary"]["conversations"] > 10
-        assert told["read_report"]["problem_count"] == 0
-        assert told["page"].endswith("/report.html")
-
-
 def on_a_terminal(folder: Path, *arguments: str, **environment: str) -> str:
     """What the command writes when a person sits before it."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from convoscope.cli.main import main; main()", *arguments]
-    process = subprocess.Popen(
-        command, cwd=folder, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm-256color", **environment}
-    )
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            block = os.read(ours, 65536)
-        except OSError:
-            break
-        if not block:
-            break
-        seen += block
+    with ThreadPoolExecutor(1) as reader:
+        seen = reader.submit(_all_of, ours)
+        with open(theirs, "r+b", buffering=0) as terminal:
+            code = run(arguments, cwd=folder, streams=(terminal,) * 3, TERM="xterm-256color", **environment)
     os.close(ours)
-    assert process.wait() == 0
-    return seen.decode()
+    assert code == 0
+    return seen.result().decode()
+
+
+def _all_of(terminal: int) -> bytes:
+    """What is written to a terminal until nobody has it open any more."""
+    seen = b""
+    with contextlib.suppress(OSError):
+        while block := os.read(terminal, 65536):
+            seen += block
+    return seen
 
 
 class TestOnATerminal:

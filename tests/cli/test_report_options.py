@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from command_line import Ended, convoscope
+from command_line import Ended, convoscope, run
 from convoscope.runs.making import make_run as score
 from generated import write_lines
 
@@ -230,47 +228,41 @@ def ones(conversation):
 
 @pytest.fixture(scope="module")
 def theirs(work: Path) -> Path:
-    """A metric of somebody else's, installed as `site`, that declares a target for itself and always misses it."""
-    info = work / "site" / "theirs-1.0.dist-info"
-    info.mkdir(parents=True)
-    (work / "site" / "theirs.py").write_text(THEIRS)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[convoscope.metrics]\ntheirs = theirs\n")
+    """A metric of somebody else's, in `theirs.py`, that declares a target for itself and always misses it."""
+    (work / "theirs.py").write_text(THEIRS)
     return work
 
 
 class TestWhatAMetricDeclares:
     LINE = "target: theirs.ones < 1: missed (1{whose})"
 
-    def command(self, work: Path, *arguments: object) -> Ended:
-        path = os.pathsep.join(filter(None, (str(work / "site"), os.environ.get("PYTHONPATH", ""))))
-        return convoscope(*arguments, cwd=work, PYTHONPATH=path)
+    def score(self, work: Path, *arguments: object) -> Ended:
+        with_theirs = ("-m", "turns,ones", "--metrics-from", "theirs.py")
+        return convoscope("score", "chats.jsonl", *with_theirs, *arguments, cwd=work)
 
     def test_is_shown_as_such_and_is_nobodys_demand(self, theirs: Path) -> None:
-        scored = self.command(theirs, "score", "chats.jsonl", "-m", "turns,ones", "-o", "runs/declared")
-        told = self.command(theirs, "report", "runs/declared")
+        scored = self.score(theirs, "-o", "runs/declared")
+        told = convoscope("report", "runs/declared", cwd=theirs)
         for ended in (scored, told):
             assert ended.code == 0, ended.err
             assert self.LINE.format(whose=", declared by the metric") in ended.out.splitlines()
 
     def test_is_nobodys_demand_beside_what_a_user_wants(self, theirs: Path) -> None:
-        ended = self.command(theirs, "score", "chats.jsonl", "-m", "turns,ones", "-o", "runs/beside", "--target", MET)
+        ended = self.score(theirs, "-o", "runs/beside", "--target", MET)
         assert ended.code == 0
         lines = [line for line in ended.out.splitlines() if line.startswith("target: ")]
         assert len(lines) == 2
         assert [", declared by the metric" in line for line in lines] == [False, True]
 
     def test_until_the_user_wants_it_too(self, theirs: Path) -> None:
-        ended = self.command(
-            theirs, "score", "chats.jsonl", "-m", "turns,ones", "-o", "runs/wanted", "--target", "ones < 1"
-        )
+        ended = self.score(theirs, "-o", "runs/wanted", "--target", "ones < 1")
         assert ended.code == 1
         assert [line for line in ended.out.splitlines() if line.startswith("target: ")] == [self.LINE.format(whose="")]
 
     def test_nor_is_it_one_of_an_invalid_run(self, theirs: Path) -> None:
-        assert self.command(theirs, "score", "chats.jsonl", "-m", "turns,ones", "-o", "runs/undone").code == 0
-        assert self.command(theirs, "runs", "invalidate", "runs/undone", "--reason", "wrong").code == 0
-        assert self.command(theirs, "report", "runs/undone").code == 0
+        assert self.score(theirs, "-o", "runs/undone").code == 0
+        assert convoscope("runs", "invalidate", "runs/undone", "--reason", "wrong", cwd=theirs).code == 0
+        assert convoscope("report", "runs/undone", cwd=theirs).code == 0
 
 
 def missing(file: Path) -> None:
@@ -323,9 +315,8 @@ class TestADamagedRun:
 
 def redirected(into: Path, mode: str, *arguments: str, cwd: Path) -> str:
     """What is in the file after `convoscope ARGUMENTS > into`, or `>>` for the mode `a`."""
-    command = [sys.executable, "-c", "from convoscope.cli.main import main; main()", *arguments]
-    with into.open(mode) as stream:
-        subprocess.run(command, cwd=cwd, stdout=stream, stderr=subprocess.PIPE, timeout=120, check=True)
+    with into.open(f"{mode}b") as stream, open(os.devnull, "r+b") as nothing:
+        assert run(arguments, cwd=cwd, streams=(nothing, stream, nothing)) == 0
     return into.read_text()
 
 

@@ -13,6 +13,7 @@ import convoscope
 from convoscope.conversation import Conversation, from_json, to_json
 from convoscope.metrics.interaction import panel
 from convoscope.metrics.interaction_events import Event
+from convoscope.runs.making import make_run as score
 
 SUPPORTS = {
     "response_total": "response_rate",
@@ -29,7 +30,7 @@ def experiment(shared: Callable[[str], Path]) -> Path:
 
 
 def figures_of(path: Path, out: Path) -> dict[str, dict[str, Any]]:
-    run = convoscope.score(path, metrics=["interaction"], out=out)
+    run = score(path, metrics=["interaction"], out=out)
     return {one.metric.removeprefix("interaction."): one for one in run.summary.figures}
 
 

@@ -8,7 +8,7 @@
 | a line `…` in an output | any number of lines, also none |
 | `<!-- not run: REASON -->` | the block that follows is left alone |
 
-All of one document happens in its order and in one folder, beside a copy of `examples/`.
+All of one document happens in its order and in one folder, beside a copy of `examples/` if it speaks of them.
 """
 
 from __future__ import annotations
@@ -93,13 +93,15 @@ class Done(NamedTuple):
 
 def replay(document: Path) -> Iterator[Done]:
     """Do everything that a document shows, in a folder of its own."""
+    text = document.read_text()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copytree(ROOT / "examples", folder / "examples")
+        if "examples/" in text:
+            shutil.copytree(ROOT / "examples", folder / "examples")
         path = os.pathsep.join([warm_process.commands(), str(Path(sys.executable).parent), os.environ["PATH"]])
         environment = {"PATH": path, "HOME": name, "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
         code = 0
-        for step in steps(document.read_text(), folder):
+        for step in steps(text, folder):
             done = subprocess.run(
                 # The command may ask how the one before it ended.
                 ["bash", "-c", f"(exit {code})\n{step.command}"],

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-import convoscope
 from convoscope.conversation import Conversation, Event, Source, to_json
 from convoscope.conversation.flow import Flow, FlowState
 from convoscope.flows.recount import recount_visits
 from convoscope.flows.rows import STATE_METRICS, StateRow, percentile_95, state_rows
 from convoscope.flows.visits import walk
+from convoscope.runs.making import make_run as score
 from convoscope.runs.sql import query
 from flows.made import NOWHERE, answered, call, called, entered, exited, filled, guard, path, rows, says, turn
 
@@ -188,7 +188,7 @@ class TestSlots:
             '{"conversation_id": "c", "timestamp": 2, "event": "slot_filled", "slot": "pet", "value": null}\n'
             '{"conversation_id": "c", "timestamp": 3, "event": "slot_filled", "slot": "day", "value": 0}\n'
         )
-        run = convoscope.score(log, out=tmp_path / "run", metrics=["state"], flows=[FLOW], workers=1)
+        run = score(log, out=tmp_path / "run", metrics=["state"], flows=[FLOW], workers=1)
         answer = query([run], "SELECT state, slot_fill_rate, slots FROM states")
         assert answer.rows == [("collect", 0.5, ["day"])]
 

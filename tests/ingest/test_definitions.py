@@ -33,6 +33,7 @@ from convoscope.ingest.flow_files import FORMAT
 from convoscope.ingest.inputs import find_inputs
 from convoscope.ingest.partitions import cut
 from convoscope.ingest.report import ReadReport
+from convoscope.runs.making import make_run as score
 from convoscope.runs.parts import RunFiles
 from convoscope.scoring.partition import PartDone, score_partition
 from ingest.logs import CHAT, EXAMPLES, counts, write_json, write_text
@@ -245,7 +246,7 @@ class TestRuns:
         log(tmp_path / "logs" / "log.jsonl", walk("1", "a", flow="x"), walk("2", "a", "b", flow="x"))
 
         def folder() -> Path:
-            return convoscope.score("logs", metrics=METRICS, workers=1).folder
+            return score("logs", metrics=METRICS, workers=1).folder
 
         without = folder()
         write_text(tmp_path / "logs" / "x.yaml", "{flow: x, states: [a, b]}")
@@ -255,16 +256,16 @@ class TestRuns:
         write_text(tmp_path / "logs" / "x.yaml", "{flow: x, states: {a: {required_slots: [city]}, b: }}")
         assert len({without, first, folder()}) == 3
         with pytest.raises(convoscope.ConvoscopeError, match="holds another run"):
-            convoscope.score("logs", metrics=METRICS, workers=1, out=first)
+            score("logs", metrics=METRICS, workers=1, out=first)
 
     def test_without_definitions_the_settings_are_as_ever(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a"))
-        assert "flows" not in convoscope.score(path, metrics=METRICS, out=tmp_path / "run", workers=1).receipt.config
+        assert "flows" not in score(path, metrics=METRICS, out=tmp_path / "run", workers=1).receipt.config
 
     def test_all_workers_have_them(self, tmp_path: Path) -> None:
         for number in range(4):
             log(tmp_path / f"{number}.jsonl", walk(f"{number}", "a", flow="x_y"))
-        run = convoscope.score(tmp_path, metrics=METRICS, flows=[X], out=tmp_path / "run", workers=2, part_bytes=1)
+        run = score(tmp_path, metrics=METRICS, flows=[X], out=tmp_path / "run", workers=2, part_bytes=1)
         assert [one.flow for one in run.conversations()] == [X] * 4
         assert run.flows == {"x_y": X}
         assert list(run.receipt.config["flows"]) == ["x_y"]
@@ -279,12 +280,12 @@ class TestRuns:
 
     def test_one_that_nobody_goes_through_is_said(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a", flow="x_y"))
-        run = convoscope.score(path, metrics=METRICS, flows=[X, OTHER], out=tmp_path / "run", workers=1)
+        run = score(path, metrics=METRICS, flows=[X, OTHER], out=tmp_path / "run", workers=1)
         assert run.read_report.warnings == ["no conversation goes through what a definition declares: other"]
 
     def test_one_that_nobody_goes_through_is_kept_and_can_be_asked_for(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a", flow="x_y"))
-        run = convoscope.score(path, metrics=METRICS, flows=[X, OTHER], out=tmp_path / "run", workers=1)
+        run = score(path, metrics=METRICS, flows=[X, OTHER], out=tmp_path / "run", workers=1)
         assert run.flows == {"x_y": X, "other": OTHER}
         asked = command("states", "matrix", "run", "--flow", "other", cwd=tmp_path)
         assert asked.code == 0, asked.err
@@ -293,7 +294,7 @@ class TestRuns:
     def test_what_a_conversation_carries_is_kept_before_what_was_given(self, tmp_path: Path) -> None:
         own = Flow(name="x_y", states=(FlowState(name="a", speech_act="ask"),))
         path = log(tmp_path / "log.jsonl", msgspec.structs.replace(walk("1", "a", flow="x_y"), flow=own))
-        run = convoscope.score(path, metrics=METRICS, flows=[X], out=tmp_path / "run", workers=1)
+        run = score(path, metrics=METRICS, flows=[X], out=tmp_path / "run", workers=1)
         assert run.flows == {"x_y": own}
 
 

@@ -450,7 +450,7 @@ VALUES = st.recursive(
 
 
 class TestFuzz:
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=200, deadline=None)
     @given(st.one_of(VALUES, st.dictionaries(KEYS, VALUES, min_size=2, max_size=6)))
     @example({"flow": "x", "states": {"a": {"terminal_type": []}}})
     @example({"flows": {"": {"states": ["a"]}}})
@@ -464,7 +464,7 @@ class TestFuzz:
         for flow in flows:
             assert (flow.by_name, flow.segment_of, flow.terminals) is not None
 
-    @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(value=VALUES, at=st.integers(0, 400), junk=st.sampled_from([*"{}[]:,-&*!|>'\"%@`#?\t\n", "<<", "---\n"]))
     def test_a_text_is_flows_or_an_input_error(self, tmp_path: Path, value: Any, at: int, junk: str) -> None:
         text = yaml.safe_dump({"flow": "x", "states": value}, allow_unicode=True)

@@ -21,7 +21,7 @@ from standard_data.items_made_up import joined
 Item = dict[str, Any]
 anew = settings(
     deadline=None,
-    max_examples=60,
+    max_examples=30,
     # Each example writes its files anew, so that they may share a folder.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

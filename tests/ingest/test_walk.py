@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import convoscope
+from convoscope.runs.making import make_run as score
 from ingest.logs import ASK, CHAT, REPLY, chat, read, write_json, write_lines
 
 
@@ -23,7 +24,7 @@ def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path) + b"/caf\xe9.json"
     with open(path, "wb") as stream:
         stream.write(b'{"messages": [{"role": "user", "content": "hi"}]}')
-    run = convoscope.score(tmp_path, out=tmp_path / "run", workers=1)
+    run = score(tmp_path, out=tmp_path / "run", workers=1)
     assert [one.id for one in run.conversations()] == ["caf?"]
 
 

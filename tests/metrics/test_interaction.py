@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import convoscope
 from convoscope.conversation import Clock, Conversation, Marker, Time, Utterance, from_json, to_json
 from convoscope.metrics import interaction
 from convoscope.metrics.interaction import Panel, panel
 from convoscope.metrics.interaction_events import Event, Events, Span, events_of, layers
 from convoscope.metrics.registry import collect
+from convoscope.runs import making
 from convoscope.scoring.evaluate import observe
 from duplex import COUGH, PHRASE, Laid, conversation, speech
 from metrics.chats import AUDIO, UNPLACED, agent, chat, told, user
@@ -579,7 +579,7 @@ def figures(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """The headline figures of some conversations, by bare name, by the whole road."""
 
     def score(*conversations: Conversation) -> dict[str, Any]:
-        run = convoscope.score(conversations, metrics=METRICS, out=tmp_path / "run", workers=1)
+        run = making.score(conversations, metrics=METRICS, out=tmp_path / "run", workers=1)
         return {one.metric.removeprefix("interaction."): one for one in run.summary.figures}
 
     return score

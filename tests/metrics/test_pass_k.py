@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-import convoscope
 from convoscope.conversation import Conversation, Expected
 from convoscope.metrics import repeats, trials
 from convoscope.metrics.registry import collect
+from convoscope.runs.making import make_run as score
 from metrics.chats import agent, chat, user
 
 
@@ -28,7 +28,7 @@ def tried(scenario: str, passes: str) -> list[Conversation]:
 
 def figures(tmp_path: Path, conversations: list[Conversation], k: int) -> dict[str, dict[str, Any]]:
     declared = repeats("answer.exact_match", passes_at=1.0, k=k)
-    run = convoscope.score(conversations, metrics=declared, out=tmp_path / "run", workers=1)
+    run = score(conversations, metrics=declared, out=tmp_path / "run", workers=1)
     return {one.metric.rpartition(".")[2]: one for one in run.summary.figures if one.variant == f"k{k}"}
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import convoscope
 from command_line import convoscope as command
 from convoscope.metrics.registry import installed
 from convoscope.metrics.trials import with_trials
+from convoscope.runs.making import make_run as score
 from ingest.logs import EXAMPLES
 
 RUN = EXAMPLES / "voice-logs"
@@ -62,7 +62,7 @@ def test_two_of_three_trials_pass(
 ) -> None:
     metrics = with_trials(installed().resolve(["outcome.task_completion", "outcome"]), k)
     chosen = [one for one in metrics if one.name.startswith("outcome.task_completion")]
-    run = convoscope.score(TRIALS, metrics=chosen, out=tmp_path / "run", workers=1)
+    run = score(TRIALS, metrics=chosen, out=tmp_path / "run", workers=1)
     found = {one.metric: one for one in run.summary.figures if one.variant == f"k{k}"}
     names = [f"outcome.task_completion.{name}" for name in ("pass_at", "pass_hat", "pass_hat_theoretical")]
     assert list(found) == names

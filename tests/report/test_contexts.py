@@ -12,6 +12,7 @@ import pytest
 import convoscope
 from command_line import convoscope as command
 from convoscope.report.contexts import write_contexts
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from convoscope.views import metric_context
 from generated import write_lines
@@ -87,7 +88,7 @@ def test_the_rule_that_turns_are_cut_by_is_the_runs(tmp_path: Path) -> None:
 
 def test_chats_have_contexts_too(tmp_path: Path) -> None:
     write_lines(tmp_path / "chats.jsonl", range(3))
-    run = convoscope.score(tmp_path / "chats.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
+    run = score(tmp_path / "chats.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
     written = write_contexts(run)
     assert len(written) == 3
     assert all(json.loads(path.read_text())["context"]["pipeline_type"] is None for path in written)
@@ -120,4 +121,4 @@ def test_no_context_is_written_over_another(tmp_path: Path, ids: tuple[str, str]
 
 def scored(folder: Path, *ids: str) -> Run:
     write_records(folder / "chats.jsonl", *map(chat, ids))
-    return convoscope.score(folder / "chats.jsonl", metrics=["turns"], out=folder / "run", workers=1)
+    return score(folder / "chats.jsonl", metrics=["turns"], out=folder / "run", workers=1)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import convoscope
 from convoscope.report.groups import groupings
 from convoscope.report.screen import Screen
 from convoscope.report.terminal import print_run
@@ -48,7 +47,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     targets = ["turns > 0", "turns < 100", "turns >= 5", "turns p95 < 1", "f1 > 0.5"]
     metrics = ["turns", "f1", "tools.calls"]
     out = tmp_path_factory.mktemp("targets") / "run"
-    return convoscope.score(conversations, metrics=metrics, out=out, workers=1, targets=targets)
+    return score(conversations, metrics=metrics, out=out, workers=1, targets=targets)
 
 
 class TestTargets:

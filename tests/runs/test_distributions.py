@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import convoscope
 from convoscope.conversation import Conversation
 from convoscope.metrics import (
     CONVERSATION,
@@ -209,7 +208,7 @@ class TestHistograms:
 
     def test_rounding_errors_do_not_break_the_run(self, tmp_path: Path) -> None:
         conversations = [chat(user("hi"), id=str(value), extras={"wait": value}) for value in (0.3, 0.1 + 0.2)]
-        run = convoscope.score(conversations, metrics=[grade("wait", unit="s")], out=tmp_path / "run", workers=1)
+        run = score(conversations, metrics=[grade("wait", unit="s")], out=tmp_path / "run", workers=1)
         found = only(run).by_conversation
         assert found is not None
         assert sum(one.n for one in found.bins) == 2

@@ -37,7 +37,6 @@ CHANGES = {
         "metrics/conversation.py", "if turn.user)", "if turn.user or turn.agent)", "metrics, sources changed"
     ),
     "what is only shown": Change("report/words.py", '"""', '"""Now: ', ""),
-    "nothing": Change("__init__.py", '"""', '"""', ""),
 }
 
 
@@ -46,7 +45,7 @@ class Code:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "convoscope"
-        shutil.copytree(OURS, self.root, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(OURS, self.root)
 
     def edit(self, change: Change) -> None:
         file = self.root / change.file

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-import convoscope
 from convoscope.conversation import Conversation
 from convoscope.errors import DeclarationError
 from convoscope.metrics import CONVERSATION, HIGHER, Derived, Metric, Need, Observation, Reduce, Sample, measured
 from convoscope.metrics.declaration import derived, metric
 from convoscope.metrics.reduction import MEAN
 from convoscope.metrics.registry import Declared
+from convoscope.runs import making
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group
 from convoscope.statistics.summary import Figure
@@ -44,7 +44,7 @@ Score = Callable[..., Run]
 @pytest.fixture
 def score(tmp_path: Path) -> Score:
     def run(*metrics: str | Declared, **options: Any) -> Run:
-        return convoscope.score(CHATS, metrics=metrics, out=tmp_path / "run", workers=1, **options)
+        return making.score(CHATS, metrics=metrics, out=tmp_path / "run", workers=1, **options)
 
     return run
 
@@ -92,7 +92,7 @@ class TestFiguresOverAGroup:
     def test_in_each_group_as_well(self, tmp_path: Path) -> None:
         conversations = [chat(user("hi"), id=name, dimensions={"flow": name}) for name in ("x", "y")]
         metrics = [figure(raises, TURNS)]
-        run = convoscope.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
+        run = making.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
         # Over all conversations it has no value either, so that groups do not speak of it again.
         assert told(headlines(run)["test.figure"]) == ("error", None, "metric_raised")
         assert [group.by for group in run.summary.groups] == [{"flow": "x"}, {"flow": "y"}]
@@ -108,7 +108,7 @@ class TestFiguresOverAGroup:
 
         conversations = [chat(user("hi"), id=name, dimensions={"flow": name}) for name in ("x", "y")]
         metrics = [figure(picky, TURNS)]
-        run = convoscope.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
+        run = making.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
         assert headlines(run)["test.figure"].value == 3.0
         x, y = run.summary.groups
         assert self.values(x) == {TURNS: 1.0, "test.figure": 3.0}

@@ -17,6 +17,8 @@ from convoscope.errors import InputError, NothingReadable, RunError, UsageError
 from convoscope.metrics import CONVERSATION, COUNT, NEITHER, Observation, measured, metric
 from convoscope.metrics.registry import installed
 from convoscope.metrics.score import ERROR
+from convoscope.runs.making import make_run as score
+from convoscope.runs.run import PAGE
 from convoscope.runs.summary import SmallGroups
 from convoscope.statistics.summary import Figure
 from generated import FEW, chat, write_lines
@@ -28,7 +30,6 @@ FILES = {
     "profiles.parquet",
     "read-report.json",
     "receipt.json",
-    "report.html",
     "scores.parquet",
     "summary.json",
 }
@@ -58,18 +59,18 @@ def summary_bytes(run: convoscope.Run) -> bytes:
 class TestTheFolder:
     def test_holds_exactly_these_files(self, logs: Path, tmp_path: Path) -> None:
         run = convoscope.score(logs, out=tmp_path / "run", workers=1)
-        assert {path.name for path in run.folder.iterdir()} == FILES
+        assert {path.name for path in run.folder.iterdir()} == FILES | {PAGE}
         for table in TABLES:
             assert [path.name for path in (run.folder / table).iterdir()] == ["part-000000.parquet"]
         assert not (tmp_path / "run.partial").exists()
 
     def test_and_a_table_of_states_where_there_are_any(self, tmp_path: Path) -> None:
         talk = Conversation(id="a", timeline=(StateEntered(seq=0, state="greet"),))
-        run = convoscope.score([talk], metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score([talk], metrics=FEW, out=tmp_path / "run", workers=1)
         assert {path.name for path in run.folder.iterdir()} == FILES | {"states.parquet"}
 
     def test_a_table_has_a_file_for_each_part(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=2, part_bytes=4000)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", workers=2, part_bytes=4000)
         parts = [number for number, count in enumerate(run.receipt.parts) if count]
         assert len(parts) > 2
         assert sum(run.receipt.parts) == 121
@@ -82,7 +83,7 @@ class TestTheFolder:
             assert counted == [(number, run.receipt.parts[number]) for number in parts]
 
     def test_can_be_read_without_us(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         with duckdb.connect() as connection:
             kept = f"'{run.folder}/conversations.parquet/*.parquet'"
             count = connection.execute(f"SELECT count(*) FROM {kept}").fetchall()
@@ -92,23 +93,23 @@ class TestTheFolder:
         assert body == [("chat-00000",)]
 
     def test_can_be_moved(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         summary, scores = run.summary, [str(score) for score in run.scores()]
         again = convoscope.Run.open(shutil.move(run.folder, tmp_path / "elsewhere"))
         assert again.summary == summary
         assert [str(score) for score in again.scores()] == scores
 
     def test_keeps_every_conversation_as_it_was_scored(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         kept = list(run.conversations())
         # In the order of the input, and not of their ids: `b.jsonl` comes after `array.json`.
         assert kept == list(convoscope.read(logs))
         assert [one.id for one in kept[39:41]] == ["chat-00039", "chat-00100"]
-        assert [run.number(one.id) for one in kept] == list(range(121))
+        assert [run.number(one.id) for one in kept[::40]] == [0, 40, 80, 120]
         assert run.conversation("chat-00007") == next(one for one in kept if one.id == "chat-00007")
 
     def test_no_path_of_this_machine_in_the_results(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         for name in ("summary.json", "receipt.json", "read-report.json"):
             assert str(tmp_path) not in (run.folder / name).read_text()
 
@@ -116,7 +117,7 @@ class TestTheFolder:
 class TestSameInputSameBytes:
     def test_whatever_the_number_of_workers(self, logs: Path, tmp_path: Path) -> None:
         runs = [
-            convoscope.score(logs, metrics=FEW, out=tmp_path / f"run{workers}", workers=workers, part_bytes=2000)
+            score(logs, metrics=FEW, out=tmp_path / f"run{workers}", workers=workers, part_bytes=2000)
             for workers in (1, 2, 3)
         ]
         assert len({summary_bytes(run) for run in runs}) == 1
@@ -125,18 +126,18 @@ class TestSameInputSameBytes:
 
     def test_whatever_the_order_of_files(self, logs: Path, tmp_path: Path) -> None:
         paths = [logs / "a.jsonl", logs / "b.jsonl", logs / "array.json"]
-        one = convoscope.score(paths, metrics=FEW, out=tmp_path / "one", workers=1)
-        other = convoscope.score(paths[::-1], metrics=FEW, out=tmp_path / "other", workers=1)
+        one = score(paths, metrics=FEW, out=tmp_path / "one", workers=1)
+        other = score(paths[::-1], metrics=FEW, out=tmp_path / "other", workers=1)
         assert summary_bytes(one) == summary_bytes(other)
 
     def test_whatever_the_size_of_parts(self, logs: Path, tmp_path: Path) -> None:
-        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "one", workers=1, part_bytes=500)
-        other = convoscope.score(logs, metrics=FEW, out=tmp_path / "other", workers=1)
+        one = score(logs, metrics=FEW, out=tmp_path / "one", workers=1, part_bytes=500)
+        other = score(logs, metrics=FEW, out=tmp_path / "other", workers=1)
         assert summary_bytes(one) == summary_bytes(other)
 
     def test_another_setting_is_another_config_hash(self, logs: Path, tmp_path: Path) -> None:
         hashes = {
-            convoscope.score(logs, out=tmp_path / name, workers=1, **settings).receipt.config_hash
+            score(logs, out=tmp_path / name, workers=1, **settings).receipt.config_hash
             for name, settings in {
                 "some": {"metrics": FEW},
                 "one": {"metrics": ["turns"]},
@@ -149,10 +150,10 @@ class TestSameInputSameBytes:
         assert all(one.startswith("sha256:") and len(one) == 71 for one in hashes)
 
     def test_another_input_is_another_input_hash(self, logs: Path, tmp_path: Path) -> None:
-        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "one", workers=1)
+        one = score(logs, metrics=FEW, out=tmp_path / "one", workers=1)
         with (logs / "a.jsonl").open("a") as stream:
             stream.write(json.dumps(chat(999)) + "\n")
-        other = convoscope.score(logs, metrics=FEW, out=tmp_path / "other", workers=1)
+        other = score(logs, metrics=FEW, out=tmp_path / "other", workers=1)
         assert one.receipt.input_hash != other.receipt.input_hash
         assert one.receipt.config_hash == other.receipt.config_hash
 
@@ -174,7 +175,7 @@ class TestGroups:
 
     def test_small_ones_are_counted_and_have_no_figures(self, tmp_path: Path) -> None:
         talks = self.counted(flow=[2, 5, 4, 9], agent=[1, 3])
-        run = convoscope.score(talks, metrics=["turns"], out=tmp_path / "run", workers=1)
+        run = score(talks, metrics=["turns"], out=tmp_path / "run", workers=1)
         found = {tuple(one.by.items()): one.conversations for one in run.summary.groups}
         assert found == {(("flow", "f1"),): 5, (("flow", "f3"),): 9}
         # f0 with 2 and f2 with 4 conversations; a0 with 1 and a1 with 3
@@ -185,7 +186,7 @@ class TestGroups:
 
     def test_whoever_asks_for_them_gets_them_whole(self, tmp_path: Path) -> None:
         talks = self.counted(flow=[2, 5, 4, 9], agent=[1, 3])
-        run = convoscope.score(talks, metrics=["turns"], out=tmp_path / "run", workers=1, by=[("flow",)])
+        run = score(talks, metrics=["turns"], out=tmp_path / "run", workers=1, by=[("flow",)])
         assert [(one.by["flow"], one.conversations) for one in run.summary.groups] == [
             ("f0", 2),
             ("f1", 5),
@@ -198,13 +199,13 @@ class TestGroups:
 
     def test_where_all_are_large_enough_none_is_left_out(self, tmp_path: Path) -> None:
         talks = self.counted(flow=[5, 6])
-        run = convoscope.score(talks, metrics=["turns"], out=tmp_path / "run", workers=1)
+        run = score(talks, metrics=["turns"], out=tmp_path / "run", workers=1)
         assert [one.conversations for one in run.summary.groups] == [5, 6]
         assert run.summary.small_groups == []
 
     def test_a_dimension_that_nobody_carries_is_warned_of(self, logs: Path, tmp_path: Path) -> None:
         by = [("mood",), ("flow",), ("flow", "mood")]
-        run = convoscope.score(logs, metrics=["turns"], out=tmp_path / "run", workers=1, by=by)
+        run = score(logs, metrics=["turns"], out=tmp_path / "run", workers=1, by=by)
         assert {tuple(group.by) for group in run.summary.groups} == {("flow",)}
         assert run.read_report.warnings == [
             "no conversation carries mood: no group was made by it",
@@ -212,60 +213,60 @@ class TestGroups:
         ]
 
     def test_one_that_somebody_carries_is_not(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, metrics=["turns"], out=tmp_path / "run", workers=1, by=[("flow",)])
+        run = score(logs, metrics=["turns"], out=tmp_path / "run", workers=1, by=[("flow",)])
         assert run.read_report.warnings == []
 
 
 class TestAnExistingFolder:
     def test_a_run_that_would_come_out_the_same_is_opened(self, logs: Path, tmp_path: Path) -> None:
-        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
-        again = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        one = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        again = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert again.receipt.run_id == one.receipt.run_id
 
     def test_a_run_that_was_killed_at_the_very_last_moment_is_opened_and_tidied(
         self, logs: Path, tmp_path: Path
     ) -> None:
-        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        one = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         # The folder had its name already; journal and lock were still to go.
         (one.folder / "journal.jsonl").write_text('{"type": "header", "depends_on": {}}\n')
         (one.folder / "lock").touch()
-        again = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        again = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert again.receipt.run_id == one.receipt.run_id
         assert {path.name for path in again.folder.iterdir()} == FILES
 
     def test_a_folder_that_holds_more_than_a_run_keeps_it(self, logs: Path, tmp_path: Path) -> None:
-        one = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        one = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         (one.folder / "notes.txt").write_text("mine")
-        again = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        again = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert {path.name for path in again.folder.iterdir()} == FILES | {"notes.txt"}
 
     def test_another_run_is_never_overwritten(self, logs: Path, tmp_path: Path) -> None:
-        convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         with pytest.raises(RunError, match="holds another run"):
-            convoscope.score(logs, out=tmp_path / "run", metrics=["turns"], workers=1)
+            score(logs, out=tmp_path / "run", metrics=["turns"], workers=1)
 
     def test_somebody_elses_folder_is_left_alone(self, logs: Path, tmp_path: Path) -> None:
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "thesis.txt").write_text("years of work")
         with pytest.raises(RunError, match="is not a run"):
-            convoscope.score(logs, metrics=FEW, out=tmp_path / "mine", workers=1)
+            score(logs, metrics=FEW, out=tmp_path / "mine", workers=1)
         assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
 
     def test_somebody_elses_partial_folder_is_left_alone(self, logs: Path, tmp_path: Path) -> None:
         (tmp_path / "run.partial").mkdir()
         (tmp_path / "run.partial" / "thesis.txt").write_text("years of work")
         with pytest.raises(RunError, match="not an unfinished run of ours"):
-            convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+            score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert (tmp_path / "run.partial" / "thesis.txt").exists()
 
     def test_an_empty_folder_may_be_used(self, logs: Path, tmp_path: Path) -> None:
         (tmp_path / "run").mkdir()
-        assert convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1).folder == tmp_path / "run"
+        assert score(logs, metrics=FEW, out=tmp_path / "run", workers=1).folder == tmp_path / "run"
 
 
 class TestWhatIsScored:
     def test_a_limit_takes_the_first_in_order(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", limit=45, workers=2, part_bytes=1000)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", limit=45, workers=2, part_bytes=1000)
         ids = {one.id for one in run.conversations()}
         # a.jsonl comes first with chats 0 to 39, then array.json from 100 on
         assert ids == {f"chat-{number:05d}" for number in (*range(40), *range(100, 105))}
@@ -273,7 +274,7 @@ class TestWhatIsScored:
 
     def test_a_limit_of_nothing_is_refused(self, logs: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="leaves nothing"):
-            convoscope.score(logs, metrics=FEW, out=tmp_path / "run", limit=0)
+            score(logs, metrics=FEW, out=tmp_path / "run", limit=0)
 
     @pytest.mark.parametrize(
         ("metrics", "keys"),
@@ -287,7 +288,7 @@ class TestWhatIsScored:
     def test_metrics_may_be_one_text_or_one_declaration(
         self, metrics: Any, keys: list[str], logs: Path, tmp_path: Path
     ) -> None:
-        run = convoscope.score(logs, metrics=metrics, out=tmp_path / "run", workers=1)
+        run = score(logs, metrics=metrics, out=tmp_path / "run", workers=1)
         assert sorted(run.receipt.metrics) == keys
 
     def test_conversations_made_in_python(self, tmp_path: Path) -> None:
@@ -299,7 +300,7 @@ class TestWhatIsScored:
                 Utterance(seq=1, speaker="assistant", intended=Text("Good day to you.")),
             ),
         )
-        run = convoscope.score([talk], metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score([talk], metrics=FEW, out=tmp_path / "run", workers=1)
         assert figure(run, "agent.words_per_turn").value == 4
         assert list(run.conversations()) == [msgspec.structs.replace(talk, source=run.conversation("mine").source)]
 
@@ -307,7 +308,7 @@ class TestWhatIsScored:
         (tmp_path / "a.jsonl").write_text(json.dumps(chat(1)) + "\n")
         (tmp_path / "b.jsonl").write_text(json.dumps({**chat(2), "id": "chat-00001"}) + "\n")
         paths = [tmp_path / "b.jsonl", tmp_path / "a.jsonl"]
-        run = convoscope.score(paths, metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(paths, metrics=FEW, out=tmp_path / "run", workers=1)
         assert sorted({score.conversation for score in run.scores()}) == ["chat-00001", "chat-00001~2"]
         assert [one.id for one in run.conversations()] == ["chat-00001", "chat-00001~2"]
         assert (run.folder / "renamed.parquet").is_file()
@@ -322,7 +323,7 @@ class TestWhatIsScored:
                 raise RuntimeError("not today")
             return measured(conversation, 1)
 
-        run = convoscope.score(logs, metrics=[broken, "turns"], out=tmp_path / "run", workers=2, part_bytes=4000)
+        run = score(logs, metrics=[broken, "turns"], out=tmp_path / "run", workers=2, part_bytes=4000)
         errors = [score for score in run.scores("test.broken") if score.status == ERROR]
         assert {score.observation.detail for score in errors} == {"RuntimeError: not today"}
         # chats 0-89, 100-129 and 200: 61 even numbers, 60 odd ones
@@ -332,40 +333,40 @@ class TestWhatIsScored:
 
     def test_one_bad_file_in_many_is_a_warning(self, logs: Path, tmp_path: Path) -> None:
         (logs / "bad.json").write_text('{"messages": [')
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert run.summary.conversations == 121
         assert [problem.file for problem in run.read_report.problems] == ["bad.json"]
 
     def test_strict_refuses_and_leaves_nothing_behind(self, logs: Path, tmp_path: Path) -> None:
         (logs / "bad.json").write_text('{"messages": [')
         with pytest.raises(InputError, match=r"bad\.json"):
-            convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, strict=True)
+            score(logs, metrics=FEW, out=tmp_path / "run", workers=1, strict=True)
         assert not list(tmp_path.glob("run*"))
 
     def test_strict_refuses_a_value_that_could_not_be_used(self, tmp_path: Path) -> None:
         (tmp_path / "items.csv").write_text("agent_task,agent_exit,metadata\nWhere?,yes,{}\nWhen?,perhaps,{\n")
         with pytest.raises(InputError) as refused:
-            convoscope.score(tmp_path / "items.csv", metrics=FEW, out=tmp_path / "run", workers=1, strict=True)
+            score(tmp_path / "items.csv", metrics=FEW, out=tmp_path / "run", workers=1, strict=True)
         assert refused.value.message.splitlines() == [
             "2 values that could not be used",
             "  items.csv:3 metadata: bad_json",
             "  items.csv:3 agent_exit: not_a_boolean",
         ]
         assert not list(tmp_path.glob("run*"))
-        run = convoscope.score(tmp_path / "items.csv", metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(tmp_path / "items.csv", metrics=FEW, out=tmp_path / "run", workers=1)
         with pytest.raises(InputError, match="2 values"):
-            convoscope.score(tmp_path / "items.csv", metrics=FEW, out=run.folder, workers=1, strict=True)
+            score(tmp_path / "items.csv", metrics=FEW, out=run.folder, workers=1, strict=True)
 
     def test_nothing_readable_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "notes.json").write_text('{"shopping": ["milk"]}')
         with pytest.raises(NothingReadable, match="shopping"):
-            convoscope.score(tmp_path / "notes.json", out=tmp_path / "run")
+            score(tmp_path / "notes.json", out=tmp_path / "run")
         assert not list(tmp_path.glob("run*"))
 
     def test_records_that_give_no_conversation_are_an_error_too(self, tmp_path: Path) -> None:
         (tmp_path / "odd.jsonl").write_text('{"schema": "convoscope.conversation/1"}\n')
         with pytest.raises(NothingReadable, match="id"):
-            convoscope.score(tmp_path / "odd.jsonl", out=tmp_path / "run", workers=1)
+            score(tmp_path / "odd.jsonl", out=tmp_path / "run", workers=1)
         assert not list(tmp_path.glob("run*"))
 
 
@@ -376,7 +377,7 @@ class TestLargeAndOdd:
         lines = [json.dumps({**record, "id": f"c{number:03d}"}) for number in range(150)]
         lines.append(json.dumps({"id": "huge", "messages": record["messages"] * 20}))
         (tmp_path / "big.jsonl").write_text("\n".join(lines))
-        run = convoscope.score(tmp_path / "big.jsonl", metrics=["turns"], out=tmp_path / "run", workers=2)
+        run = score(tmp_path / "big.jsonl", metrics=["turns"], out=tmp_path / "run", workers=2)
         assert run.summary.conversations == 151
         assert [one.id for one in run.conversations()] == [*(f"c{number:03d}" for number in range(150)), "huge"]
 
@@ -384,7 +385,7 @@ class TestLargeAndOdd:
     def test_a_run_may_have_any_name(self, name: str, tmp_path: Path) -> None:
         (tmp_path / "aXb").mkdir()
         logs = write_lines(tmp_path / "chats.jsonl", range(3))
-        run = convoscope.score(logs, metrics=["turns"], out=tmp_path / name, workers=1)
+        run = score(logs, metrics=["turns"], out=tmp_path / name, workers=1)
         assert [score.conversation for score in run.scores("turns")] == [f"chat-{number:05d}" for number in range(3)]
 
     def test_workers_that_share_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,11 +393,9 @@ class TestLargeAndOdd:
 
         monkeypatch.setattr(local, "can_share", lambda: False)
         logs = write_lines(tmp_path / "chats.jsonl", range(40))
-        spawned = convoscope.score(logs, metrics=FEW, out=tmp_path / "spawned", workers=2, part_bytes=8000)
+        spawned = score(logs, metrics=FEW, out=tmp_path / "spawned", workers=2, part_bytes=8000)
         monkeypatch.undo()
-        assert summary_bytes(spawned) == summary_bytes(
-            convoscope.score(logs, metrics=FEW, out=tmp_path / "here", workers=1)
-        )
+        assert summary_bytes(spawned) == summary_bytes(score(logs, metrics=FEW, out=tmp_path / "here", workers=1))
 
     def test_one_task_of_two_domains_is_two_clusters(self, tmp_path: Path) -> None:
         records = [
@@ -405,7 +404,7 @@ class TestLargeAndOdd:
             for trial in (1, 2)
         ]
         (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
-        run = convoscope.score(tmp_path / "a.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
+        run = score(tmp_path / "a.jsonl", metrics=["turns"], out=tmp_path / "run", workers=1)
         assert figure(run, "conversation.turns").interval.clusters == 2
 
 
@@ -416,7 +415,7 @@ class TestResuming:
         busy = Partial(tmp_path / "run", {"settings": "x"})
         try:
             with pytest.raises(RunError, match="another process"):
-                convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+                score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         finally:
             busy.discard()
 
@@ -424,13 +423,13 @@ class TestResuming:
         from convoscope.runs.partial import Partial
 
         Partial(tmp_path / "run", {"settings": "other", "input": "same"}).close()
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert any("starting afresh" in one and "settings" in one for one in run.read_report.warnings)
 
 
 class TestValidity:
     def test_a_run_is_valid_until_somebody_says_otherwise(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         before = summary_bytes(run)
         run.invalidate("the labels were wrong", superseded_by="run-2")
         receipt = json.loads((run.folder / "receipt.json").read_text())
@@ -441,7 +440,7 @@ class TestValidity:
         assert summary_bytes(run) == before
 
     def test_without_a_reason_nothing_is_invalidated(self, logs: Path, tmp_path: Path) -> None:
-        run = convoscope.score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
+        run = score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         with pytest.raises(RunError, match="reason"):
             run.invalidate("  ")
         assert convoscope.Run.open(run.folder).receipt.valid

@@ -12,6 +12,7 @@ from convoscope.conversation import Conversation, Flow, FlowState, Outcome, Part
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, SHARE, TenPoints, measured, metric
 from convoscope.metrics.score import Observation as Seen
+from convoscope.runs.making import make_run as score
 from convoscope.runs.sql import query
 from generated import FEW, write_lines
 
@@ -52,7 +53,7 @@ ASPECT_COLUMNS = [
 def run(tmp_path_factory: pytest.TempPathFactory) -> convoscope.Run:
     folder = tmp_path_factory.mktemp("sql")
     logs = write_lines(folder / "chats.jsonl", range(20))
-    return convoscope.score(logs, metrics=FEW, out=folder / "one", workers=1)
+    return score(logs, metrics=FEW, out=folder / "one", workers=1)
 
 
 def test_scores_and_conversations(run: convoscope.Run) -> None:
@@ -127,7 +128,7 @@ def test_a_run_names_its_tables_for_whoever_asks_duckdb(run: convoscope.Run) -> 
 
 def test_several_runs_are_told_apart(run: convoscope.Run, tmp_path: Path) -> None:
     logs = write_lines(tmp_path / "more.jsonl", range(5))
-    other = convoscope.score(logs, metrics=["turns"], out=tmp_path / "two", workers=1)
+    other = score(logs, metrics=["turns"], out=tmp_path / "two", workers=1)
     answer = query([run, other], "SELECT run, count(*) FROM conversations GROUP BY 1 ORDER BY 1")
     assert answer.rows == [("one", 20), ("two", 5)]
     assert query([run, other], "SELECT run, valid FROM runs ORDER BY 1").rows == [("one", True), ("two", True)]
@@ -165,7 +166,7 @@ def test_states_and_aspects_fill_the_views(tmp_path: Path) -> None:
         """Three parts of four were right."""
         return measured(conversation, 0.75)
 
-    run = convoscope.score([talk], metrics=[correctness], out=tmp_path / "run", workers=1)
+    run = score([talk], metrics=[correctness], out=tmp_path / "run", workers=1)
     answer = query([run], "SELECT state, flow, segment, progress, stall, to_states FROM state_scores ORDER BY state")
     # It went from greet to collect, and no further, unfinished.
     assert answer.rows == [

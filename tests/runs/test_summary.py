@@ -15,6 +15,7 @@ import convoscope
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, derived, measured, metric, unmeasured
 from convoscope.metrics.score import WHOLE
+from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import SCHEMA, NotMeasured, Summary, json_schema
 from generated import FEW, write_lines
@@ -34,7 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("summary")
     logs = write_lines(folder / "chats.jsonl", range(0, 9, 3))
     metrics = [*FEW, "tools.tool_call_validity", "interaction.selectivity", "judged.conciseness", "judged.faithfulness"]
-    return convoscope.score(logs, metrics=metrics, out=folder / "run", workers=1)
+    return score(logs, metrics=metrics, out=folder / "run", workers=1)
 
 
 class TestTheFile:
@@ -98,7 +99,7 @@ class TestWhatWasNotMeasured:
         assert (latency.coverage, latency.unit, latency.skipped_reasons) == (0.0, "s", {"no_clock": 3})
 
     def test_where_nothing_was_applicable_there_is_no_coverage(self, tmp_path: Path) -> None:
-        run = convoscope.score([chat(user("hi"))], metrics=["tools.success"], out=tmp_path / "run", workers=1)
+        run = score([chat(user("hi"))], metrics=["tools.success"], out=tmp_path / "run", workers=1)
         assert run.summary.metrics == []
         assert run.summary.not_measured == [
             NotMeasured(
@@ -122,7 +123,7 @@ class TestWhatWasNotMeasured:
             return unmeasured(WHOLE, "no_clock")
 
         talks = [chat(user("hi"), id=id) for id in "abc"]
-        (entry,) = convoscope.score(talks, metrics=[odd], out=tmp_path / "run", workers=1).summary.not_measured
+        (entry,) = score(talks, metrics=[odd], out=tmp_path / "run", workers=1).summary.not_measured
         # An error weighs more than what could not be measured, however often.
         assert (entry.status, entry.reason) == ("error", "metric_raised")
         assert entry.skipped_reasons == {"no_clock": 2, "metric_raised": 1}
@@ -134,7 +135,7 @@ class TestWhatWasNotMeasured:
             yield measured(conversation, 4, judge="p/a")
             yield unmeasured(conversation, "refused", judge="p/b")
 
-        run = convoscope.score([chat(user("hi"))], metrics=[judged], out=tmp_path / "run", workers=1)
+        run = score([chat(user("hi"))], metrics=[judged], out=tmp_path / "run", workers=1)
         assert [(one.judge, one.value) for one in run.summary.metrics] == [("p/a", 4.0)]
         refused, panel = run.summary.not_measured
         assert (refused.metrics, refused.judge, refused.reason) == (["test.judged"], "p/b", "refused")
@@ -149,6 +150,6 @@ class TestWhatWasNotMeasured:
         def none(samples: list[Any]) -> None:
             """What?"""
 
-        run = convoscope.score([chat(user("hi"))], metrics=[none], out=tmp_path / "run", workers=1)
+        run = score([chat(user("hi"))], metrics=[none], out=tmp_path / "run", workers=1)
         figure = run.summary.figures[-1]
         assert (figure.metric, figure.judge, figure.reason) == ("test.none", "(derived)", "not_enough")

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import convoscope
 from convoscope.conversation import Conversation, Expected
 from convoscope.metrics import (
     CONVERSATION,
@@ -23,6 +22,7 @@ from convoscope.metrics import (
 from convoscope.metrics.pass_k import by_scenario, pass_at_k, pass_hat_k, pass_hat_k_theoretical
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED
+from convoscope.runs import making
 from convoscope.runs.run import Run
 from convoscope.statistics.panel import panel_name
 from convoscope.statistics.summary import Figure, derived_figure
@@ -37,7 +37,7 @@ def score(tmp_path: Path) -> Score:
     """Scores conversations with these metrics, as a user would."""
 
     def run(conversations: list[Conversation], *metrics: str | Declared, **options: Any) -> Run:
-        return convoscope.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, **options)
+        return making.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, **options)
 
     return run
 
