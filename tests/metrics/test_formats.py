@@ -15,7 +15,16 @@ from convoscope.conversation import Conversation, Expected, Item
 from convoscope.metrics.formats import format_validity
 from convoscope.metrics.forms import FORMS, Unchecked, fit_of, form_of
 from convoscope.metrics.patterns import BadPattern, checked
-from convoscope.metrics.schemas import BadSchema, is_schema, schema_faults
+from convoscope.metrics.schemas import (
+    CALL,
+    FORGIVING,
+    STRICT,
+    BadSchema,
+    Leniency,
+    TooManySteps,
+    is_schema,
+    schema_faults,
+)
 from convoscope.scoring.evaluate import observe
 from metrics.chats import agent, chat, told, user
 
@@ -280,6 +289,38 @@ class TestSchema:
         everything = [{"a": 1}, "aaa", 3, ["x"]]
         with pytest.raises(BadSchema):
             _ = [list(schema_faults(value, schema)) for value in everything]
+
+    def test_one_that_asks_the_same_without_end_is_not_checked(self) -> None:
+        # 2³⁰ ways lead through 30 levels of two references
+        levels = {f"level{n}": {"allOf": [{"$ref": f"#/$defs/level{n + 1}"}] * 2} for n in range(30)}
+        doubled = {"$ref": "#/$defs/level0", "$defs": {**levels, "level30": {"type": "object"}}}
+        (observation,) = observe(format_validity, item("{}", f"JSON Schema: {json.dumps(doubled)}"))
+        assert (observation.value, observation.reason) == (None, "bad_schema")
+        assert observation.detail == "takes more than 10,100 steps to check"
+
+    @pytest.mark.parametrize("leniency", [STRICT, CALL, FORGIVING])
+    def test_no_schema_takes_more_than_so_many_steps(self, leniency: Leniency) -> None:
+        inner = {"anyOf": [{"$ref": "#"}] * 60}
+        schema = {"type": "object", "properties": {"x": inner}, "required": ["x"]}
+        value: Any = 5
+        for _ in range(30):
+            value = {"x": value}
+        with pytest.raises(TooManySteps):
+            list(schema_faults(value, schema, leniency))
+
+    def test_a_large_value_may_take_as_many_steps_as_it_needs(self) -> None:
+        rows = [{"price": number} for number in range(10_000)] + [{"price": "4"}]
+        assert [str(one) for one in schema_faults(rows, {"items": PRICE})] == ['[10000].price: "4" is not number']
+        # Whole numbers whose hashes are all the same.
+        many = [number * (2**61 - 1) for number in range(50_000)]
+        assert list(schema_faults(many, {"uniqueItems": True})) == []
+        assert [str(one) for one in schema_faults([*many, many[7]], {"uniqueItems": True})] == ["holds something twice"]
+
+    def test_what_is_said_of_a_large_value_is_short(self) -> None:
+        long = "x" * 100_000
+        (one,) = schema_faults({long: [long]}, {"properties": {long: {"type": "string"}}})
+        assert one.told == f'["{"x" * 157}… is not string'
+        assert one.at == "x" * 299 + "…"
 
     def test_what_is_a_schema(self) -> None:
         assert is_schema(PRICE)

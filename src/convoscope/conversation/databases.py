@@ -31,6 +31,7 @@ Path = tuple[str, ...]
 
 _ABSENT = object()
 _encode = msgspec.json.Encoder().encode
+_WRITER = json.JSONEncoder(ensure_ascii=False, default=str)
 _NOTHING = frozenset({"none", "null"})
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 # What tells the members of a list apart, best first: `id`, or a name that ends with `_id`, and so on.
@@ -130,9 +131,13 @@ def printed(path: Sequence[str]) -> str:
 
 
 def shown(value: Json) -> str:
-    """A value as JSON, cut where it is long."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 160 else f"{text[:159]}…"
+    """A value as JSON, cut where it is long; no more of it is written than that takes."""
+    text = ""
+    for piece in _WRITER.iterencode(value[:161] if isinstance(value, str) else value):
+        text += piece[:161]
+        if len(text) > 160:
+            return f"{text[:159]}…"
+    return text
 
 
 def fits(pattern: str, path: Path) -> bool:
