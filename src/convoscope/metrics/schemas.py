@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 from convoscope.conversation.databases import shown
 from convoscope.conversation.events import Json
-from convoscope.metrics.patterns import BadPattern, checked
+from convoscope.metrics.patterns import BadPattern, Untried, checked
 
 _UNCHECKED = ("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef")
 _DEEPEST = 100
@@ -347,12 +347,9 @@ class _Checker:
             raise BadSchema(f"pattern {shown(pattern)} is no text")
         self._step(1 + len(pattern) * len(text) // 10_000)
         try:
-            usable = checked(pattern)
-        except BadPattern as error:
+            return checked(pattern).search(text) is not None
+        except (BadPattern, Untried) as error:
             raise BadSchema(f"pattern {shown(pattern)}: {error}") from None
-        if len(text) > usable.longest:
-            raise BadSchema(f"pattern {shown(pattern)}: a text of {len(text)} characters is too long for it")
-        return usable.pattern.search(text) is not None
 
     def _keys(self, values: list[Json]) -> frozenset[Any]:
         if id(values) not in self.listed:

@@ -61,7 +61,7 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
 
 @metric(
     "tools.parameter_correctness",
-    version=1,
+    version=2,
     observes=ITEM,
     unit=RATIO,
     better=HIGHER,
