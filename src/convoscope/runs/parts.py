@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -15,13 +15,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.conversation import DIMENSIONS, Flow, to_json
+from convoscope.conversation import DIMENSIONS, Conversation, Flow, to_json
 from convoscope.flows.rows import StateRow, state_rows
 from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.score import STATUSES
 from convoscope.runs.columns import Columns, joined
+from convoscope.runs.evidence import cut, cut_all, evidence
 from convoscope.runs.tables import STATES, connect, part_file
 from convoscope.scoring.batch import Batch, MetricColumns
 from convoscope.statistics.columns import Observed, Reduced
@@ -33,6 +34,9 @@ CONVERSATIONS = "conversations"
 SCORES = "scores"
 CONVERSATION_SCORES = "conversation_scores"
 TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES, STATES)
+
+LARGEST = 128 * 1024 * 1024
+"""Characters that a conversation may take as JSON: what is larger is too much for the reports that show it."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -149,9 +153,11 @@ class _Rows:
         began = perf_counter()
         try:
             body = to_json(conversation, finite=read.exact).decode()
+            if len(body) > LARGEST:
+                raise ValueError(f"as JSON it has {len(body):,} characters, more than {LARGEST:,}")
         except (ValueError, TypeError, RecursionError) as error:
             report.conversations -= 1
-            report.problem(Problem(conversation.id, 0, f"cannot be kept: {error}"))
+            report.problem(_cannot_be_kept(conversation, error))
             return
         encoded = perf_counter()
         profile = self._batch.add(conversation, len(body))
@@ -164,7 +170,7 @@ class _Rows:
         others = None if dimensions.keys() <= _DIMENSIONS else _others(dimensions)
         self._conversations.append(
             (
-                conversation.id,
+                cut(conversation.id),
                 *map(dimensions.get, DIMENSIONS),
                 _encode(others).decode() if others else None,
                 conversation.source.format,
@@ -214,6 +220,14 @@ class _Rows:
         return columns
 
 
+def _cannot_be_kept(conversation: Conversation, error: Exception) -> Problem:
+    name, record = cut(conversation.id, 100), conversation.source.record
+    file = next(iter(conversation.source.files), name)
+    line = record.removeprefix(f"{file}:") if record.startswith(f"{file}:") else ""
+    told = f"conversation {name} cannot be kept: {cut(str(error))}"
+    return Problem(file, int(line) if line.isdecimal() and len(line) < 10 else 0, told)
+
+
 def _objects(values: Sequence[str]) -> NDArray[np.object_]:
     column = np.empty(len(values), dtype=object)
     column[:] = values
@@ -256,7 +270,7 @@ def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -
     columns = _start(batch, blocks, names)
     subjects = [list(zip(*block.subject, strict=True)) for block in blocks]
     columns.blocks("subject_kind", [kinds for kinds, _, _ in subjects])
-    columns.blocks("subject", [ids for _, ids, _ in subjects])
+    columns.blocks("subject", [cut_all(ids) for _, ids, _ in subjects])
     columns.numbers(
         "position",
         int,
@@ -269,7 +283,7 @@ def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -
     for name in ("value", "numerator", "denominator"):
         columns.numbers(name, float, _stacked(blocks, name))
     for name in ("reason", "detail"):
-        columns.blocks(name, _column(blocks, name), empty=None)
+        columns.blocks(name, list(map(cut_all, _column(blocks, name))), empty=None)
     columns.blocks("details", [_encoded(block.details) for block in blocks])
     return columns
 
@@ -281,7 +295,7 @@ def _concatenated(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def _encoded(details: Sequence[Mapping[str, Any] | None]) -> Sequence[str | None]:
     if details.count(None) == len(details):
         return [None] * len(details)
-    return list(map(_encode_details, details))
+    return list(map(evidence, details))
 
 
 def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> Columns:
@@ -298,20 +312,8 @@ def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_])
     for name in ("not_applicable", "unmeasured", "errors"):
         columns.numbers(name, int, _stacked(blocks, name))
     for name in ("reason", "detail"):
-        columns.blocks(name, _column(blocks, name), empty=None)
+        columns.blocks(name, list(map(cut_all, _column(blocks, name))), empty=None)
     return columns
-
-
-def _encode_details(details: Mapping[str, Any] | None) -> str | None:
-    """Evidence is kept whatever it is made of: what JSON cannot say is written as Python would show it."""
-    if details is None:
-        return None
-    try:
-        return msgspec.json.encode(details, enc_hook=repr).decode()
-    except Exception:  # circles, depths, numbers and reprs that cannot be written
-        with suppress(Exception):
-            return _encode({"shown": repr(details)}).decode()
-        return '{"unreadable": true}'
 
 
 _STATE_FIELDS: dict[str, type | str] = {
