@@ -308,6 +308,8 @@ class TestPatterns:
             ("a.*", ("a", "")),
             ("a.*", ("a", "two\nlines")),
             ("a(.b", ("a(", "b")),
+            ("**.b.**.c.**.d", ("a", "b", "b", "c", "b", "c", "d")),
+            ("**.**.a.**", ("a",)),
         ],
     )
     def test_fit(self, pattern: str, path: tuple[str, ...]) -> None:
@@ -325,6 +327,8 @@ class TestPatterns:
             (r"a.\*", ("a", "b")),
             ("a.**.d", ("a", "b", "c")),
             ("a", ("A",)),
+            ("**.b.c", ("b", "b")),
+            ("**.".join(["", *["a."] * 30, "b"]), ("a",) * 60),  # in more ways than can be tried
         ],
     )
     def test_do_not_fit(self, pattern: str, path: tuple[str, ...]) -> None:

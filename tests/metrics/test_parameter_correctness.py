@@ -124,6 +124,14 @@ class TestChecksThatCannotBeMade:
         assert checks(one) == [{"required": True, "types": False, "passed": True}]
         assert diff(one) == [unchecked, '~ y: "1" is not integer']
 
+    def test_a_schema_that_takes_too_many_steps(self) -> None:
+        # Sixty choices at each of five levels, none of which fits: 60⁵ steps.
+        schema = {"type": "object", "properties": {"x": {"anyOf": [{"$ref": "#"}] * 60}}, "required": ["x"]}
+        arguments = {"x": {"x": {"x": {"x": {"x": 5}}}}}
+        one = checked(made("t", arguments), passed=arguments, tools=(Tool(name="t", arguments_schema=schema),))
+        assert checks(one) == [{"passed": True}]
+        assert diff(one) == ["? arguments: cannot be checked: takes more than 10,600 steps to check"]
+
     def test_nothing_is_required_and_no_argument_was_given(self) -> None:
         tools = (Tool(name="weather", arguments_schema={"type": "object", "properties": {"x": {"type": "string"}}}),)
         one = checked(made("weather", {}, "a"), answered("a", success=True), passed={}, tools=tools)

@@ -392,4 +392,8 @@ class TestNothingBreaksIt:
         assert len(diff(one)) == 1
         assert checked(made("ping", {"x": deep}), passed={"x": other}).value == 0.0
         one = checked(made("weather", {"city": deep}), passed={"city": deep})
+        # It is required and there, and it is what was passed, but it is no text: 2 of 3.
+        assert (one.value, diff(one)) == (2 / 3, [f"~ city: {'[' * 159}… is not string"])
+        listed = (Tool(name="weather", arguments_schema={"properties": {"city": {"enum": ["Oslo"]}}}),)
+        one = checked(made("weather", {"city": deep}), passed={"city": deep}, tools=listed)
         assert (one.value, diff(one)) == (1.0, ["? arguments: cannot be checked: nested too deep"])

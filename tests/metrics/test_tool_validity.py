@@ -170,6 +170,26 @@ class TestTheSchema:
         assert told([one]) == [("tool call 0", "unmeasured: no_tool_result")]
 
 
+class TestASchemaThatCannotBeChecked:
+    """Sixty choices at each of five levels, none of which fits: 60⁵ steps."""
+
+    KNOT = {"type": "object", "properties": {"x": {"anyOf": [{"$ref": "#"}] * 60}}, "required": ["x"]}
+    DEEP: Any = {"x": {"x": {"x": {"x": {"x": 5}}}}}
+    AGENT = Agent(tools=(Tool(name="search", arguments_schema=KNOT),))
+
+    @pytest.mark.parametrize("metric", [tool_call_validity, missing_argument_rate, bad_argument_rate])
+    @pytest.mark.parametrize("answer", [None, {"flights": 3}])
+    def test_is_unmeasured_and_says_why(self, metric: Metric, answer: Any) -> None:
+        one = judged(self.DEEP, answer, metric=metric, agent=self.AGENT)
+        assert (one.value, one.reason) == (None, "schema_not_checked")
+        assert one.detail == "search: takes more than 10,600 steps to check"
+
+    def test_what_else_is_known_of_the_call_counts(self) -> None:
+        one = judged(self.DEEP, {"error": "missing required argument: z"}, agent=self.AGENT)
+        assert one.value == 0.0
+        assert judged(self.DEEP, metric=unknown_tool_rate, agent=self.AGENT).value == 0.0
+
+
 class TestTheNameAndTheText:
     def test_a_tool_that_is_not_listed_does_not_exist(self) -> None:
         one = judged({}, name="fly", agent=AGENT)

@@ -31,6 +31,7 @@ Path = tuple[str, ...]
 
 _ABSENT = object()
 _encode = msgspec.json.Encoder().encode
+_WRITER = json.JSONEncoder(ensure_ascii=False, default=str)
 _NOTHING = frozenset({"none", "null"})
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 # What tells the members of a list apart, best first: `id`, or a name that ends with `_id`, and so on.
@@ -130,46 +131,49 @@ def printed(path: Sequence[str]) -> str:
 
 
 def shown(value: Json) -> str:
-    """A value as JSON, cut where it is long."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 160 else f"{text[:159]}…"
+    """A value as JSON, cut where it is long; no more of it is written than that takes."""
+    text = ""
+    for piece in _WRITER.iterencode(value[:161] if isinstance(value, str) else value):
+        text += piece[:161]
+        if len(text) > 160:
+            return f"{text[:159]}…"
+    return text
 
 
 def fits(pattern: str, path: Path) -> bool:
     """Whether a pattern such as `reservations.*.status` or `reservations.**` describes a path."""
-    return _pattern(pattern).fullmatch(_joined(path)) is not None
+    keys = _keys(pattern)
+    at, place = 0, 0
+    stretch, taken = None, 0  # the last `**`, and what follows the keys that it takes
+    while place < len(path):
+        key = keys[at] if at < len(keys) else None
+        if key is _STRETCH:
+            at += 1
+            stretch, taken = at, place
+        elif key is _ANY or key == path[place]:
+            at, place = at + 1, place + 1
+        elif stretch is not None:
+            taken += 1
+            at, place = stretch, taken
+        else:
+            return False
+    return all(key is _STRETCH for key in keys[at:])
 
 
-# Patterns are matched as regular expressions over keys that each end with a character that no JSON key holds.
-_END = "\udfff"
+_ANY, _STRETCH = object(), object()
 
 
-def _joined(path: Path) -> str:
-    return "".join(key + _END for key in path)
-
-
-def _keys(pattern: str) -> list[str]:
-    """The keys of a pattern, still with their backslashes."""
+@lru_cache(maxsize=4096)
+def _keys(pattern: str) -> Sequence[object]:
+    """The keys that a pattern names; `*` is any, `**` a stretch of any number of them."""
     keys = [""]
     for token in re.findall(r"\\.|.", pattern, re.DOTALL):
         if token == ".":
             keys.append("")
         else:
             keys[-1] += token
-    return keys
-
-
-@lru_cache(maxsize=4096)
-def _pattern(pattern: str) -> re.Pattern[str]:
-    parts = []
-    for key in _keys(pattern):
-        if key == "**":
-            parts.append(f"(?:[^{_END}]*{_END})*")
-        elif key == "*":
-            parts.append(f"[^{_END}]*{_END}")
-        else:
-            parts.append(re.escape(re.sub(r"\\(.)", r"\1", key, flags=re.DOTALL)) + _END)
-    return re.compile("".join(parts), re.DOTALL)
+    stars = {"*": _ANY, "**": _STRETCH}
+    return [stars.get(key) or re.sub(r"\\(.)", r"\1", key, flags=re.DOTALL) for key in keys]
 
 
 def _canonical(value: Json, key: str) -> Json:

@@ -16,7 +16,7 @@ from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, Measure, Metric, TenPoints, metric
 from convoscope.metrics.fields import missing, needs_of
 from convoscope.metrics.needs import Need
-from convoscope.metrics.patterns import BadPattern, Checked, checked
+from convoscope.metrics.patterns import BadPattern, Checked, UnsupportedPattern, Untried, checked
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.metrics.score import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 
@@ -93,14 +93,15 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
             try:
                 pattern = _pattern(context["answer_pattern"])
             except BadPattern as error:
-                return failed(case.subject, "bad_pattern", f"answer_pattern: {error}")
+                return _unusable(case, "answer_pattern", error)
         if pattern is None:
             return _value(case, of.accuracy())
-        if len(of.answer) > pattern.longest:
-            return _too_long(case, of.answer, pattern)
-        return _value(case, accuracy_of(of.answer, of.truth, pattern=pattern.pattern))
+        try:
+            return _value(case, accuracy_of(of.answer, of.truth, pattern=pattern))
+        except Untried as error:
+            return unmeasured(case.subject, f"answer_{error.code}", str(error))
 
-    return _declared("accuracy", variant, accuracy, _told(answer_pattern=(answer_pattern, None)), version=1, unit=RATIO)
+    return _declared("accuracy", variant, accuracy, _told(answer_pattern=(answer_pattern, None)), version=2, unit=RATIO)
 
 
 def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metric:
@@ -161,16 +162,15 @@ def multi_pattern_accuracy_metric(
         try:
             tried = _patterns(context, declared)
         except BadPattern as error:
-            return failed(case.subject, "bad_pattern", f"patterns: {error}")
-        for one in tried or ():
-            if len(answer) > one.longest:
-                return _too_long(case, answer, one)
-        found = None if tried is None else [one.pattern for one in tried]
+            return _unusable(case, "patterns", error)
         offered, index = offered_by(context, choices)
-        return _value(case, multi_pattern_of(answer, truth, patterns=found, choices=offered, answer_index=index))
+        try:
+            return _value(case, multi_pattern_of(answer, truth, patterns=tried, choices=offered, answer_index=index))
+        except Untried as error:
+            return unmeasured(case.subject, f"answer_{error.code}", str(error))
 
     told = _told(patterns=(patterns, None), choices=(tuple(choices), ()))
-    return _declared("multi_pattern_accuracy", variant, multi_pattern_accuracy, told, version=1, unit=SHARE)
+    return _declared("multi_pattern_accuracy", variant, multi_pattern_accuracy, told, version=2, unit=SHARE)
 
 
 def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
@@ -253,9 +253,10 @@ def _pattern_of_a_declaration(text: str) -> Checked:
         ) from None
 
 
-def _too_long(case: Case, answer: str, pattern: Checked) -> Observation:
-    told = f"{len(answer)} characters; a pattern is tried on {pattern.longest} at most"
-    return unmeasured(case.subject, "answer_too_long", told)
+def _unusable(case: Case, field: str, error: BadPattern) -> Observation:
+    """A pattern that is none is a fault of the item; one that cannot be tried here is not."""
+    said = unmeasured if isinstance(error, UnsupportedPattern) else failed
+    return said(case.subject, error.reason, f"{field}: {error}")
 
 
 # Declarations

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from convoscope.conversation.events import Json
 from convoscope.metrics.answer_text import UNSPACED, candidate, folded, occurs, place_of, settled
+from convoscope.metrics.patterns import Checked
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -158,7 +159,7 @@ def multi_pattern_of(
     answer: str,
     truth: str,
     *,
-    patterns: Sequence[re.Pattern[str]] | None = None,
+    patterns: Sequence[re.Pattern[str] | Checked] | None = None,
     choices: Sequence[str] = (),
     answer_index: int | None = None,
 ) -> float | None:

@@ -17,7 +17,7 @@ from convoscope.metrics.score import Observation, measured, not_applicable, unme
 
 @metric(
     "answer.format_validity",
-    version=1,
+    version=2,
     observes=ITEM,
     unit=SHARE,
     better=HIGHER,

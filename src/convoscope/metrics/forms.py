@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from convoscope.conversation.events import Json
-from convoscope.metrics.patterns import BadPattern, Checked, checked
+from convoscope.metrics.patterns import BadPattern, Checked, Untried, checked
 from convoscope.metrics.schemas import BadSchema, is_schema, schema_faults
 
 
@@ -96,14 +96,16 @@ def _regex(told: str) -> Form:
     try:
         pattern = checked(told, flags)
     except BadPattern as error:
-        raise Unchecked("bad_pattern", f"{told}: {error}") from None
+        raise Unchecked(error.reason, f"{told}: {error}") from None
     return Form("regular expression", lambda content: _regex_fault(content, pattern))
 
 
 def _regex_fault(content: str, usable: Checked) -> str:
-    if len(content) > usable.longest:
-        raise Unchecked("content_too_long", f"{len(content)} characters; this pattern is tried on {usable.longest}")
-    return "" if usable.pattern.fullmatch(content) else f"{_shown(content)} does not match {usable.pattern.pattern}"
+    try:
+        found = usable.fullmatch(content)
+    except Untried as error:
+        raise Unchecked(f"content_{error.code}", str(error)) from None
+    return f"{_shown(content)} does not match {usable.text}" if found is None else ""
 
 
 def _unquoted(told: str) -> str:

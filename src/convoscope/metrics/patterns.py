@@ -1,227 +1,203 @@
-"""Regular expressions that come with the data: compiled once, and only those that come to an end."""
+r"""Regular expressions that come with the data, tried by an engine that always comes to an end.
+
+Python's own engine tries one way after the other through a text, and there are patterns and texts with
+more ways than can ever be tried. RE2 goes through the text once, whatever the pattern. Patterns are
+written as Python has them and mean what they mean there: digits, letters and blanks are those of
+Unicode. What RE2 does not have (looking ahead or behind, back references, groups that keep what they
+took, conditions) is refused, and so is a pattern that takes too much memory or too many steps. `$`
+stands for the very end, also where the last character is a line break.
+"""
 
 from __future__ import annotations
 
 import re
 import warnings
+from ast import literal_eval
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any
 
 LONGEST_TEXT = 10_000
 """Characters of a text that a pattern of the data is tried on."""
 LONGEST_PATTERN = 1_000
-_MOST_STEPS = 10**7
+_MOST_MEMORY = 2**20
+_MOST_STEPS = 5 * 10**7
+"""Of one search: characters times states of the pattern."""
+_MOST_STEPS_OF_ALL = 10**9
+"""Of all searches for the matches in one text."""
 
 
 class BadPattern(ValueError):
-    """A pattern that cannot be used, with the reason in words."""
+    """A pattern that cannot be used; the reason is a code, beside the words."""
+
+    reason = "bad_pattern"
 
 
-class Checked(NamedTuple):
-    """A pattern that may be tried, on texts up to a length."""
+class UnsupportedPattern(BadPattern):
+    """A pattern of Python's that the engine cannot try."""
 
-    pattern: re.Pattern[str]
-    longest: int
+    reason = "pattern_not_supported"
 
 
-@lru_cache(maxsize=256)
+class Untried(ValueError):
+    """A text that a pattern cannot be tried on; `code` goes on from the name of the text: `answer_too_long`."""
+
+    def __init__(self, code: str, told: str) -> None:
+        super().__init__(told)
+        self.code = code
+
+
+class Checked:
+    """A pattern that may be tried. On a text that it cannot be tried on, `Untried` is raised."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self.text, self.flags = text, flags
+        self.states = _engine(text, flags, ascii=True).programsize
+        self.has_boundaries = any(token in _BOUNDARIES for token in _tokens(text))
+
+    def search(self, text: str) -> Any:
+        """What is found first, as `re` gives it; None where nothing is."""
+        return self._engine(text).search(_plain(text))
+
+    def fullmatch(self, text: str) -> Any:
+        return self._engine(text).fullmatch(_plain(text))
+
+    def finditer(self, text: str) -> Iterator[Any]:
+        engine = self._engine(text)
+        most = _MOST_STEPS_OF_ALL // (self.states * (len(text) + 1))
+        for number, found in enumerate(engine.finditer(_plain(text)), 1):
+            if number > most:
+                raise Untried("too_long", f"{len(text)} characters; the first {most} matches of this pattern are tried")
+            yield found
+
+    def _engine(self, text: str) -> Any:
+        """RE2 for this text. In ASCII, the short classes of RE2 mean the same as Python's."""
+        longest = min(LONGEST_TEXT, _MOST_STEPS // self.states)
+        if len(text) > longest:
+            raise Untried("too_long", f"{len(text)} characters; this pattern is tried on {longest}")
+        if text.isascii():
+            return _engine(self.text, self.flags, ascii=True)
+        if self.has_boundaries and any(one.isalnum() for one in text if not one.isascii()):
+            raise Untried("not_ascii", r"\b and \B are not supported in a text with letters beyond ASCII")
+        try:
+            return _engine(self.text, self.flags, ascii=False)
+        except UnsupportedPattern as error:
+            raise Untried("not_ascii", f"not supported in a text beyond ASCII: {error}") from None
+
+
+@lru_cache(maxsize=128)
 def checked(text: str, flags: int = 0) -> Checked:
-    """The pattern of a text. Refused with `BadPattern`: what is none, and what might never come to an end.
+    """The pattern of a text. Refused with `BadPattern`: what is none, and what cannot be tried.
 
-    Python cannot stop a search that has begun. A repeat of something whose length varies, such as
-    `(a+)+`, can be cut into passes in more ways than can ever be tried, and so can a repeated choice
-    whose branches begin alike; both are refused, unless a literal marks off one pass from the next, as
-    the comma does in `(\\w+,)*`. Repeats that run into one another, such as `.*.*.*`, take n³ steps: the
-    longest text follows from how many do. This is caution, not a proof.
+    >>> checked(r"(\\d+) items").search("½ or 12 items")[1]
+    '12'
     """
     if len(text) > LONGEST_PATTERN:
         raise BadPattern(f"longer than {LONGEST_PATTERN} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a pattern of the data that Python finds odd is not ours to mend
-            pattern = re.compile(text, flags)
+            read = re.compile(text, flags)
     except (re.error, OverflowError, RecursionError) as error:
         raise BadPattern(str(error) or type(error).__name__) from None
-    if pattern.flags & re.VERBOSE:
-        raise BadPattern("a pattern with blanks that do not count is not supported")
-    joined = _Scan(text).repeats_joined()
-    return Checked(pattern, min(LONGEST_TEXT, int(_MOST_STEPS ** (1 / joined))))
+    if read.flags & re.VERBOSE:
+        raise UnsupportedPattern("a pattern with blanks that do not count")
+    return Checked(text, flags)
 
 
-class _Group:
-    """What is known of a group, while the scan is inside it and as the atom that it then is."""
+@lru_cache(maxsize=128)
+def _engine(text: str, flags: int, ascii: bool) -> Any:
+    import re2
 
-    def __init__(self, atomic: bool = False) -> None:
-        self.atomic = atomic
-        self.loops: list[str] = []
-        """What it holds as often as it likes, or not at all; "" for a group."""
-        self.unbounded = False
-        self.deep = False
-        """A group in it is repeated whose passes nothing marks off."""
-        self.tangled = False
-        """Two of these may share the same characters in several ways."""
-        self.since: set[str] = set()
-        """The literals since the last of these."""
-        self.needed: set[str] = set()
-        """The literals that every pass through it meets."""
-        self.starts: list[str] = [""]
-        """The literal that each branch begins with; "" for anything else."""
-        self.empty = True
-
-    def add(self, start: str) -> None:
-        """One more atom of the branch."""
-        if self.empty:
-            self.starts[-1] = start.casefold()
-            self.empty = False
-
-    def branch(self) -> None:
-        self.starts.append("")
-        self.empty = True
-
-    @property
-    def alike(self) -> bool:
-        """It has branches that may begin with the same character."""
-        return len(self.starts) > 1 and ("" in self.starts or len(set(self.starts)) < len(self.starts))
-
-    def need(self, literal: str) -> None:
-        self.needed.add(literal)
-        self.since.add(literal)
-
-    def vary(self, atom: str) -> None:
-        """One more atom whose number varies; "" for a group."""
-        self.tangled |= bool(self.loops) and not _parted(self.loops[-1:], self.since)
-        self.loops.append(atom)
-        self.since.clear()
-
-    def may_be_repeated(self, without_end: bool) -> None:
-        """Refuses where the passes through it could be told apart in too many ways."""
-        if self.alike and without_end:
-            raise BadPattern("a repeated choice whose branches begin alike may never come to an end")
-        if (without_end or self.unbounded or self.deep) and not self.marked_off:
-            raise BadPattern("a repeat inside a repeat may never come to an end")
-
-    @property
-    def marked_off(self) -> bool:
-        """It is always of one length, or a literal tells one pass through it from the next."""
-        if len(self.starts) > 1:
-            return not self.loops
-        return not self.loops or (not self.tangled and "" not in self.loops and _parted(self.loops, self.needed))
+    options = re2.Options()
+    options.max_mem = _MOST_MEMORY
+    options.log_errors = False
+    signs = "".join(sign for sign, flag in _FLAGS.items() if flags & flag)
+    translated = (f"(?{signs})" if signs else "") + "".join(_translated(token, ascii) for token in _tokens(text))
+    try:
+        return re2.compile(translated, options)
+    except re2.error as error:
+        (told,) = error.args
+        raise UnsupportedPattern(told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)) from None
+    except UnicodeEncodeError:
+        raise UnsupportedPattern("half of a character") from None
 
 
-class _Scan:
-    """One walk through the text of a pattern that Python has already accepted."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.open = [_Group()]
-        self.last_loop = ""
-        self.marks: set[str] = set()
-        """The literals since then."""
-        self.joined = 1
-
-    def repeats_joined(self) -> int:
-        """How many repeats may run into one another; refuses what may not end."""
-        while self.at < len(self.text):
-            self._step()
-        return self.joined
-
-    def _step(self) -> None:
-        one = self.text[self.at]
-        if one == "(":
-            self._enter()
-        elif one == ")":
-            self._leave()
-        elif one == "|":
-            self.at += 1
-            self.open[-1].branch()
-        elif one in "^$":
-            self.at += 1
-        else:
-            self._character(one)
-
-    def _enter(self) -> None:
-        opening = _OPENING.match(self.text, self.at)
-        assert opening is not None
-        self.at = opening.end()
-        if not opening[0].endswith(")"):  # a comment, flags and a back reference are closed at once
-            self.open.append(_Group(atomic=opening[0] == "(?>"))
-
-    def _leave(self) -> None:
-        self.at += 1
-        inner = self.open.pop()
-        self.open[-1].add("")
-        self._repeated(inner, "")
-        if not inner.atomic:
-            self.open[-1].unbounded |= inner.unbounded
-            self.open[-1].deep |= inner.deep
-            if inner.loops or inner.alike:
-                self.open[-1].vary("")
-
-    def _character(self, one: str) -> None:
-        found = _ATOM.match(self.text, self.at)
-        atom = one if found is None else found[0]
-        self.at += len(atom)
-        literal = _literal(atom)
-        self.open[-1].add(literal)
-        if not self._repeated(None, atom) and literal:
-            self.open[-1].need(literal)
-            self.marks.add(literal)
-
-    def _repeated(self, inner: _Group | None, atom: str) -> bool:
-        """The quantifier that follows an atom; whether there is one."""
-        found = _QUANTIFIER.match(self.text, self.at)
-        if found is None:
-            return False
-        self.at = found.end()
-        sign, mode = found[0][0], found["mode"]
-        if sign in "*?{":
-            self.open[-1].starts[-1] = ""  # it may be left out: the branch may begin with what follows
-            if inner is not None and not inner.loops:
-                self.marks.clear()
-        most = {"*": None, "+": None, "?": 1}.get(sign, _most(found))
-        if mode == "+":
-            return True
-        without_end = most is None or most > _MANY
-        if inner is not None and not inner.atomic and most != 1:
-            inner.may_be_repeated(without_end)
-            self.open[-1].deep |= not inner.marked_off
-        if sign != "{" or found["comma"]:
-            self.open[-1].vary(atom)
-        if without_end:
-            self.open[-1].unbounded = True
-            if inner is None or not inner.loops:
-                self._join(atom or ".")
-        return True
-
-    def _join(self, loop: str) -> None:
-        """One more repeat: it runs into the last one, unless a literal stands between that the last one cannot meet."""
-        if self.last_loop and not _parted([self.last_loop], self.marks):
-            self.joined += 1
-        self.last_loop = loop
-        self.marks.clear()
+def _plain(text: str) -> str:
+    """A text that can be written as UTF-8; halves of characters become question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _literal(atom: str) -> str:
-    """The one character that an atom stands for; "" where it stands for several."""
-    if len(atom) == 1:
-        return "" if atom == "." else atom
-    return _ESCAPES.get(atom, "") if atom[1:].isalnum() or len(atom) > 2 else atom[1]
+# From Python's way of writing to RE2's
 
 
-def _most(found: re.Match[str]) -> int | None:
-    if not found["comma"]:
-        return int(found["least"] or 0)
-    return int(found["most"]) if found["most"] else None
+def _tokens(text: str) -> list[str]:
+    return [found[0] for found in _TOKEN.finditer(text)]
 
 
-def _parted(loops: list[str], marks: set[str]) -> bool:
-    """Whether one of the marks is something that none of the loops can meet."""
-    return any(all(not re.fullmatch(loop, mark, re.IGNORECASE | re.DOTALL) for loop in loops) for mark in marks)
+def _translated(token: str, ascii: bool) -> str:
+    if token in _PLACES:
+        return _PLACES[token]
+    if token.startswith("\\"):
+        if token[1] in "123456789" and len(token) < 4:
+            raise UnsupportedPattern("a back reference")
+        return f"[^{_WORD}]" if token == r"\W" and not ascii else f"[{_member(token, ascii)}]"
+    if token.startswith("[") and len(token) > 1:
+        return _class(token, ascii)
+    if token.startswith("(?#"):
+        return ""
+    return f"{{0,{token[2:]}" if token.startswith("{,") else token
 
 
-_MANY = 10
-_OPENING = re.compile(r"\((?:\?(?:#[^)]*\)|P=\w+\)|P<\w+>|<?[=!]|>|\(\w+\)|[aiLmsux-]+[:)]|:))?")
-_ATOM = re.compile(r"\\(?:x..|u.{4}|U.{8}|N\{[^}]*\}|[0-9]{1,3}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
-_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r": "\r"}
-_QUANTIFIER = re.compile(r"(?:[*+?]|\{(?P<least>\d*)(?P<comma>,?)(?P<most>\d*)\})(?P<mode>[?+]?)")
+def _class(token: str, ascii: bool) -> str:
+    """A class of characters. RE2 has none inside of another, as which "no letter" would have to be written."""
+    opening = "[^" if token.startswith("[^") else "["
+    members = _TOKEN_OF_CLASS.findall(token[len(opening) : -1])
+    others = [one for one in members if ascii or one != r"\W"]
+    last = len(others) - 1
+    inside = "".join(
+        "-" if one == "-" and 0 < place < last else _member(one, ascii) for place, one in enumerate(others)
+    )
+    if len(others) == len(members):
+        return f"{opening}{inside}]"
+    if opening == "[":
+        return f"(?:[^{_WORD}]|[{inside}])" if others else f"[^{_WORD}]"
+    word = _WORD_WITHOUT.get("".join(sorted(set(others))))
+    if word is None:
+        raise UnsupportedPattern(rf"\W beside others in {token}")
+    return f"[{word}]"
+
+
+def _member(token: str, ascii: bool) -> str:
+    """A character, or a class of them that has a short name, as it stands between brackets."""
+    if token in _BLANKS:
+        return _BLANKS[token]
+    if token in _SHORT:
+        return token if ascii else _SHORT[token]
+    if len(token) > 1:
+        # What stands for a character in a pattern stands for the same one in a text of Python.
+        token = literal_eval(f"'{token}'") if token[1].isascii() and token[1].isalnum() else token[1]
+    if "\ud800" <= token <= "\udfff":
+        raise UnsupportedPattern("half of a character")
+    return f"\\x{{{ord(token):x}}}"
+
+
+_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
+_ESCAPE = r"\\(?:[0-7]{3}|0[0-7]?|x..|u.{4}|U.{8}|N\{[^}]*\}|.)"
+_TOKEN = re.compile(rf"{_ESCAPE}|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?#[^)]*\)|\{{,\d*\}}|.", re.DOTALL)
+_TOKEN_OF_CLASS = re.compile(rf"{_ESCAPE}|.", re.DOTALL)
+_BOUNDARIES = (r"\b", r"\B")
+_PLACES = {**{place: place for place in (*_BOUNDARIES, r"\A")}, r"\Z": r"\z"}
+_WORD = r"\p{L}\p{N}_"
+_WORD_WITHOUT = {
+    "": _WORD,
+    "_": r"\p{L}\p{N}",
+    r"\d": r"\p{L}\p{Nl}\p{No}_",
+    r"\d_": r"\p{L}\p{Nl}\p{No}",
+}
+_SHORT = {r"\d": r"\p{Nd}", r"\D": r"\P{Nd}", r"\w": _WORD, r"\W": r"\W"}
+_BLANKS = {
+    r"\s": r"\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}",
+    r"\S": r"\x00-\x08\x0e-\x1b\x21-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}"
+    r"\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff}",
+}

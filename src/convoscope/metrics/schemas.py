@@ -9,6 +9,9 @@ names of other languages are types too, and null is what models write for an arg
 out. Whether the arguments of a call fit is asked to the letter but for that (`CALL`). Whether a call was
 wrong, which must not be said of one that may be right, looks at the plain words of the schema alone and
 leaves open what it does not understand (`FORGIVING`).
+
+A schema is hostile input as well: thirty levels of two references each ask the same question a thousand
+million times. So a check may take only so many steps, by how much there is to check.
 """
 
 from __future__ import annotations
@@ -19,16 +22,28 @@ from typing import Any, Literal, NamedTuple
 
 from convoscope.conversation.databases import shown
 from convoscope.conversation.events import Json
-from convoscope.metrics.patterns import BadPattern, checked
+from convoscope.metrics.patterns import BadPattern, Untried, checked
 
 _UNCHECKED = ("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef")
 _DEEPEST = 100
 _DEEPEST_FORGIVEN = 40
 _CHOICE = 8  # levels that a forgiven choice costs, so that choices which hold themselves come to an end
+_STEPS = 10_000
+"""What any check may take: looks of a part of the schema at a part of the value, and the like."""
+_STEPS_PER_VALUE = 100
+"""What it may take beyond that, for each part of the value."""
+_LONGEST_PATH = 300
 
 
 class BadSchema(ValueError):
     """A schema that is wrong, or that says something which is not checked here."""
+
+
+class TooManySteps(BadSchema):
+    """A schema that a value cannot be held to in the steps that a check may take."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"takes more than {most:,} steps to check")
 
 
 class Fault(NamedTuple):
@@ -75,12 +90,14 @@ def is_schema(told: Json) -> bool:
 
 
 def schema_faults(value: Json, schema: Json, leniency: Leniency = STRICT) -> Iterator[Fault]:
-    """Where a value does not fit a schema, in the order of the schema. Raises `BadSchema`, unless it is open.
+    """Where a value does not fit a schema, in the order of the schema.
+
+    Raises `BadSchema`; where the schema is open, only for one that takes too many steps.
 
     >>> [str(one) for one in schema_faults({"price": "4"}, {"properties": {"price": {"type": "number"}}})]
     ['price: "4" is not number']
     """
-    return _Checker(schema, leniency).faults(value, schema, "", 0)
+    return _Checker(value, schema, leniency).faults(value, schema, "", 0)
 
 
 class PlainObject(NamedTuple):
@@ -117,13 +134,19 @@ def plain_object(schema: dict[str, Json]) -> PlainObject | None:
 
 
 class _Checker:
-    def __init__(self, root: Json, leniency: Leniency) -> None:
-        self.root, self.leniency = root, leniency
+    def __init__(self, whole: Json, root: Json, leniency: Leniency) -> None:
+        self.whole, self.root, self.leniency = whole, root, leniency
+        self.steps, self.most = 0, _STEPS
+        self.plain: dict[int, Json] = {}
+        """What schemas say in plain words, by the id of each."""
+        self.listed: dict[int, frozenset[Any]] = {}
+        """The keys of what is listed, by the id of the list."""
         told = str(root.get("$schema", "")) if isinstance(root, dict) else ""
         self.only_refs = any(draft in told for draft in ("draft-04", "draft-06", "draft-07"))
         """Before 2019, what stands beside a reference does not count."""
 
     def faults(self, value: Json, schema: Json, at: str, depth: int) -> Iterator[Fault]:
+        self._step()
         schema = self._read(schema, depth)
         if schema is True or schema is False:
             if schema is False:
@@ -135,11 +158,11 @@ class _Checker:
                 return
         if value is None and schema.get("nullable") is True:
             return
-        wrong = _wrong_type(value, schema.get("type"), self.leniency.aliases)
+        wrong = self._wrong_type(value, schema.get("type"))
         if wrong:
             yield Fault(at, wrong)
         else:
-            yield from (Fault(at, told) for told in _plain_faults(value, schema))
+            yield from (Fault(at, told) for told in self._plain_faults(value, schema))
         combined = self._nearest if self.leniency.open else self._combined
         yield from combined(value, schema, at, depth)
         if wrong:
@@ -149,10 +172,23 @@ class _Checker:
         elif isinstance(value, list):
             yield from self._array(value, schema, at, depth)
 
+    def _step(self, steps: int = 1) -> None:
+        self.steps += steps
+        if self.steps <= self.most:
+            return
+        if self.most == _STEPS:  # counted only now: most checks are small
+            self.most += _STEPS_PER_VALUE * _parts(self.whole)
+        if self.steps > self.most:
+            raise TooManySteps(self.most)
+
     def _read(self, schema: Json, depth: int) -> Any:
         """A schema that can be checked: an object, or yes or no for all or nothing."""
         if self.leniency.open:
-            return True if depth > _DEEPEST_FORGIVEN else self._forgiven(schema)
+            if depth > _DEEPEST_FORGIVEN:
+                return True
+            if id(schema) not in self.plain:
+                self.plain[id(schema)] = self._forgiven(schema)
+            return self.plain[id(schema)]
         if not isinstance(schema, dict | bool):
             raise BadSchema(f"{shown(schema)} is no schema")
         if depth > _DEEPEST:
@@ -177,6 +213,8 @@ class _Checker:
                 return {keyword: held for keyword, held in plain.items() if held is not None}
             try:
                 schema = self._resolved(schema["$ref"])
+            except TooManySteps:
+                raise
             except BadSchema:
                 return True
         return True
@@ -192,6 +230,7 @@ class _Checker:
     def _resolved(self, ref: Json) -> Json:
         if not isinstance(ref, str) or not ref.startswith("#"):
             raise BadSchema(f"$ref {shown(ref)} leads out of the schema")
+        self._step(len(ref) // 50)
         found = self.root
         for step in ref[1:].split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
@@ -223,6 +262,7 @@ class _Checker:
 
     def _object(self, value: dict[str, Json], schema: dict[str, Json], at: str, depth: int) -> Iterator[Fault]:
         required = _names(schema)
+        self._step(len(required))
         for name in required:
             if name not in value:
                 yield Fault(_path(at, name), "is missing", "missing")
@@ -235,7 +275,7 @@ class _Checker:
             if listed:
                 yield from self.faults(one, properties[name], path, depth + 1)
             for pattern, inner in patterns.items():
-                if _searched(pattern, name):
+                if self._searched(pattern, name):
                     listed = True
                     yield from self.faults(one, inner, path, depth + 1)
             if not listed and "additionalProperties" in schema:
@@ -250,6 +290,7 @@ class _Checker:
     def _dependent(self, value: dict[str, Json], schema: dict[str, Json], at: str, depth: int) -> Iterator[Fault]:
         for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
             for name, wanted in _map(schema, keyword).items():
+                self._step(1 + len(wanted) if isinstance(wanted, list) else 1)
                 if name not in value:
                     continue
                 if isinstance(wanted, list):
@@ -273,33 +314,61 @@ class _Checker:
             most = _number(schema, "maxContains", len(value))
             if found < least or found > most:
                 yield Fault(at, f"holds {found} of what it must contain")
-        if schema.get("uniqueItems") is True and len({_key(one) for one in value}) < len(value):
+        if schema.get("uniqueItems") is True and len({self._key(one) for one in value}) < len(value):
             yield Fault(at, "holds something twice")
 
+    def _wrong_type(self, value: Json, types: Json) -> str:
+        if types is None:
+            return ""
+        if isinstance(types, list):
+            self._step(len(types))
+        names = _types(types, self.leniency.aliases)
+        return "" if any(_TYPES[name](value) for name in names) else f"{shown(value)} is not {' or '.join(names)}"
 
-def _wrong_type(value: Json, types: Json, aliases: bool) -> str:
-    if types is None:
-        return ""
-    names = _types(types, aliases)
-    return "" if any(_TYPES[name](value) for name in names) else f"{shown(value)} is not {' or '.join(names)}"
+    def _plain_faults(self, value: Json, schema: dict[str, Json]) -> Iterator[str]:
+        """What else can be said without looking inside of the value."""
+        if "enum" in schema and self._key(value) not in self._keys(_list(schema, "enum")):
+            yield f"{shown(value)} is not one of {shown(schema['enum'])}"
+        if "const" in schema and self._key(value) != self._key(schema["const"]):
+            yield f"{shown(value)} is not {shown(schema['const'])}"
+        if isinstance(value, str):
+            yield from _bounds(len(value), schema, "minLength", "maxLength", "characters")
+            if "pattern" in schema and not self._searched(schema["pattern"], value):
+                yield f"{shown(value)} does not match {schema['pattern']}"
+        elif isinstance(value, list):
+            yield from _bounds(len(value), schema, "minItems", "maxItems", "items")
+        elif isinstance(value, dict):
+            yield from _bounds(len(value), schema, "minProperties", "maxProperties", "properties")
+        elif _is_number(value):
+            yield from _number_faults(value, schema)
 
+    def _searched(self, pattern: Json, text: str) -> bool:
+        if not isinstance(pattern, str):
+            raise BadSchema(f"pattern {shown(pattern)} is no text")
+        self._step(1 + len(pattern) * len(text) // 10_000)
+        try:
+            return checked(pattern).search(text) is not None
+        except (BadPattern, Untried) as error:
+            raise BadSchema(f"pattern {shown(pattern)}: {error}") from None
 
-def _plain_faults(value: Json, schema: dict[str, Json]) -> Iterator[str]:
-    """What else can be said without looking inside of the value."""
-    if "enum" in schema and _key(value) not in {_key(one) for one in _list(schema, "enum")}:
-        yield f"{shown(value)} is not one of {shown(schema['enum'])}"
-    if "const" in schema and _key(value) != _key(schema["const"]):
-        yield f"{shown(value)} is not {shown(schema['const'])}"
-    if isinstance(value, str):
-        yield from _bounds(len(value), schema, "minLength", "maxLength", "characters")
-        if "pattern" in schema and not _searched(schema["pattern"], value):
-            yield f"{shown(value)} does not match {schema['pattern']}"
-    elif isinstance(value, list):
-        yield from _bounds(len(value), schema, "minItems", "maxItems", "items")
-    elif isinstance(value, dict):
-        yield from _bounds(len(value), schema, "minProperties", "maxProperties", "properties")
-    elif _is_number(value):
-        yield from _number_faults(value, schema)
+    def _keys(self, values: list[Json]) -> frozenset[Any]:
+        if id(values) not in self.listed:
+            self.listed[id(values)] = frozenset(map(self._key, values))
+        return self.listed[id(values)]
+
+    def _key(self, value: Json) -> Any:
+        """Equal for values that JSON Schema holds equal: 1 and 1.0 are, 1 and true are not.
+
+        Numbers are written out: of numbers, unlike of texts, many can be chosen that are slow to tell apart.
+        """
+        self._step()
+        if isinstance(value, dict):
+            return ("object", frozenset((name, self._key(one)) for name, one in value.items()))
+        if isinstance(value, list):
+            return ("array", tuple(map(self._key, value)))
+        if _is_number(value):
+            return ("number", hex(int(value)) if _TYPES["integer"](value) else float(value).hex())
+        return value
 
 
 def _number_faults(value: float, schema: dict[str, Json]) -> Iterator[str]:
@@ -331,18 +400,6 @@ def _bounds(size: int, schema: dict[str, Json], least: str, most: str, what: str
         yield f"has {size} {what}, more than {schema[most]}"
 
 
-def _searched(pattern: Json, text: str) -> bool:
-    if not isinstance(pattern, str):
-        raise BadSchema(f"pattern {shown(pattern)} is no text")
-    try:
-        usable = checked(pattern)
-    except BadPattern as error:
-        raise BadSchema(f"pattern {pattern}: {error}") from None
-    if len(text) > usable.longest:
-        raise BadSchema(f"pattern {pattern}: a text of {len(text)} characters is too long for it")
-    return usable.pattern.search(text) is not None
-
-
 def _types(told: Json, aliases: bool) -> list[str]:
     names = told if isinstance(told, list) else [told]
     if aliases:
@@ -370,7 +427,8 @@ def _names(schema: dict[str, Json]) -> list[str]:
 
 
 def _path(at: str, name: str) -> str:
-    return f"{at}.{name}" if at else name
+    path = f"{at}.{name}" if at else name
+    return path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH - 1]}…"
 
 
 def _list(schema: dict[str, Json], keyword: str) -> list[Json]:
@@ -398,13 +456,17 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _key(value: Json) -> Any:
-    """Equal for values that JSON Schema holds equal: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(value, dict):
-        return ("object", frozenset((name, _key(one)) for name, one in value.items()))
-    if isinstance(value, list):
-        return ("array", tuple(map(_key, value)))
-    return (isinstance(value, bool), value)
+def _parts(value: Json) -> int:
+    """How many values a value is made of, itself included."""
+    count, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        count += 1
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return count
 
 
 _TYPES: Mapping[str, Callable[[Json], bool]] = {

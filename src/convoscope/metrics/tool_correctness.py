@@ -15,7 +15,7 @@ from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, TenPoints, metric
 from convoscope.metrics.fields import missing, needs_of
 from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
-from convoscope.metrics.schemas import CALL, FORGIVING, BadSchema, Fault, schema_faults
+from convoscope.metrics.schemas import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
 from convoscope.metrics.score import Observation, measured, not_applicable, unmeasured
 from convoscope.metrics.tools import CallableTool, bad_argument, tools_of, unlisted
 
@@ -61,7 +61,7 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
 
 @metric(
     "tools.parameter_correctness",
-    version=1,
+    version=2,
     observes=ITEM,
     unit=RATIO,
     better=HIGHER,
@@ -244,6 +244,8 @@ def _check_schema(
     found = _schema_look(call.arguments, schema)
     if found.unchecked:
         differences.append(f"? {where}arguments: cannot be checked: {found.unchecked}")
+    if found.faults is None:
+        return
     absent = [fault.at for fault in found.faults if fault.kind == "missing"]
     wrong = [bad_argument(fault) for fault in found.faults if fault.kind != "missing"]
     if absent or (isinstance(schema.get("required"), list) and schema["required"]):
@@ -258,7 +260,8 @@ def _check_schema(
 class _SchemaLook(NamedTuple):
     """Where arguments do not fit a schema, and why it may be that not all of that was found."""
 
-    faults: Sequence[Fault]
+    faults: Sequence[Fault] | None
+    """None where nothing can be said."""
     unchecked: str = ""
 
 
@@ -271,8 +274,10 @@ def _schema_look(arguments: Json, schema: dict[str, Any]) -> _SchemaLook:
         except BadSchema as error:
             unchecked = str(error)
         return _SchemaLook(list(schema_faults(given, schema, FORGIVING)), unchecked)
+    except TooManySteps as error:
+        return _SchemaLook(None, str(error))
     except RecursionError:
-        return _SchemaLook((), "nested too deep")
+        return _SchemaLook(None, "nested too deep")
 
 
 def _check_result(result: ToolResult, where: str, checks: dict[str, bool], differences: list[str]) -> None:

@@ -13,7 +13,7 @@ from convoscope.conversation.databases import shown
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, SHARE, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.schemas import FORGIVING, Fault, PlainObject, plain_object, schema_faults
+from convoscope.metrics.schemas import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
 from convoscope.metrics.score import Observation, Subject, measured, not_applicable, ratio, subject_of, unmeasured
 
 
@@ -82,11 +82,13 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     schema, or where the tool's answer blames the call; else 1. An answer that merely says no (nothing
     found, not eligible, try later) is no mistake of the call. A call of which neither the schema nor
     the result is known is unmeasured, and so is one without a schema whose error does not say what
-    it blames.
+    it blames, and one with a schema that takes too many steps to check.
     """
     for look in _looks(conversation):
         mistakes = look.mistakes
-        if not mistakes and look.missing is None and look.answer is None:
+        if not mistakes and look.unchecked:
+            yield unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}")
+        elif not mistakes and look.missing is None and look.answer is None:
             yield unmeasured(look.subject, "no_tool_result", look.name)
         elif not mistakes and look.missing is None and look.answer == "undecided":
             yield unmeasured(look.subject, "undecided_error", f"{look.name}: {look.error}"[:200])
@@ -134,7 +136,7 @@ def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
         elif look.unreadable:
             yield not_applicable(look.subject, "arguments_unreadable", look.name)
         else:
-            yield _rate(look, look.missing, "no_arguments_schema")
+            yield _by_schema(look, look.missing)
 
 
 @metric(
@@ -157,7 +159,7 @@ def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
         if look.unknown_tool and not look.bad:
             yield not_applicable(look.subject, "unknown_tool", look.name)
         else:
-            yield _rate(look, look.bad, "no_arguments_schema")
+            yield _by_schema(look, look.bad)
 
 
 @metric(
@@ -181,6 +183,12 @@ def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
         else:
             undecided = look.answer == "undecided"
             yield _rate(look, None if undecided else look.answer == "rejected", "undecided_error")
+
+
+def _by_schema(look: _Look, mistaken: object) -> Observation:
+    if look.unchecked:
+        return unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}")
+    return _rate(look, mistaken, "no_arguments_schema")
 
 
 def _rate(look: _Look, mistaken: object, unknown: str) -> Observation:
@@ -207,6 +215,8 @@ class _Look(msgspec.Struct, frozen=True, gc=False):
     sign: str
     """The words of the error that decided how it is read."""
     unlisted: list[str]
+    unchecked: str
+    """Why the schema could not be held against the arguments."""
 
     @property
     def mistakes(self) -> list[str]:
@@ -258,6 +268,7 @@ def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, 
     beside = ["tool"] if listed and tool is None and not unknown_tool else []
     missing: list[str] | None = None
     bad: list[str] | None = None
+    unchecked = ""
     if call.raw_arguments is not None:
         bad = [f"not JSON: {shown(call.raw_arguments)}"]
     elif tool is not None and schema is not None:
@@ -265,13 +276,16 @@ def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, 
         if tool.plain is not None and tool.plain.fits(arguments):
             missing, bad = [], []
         else:
-            faults = list(schema_faults(arguments, schema, FORGIVING))
-            missing = [fault.at for fault in faults if fault.kind == "missing"]
-            bad = [bad_argument(fault) for fault in faults if fault.kind != "missing"]
+            try:
+                faults = list(schema_faults(arguments, schema, FORGIVING))
+                missing = [fault.at for fault in faults if fault.kind == "missing"]
+                bad = [bad_argument(fault) for fault in faults if fault.kind != "missing"]
+            except TooManySteps as too_many:
+                unchecked = str(too_many)
             beside += unlisted(arguments, schema)
     subject, unreadable = subject_of(call), call.raw_arguments is not None
     answer, error, sign = read
-    return _Look(call.name, subject, unreadable, unknown_tool, missing, bad, answer, error, sign, beside)
+    return _Look(call.name, subject, unreadable, unknown_tool, missing, bad, answer, error, sign, beside, unchecked)
 
 
 # Arguments against the schema of the tool

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS, Conversation
 from convoscope.ingest.partitions import Read
 from convoscope.ingest.report import Problem, ReadReport
+from convoscope.metrics.evidence import cut, cut_all, evidence
 from convoscope.metrics.score import STATUSES, Counts
 from convoscope.metrics.side_tables import SideTable
 from convoscope.runs.answers import AnswerFile
@@ -63,7 +63,7 @@ class PartFiles:
         others = None if dimensions.keys() <= _DIMENSIONS else _others(dimensions)
         self._conversations.append(
             (
-                conversation.id,
+                cut(conversation.id),
                 *map(dimensions.get, DIMENSIONS),
                 _encode(others).decode() if others else None,
                 conversation.source.format,
@@ -157,7 +157,7 @@ def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -
     columns = _start(batch, blocks, names)
     subjects = [list(zip(*block.subject, strict=True)) for block in blocks]
     columns.blocks("subject_kind", [kinds for kinds, _, _ in subjects])
-    columns.blocks("subject", [ids for _, ids, _ in subjects])
+    columns.blocks("subject", [cut_all(ids) for _, ids, _ in subjects])
     columns.numbers(
         "position",
         int,
@@ -172,7 +172,7 @@ def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -
     for place, name in enumerate(Counts._fields):
         columns.numbers(name, float, _concatenated([_counts(block, place) for block in blocks]))
     for name in ("reason", "detail"):
-        columns.blocks(name, _column(blocks, name), empty=None)
+        columns.blocks(name, list(map(cut_all, _column(blocks, name))), empty=None)
     columns.blocks("details", [_encoded(block.details) for block in blocks])
     return columns
 
@@ -190,7 +190,7 @@ def _concatenated(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def _encoded(details: Sequence[Mapping[str, Any] | None]) -> Sequence[str | None]:
     if details.count(None) == len(details):
         return [None] * len(details)
-    return list(map(_encode_details, details))
+    return list(map(evidence, details))
 
 
 def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> Columns:
@@ -207,20 +207,8 @@ def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_])
     for name in ("not_applicable", "unmeasured", "errors"):
         columns.numbers(name, int, _stacked(blocks, name))
     for name in ("reason", "detail"):
-        columns.blocks(name, _column(blocks, name), empty=None)
+        columns.blocks(name, list(map(cut_all, _column(blocks, name))), empty=None)
     return columns
-
-
-def _encode_details(details: Mapping[str, Any] | None) -> str | None:
-    """Evidence is kept whatever it is made of: what JSON cannot say is written as Python would show it."""
-    if details is None:
-        return None
-    try:
-        return msgspec.json.encode(details, enc_hook=repr).decode()
-    except Exception:  # circles, depths, numbers and reprs that cannot be written
-        with suppress(Exception):
-            return _encode({"shown": repr(details)}).decode()
-        return '{"unreadable": true}'
 
 
 class _SideRows:

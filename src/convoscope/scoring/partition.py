@@ -13,10 +13,14 @@ import msgspec
 from convoscope.conversation import Conversation, Flow, to_json
 from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
+from convoscope.metrics.evidence import cut
 from convoscope.metrics.registry import Declared
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
 from convoscope.scoring.profiles import Profile
 from convoscope.scoring.session import Session
+
+LARGEST = 128 * 1024 * 1024
+"""Characters that a conversation may take as JSON: what is larger is too much for the reports that show it."""
 
 
 class Timings(msgspec.Struct):
@@ -147,11 +151,22 @@ class _Part:
 
     def _body(self, conversation: Conversation, finite: bool) -> str | None:
         try:
-            return to_json(conversation, finite=finite).decode()
+            body = to_json(conversation, finite=finite).decode()
+            if len(body) > LARGEST:
+                raise ValueError(f"as JSON it has {len(body):,} characters, more than {LARGEST:,}")
         except (ValueError, TypeError, RecursionError) as error:
             self.report.conversations -= 1
-            self.report.problem(Problem(conversation.id, 0, f"cannot be kept: {error}"))
+            self.report.problem(_cannot_be_kept(conversation, error))
             return None
+        return body
+
+
+def _cannot_be_kept(conversation: Conversation, error: Exception) -> Problem:
+    name, record = cut(conversation.id, 100), conversation.source.record
+    file = next(iter(conversation.source.files), name)
+    line = record.removeprefix(f"{file}:") if record.startswith(f"{file}:") else ""
+    told = f"conversation {name} cannot be kept: {cut(str(error))}"
+    return Problem(file, int(line) if line.isdecimal() and len(line) < 10 else 0, told)
 
 
 @contextmanager
