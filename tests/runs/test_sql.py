@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -13,7 +15,7 @@ from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, SHARE, TenPoints, measured, metric
 from convoscope.metrics.score import Observation as Seen
 from convoscope.runs.making import make_run as score
-from convoscope.runs.sql import query
+from convoscope.runs.sql import query, views
 from generated import FEW, write_lines
 
 STATE_COLUMNS = [
@@ -185,3 +187,126 @@ def test_a_bad_query_is_a_clear_error(run: convoscope.Run) -> None:
 def test_no_run_to_ask_is_a_clear_error() -> None:
     with pytest.raises(UsageError, match="no run"):
         query([], "SELECT 1")
+
+
+class TestOnlyReads:
+    """A query reads the files of its runs. It reaches nothing else, and changes nothing."""
+
+    @pytest.fixture
+    def odd(self, run: convoscope.Run, tmp_path: Path) -> convoscope.Run:
+        """A run of its own, in a folder whose name means other things to a database."""
+        folder = tmp_path / "o'dd [a-z]* ?"
+        shutil.copytree(run.folder, folder)
+        return convoscope.Run.open(folder)
+
+    @staticmethod
+    def part(run: convoscope.Run) -> str:
+        return str(run.folder / "scores.parquet" / "part-000000.parquet").replace("'", "''")
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "COPY (SELECT 1) TO '{new}'",
+            "COPY (SELECT 1) TO '{part}' (FORMAT parquet)",
+            # The database takes it for a SELECT.
+            "WITH x AS (COPY (SELECT 1) TO '{part}' (FORMAT parquet, USE_TMP_FILE false)) SELECT * FROM x",
+            "WITH x AS (INSERT INTO runs (run) VALUES ('forged') RETURNING run) SELECT * FROM x",
+            "EXPORT DATABASE '{new}'",
+            "ATTACH '{new}' AS other",
+            "CREATE TABLE mine AS SELECT 1",
+            "INSERT INTO runs (run) VALUES ('forged')",
+            "DELETE FROM runs",
+            "DROP VIEW scores",
+            "INSTALL httpfs",
+            "INSTALL httpfs FROM 'http://127.0.0.1:9/'",
+            "LOAD httpfs",
+            "PRAGMA version",
+            "SET threads = 1",
+            "RESET lock_configuration",
+            "CALL pragma_version()",
+            "EXPLAIN ANALYZE COPY (SELECT 1) TO '{new}'",
+            "PREPARE p AS SELECT 1",
+            "SELECT 1; COPY (SELECT 1) TO '{new}'",
+            "SELECT 1; SELECT 2",
+            "-- no query at all",
+        ],
+    )
+    def test_what_is_no_select_is_refused(self, odd: convoscope.Run, tmp_path: Path, sql: str) -> None:
+        part = odd.folder / "scores.parquet" / "part-000000.parquet"
+        before, there = part.read_bytes(), sorted(tmp_path.iterdir())
+        with pytest.raises(UsageError) as error:
+            query([odd], sql.format(new=tmp_path / "new", part=self.part(odd)))
+        assert "one SELECT" in str(error.value)
+        assert "views: scores" in str(error.value)
+        assert part.read_bytes() == before
+        assert sorted(tmp_path.iterdir()) == there
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "read_text('{secret}')",
+            "read_csv('{secret}')",
+            "'{secret}'",
+            "glob('{secret}*')",
+            "read_parquet('{folder}/*.parquet')",
+            "read_text('{receipt}')",
+            "read_parquet('http://127.0.0.1:9/x.parquet')",
+            "query('SELECT * FROM read_text(''{secret}'')')",
+            "duckdb_secrets()",
+        ],
+    )
+    def test_other_files_and_the_network_are_out_of_reach(
+        self, odd: convoscope.Run, tmp_path: Path, source: str
+    ) -> None:
+        secret = tmp_path / "secret.csv"
+        secret.write_text("a\n1\n")
+        names = {
+            "secret": secret,
+            "folder": str(odd.folder).replace("'", "''"),
+            "receipt": str(odd.folder / "receipt.json").replace("'", "''"),
+        }
+        with pytest.raises(UsageError, match="disabled by configuration"):
+            query([odd], f"SELECT * FROM {source.format(**names)}")
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "SELECT count(*) FROM {view}",
+            "FROM {view} LIMIT 1",
+            "DESCRIBE {view}",
+            "SUMMARIZE SELECT 1 AS one FROM {view}",
+            "WITH a AS (SELECT 1 FROM {view}), b AS MATERIALIZED (FROM a) SELECT 1 FROM a UNION ALL FROM b -- both",
+            "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT i FROM n, {view};",
+        ],
+    )
+    @pytest.mark.parametrize("view", views(()))
+    def test_every_view_can_be_read(self, odd: convoscope.Run, sql: str, view: str) -> None:
+        assert query([odd], sql.format(view=view)).columns
+
+    def test_where_conversations_share_an_id(self, tmp_path: Path) -> None:
+        talk = Conversation(id="same")
+        run = convoscope.score([talk, talk], metrics=["conversation.turns"], out=tmp_path / "run", workers=1)
+        sql = "SELECT conversation FROM conversations ORDER BY number"
+        assert query([run], sql).rows == [("same",), ("same~2",)]
+
+    def test_a_query_that_needs_much_room_leaves_nothing_behind(
+        self, odd: convoscope.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        there = sorted(tmp_path.rglob("*"))
+        wide = "SELECT DISTINCT i::VARCHAR || repeat('x', 200) AS text FROM range(2_000_000) AS t(i)"
+        assert query([odd], f"SELECT count(*) FROM ({wide}) WHERE text <> ''").rows == [(2_000_000,)]
+        assert sorted(tmp_path.rglob("*")) == there
+
+
+def test_times_with_a_zone_are_text(run: convoscope.Run) -> None:
+    answer = query(
+        [run],
+        "SELECT TIMESTAMPTZ '2026-01-02 03:04:05+00' = '2026-01-02 04:04:05+01' AS same, now() AS a, 7 AS a, "
+        "[now()] AS many, TIMETZ '10:00:00+01' AS of_day",
+    )
+    assert answer.columns == ["same", "a", "a", "many", "of_day"]
+    ((same, now, seven, many, of_day),) = answer.rows
+    assert (same, seven, of_day) == (True, 7, "10:00:00+01")
+    assert re.match(r"20\d\d-\d\d-\d\d ", now)
+    assert many == f"['{now}']"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +15,18 @@ from convoscope.metrics.registry import installed
 from convoscope.metrics.side_tables import SideTable
 from convoscope.runs.absent import PROFILES
 from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, Run
-from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, parquet, quoted, write_parquet
+from convoscope.runs.tables import (
+    CONVERSATION_SCORES,
+    CONVERSATIONS,
+    RENAMED,
+    SCORES,
+    TABLES,
+    connect,
+    parquet,
+    pattern,
+    quoted,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,21 +40,69 @@ class Answer(NamedTuple):
 
 
 def query(runs: Sequence[Run], sql: str) -> Answer:
-    """Ask the runs; `views` names what there is to ask."""
+    """Ask the runs; `views` names what there is to ask. Only files of the runs are read, and nothing is written."""
     import duckdb
 
     if not sql.strip():
         raise UsageError("there is no query", hint=f"views: {', '.join(views(runs))}")
-    with connect(memory_mb=1024, threads=2) as connection:
+    with (
+        tempfile.TemporaryDirectory(prefix="convoscope-") as scratch,
+        connect(memory_mb=1024, threads=2, scratch=Path(scratch)) as connection,
+    ):
         create_views(connection, runs)
+        _shut_in(connection, runs)
         try:
-            result = connection.execute(sql)
-            return Answer([column[0] for column in result.description or ()], result.fetchall())
+            select = _select(connection, sql, runs)
+            answer = connection.execute(select)
+            columns, types = [one[0] for one in answer.description], [str(one[1]) for one in answer.description]
+            if not any(_TIME_ZONE in kind for kind in types):
+                return Answer(columns, answer.fetchall())
+            shown = connection.cursor().sql(select).project(", ".join(_shown(*one) for one in enumerate(types, 1)))
+            return Answer(columns, shown.fetchall())
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}", hint=f"views: {', '.join(views(runs))}") from None
-        except ImportError:
-            hint = "cast them to text, for example now()::VARCHAR"
-            raise UsageError("the query gives times with a time zone, which cannot be shown", hint=hint) from None
+
+
+_TIME_ZONE = "WITH TIME ZONE"
+_READ_ONLY = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+
+
+def _shown(place: int, kind: str) -> str:
+    """A column of an answer; what has a time zone is text, as Python has none of the zones that it may have."""
+    return f"#{place}::VARCHAR AS c{place}" if _TIME_ZONE in kind else f"#{place} AS c{place}"
+
+
+def _shut_in(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> None:
+    """From here on the connection reads the files of these runs and nothing else, and cannot be told otherwise."""
+    names = [one for run in runs for path in _files(run) for one in (quoted(path.resolve()), pattern(path))]
+    connection.execute(f"SET allowed_paths = [{', '.join(dict.fromkeys(names))}]")
+    connection.execute("SET allow_community_extensions = false")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _files(run: Run) -> list[Path]:
+    parts = [path for table in (*TABLES, *run.tables.side_tables()) for path in run.tables.files(table)]
+    return [*parts, run.folder / PROFILES, run.folder / RENAMED]
+
+
+def _select(connection: duckdb.DuckDBPyConnection, sql: str, runs: Sequence[Run]) -> str:
+    """The query, if it is one that only reads, by the parse of the database itself.
+
+    Its type is not enough: a SELECT may hold an INSERT or a COPY in its WITH.
+    """
+    import duckdb
+
+    statements = connection.extract_statements(sql)
+    if len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT:
+        ((tree,),) = connection.execute("SELECT json_serialize_sql(?)", [statements[0].query]).fetchall()
+        kinds = set(re.findall(r'"type":"(\w+_NODE)"', tree))
+        if kinds and kinds <= _READ_ONLY:
+            return statements[0].query
+    raise UsageError(
+        "a query may only read the views: one SELECT, and nothing that writes, loads or sets anything",
+        hint=f"views: {', '.join(views(runs))}",
+    )
 
 
 _TABLES = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, ALL_SCORES, ALL_CONVERSATION_SCORES)

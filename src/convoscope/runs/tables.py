@@ -117,9 +117,13 @@ class Tables:
 
 
 def parquet(*paths: Path) -> str:
-    """Parquet files as a table, by their very names: DuckDB would read * ? [ as patterns and ~ as a home."""
-    names = (re.sub(r"([*?\[])", r"[\1]", str(path.resolve())) for path in paths)
-    return f"read_parquet([{', '.join(quoted(name) for name in names)}])"
+    """Parquet files as a table, by their very names."""
+    return f"read_parquet([{', '.join(pattern(path) for path in paths)}])"
+
+
+def pattern(path: Path) -> str:
+    """A pattern that means this very file: DuckDB would read * ? [ in a name as patterns, and ~ as a home."""
+    return quoted(re.sub(r"([*?\[])", r"[\1]", str(path.resolve())))
 
 
 def write_parquet(connection: duckdb.DuckDBPyConnection, query: str, path: Path, options: str) -> None:
