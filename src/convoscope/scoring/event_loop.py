@@ -15,6 +15,9 @@ Answer = TypeVar("Answer")
 _SWITCH_SECONDS = 0.0001
 """How long the loop's thread stands in line behind one that computes. It has little to do each time, but often."""
 
+_PATIENCE = 5.0
+"""Seconds to wait for those that are given up."""
+
 
 class EventLoop:
     """Runs coroutines side by side, at most `at_once` of them; the others stand in line, in order."""
@@ -46,13 +49,15 @@ class EventLoop:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def close(self) -> None:
-        """Give up what is not done yet, and end the thread."""
-        if self._thread.is_alive():
-            self.run(self._cancel())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-            sys.setswitchinterval(self._switch_before)
+        """Give up what is not done yet, and end the thread; one that a metric blocks is left behind."""
+        sys.setswitchinterval(self._switch_before)
+        try:
+            asyncio.run_coroutine_threadsafe(self._cancel(), self._loop).result(_PATIENCE)
+        except TimeoutError:
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     def _look(self) -> None:
         self._is_called = False
