@@ -34,7 +34,8 @@ class _Connection(asyncio.Protocol):
         length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
         if self.answer is not None and length and len(body) >= int(length):
             self.held = b""
-            self.answer.set_result(body)
+            if not self.answer.done():  # whoever asked may have given up
+                self.answer.set_result(body)
 
     def connection_lost(self, error: Exception | None) -> None:
         if self.answer is not None and not self.answer.done():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks import asking
@@ -140,30 +142,33 @@ def test_what_went_wrong_is_an_error_of_the_metric_and_tried_again(tmp_path: Pat
     found = [score for score in run.scores() if score.metric == "asking.politeness"]
     assert [(one.status, one.reason) for one in found] == [("error", "metric_raised")] * 3
     assert all("Connect call failed" in one.observation.detail for one in found)
-    failed = found[0].observation
-    file = AnswerFile(tmp_path, 0)
-    file.keep(0, "asking.politeness", [failed])
-    file.close()
+    file = keep_all(AnswerFile(tmp_path, 0), (0, "asking.politeness", [found[0].observation]))
     assert not file.path.exists()
 
 
 def test_an_answer_that_was_cut_is_asked_for_again(tmp_path: Path) -> None:
     from convoscope.metrics import WHOLE, measured
 
-    file = AnswerFile(tmp_path, 3)
     kept = [measured(WHOLE, 0.1, judge="a/b@c", details={"why": "wörter", "n": [1, None]})]
-    file.keep(5, "x.y", kept)
-    file.keep(6, "x.y", kept)
-    file.close()
+    file = keep_all(AnswerFile(tmp_path, 3), (5, "x.y", kept), (6, "x.y", kept))
     whole = file.path.read_bytes()
     file.path.write_bytes(whole[:-4])
     again = AnswerFile(tmp_path, 3)
     assert again.get(5, "x.y") == tuple(kept)
     assert again.get(6, "x.y") is None
     assert again.get(5, "x.z") is None
-    again.keep(6, "x.y", kept)
-    again.close()
+    keep_all(again, (6, "x.y", kept))
     assert file.path.read_bytes() == whole
+
+
+def keep_all(file: AnswerFile, *answers: Any) -> AnswerFile:
+    async def keep() -> None:
+        for answer in answers:
+            file.keep(*answer)
+
+    asyncio.run(keep())
+    file.close()
+    return file
 
 
 def summary_bytes(run: convoscope.Run) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ from convoscope.metrics import CONVERSATION, NEITHER, STATE, Metric, Observation
 from convoscope.metrics.signatures import computed
 from convoscope.metrics.sources import registered
 from convoscope.scoring.check import check
+from convoscope.views.registry import view_for
 from metrics.chats import agent, chat, told, user
 
 if TYPE_CHECKING:
@@ -137,3 +139,23 @@ def test_the_signature_covers_a_view_of_your_own(tmp_path: Path) -> None:
         path.write_text(FILE.replace("LATER", later))
         signatures.append(computed(registered([path]).declared["test.closing"]))
     assert signatures[0] == signatures[1] != signatures[2]
+
+
+class Callable:
+    """An object that is called like a function, with a field of its own."""
+
+    threshold: int = 1
+
+    def __call__(self, first: Opening) -> Observation:
+        """How many words open the conversation?"""
+        return words(first)
+
+
+def test_a_metric_may_be_an_object_or_a_part_of_a_function() -> None:
+    @functools.wraps(words)
+    def wrapped(*arguments: Any) -> Observation:
+        return words(*arguments)
+
+    some = functools.partial(words)
+    for one in (Callable(), some, wrapped):
+        assert view_for(one, "test.views").type.endswith(".Opening")

@@ -25,6 +25,7 @@ def _with_page(make: Callable[P, Run]) -> Callable[P, Run]:
             write_page(run)
         return run
 
+    score.__name__ = score.__qualname__ = "score"
     return score
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -35,6 +36,7 @@ class AnswerFile:
     def __init__(self, folder: Path, part: int) -> None:
         self.path = answer_file(folder, part)
         self._file: IO[bytes] | None = None
+        self._lines: list[bytes] = []
         self._is_closed = False
         self._lock = Lock()
 
@@ -43,27 +45,38 @@ class AnswerFile:
         return self._known.get((row, metric))
 
     def keep(self, row: int, metric: str, observations: Sequence[Observation]) -> None:
-        """Append a line. It is the operating system's when this returns, and outlives the process."""
+        """Append a line. Answers that come at the same moment are written together, each moment's at its end.
+
+        What is written is the operating system's, and outlives the process.
+        """
         if any(one.status == ERROR for one in observations):
             return
         try:
             line = _encoder.encode(Answer(row, metric, tuple(observations)))
         except Exception:  # evidence that JSON cannot hold: it is asked for again
             return
-        with self._lock:
-            if self._is_closed:
-                return
-            if self._file is None:
-                self.path.parent.mkdir(exist_ok=True)
-                self._file = self.path.open("ab", buffering=0)
-            self._file.write(line + b"\n")
+        self._lines.append(line)
+        if len(self._lines) == 1:
+            asyncio.get_running_loop().call_soon(self._write)
 
     def close(self) -> None:
         """Answers that come now are too late."""
+        self._write()
         with self._lock:
             self._is_closed = True
             if self._file is not None:
                 self._file.close()
+
+    def _write(self) -> None:
+        with self._lock:
+            lines, self._lines = self._lines, []
+            if self._is_closed or not lines:
+                return
+            with suppress(OSError):  # a full disk: what is not kept is asked for again
+                if self._file is None:
+                    self.path.parent.mkdir(exist_ok=True)
+                    self._file = self.path.open("ab", buffering=0)
+                self._file.write(b"".join(line + b"\n" for line in lines))
 
     @cached_property
     def _known(self) -> dict[tuple[int, str], tuple[Observation, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -111,7 +111,7 @@ class Answers(Protocol):
         """What was kept of a metric and the conversation of this row."""
 
     def keep(self, row: int, metric: str, observations: Sequence[Observation]) -> None:
-        """Keep it, so that a kill cannot take it away. Called from another thread."""
+        """Keep it, so that a kill cannot take it away. Called in the event loop, which runs in a thread of its own."""
 
 
 class _NoAnswers:
@@ -137,8 +137,9 @@ class _Stretch(NamedTuple):
     done: dict[int, MetricColumns]
 
     @property
-    def is_answered(self) -> bool:
-        return all(one.done() for asked in self.asked.values() for _, one in reversed(asked) if isinstance(one, Future))
+    def answers(self) -> list[Future[Sequence[Observation]]]:
+        """What was asked in this attempt."""
+        return [one for asked in self.asked.values() for _, one in asked if isinstance(one, Future)]
 
 
 class Batch:
@@ -218,11 +219,14 @@ class Batch:
         done = {place: _columns(place, self._metrics[place], mine) for place, mine in every.items()}
         self._stretches.append(_Stretch(first, self._waiting, self._asked, done))
         self._held, self._waiting, self._bytes, self._asked = {}, [], 0, {}
-        while self._stretches and (len(self._stretches) > STRETCHES_AHEAD or self._stretches[0].is_answered):
+        while self._stretches and (
+            len(self._stretches) > STRETCHES_AHEAD or all(one.done() for one in self._stretches[0].answers)
+        ):
             self._finish(self._stretches.popleft())
 
     def _finish(self, stretch: _Stretch) -> None:
         """Wait for the answers of a stretch, and derive what depends on them. Stretches are finished in order."""
+        wait(stretch.answers)  # for all at once: to be woken by each would hold up those who answer
         for place, asked in stretch.asked.items():
             mine = _Held()
             for row, answer in asked:

@@ -12,8 +12,11 @@ from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
-_SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS = 0.0001
 """How long the loop's thread stands in line behind one that computes. It has little to do each time, but often."""
+
+_PATIENCE = 5.0
+"""Seconds to wait for those that are given up."""
 
 
 class EventLoop:
@@ -35,7 +38,8 @@ class EventLoop:
         """What a coroutine will give; it is started when its turn has come."""
         answer: Future[Answer] = Future()
         self._line.append((answer, start))
-        if not self._is_called:
+        # Where all places are taken, whoever gets done looks at the line: nobody is woken for it.
+        if not self._is_called and len(self._running) < self._at_once:
             self._is_called = True
             self._loop.call_soon_threadsafe(self._look)
         return answer
@@ -45,13 +49,15 @@ class EventLoop:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def close(self) -> None:
-        """Give up what is not done yet, and end the thread."""
-        if self._thread.is_alive():
-            self.run(self._cancel())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-            sys.setswitchinterval(self._switch_before)
+        """Give up what is not done yet, and end the thread; one that a metric blocks is left behind."""
+        sys.setswitchinterval(self._switch_before)
+        try:
+            asyncio.run_coroutine_threadsafe(self._cancel(), self._loop).result(_PATIENCE)
+        except TimeoutError:
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     def _look(self) -> None:
         self._is_called = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import cached_property
 from multiprocessing.util import Finalize
 from typing import Any
@@ -79,7 +80,8 @@ class Session:
         ours = {id(one): one.is_ours for one in self._resources.values()}
         for place, made in self._made.items():
             if ours[place]:
-                self._close(place, made)
+                with suppress(Exception):  # what was scored is kept, whatever goes wrong now
+                    self._close(place, made)
         if "_loop" in self.__dict__:
             self._loop.close()
             del self.__dict__["_loop"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from inspect import Parameter, signature
+from functools import partial
+from inspect import Parameter, isroutine, signature, unwrap
 from types import ModuleType
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -72,8 +73,9 @@ def view_for(function: Callable[..., Any], metric: str) -> View:
 def annotation_of(function: Any, name: str) -> Any:
     """An annotation as the thing that it names; as text where that is imported for type checkers alone."""
     plain = function
-    while not hasattr(plain, "__annotations__"):
-        plain = getattr(plain, "func", None) or type(plain).__call__
+    while isinstance(plain, partial):
+        plain = plain.func
+    plain = unwrap(plain if isroutine(plain) else type(plain).__call__)
     asked = plain.__annotations__.get(name)
     if not isinstance(asked, str):
         return asked
