@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from convoscope.errors import ConvoscopeError
     from convoscope.ingest.reading import read
     from convoscope.metrics.custom import template_scorer
-    from convoscope.metrics.declaration import derived, metric
+    from convoscope.metrics.declaration import axis, derived, metric
     from convoscope.metrics.score import Score
+    from convoscope.metrics.side_tables import SideTable
     from convoscope.report.junit import write_junit
     from convoscope.report.making import score
     from convoscope.report.markdown import write_markdown
@@ -40,8 +41,10 @@ __all__ = [
     "Recording",
     "Run",
     "Score",
+    "SideTable",
     "StandardData",
     "__version__",
+    "axis",
     "derived",
     "metric",
     "read",
@@ -65,7 +68,9 @@ _HOME = {
     "Recording": "convoscope.resources",
     "Run": "convoscope.runs.run",
     "Score": "convoscope.metrics.score",
+    "SideTable": "convoscope.metrics.side_tables",
     "StandardData": "convoscope.standard_data.model",
+    "axis": "convoscope.metrics.declaration",
     "derived": "convoscope.metrics.declaration",
     "metric": "convoscope.metrics.declaration",
     "read": "convoscope.ingest.reading",

@@ -67,7 +67,7 @@ class TestTheFolder:
     def test_and_a_table_of_states_where_there_are_any(self, tmp_path: Path) -> None:
         talk = Conversation(id="a", timeline=(StateEntered(seq=0, state="greet"),))
         run = score([talk], metrics=FEW, out=tmp_path / "run", workers=1)
-        assert {path.name for path in run.folder.iterdir()} == FILES | {"states.parquet"}
+        assert {path.name for path in run.folder.iterdir()} == FILES | {"states.parquet", "states_combined.parquet"}
 
     def test_a_table_has_a_file_for_each_part(self, logs: Path, tmp_path: Path) -> None:
         run = score(logs, metrics=FEW, out=tmp_path / "run", workers=2, part_bytes=4000)

@@ -20,6 +20,7 @@ from convoscope.ingest.partitions import PART_BYTES
 from convoscope.ingest.reading import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.registry import Declared, installed
+from convoscope.metrics.side_tables import SideTable
 from convoscope.metrics.signatures import signature, table_signature
 from convoscope.metrics.states import STATE_TABLE
 from convoscope.runs.audit import audit
@@ -314,17 +315,17 @@ class _Making:
         write_json(folder / READ_REPORT, report.ordered())
         write_json(folder / RECEIPT, receipt)
         run = Run(folder, receipt)
-        write_combined(run)
+        write_combined(run, self.job.tables)
         if run.tables.side_tables():
             progress(Progress("auditing", report.conversations))
-            write_json(folder / RECEIPT, audited(run))
+            write_json(folder / RECEIPT, audited(run, self.job.tables))
         unfinished.finish()
 
 
-def audited(run: Run) -> Receipt:
+def audited(run: Run, declared: Sequence[SideTable]) -> Receipt:
     """The receipt after visits were counted again from the events; rows that disagree make the run invalid."""
     began = perf_counter()
-    tables = [installed().tables[name] for name in run.tables.side_tables() if name in installed().tables]
+    tables = [table for table in declared if run.tables.files(table.name)]
     found = {table.name: audit_states(run) if table is STATE_TABLE else audit(run, table) for table in tables}
     disagreements = sum(one.disagreements for one in found.values())
     receipt = msgspec.structs.replace(

@@ -134,13 +134,12 @@ def combined_file(table: SideTable) -> str:
     return f"{table.name}_combined.parquet"
 
 
-def write_combined(run: Run) -> None:
+def write_combined(run: Run, tables: Sequence[SideTable]) -> None:
     """Keep what the rows of each subject come to, so that nobody need read all of them for it."""
-    for name in run.tables.side_tables():
-        table = installed().tables.get(name)
-        if table is not None and table.combine:
+    for table in tables:
+        if table.combine and run.tables.files(table.name):
             with connect(memory_mb=1024) as connection:
-                query_text = combined(table, "flow", run.table(name))
+                query_text = combined(table, "flow", run.table(table.name))
                 write_parquet(connection, query_text, run.folder / combined_file(table), "COMPRESSION zstd")
 
 
