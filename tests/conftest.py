@@ -7,8 +7,10 @@ import random
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes depends on who else uses the machine: it is no property of the code.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes depends on who else uses the machine: it is no property of the code. Each run draws others,
+# so that few are enough; `--hypothesis-profile thorough` draws many.
+settings.register_profile("suite", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("suite"), max_examples=1000)
 settings.load_profile("suite")
 
 

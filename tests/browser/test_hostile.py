@@ -135,7 +135,7 @@ def test_an_address_is_no_markup_either(look: Look, hostile: Run, address: str) 
     expect(view.page.get_by_role("heading", level=1)).to_have_count(1)
 
 
-@pytest.mark.parametrize("width", [320, 380, 1600])
+@pytest.mark.parametrize("width", [320, 1600])
 def test_nothing_reaches_beyond_the_window(look: Look, hostile: Run, width: int) -> None:
     view = look(hostile, width=width, height=800)
     view.unfold()

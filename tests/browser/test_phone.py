@@ -11,7 +11,7 @@ from browser.conftest import Look
 from browser.looking import View
 from convoscope.runs.run import Run
 
-WIDTHS = (320, 380, 1600)
+WIDTHS = (320, 1600)
 OPENED = {
     "examples": ("bike-desk-031/trial-2", "vet-0907", "chat-2109", "solar-line-5521", "OC-014"),
     "shop": ("long-call", "silent-call", "chat-00007"),

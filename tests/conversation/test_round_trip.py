@@ -55,7 +55,7 @@ any_conversation = strategies.conversations(turn_rules=any_rule) | strategies.co
 )
 
 
-@settings(unhurried, max_examples=60)
+@settings(unhurried, max_examples=40)
 @given(any_conversation)
 def test_what_is_written_is_valid_and_reads_as_the_same(conversation: Conversation) -> None:
     written = to_json(conversation)
@@ -133,7 +133,7 @@ def test_words_that_look_like_null_and_nan_are_fine() -> None:
     assert from_json(to_json(Conversation(id="null", extras=extras))).extras == extras
 
 
-@settings(unhurried, max_examples=50)
+@settings(unhurried, max_examples=20)
 @given(st.data(), any_conversation)
 def test_nan_and_infinity_are_refused_wherever_a_number_may_stand(
     data: st.DataObject, conversation: Conversation
@@ -176,7 +176,7 @@ def _put(value: Any, path: tuple[str | int, ...], leaf: Any) -> Any:
 # Turns
 
 
-@settings(unhurried, max_examples=50)
+@settings(unhurried, max_examples=30)
 @given(strategies.conversations(max_events=20))
 def test_turns_are_a_cut_of_the_timeline(conversation: Conversation) -> None:
     turns = conversation.turns

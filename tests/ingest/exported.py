@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 ODD: tuple[Any, ...] = (None, True, 0, -1, 1e308, 10**400, "", "x", "\x00", [], [None], ["x"], {}, {"a": []}, [{}])
 
-often = settings(deadline=None, derandomize=True, max_examples=150, suppress_health_check=list(HealthCheck))
+often = settings(deadline=None, derandomize=True, max_examples=75, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -11,7 +11,7 @@ from benchmarks.state_event_mutations import compare, mutated_files, read_all
 
 from convoscope.ingest import state_events_strict
 
-LOGS = 300
+LOGS = 150
 
 
 def test_both_ways_tell_the_same() -> None:

@@ -236,7 +236,7 @@ class TestQuickKey:
         ),
         st.booleans(),
     )
-    @settings(deadline=None, max_examples=100)
+    @settings(deadline=None, max_examples=50)
     def test_of_anything(self, value: dict[str, Any], ascii_: bool) -> None:
         text = json.dumps(value, ensure_ascii=ascii_).encode("utf-8", "replace")
         assert READER.quick_key(text) == READER.key(json.loads(text))

@@ -234,7 +234,7 @@ class TestTheText:
         assert NAMES[7] in message(found["run is valid"])
         assert "\x1b" not in message(found["run is valid"])
 
-    @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(hostile_names)
     def test_whatever_the_names_it_is_xml(self, names: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -276,7 +276,7 @@ class TestHostileNames:
         assert_harmless(text)
         assert code(NAMES[15]) in text
 
-    @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(hostile_names)
     def test_whatever_they_are_tables_stay_tables(self, names: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -33,9 +33,6 @@ CHANGES = {
     "rows of states": Change("flows/rows.py", "divmod(95 *", "divmod(50 *", "metrics, sources changed"),
     "a reader": Change("ingest/openai_chat.py", "Detection(0.9,", "Detection(0.8,", "sources changed"),
     "the version": Change("__init__.py", '__version__ = "', '__version__ = "9', "version, sources changed"),
-    "a metric": Change(
-        "metrics/conversation.py", "if turn.user)", "if turn.user or turn.agent)", "metrics, sources changed"
-    ),
     "what is only shown": Change("report/words.py", '"""', '"""Now: ', ""),
 }
 

@@ -117,7 +117,7 @@ class TestTheFolder:
 class TestSameInputSameBytes:
     def test_whatever_the_number_of_workers(self, logs: Path, tmp_path: Path) -> None:
         runs = [
-            score(logs, metrics=FEW, out=tmp_path / f"run{workers}", workers=workers, part_bytes=2000)
+            score(logs, metrics=FEW, out=tmp_path / f"run{workers}", workers=workers, part_bytes=10_000)
             for workers in (1, 2, 3)
         ]
         assert len({summary_bytes(run) for run in runs}) == 1
@@ -131,8 +131,13 @@ class TestSameInputSameBytes:
         assert summary_bytes(one) == summary_bytes(other)
 
     def test_whatever_the_size_of_parts(self, logs: Path, tmp_path: Path) -> None:
-        one = score(logs, metrics=FEW, out=tmp_path / "one", workers=1, part_bytes=500)
-        other = score(logs, metrics=FEW, out=tmp_path / "other", workers=1)
+        runs = [
+            score(logs / "a.jsonl", metrics=FEW, out=tmp_path / str(size), workers=1, part_bytes=size)
+            for size in (500, 1_000_000)
+        ]
+        one, other = runs
+        assert len(one.receipt.parts) > 20
+        assert len(other.receipt.parts) == 1
         assert summary_bytes(one) == summary_bytes(other)
 
     def test_another_setting_is_another_config_hash(self, logs: Path, tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ def test_a_batch_gives_what_each_conversation_gives_alone(case: Case) -> None:
 
 
 @given(cases())
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_a_profile_is_known_by_its_key(case: Case) -> None:
     profiles = Profiles(case.metrics)
     for conversation in case.conversations():

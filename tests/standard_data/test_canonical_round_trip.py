@@ -24,7 +24,7 @@ def there_and_back(tidied: list[Tidied]) -> Conversation:
 
 
 @given(joined())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_nothing_is_lost_on_the_way(items: list[dict[str, Any]]) -> None:
     tidied = [tidy(item) for item in items]
     before = copy.deepcopy(tidied)
@@ -42,7 +42,7 @@ def test_nothing_is_lost_of_messy_payloads(items: list[dict[str, Any]]) -> None:
 
 
 @given(joined())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_models_are_equal(items: list[dict[str, Any]]) -> None:
     made = [StandardData.model_validate(item) for item in items]
     back = standard_data_of(there_and_back([tidy(item) for item in items]))
