@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -197,8 +198,28 @@ def _is_run(folder: Path) -> bool:
         names = {entry.name for entry in folder.iterdir()}
     except OSError:
         return False
-    unfinished = folder.name.endswith(".partial") and {"journal.jsonl", "lock"} & names
-    return bool(unfinished) or {"receipt.json", "summary.json"} <= names
+    return {"receipt.json", "summary.json"} <= names or is_unfinished(folder)
+
+
+JOURNAL = "journal.jsonl"
+LOCK = "lock"
+UNFINISHED = b"an unfinished run of convoscope\n"
+"""Begins the lock of one."""
+_HEADER = re.compile(rb'\{"type":\s*"header",\s*"depends_on":')
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a folder carries the mark of a run that is being made: its lock or its journal begins as ours do."""
+    return _begin(folder / LOCK).startswith(UNFINISHED) or _HEADER.match(_begin(folder / JOURNAL)) is not None
+
+
+def _begin(path: Path) -> bytes:
+    # What is no file, such as a pipe, might keep us waiting.
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(100)
+    return b""
 
 
 def _sample(folder: Path) -> FolderSample:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -32,7 +33,8 @@ class Reading:
         flows: Iterable[PathLike | Flow] = (),
     ) -> None:
         self._found = find_inputs(paths, format=format, flows=flows)
-        self._limit = limit
+        # No iterator counts further.
+        self._limit = None if limit is None else min(limit, sys.maxsize)
         self._turn_rule = None if turns is None else turn_rule(turns)
         self._current: Iterator[Conversation] | None = None
         self.report: ReadReport = self._found.report

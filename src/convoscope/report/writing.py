@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from convoscope.errors import UsageError
+from convoscope.errors import NO_ROOM, UsageError
 from convoscope.report.screen import clean
 
 MAX_LINE = 200
@@ -49,6 +49,8 @@ def write_text(path: Path, text: str) -> None:
         finally:
             fresh.unlink(missing_ok=True)
     except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
         raise UsageError(f"cannot write {path}: {error.strerror or error}", hint="choose another place") from None
 
 

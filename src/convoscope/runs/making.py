@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import partial as bind
 from pathlib import Path
 from time import perf_counter
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json, turn_rule
-from convoscope.errors import InputError, NothingReadable, RunError, UsageError
+from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
 from convoscope.ingest.inputs import find_inputs, fingerprint
 from convoscope.ingest.partitions import PART_BYTES, Partition, cut
 from convoscope.ingest.reading import PathLike, nothing_readable
@@ -26,7 +26,7 @@ from convoscope.metrics.signatures import signature
 from convoscope.metrics.sources import registered
 from convoscope.runs.finishing import finish_tables
 from convoscope.runs.identity import reader_sources, sources
-from convoscope.runs.partial import Partial, tidy
+from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.parts import PartDone, Timings, score_partition
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
 from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SUMMARY, Run, write_json, write_summary
@@ -38,6 +38,7 @@ from convoscope.scoring.engines import local
 from convoscope.statistics import intervals
 
 DEFAULT_FOLDER = Path("runs")
+MAX_WORKERS = 1000
 MAX_SHARED_IDS = 5
 MAX_TOLD = 20
 
@@ -81,10 +82,14 @@ def score(
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them.
     """
+    if out is not None:
+        _check_place(Path(out))
     if limit is not None and limit < 1:
         raise UsageError(f"a limit of {limit} leaves nothing to score", hint="give 1 or more, or no limit")
     if workers is not None and workers < 1:
         raise UsageError(f"{workers} workers cannot work", hint="give 1 or more")
+    if workers is not None and workers > MAX_WORKERS:
+        raise UsageError(f"{workers:,} workers are too many", hint=f"give {MAX_WORKERS:,} at most")
     if any(not names for names in by or ()):
         raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
     by = None if by is None else [list(dict.fromkeys(names)) for names in by]
@@ -95,7 +100,7 @@ def score(
     check(chosen)
     wanted = kept_texts([targets] if isinstance(targets, str) else targets, chosen)
     paths, temporary = _paths(source)
-    with temporary:
+    with temporary, keeping(lambda: "nothing was scored yet"):
         rule = None if turns is None else turn_rule(turns)
         job = _Job(
             paths,
@@ -145,6 +150,16 @@ def _out(out: PathLike | None, job: _Job) -> Path:
         return Path(out)
     stem = re.sub(r"[^\w.-]+", "-", Path(job.paths[0]).resolve().name).strip("-") or "run"
     return DEFAULT_FOLDER / f"{stem}-{canonical_hash(job.depends_on)[7:15]}"
+
+
+def _check_place(out: Path) -> None:
+    """Refuse what could not become the folder of a run, before anything is done."""
+    try:
+        os.path.abspath(out).encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"the path {os.fsencode(out)!r} is not UTF-8", hint="choose another --out") from None
+    if out.is_symlink() and not out.exists():
+        raise RunError(f"{out} is a link that leads nowhere", hint="choose another --out, or make what it leads to")
 
 
 class _Job:
@@ -202,21 +217,23 @@ class _Job:
         self.flows: dict[str, Flow] = {}
 
     def run(self, out: Path, workers: int, strict: bool, progress: Callable[[Progress], None]) -> Run:
-        if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+        if is_taken(out):
             return self._existing(out, strict)
         if not self.inputs:
             raise nothing_readable(self.report)
         unfinished = Partial(out, {**self.depends_on, "part_bytes": str(self.part_bytes)})
         try:
-            self._make(unfinished, workers, strict, progress)
-            if out.is_dir():
-                out.rmdir()
-            return Run.open(unfinished.publish())
+            if not unfinished.is_late:
+                with keeping(lambda: unfinished.kept):
+                    self._make(unfinished, workers, strict, progress)
+                    return Run.open(unfinished.publish())
+            unfinished.discard()
         except (NothingReadable, InputError):
             unfinished.discard()
             raise
         finally:
             unfinished.close()
+        return self._existing(out, strict)
 
     def _existing(self, out: Path, strict: bool) -> Run:
         """A run is never overwritten; one that would come out the same is as good as a new one."""
@@ -238,6 +255,7 @@ class _Job:
         if unfinished.said:
             self.report.warnings.append(unfinished.said)
         if unfinished.finished:
+            _refuse_problems(unfinished.read_report, strict)
             return
         parts = self._score_parts(unfinished, workers, progress)
         report = self.report
@@ -286,12 +304,14 @@ class _Job:
         if not local.can_share() and any(one.key not in installed().declared for one in self.metrics):
             workers = 1
         seen = sum(part.conversations for part in unfinished.done.values())
-        for part in local.run(work, waiting(), workers=workers):
-            unfinished.finish_part(part)
-            seen += part.conversations
-            done = min(self.bytes_total, len(unfinished.done) * self.part_bytes)
-            progress(Progress("scoring", seen, len(unfinished.done), done, self.bytes_total))
-            enough = self.limit is not None and _first_parts(unfinished.done) >= self.limit
+        # Closed at once when anything goes wrong, and with it the workers.
+        with closing(local.run(work, waiting(), workers=workers)) as results:
+            for part in results:
+                unfinished.finish_part(part)
+                seen += part.conversations
+                done = min(self.bytes_total, len(unfinished.done) * self.part_bytes)
+                progress(Progress("scoring", seen, len(unfinished.done), done, self.bytes_total))
+                enough = self.limit is not None and _first_parts(unfinished.done) >= self.limit
         return unfinished.done
 
     def _finish(

@@ -25,6 +25,8 @@ RECEIPT = "receipt.json"
 READ_REPORT = "read-report.json"
 FLOWS = "flows.json"
 PAGE = "report.html"
+INSIDE = ".partial"
+"""The folder in which a run is made, where the folder of the run is there already."""
 SCORE_COLUMNS = (
     "conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
     "numerator, denominator, reason, detail, details"
@@ -52,7 +54,8 @@ class Run:
         try:
             receipt = msgspec.json.decode((path / RECEIPT).read_bytes(), type=Receipt)
         except FileNotFoundError:
-            hint = "it was not finished; score again to resume" if path.name.endswith(".partial") else ""
+            unfinished = path.name.endswith(INSIDE) or (path / INSIDE).is_dir()
+            hint = "it was not finished; score again to resume" if unfinished else ""
             raise RunError(f"{path} is not a run: it has no {RECEIPT}", hint=hint) from None
         except msgspec.DecodeError as error:
             if b'"convoscope.receipt/1"' in (path / RECEIPT).read_bytes():
@@ -62,7 +65,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        return self.folder.name
+        return Path(os.path.abspath(self.folder)).name
 
     @cached_property
     def summary(self) -> Summary:
@@ -78,8 +81,7 @@ class Run:
     @cached_property
     def read_report(self) -> ReadReport:
         """What reading the input did."""
-        report: ReadReport = _read_json(self.folder / READ_REPORT, ReadReport)
-        return report
+        return read_report(self.folder)
 
     @cached_property
     def flows(self) -> dict[str, Flow]:
@@ -220,6 +222,12 @@ def _lines(value: Any, indent: str) -> Iterator[str]:
         yield (",\n" if place else "\n") + deeper + name
         yield from _lines(entry, deeper)
     yield f"\n{indent}{last}"
+
+
+def read_report(folder: Path) -> ReadReport:
+    """What reading the input of a run did."""
+    report: ReadReport = _read_json(folder / READ_REPORT, ReadReport)
+    return report
 
 
 def _read_json(path: Path, kind: Any) -> Any:

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
@@ -33,7 +33,7 @@ def can_share() -> bool:
     return sys.platform == "linux"
 
 
-def run(function: Callable[[Work], Result], work: Iterable[Work], *, workers: int) -> Iterator[Result]:
+def run(function: Callable[[Work], Result], work: Iterable[Work], *, workers: int) -> Generator[Result, None, None]:
     """The results of `function` over `work`, as they come. Work is taken up as workers get free.
 
     With one worker everything happens here, in order.
@@ -43,20 +43,25 @@ def run(function: Callable[[Work], Result], work: Iterable[Work], *, workers: in
         return
     context = multiprocessing.get_context("fork" if can_share() else "spawn")
     pending = iter(work)
+    others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(workers, context, initializer=_receive, initargs=(function, os.getpid())) as pool:
-        running: set[Future[Result]] = {pool.submit(_apply, one) for one in islice(pending, 2 * workers)}
+        running: set[Future[Result]] = set()
         try:
-            while running:
+            while True:
+                running |= {pool.submit(_apply, one) for one in islice(pending, 2 * workers - len(running))}
+                if not running:
+                    break
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield future.result()
-                running |= {pool.submit(_apply, one) for one in islice(pending, 2 * workers - len(running))}
         except BrokenProcessPool:
             hint = "run the same command again: what is done is kept; fewer --workers need less memory"
             raise WorkerDied("a worker process died", hint=hint) from None
-        finally:
-            for future in running:
-                future.cancel()
+        except BaseException:
+            # Nobody waits for them any more, and a part that is half written is no part.
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.kill()
+            raise
 
 
 _inherited: dict[str, Callable[[Any], Any]] = {}
@@ -64,6 +69,8 @@ _inherited: dict[str, Callable[[Any], Any]] = {}
 
 def _receive(function: Callable[[Any], Any], parent: int) -> None:
     _inherited["function"] = function
+    # Who presses Ctrl-C means the process that we work for; it ends us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         # A worker must not outlive the process it works for: it would keep its files locked.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
