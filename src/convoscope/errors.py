@@ -38,12 +38,14 @@ class InputError(ConvoscopeError):
     """Something in the input cannot be used; says where and what to do."""
 
     def __init__(
-        self, message: str, *, file: str = "", line: int | None = None, field: str = "", hint: str = ""
+        self, message: str, *, file: str = "", line: int | None = None, field: str = "", hint: str = "", count: int = 1
     ) -> None:
         super().__init__(message, hint=hint)
         self.file = file
         self.line = line
         self.field = field
+        self.count = count
+        """How many records it stands for."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

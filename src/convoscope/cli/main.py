@@ -6,6 +6,7 @@ import errno
 import gc
 import io
 import os
+import re
 import shlex
 import signal
 import sys
@@ -16,6 +17,7 @@ import typer
 from convoscope import __version__
 from convoscope.cli import demo, formats, inspect, metrics, report, runs, score, show, sql, states, view
 from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
+from convoscope.harmless import clean
 
 # Exit codes: 0 fine, 1 a check failed, 2 bad usage or nothing readable, 3 undetermined.
 BAD_USAGE = 2
@@ -123,7 +125,8 @@ def _wanting(error: BaseException) -> str | None:
 
 
 def _fail(message: str, code: int) -> None:
-    from convoscope.report.screen import clean
-
-    sys.stderr.write(clean(message) + "\n")
+    first, *rest = clean(message).splitlines()
+    # What an error quotes may hold line breaks: only our own words begin a line.
+    lines = [first, *(line if re.match(r"  \S", line) else f"  {line}".rstrip() for line in rest)]
+    sys.stderr.write("\n".join(lines) + "\n")
     sys.exit(code)

@@ -32,7 +32,7 @@ from convoscope.errors import keeping
 
 
 def score(
-    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them.")],
+    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them; - is standard input.")],
     metrics: Metrics = None,
     metrics_from: MetricsFrom = None,
     out: Annotated[

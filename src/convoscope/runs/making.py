@@ -16,10 +16,12 @@ import msgspec
 
 from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json, turn_rule
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
+from convoscope.harmless import one_line
 from convoscope.ingest.inputs import find_inputs, fingerprint
 from convoscope.ingest.partitions import PART_BYTES, Partition, cut
 from convoscope.ingest.reading import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
+from convoscope.ingest.streams import Files, as_files
 from convoscope.metrics.declaration import Declaration
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.signatures import signature
@@ -72,6 +74,7 @@ def score(
 ) -> Run:
     """Score the conversations of some files or folders, or conversations made in Python, and keep the run.
 
+    The path `-` is standard input.
     `metrics` are names or declarations, or one of these; a text may hold several names, with commas
     between, as on the command line. All that are installed for None. `metrics_from` are Python files,
     modules and `.toml` files of templates whose metrics come beside the installed ones. `out` is the
@@ -99,22 +102,23 @@ def score(
         raise UsageError("there is no metric to score with")
     check(chosen)
     wanted = kept_texts([targets] if isinstance(targets, str) else targets, chosen)
-    paths, temporary = _paths(source)
-    with temporary, keeping(lambda: "nothing was scored yet"):
-        rule = None if turns is None else turn_rule(turns)
-        job = _Job(
-            paths,
-            chosen,
-            limit=limit,
-            by=by,
-            format=format,
-            rule=rule,
-            flows=flows,
-            targets=wanted,
-            part_bytes=part_bytes,
-        )
-        job.report.warnings.extend(registry.problems)
-        return job.run(_out(out, job), workers or local.cores(), strict, progress or (lambda _: None))
+    rule = None if turns is None else turn_rule(turns)
+    with keeping(lambda: "nothing was scored yet"):
+        files = _files(source)
+        with files.folder or nullcontext():
+            job = _Job(
+                files.paths,
+                chosen,
+                limit=limit,
+                by=by,
+                format=format,
+                rule=rule,
+                flows=flows,
+                targets=wanted,
+                part_bytes=part_bytes,
+            )
+            job.report.warnings.extend(registry.problems)
+            return job.run(_out(out, job), workers or local.cores(), strict, progress or (lambda _: None))
 
 
 def _named(metrics: str | Declared | Iterable[str | Declared] | None) -> Iterable[str | Declared] | None:
@@ -124,16 +128,16 @@ def _named(metrics: str | Declared | Iterable[str | Declared] | None) -> Iterabl
     return [metrics] if isinstance(metrics, Declaration) else metrics
 
 
-def _paths(source: Any) -> tuple[list[PathLike], Any]:
-    """The paths that were given; conversations made in Python are first written to a file."""
+def _files(source: Any) -> Files:
+    """The paths that were given; streams, and conversations made in Python, are first written to a file."""
     if isinstance(source, str | os.PathLike):
-        return [source], nullcontext()
+        return as_files([source])
     things = iter(source)
     first = next(things, None)
     if first is None:
         raise NothingReadable("there is nothing to score")
     if isinstance(first, str | os.PathLike):
-        return [first, *things], nullcontext()
+        return as_files([first, *things])
     folder = tempfile.TemporaryDirectory(prefix="convoscope-")
     path = Path(folder.name) / "conversations.jsonl"
     with path.open("wb") as stream:
@@ -142,7 +146,7 @@ def _paths(source: Any) -> tuple[list[PathLike], Any]:
                 folder.cleanup()
                 raise UsageError(f"cannot score a {type(conversation).__name__}", hint="give paths, or conversations")
             stream.write(to_json(conversation) + b"\n")
-    return [path], folder
+    return Files([path], folder)
 
 
 def _out(out: PathLike | None, job: _Job) -> Path:
@@ -397,7 +401,7 @@ def _refuse_problems(report: ReadReport, strict: bool) -> None:
     told = [str(one) for one in report.problems]
     told += [f"{place}: {code}" for code, tally in sorted(report.set_aside.items()) for place in tally.examples]
     raise InputError(
-        "\n  ".join([title, *told[:MAX_TOLD]]),
+        "\n  ".join([title, *(one_line(each, None) for each in told[:MAX_TOLD])]),
         hint="--strict was asked for; without it the rest would have been scored",
     )
 

@@ -12,6 +12,7 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow, from_json
 from convoscope.errors import RunError
+from convoscope.harmless import one_line
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.score import MEASURED, Observation, Score, Subject
 from convoscope.runs.absent import all_conversation_scores, all_scores
@@ -145,7 +146,7 @@ class Run:
             f"SELECT conversation FROM {self.table(CONVERSATIONS)} "
             "ORDER BY jaro_winkler_similarity(conversation, ?) DESC, number LIMIT 3"
         )
-        names = ", ".join(row[0] for row in _rows(close, [id]))
+        names = ", ".join(one_line(row[0]) for row in _rows(close, [id]))
         return RunError(f"{self.folder} has no conversation {id!r}", hint=f"close to it: {names}" if names else "")
 
     def notes(self, id: str) -> list[Note]:
