@@ -7,12 +7,19 @@ ConvoscopeError
 │   ├── UnknownMetric
 │   └── DeclarationError a metric, reader or derived figure that was declared wrongly
 └── RunError            a run folder that is not one, is taken, or is being written by another
+
+Interrupted is none of them: it is a KeyboardInterrupt that says what is kept.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import errno
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where a disk is full, or may not be filled further."""
 
 
 class ConvoscopeError(Exception):
@@ -31,12 +38,14 @@ class InputError(ConvoscopeError):
     """Something in the input cannot be used; says where and what to do."""
 
     def __init__(
-        self, message: str, *, file: str = "", line: int | None = None, field: str = "", hint: str = ""
+        self, message: str, *, file: str = "", line: int | None = None, field: str = "", hint: str = "", count: int = 1
     ) -> None:
         super().__init__(message, hint=hint)
         self.file = file
         self.line = line
         self.field = field
+        self.count = count
+        """How many records it stands for."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -67,3 +76,31 @@ class DeclarationError(UsageError):
 
 class RunError(ConvoscopeError):
     """A run folder that is not one, is taken, or is being written by someone else."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user stopped the work. `kept` says what there is of it."""
+
+    def __init__(self, kept: str) -> None:
+        super().__init__(kept)
+        self.kept = kept
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether the user stopped the work; the database has errors of its own for it."""
+    return (
+        isinstance(error, KeyboardInterrupt)
+        or type(error).__name__ == "InterruptException"
+        or (type(error) is RuntimeError and str(error) == "Query interrupted")
+    )
+
+
+@contextmanager
+def keeping(kept: Callable[[], str]) -> Iterator[None]:
+    """Whoever stops what is done here learns what is kept of it."""
+    try:
+        yield
+    except BaseException as error:
+        if is_interrupt(error) and not isinstance(error, Interrupted):
+            raise Interrupted(kept()) from None
+        raise

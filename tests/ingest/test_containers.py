@@ -109,6 +109,21 @@ def test_lines_that_end_about_where_the_head_does(tmp_path: Path, length: int, e
     assert read(write(tmp_path / "log.jsonl", text + end)).ids == ["one", "two"]
 
 
+@pytest.mark.parametrize("length", range(HEAD_BYTES - 5, HEAD_BYTES + 3))
+@pytest.mark.parametrize("name", ["log.jsonl", "log"])
+@pytest.mark.parametrize("before", ["", "\n", "\ufeff"], ids=["", "after a blank line", "after a byte-order mark"])
+def test_a_first_line_that_ends_about_where_the_head_does(tmp_path: Path, name: str, length: int, before: str) -> None:
+    padding = length - len(json.dumps(chat("one", "")))
+    text = as_lines(chat("one", "x" * padding), chat("two"))
+    assert text.index("\n") == length
+    assert read(write(tmp_path / name, before + text)).ids == ["one", "two"]
+
+
+def test_a_document_longer_than_the_head_after_a_byte_order_mark(tmp_path: Path) -> None:
+    text = json.dumps(chat("one", LONG), indent=1)
+    assert read(write(tmp_path / "log.json", "\ufeff" + text)).ids == ["one"]
+
+
 def test_a_first_line_that_was_cut_when_the_log_was_rotated(tmp_path: Path) -> None:
     cut = as_lines(chat("lost"))[30:]
     outcome = read(write(tmp_path / "log.jsonl", cut + as_lines(chat("one"), chat("two"))))

@@ -105,12 +105,16 @@ def test_runs_of_ours_are_no_logs(tmp_path: Path) -> None:
     write_json(tmp_path / "monday" / "receipt.json", {"run_id": "x"})
     write_json(tmp_path / "monday" / "summary.json", CHAT)
     write_json(tmp_path / "tuesday.partial" / "part.json", CHAT)
-    write_json(tmp_path / "tuesday.partial" / "journal.jsonl", CHAT)
+    write_json(tmp_path / "tuesday.partial" / "journal.jsonl", {"type": "header", "depends_on": {}})
     # Somebody else's folder of such a name is none of ours.
     write_json(tmp_path / "wednesday.partial" / "chat.json", CHAT)
+    (tmp_path / "wednesday.partial" / "lock").write_text("of another program")
     outcome = read(tmp_path)
     assert outcome.ids == ["call", "wednesday.partial/chat"]
-    assert list(outcome.report.files) == ["call.json", "wednesday.partial/chat.json"]
+    assert [name for name, file in outcome.report.files.items() if not file.skipped] == [
+        "call.json",
+        "wednesday.partial/chat.json",
+    ]
 
 
 def test_a_link_that_leads_nowhere_is_a_problem(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them.")],
+    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them; - is standard input.")],
     metrics: Metrics = None,
     metrics_from: MetricsFrom = None,
     limit: Annotated[int, typer.Option("--limit", help="Look at the first N conversations.", min=1)] = 1000,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
+import re
+import shlex
+import signal
 import sys
 from typing import Annotated
 
@@ -12,7 +16,8 @@ import typer
 
 from convoscope import __version__
 from convoscope.cli import demo, formats, inspect, metrics, report, runs, score, show, sql, states, view
-from convoscope.errors import ConvoscopeError
+from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
+from convoscope.harmless import clean
 
 # Exit codes: 0 fine, 1 a check failed, 2 bad usage or nothing readable, 3 undetermined.
 BAD_USAGE = 2
@@ -62,31 +67,66 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 20)
     try:
         app()
-    except ConvoscopeError as error:
+    except BaseException as error:
+        _end(error)
+
+
+def _end(error: BaseException) -> None:
+    """Say what went wrong, and end."""
+    if (stopped := _interrupt(error)) is not None:
+        # Who presses the keys again means no more than that.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        kept = f": {stopped.kept}\n  to go on: {_this_command()}" if isinstance(stopped, Interrupted) else ""
+        _fail(f"interrupted{kept}", INTERRUPTED)
+    if isinstance(error, SystemExit):
+        raise error
+    if isinstance(error, ConvoscopeError):
         _fail(f"error: {error}", BAD_USAGE)
-    except KeyboardInterrupt:
-        _fail("interrupted; the same command again goes on from here", INTERRUPTED)
-    except BrokenPipeError:
+    if isinstance(error, BrokenPipeError):
         # The reader of our output has seen enough. Nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except MemoryError:
-        _fail("error: not enough memory\n  fewer --workers need less", BAD_USAGE)
-    except OSError as error:
+    if (want := _wanting(error)) is not None:
+        _fail(f"error: {want}, and run the same command again, which goes on from there: {_this_command()}", BAD_USAGE)
+    if isinstance(error, OSError):
         _fail(f"error: {error.filename or ''}: {error.strerror or error}", BAD_USAGE)
-    except Exception as error:
-        if os.environ.get("CONVOSCOPE_DEBUG"):
-            raise
-        # Known by its name: the database is imported only where it is used.
-        if "duckdb" in type(error).__module__:
-            reason = str(error).partition("\n")[0]
-            _fail(f"error: a file of the run cannot be read: {reason}\n  score again, into another folder", BAD_USAGE)
-        hint = "this is a fault of convoscope: please report it. CONVOSCOPE_DEBUG=1 shows where it happened."
-        _fail(f"error: {type(error).__name__}: {error}\n  {hint}", BAD_USAGE)
+    if os.environ.get("CONVOSCOPE_DEBUG"):
+        raise error
+    # Known by its name: the database is imported only where it is used.
+    if "duckdb" in type(error).__module__:
+        reason = str(error).partition("\n")[0]
+        _fail(f"error: a file of the run cannot be read: {reason}\n  score again, into another folder", BAD_USAGE)
+    hint = "this is a fault of convoscope: please report it. CONVOSCOPE_DEBUG=1 shows where it happened."
+    _fail(f"error: {type(error).__name__}: {error}\n  {hint}", BAD_USAGE)
+
+
+def _interrupt(error: BaseException) -> BaseException | None:
+    """What stopped us, if it was the user: the library of the command line makes another error of it."""
+    seen: BaseException | None = error
+    while seen is not None and not is_interrupt(seen):
+        seen = seen.__cause__ or seen.__context__
+    return seen
+
+
+def _this_command() -> str:
+    return shlex.join(["convoscope", *sys.argv[1:]])
+
+
+def _wanting(error: BaseException) -> str | None:
+    """What the machine had too little of, and what to do about it; None where it was something else."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":
+        return "not enough memory\n  close other programs, or use fewer --workers"
+    if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        return "too many open files\n  allow more, for example with `ulimit -n 1024`"
+    # The database tells what the system said in words.
+    if any(os.strerror(code) in str(error) for code in NO_ROOM):
+        return "there is no more room on the disk\n  free some"
+    return None
 
 
 def _fail(message: str, code: int) -> None:
-    from convoscope.report.screen import clean
-
-    sys.stderr.write(clean(message) + "\n")
+    first, *rest = clean(message).splitlines()
+    # What an error quotes may hold line breaks: only our own words begin a line.
+    lines = [first, *(line if re.match(r"  \S", line) else f"  {line}".rstrip() for line in rest)]
+    sys.stderr.write("\n".join(lines) + "\n")
     sys.exit(code)

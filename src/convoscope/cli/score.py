@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from convoscope.metrics.registry import Declared
+    from convoscope.runs.run import Run
 
 from convoscope.cli.options import (
     Contexts,
@@ -28,10 +29,11 @@ from convoscope.cli.options import (
     split,
 )
 from convoscope.cli.outcome import Files, exit_by, print_targets, targets_json
+from convoscope.errors import keeping
 
 
 def score_command(
-    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them.")],
+    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them; - is standard input.")],
     metrics: Metrics = None,
     metrics_from: MetricsFrom = None,
     out: Annotated[
@@ -62,12 +64,8 @@ def score_command(
 
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
-    from convoscope.report.contexts import write_contexts
     from convoscope.report.making import score
-    from convoscope.report.screen import Screen, progress_bar
-    from convoscope.report.targets import run_checks
-    from convoscope.report.terminal import print_run, print_warnings
-    from convoscope.runs.run import PAGE
+    from convoscope.report.screen import progress_bar
 
     files = Files(junit, markdown)
     files.check()
@@ -89,6 +87,18 @@ def score_command(
             targets=target or (),
             progress=progress,
         )
+    with keeping(lambda: f"the run is kept in {run.folder}"):
+        _tell(run, files, contexts=contexts, parts=parts, json=json)
+
+
+def _tell(run: Run, files: Files, *, contexts: bool, parts: bool, json: bool) -> None:
+    """Print the run and write its reports; end with what its targets came to."""
+    from convoscope.report.contexts import write_contexts
+    from convoscope.report.screen import Screen
+    from convoscope.report.targets import run_checks
+    from convoscope.report.terminal import print_run, print_warnings
+    from convoscope.runs.run import PAGE
+
     screen = Screen()
     if not json:
         print_run(screen, run, parts=parts)

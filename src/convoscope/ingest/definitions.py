@@ -43,14 +43,16 @@ class Definitions:
         """What is given has to be readable: everything depends on it."""
         if not path.exists():
             raise InputError("there is no such file or folder", file=called, hint="--flows names flow definitions")
+        # A run that is shared need not tell where somebody keeps definitions.
+        name = path.resolve().name
         if not path.is_dir():
-            self._take(path, called, read_flow_file(path, called), self._given)
+            self._take(path, name, read_flow_file(path, called), self._given)
             return
         before = len(self._files)
         for inner in sorted(place for place in path.rglob("*") if _may_be(place.relative_to(path), place)):
-            name = str(Path(called) / inner.relative_to(path))
-            if (read := looked_at(inner, name)) is not None:
-                self._take(inner, name, read, self._given)
+            below = inner.relative_to(path)
+            if (read := looked_at(inner, str(Path(called) / below))) is not None:
+                self._take(inner, (Path(name) / below).as_posix(), read, self._given)
         if len(self._files) == before:
             raise InputError("holds no flow definition", file=called, hint=SEE_FLOWS)
 

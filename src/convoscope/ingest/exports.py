@@ -179,7 +179,8 @@ def each(
         yield conversation
     if refused:
         message = f"{len(refused)} of {len(found)} {kind} skipped: {'; '.join(refused[:_TOLD_AT_MOST])}"
-        raise InputError(message, field=field, hint="the others were read" if len(refused) < len(found) else hint)
+        told = "the others were read" if len(refused) < len(found) else hint
+        raise InputError(message, field=field, hint=told, count=len(refused))
 
 
 def spoken_lines(transcript: str, begins: re.Pattern[str]) -> Iterator[tuple[str, str]]:

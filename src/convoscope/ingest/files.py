@@ -118,11 +118,12 @@ def read_block(stream: IO[bytes], size: int) -> tuple[bytes, str]:
 
 
 def head_of(path: Path, size: int) -> bytes:
-    """The first bytes of the text, without a byte-order mark; at least one whole line if it is not too long."""
+    """The first bytes of the text, without a byte-order mark: one whole line and more, if it is not too long."""
+    size += len(BOM)
     with open_bytes(path) as stream:
         block, broken = read_block(stream, size)
-        # The first line may be long, and is had in steps that double.
-        while not broken and size <= len(block) <= MAX_RECORD_BYTES and b"\n" not in block:
+        # The first line may be long, and is had in steps that double, with some of what follows it: one of many?
+        while not broken and size <= len(block) <= MAX_RECORD_BYTES and b"\n" not in block.strip():
             more, broken = read_block(stream, len(block))
             if not more:
                 break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -35,7 +36,7 @@ SAMPLE_RECORDS = 5
 MANY_LINES = 100
 
 _LINE_ENDINGS = (".jsonl", ".ndjson")
-_LOG_ENDINGS = (".json", *_LINE_ENDINGS)
+_LOG_ENDINGS = (".json", *_LINE_ENDINGS, *tables.ENDINGS)
 _MANY_KEYS = 8
 
 
@@ -84,7 +85,7 @@ def find_inputs(
         if not path.exists():
             raise InputError("there is no such file or folder", file=str(given))
         for called, place in _walk(path, readers, report):
-            name = called.encode("utf-8", "replace").decode()
+            name = _utf8(called)
             found = _folder_input(name, place, readers) if place.is_dir() else None
             if found is None:
                 is_named = place == path
@@ -104,14 +105,36 @@ def find_inputs(
     beside = [one for one in inputs.values() if one.grouping == "companion"]
     rest = [one for one in inputs.values() if one.grouping != "companion"]
     free = [one for one in beside if not any(_is_for(one, other) for other in rest)]
-    free.sort(key=lambda one: one.path)
+    free.sort(key=lambda one: Path(one.path).resolve())
     inputs = {real: _accompanied(one, beside, free) for real, one in inputs.items() if one.grouping != "companion"}
     for one in beside:
         report.files[one.name] = FileRead(one.reader, one.why)
-    names = Counter(one.name for one in inputs.values())
-    # Two files of one name, from two folders, are told apart by their whole paths.
-    told = [msgspec.structs.replace(one, name=one.path) if names[one.name] > 1 else one for one in inputs.values()]
-    return Found(tuple(sorted(told, key=lambda one: (one.name, one.path))), report, definitions.flows)
+    told = _told_apart(inputs)
+    return Found(tuple(sorted(told, key=lambda one: one.name)), report, definitions.flows)
+
+
+def _told_apart(inputs: Mapping[str, Input]) -> list[Input]:
+    """The inputs, which are by their real paths. Those of one name get as many of the folders above as they need.
+
+    How their paths were written does not matter, nor where the folders lie.
+    """
+    names = {real: one.name for real, one in inputs.items()}
+    while clashing := _clashing(names):
+        for place, real in enumerate(clashing):
+            whole = _utf8("/".join(Path(real).parts[1:]))
+            folders = whole.split("/")[: -len(names[real].split("/"))]
+            # Names that are not UTF-8 may be alike to the end.
+            names[real] = f"{folders[-1]}/{names[real]}" if folders else f"{names[real]}~{place + 1}"
+    return [msgspec.structs.replace(one, name=names[real]) for real, one in inputs.items()]
+
+
+def _clashing(names: Mapping[str, str]) -> list[str]:
+    counts = Counter(names.values())
+    return sorted(real for real, name in names.items() if counts[name] > 1)
+
+
+def _utf8(name: str) -> str:
+    return name.encode("utf-8", "replace").decode()
 
 
 def _accompanied(one: Input, beside: Sequence[Input], free: Sequence[Input]) -> Input:
@@ -121,7 +144,7 @@ def _accompanied(one: Input, beside: Sequence[Input], free: Sequence[Input]) -> 
     was given for all of them.
     """
     near = [other for other in beside if _is_below(one, other)]
-    near.sort(key=lambda other: (-len(Path(other.path).resolve().parts), other.path))
+    near.sort(key=lambda other: (-len(Path(other.path).resolve().parts), Path(other.path).resolve()))
     mine = [other.path for other in (*near, *free) if other.reader == one.reader]
     known = {Path(path).resolve() for path in mine}
     mine += [str(path) for path in _beside(one) if path.resolve() not in known]
@@ -171,7 +194,7 @@ def _readers(known: Mapping[str, Reader], format: str | None) -> Mapping[str, Re
 def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iterator[tuple[str, Path]]:
     """The files below a path, and the folders that a reader claims as one conversation, with their names."""
     if not path.is_dir():
-        yield path.name, path
+        yield _name(path), path
         return
     pending, seen = [path], set[Path]()
     while pending:
@@ -185,7 +208,7 @@ def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iter
             report.ignore("folder_left_out")
             continue
         if _detect_folder(folder, readers) is not None:
-            yield (path.name if folder == path else folder.relative_to(path).as_posix()), folder
+            yield (_name(path) if folder == path else folder.relative_to(path).as_posix()), folder
             continue
         try:
             entries = sorted(folder.iterdir())
@@ -205,14 +228,39 @@ def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iter
                 report.problem(Problem(entry.relative_to(path).as_posix(), 0, "is a link that leads nowhere"))
 
 
+def _name(path: Path) -> str:
+    """What a path leads to is called, however it is written: `.` is a folder of some name, too."""
+    return path.resolve().name if path.name in ("", "..") else path.name
+
+
 def _is_run(folder: Path) -> bool:
     """A run of ours, finished or not, is an answer and not a log."""
     try:
         names = {entry.name for entry in folder.iterdir()}
     except OSError:
         return False
-    unfinished = folder.name.endswith(".partial") and {"journal.jsonl", "lock"} & names
-    return bool(unfinished) or {"receipt.json", "summary.json"} <= names
+    return {"receipt.json", "summary.json"} <= names or is_unfinished(folder)
+
+
+JOURNAL = "journal.jsonl"
+LOCK = "lock"
+UNFINISHED = b"an unfinished run of convoscope\n"
+"""Begins the lock of one."""
+_HEADER = re.compile(rb'\{"type":\s*"header",\s*"depends_on":')
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a folder carries the mark of a run that is being made: its lock or its journal begins as ours do."""
+    return _begin(folder / LOCK).startswith(UNFINISHED) or _HEADER.match(_begin(folder / JOURNAL)) is not None
+
+
+def _begin(path: Path) -> bytes:
+    # What is no file, such as a pipe, might keep us waiting.
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(100)
+    return b""
 
 
 def _sample(folder: Path) -> FolderSample:
@@ -332,7 +380,7 @@ def _best(claims: Iterable[tuple[Detection | None, Reader]]) -> tuple[Detection,
 def _container(name: str, head: bytes) -> Container:
     """Lines of JSON, one array, or one document, told by the first lines; in doubt, by the name."""
     one_value: Container = "array" if head.lstrip().startswith(b"[") else "document"
-    lines = head.split(b"\n")
+    lines = head.lstrip().split(b"\n")
     if not any(line.strip() for line in lines[1:]):
         return one_value
     if len(head) < HEAD_BYTES and _is_json(head):

@@ -344,11 +344,15 @@ def _cut_by(turn_rule: str, read: Read) -> Read:
     return read._replace(conversation=msgspec.structs.replace(read.conversation, turn_rule=turn_rule))
 
 
-def _build(reader: Reader, group: Group, name: str, origin: Origin, notes: Notes, report: ReadReport) -> Iterator[Read]:
+def _build(
+    reader: Reader, group: Group, name: str, origin: Origin, notes: Notes, report: ReadReport, *, by_key: bool = False
+) -> Iterator[Read]:
     line = notes.line
-    part = 0
+    # Of records that were brought together by key each is lost that is in no conversation.
+    lost = len(group.records) if by_key else 1
     try:
         for part, conversation in enumerate(reader.build(group, notes)):
+            lost = 1
             taken = notes.hand_over()
             report.add_notes(taken)
             report.conversations += 1
@@ -362,12 +366,13 @@ def _build(reader: Reader, group: Group, name: str, origin: Origin, notes: Notes
                 file.conversations += 1
             yield Read(conversation, taken, Origin(origin.place, origin.record, part) if part else origin)
     except InputError as error:
-        report.problem(Problem(name, error.line or line, error.message, error.field, error.hint))
+        count = max(lost, error.count)
+        report.problem(Problem(name, error.line or line, error.message, error.field, error.hint, count))
     except OSError as error:
-        report.problem(Problem(name, line, f"cannot be read: {error.strerror or error}"))
+        report.problem(Problem(name, line, f"cannot be read: {error.strerror or error}", count=lost))
     except Exception as error:  # a reader that trips over a record must not stop the rest
         message = f"the {reader.name} reader failed: {type(error).__name__}: {error}"
-        report.problem(Problem(name, line, message, hint="please report this with the record"))
+        report.problem(Problem(name, line, message, hint="please report this with the record", count=lost))
 
 
 def _used(group: Group, notes: Notes) -> Sequence[Record]:
@@ -420,7 +425,7 @@ def _keyed(piece: Piece, reader: Reader, report: ReadReport) -> Iterator[tuple[I
             names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
             group = Group(mine.key.removeprefix(_ALONE), Path(name), records, names)
             notes = _repairs(group, name, numbered=True)
-            yield _build(reader, group, name, origin, notes, report), notes
+            yield _build(reader, group, name, origin, notes, report, by_key=True), notes
 
 
 def _quick_read(reader: Reader, mine: Together, origin: Origin, report: ReadReport) -> Read | None:

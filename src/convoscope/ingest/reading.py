@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -12,9 +13,11 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow, turn_rule
 from convoscope.errors import NothingReadable
+from convoscope.harmless import one_line
 from convoscope.ingest.inputs import find_inputs
 from convoscope.ingest.partitions import Read, cut, read_partition
 from convoscope.ingest.report import ReadReport
+from convoscope.ingest.streams import as_files
 
 PathLike = str | os.PathLike[str]
 
@@ -32,8 +35,10 @@ class Reading:
         flows: Iterable[PathLike | Flow] = (),
         readers_from: Iterable[PathLike] = (),
     ) -> None:
-        self._found = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
-        self._limit = limit
+        self._files = as_files(paths)
+        self._found = find_inputs(self._files.paths, format=format, flows=flows, readers_from=readers_from)
+        # No iterator counts further.
+        self._limit = None if limit is None else min(limit, sys.maxsize)
         self._turn_rule = None if turns is None else turn_rule(turns)
         self._current: Iterator[Conversation] | None = None
         self.report: ReadReport = self._found.report
@@ -69,7 +74,7 @@ def read(
     flows: Iterable[PathLike | Flow] = (),
     readers_from: Iterable[PathLike] = (),
 ) -> Reading:
-    """Read the conversations of a file, a folder, or several of them.
+    """Read the conversations of a file, a folder, or several of them; `-` is standard input.
 
     The format is told by content unless `format` names one. `turns` is the rule that turns are cut
     by, `exchange` or `eva`. `flows` are files and folders of flow definitions, beside those that lie
@@ -88,6 +93,5 @@ def nothing_readable(report: ReadReport) -> NothingReadable:
     if not reasons:
         reasons += [f"{name}: {file.why}; what it belongs to is not there" for name, file in report.files.items()][:10]
     reasons += [f"unknown name {name}" for name in list(report.unknown)[:10]]
-    return NothingReadable(
-        "\n  ".join(["no conversation could be read", *reasons]), hint="`convoscope formats` lists what can be read"
-    )
+    told = ["no conversation could be read", *(one_line(reason, None) for reason in reasons)]
+    return NothingReadable("\n  ".join(told), hint="`convoscope formats` lists what can be read")

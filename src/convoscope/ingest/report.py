@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from convoscope.harmless import one_line
+
 MAX_PROBLEMS = 200
 MAX_EXAMPLES = 5
 
@@ -37,11 +39,13 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True, order=True):
     message: str
     field: str = ""
     hint: str = ""
+    count: int = 1
+    """How many records it stands for."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         where = f"{place} {self.field}" if self.field else place
-        return f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+        return one_line(f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else ""), None)
 
 
 class Tally(msgspec.Struct):
@@ -85,7 +89,7 @@ class ReadReport(msgspec.Struct):
     warnings: list[str] = []
 
     def problem(self, problem: Problem) -> None:
-        self.problem_count += 1
+        self.problem_count += problem.count
         self.problems.append(problem)
         if len(self.problems) > 2 * MAX_PROBLEMS:
             self.problems = sorted(self.problems)[:MAX_PROBLEMS]

@@ -16,6 +16,7 @@ from convoscope.ingest.inputs import Input
 from convoscope.ingest.reader import Lines
 
 MAX_BUCKETS = 256
+_OTHER_FILES = 64
 _LENGTHS = 16
 """Bytes before a frame: the lengths of its head and of its texts."""
 
@@ -85,6 +86,7 @@ def spread(reader: str, pieces: Iterable[Keyed], scratch: Path, buckets: int) ->
     buckets = max(1, min(MAX_BUCKETS, buckets))
     scratch.mkdir(parents=True, exist_ok=True)
     paths = [scratch / f"{reader}-{number:03d}.bucket" for number in range(buckets)]
+    _allow_open_files(buckets + _OTHER_FILES)
     streams = [path.open("wb") for path in paths]
     try:
         for piece in pieces:
@@ -96,6 +98,18 @@ def spread(reader: str, pieces: Iterable[Keyed], scratch: Path, buckets: int) ->
     for path in paths:
         if path.stat().st_size:
             yield Input(str(path), path.name, reader, "lines", "key", "")
+
+
+def _allow_open_files(count: int) -> None:
+    """Some systems allow few open files at first, and more to whoever asks."""
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _frames(piece: Keyed, buckets: int) -> Iterator[tuple[int, bytes]]:

@@ -270,7 +270,8 @@ def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: Group, notes:
             continue
         yield msgspec.structs.replace(conversation, extras={"document": beside}) if beside else conversation
     if bad:
-        raise InputError(f"{len(bad)} of {len(wrapped.items)} items cannot be used: {bad[0]}", hint=_HINT)
+        told = f"{len(bad)} of {len(wrapped.items)} items cannot be used: {bad[0]}"
+        raise InputError(told, hint=_HINT, count=len(bad))
 
 
 def _built(records: Sequence[Record], group: Group, name: str, notes: Notes, inside: str = "") -> Conversation:

@@ -33,6 +33,7 @@ BETWEEN_ROWS = b"\n"
 
 _PARQUET = b"PAR1"
 _TEXT_ENDINGS = (".csv", ".tsv", ".tab")
+ENDINGS = (*_TEXT_ENDINGS, ".parquet")
 _DELIMITERS = ",\t;"
 _READ_BYTES = 1024 * 1024
 _FETCH_ROWS = 512
@@ -344,4 +345,4 @@ def _parquet(path: Path) -> str:
     return f"read_parquet(['{name}'])"
 
 
-__all__ = ["BETWEEN_ROWS", "first_rows", "is_table", "row_stretches"]
+__all__ = ["BETWEEN_ROWS", "ENDINGS", "first_rows", "is_table", "row_stretches"]

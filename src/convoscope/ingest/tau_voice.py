@@ -154,7 +154,8 @@ def _whole_experiment(value: dict[str, Any], group: Group, notes: Notes) -> Iter
         yield conversation
     if refused:
         message = f"{len(refused)} of {len(listed)} simulations skipped: {'; '.join(refused[:10])}"
-        raise InputError(message, field=SIMULATIONS, hint="the others were read" if len(refused) < len(listed) else "")
+        hint = "the others were read" if len(refused) < len(listed) else ""
+        raise InputError(message, field=SIMULATIONS, hint=hint, count=len(refused))
 
 
 def _experiment_beside(path: Path) -> Experiment:

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from convoscope.harmless import clean, one_line
 from convoscope.metrics.parts import whole_of
 from convoscope.metrics.score import ERROR
-from convoscope.report.screen import clean
 from convoscope.report.targets import MISSED, UNDETERMINED, Check, meets, observed, run_checks, target_text
 from convoscope.report.words import (
     counted,
@@ -37,7 +37,7 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
-from convoscope.report.writing import one_line, write_text
+from convoscope.report.writing import write_text
 from convoscope.runs.furthest import highest, lowest
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -111,9 +111,10 @@ def _reading(run: Run) -> Case:
     report, name = run.read_report, "every record was read"
     if not report.problem_count:
         return Case("reading", name, "passed")
-    lines = [one_line(str(problem)) for problem in report.problems[:MAX_PROBLEMS]]
-    if report.problem_count > len(lines):
-        lines.append(f"and {report.problem_count - len(lines):,} more; see read-report.json")
+    shown = report.problems[:MAX_PROBLEMS]
+    lines = [one_line(str(problem)) for problem in shown]
+    if more := report.problem_count - sum(problem.count for problem in shown):
+        lines.append(f"and {more:,} more; see read-report.json")
     message = f"{counted(report.problem_count, 'problem')} in reading; what could not be read is not in the figures"
     return Case("reading", name, "failure", message, "not read", "\n".join(lines))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
+from convoscope.errors import keeping
 from convoscope.report.page import write_page
 from convoscope.runs import making
 from convoscope.runs.run import PAGE, Run
@@ -19,10 +20,11 @@ def _with_page(make: Callable[P, Run]) -> Callable[P, Run]:
         run = make(*args, **kwargs)
         # The run is safe by now, whatever becomes of the page. One that is there may be larger by choice.
         if not (run.folder / PAGE).exists():
-            tell = kwargs.get("progress")
-            if callable(tell):
-                tell(making.Progress("writing the page", run.summary.conversations))
-            write_page(run)
+            with keeping(lambda: f"the run is kept in {run.folder}; only its page is missing"):
+                tell = kwargs.get("progress")
+                if callable(tell):
+                    tell(making.Progress("writing the page", run.summary.conversations))
+                write_page(run)
         return run
 
     score.__name__ = score.__qualname__ = "score"

@@ -15,6 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
+from convoscope.harmless import one_line
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.screen import Screen
 from convoscope.report.silence import headlines, heard
@@ -31,7 +32,7 @@ from convoscope.report.words import (
     reasons_text,
     value_text,
 )
-from convoscope.report.writing import one_line, write_text
+from convoscope.report.writing import write_text
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group, Summary
 from convoscope.runs.worst import Standing, worst
@@ -232,9 +233,10 @@ def _reading(run: Run) -> Block:
     said = io.StringIO()
     print_reading(Screen(said), report)
     lines = [f"- {plain(line)}" for line in said.getvalue().splitlines()]
-    lines += [f"- problem: {code(str(problem))}" for problem in report.problems[:MAX_PROBLEMS]]
-    if report.problem_count > MAX_PROBLEMS:
-        lines.append(f"- and {report.problem_count - MAX_PROBLEMS:,} more problems, in read-report.json")
+    shown = report.problems[:MAX_PROBLEMS]
+    lines += [f"- problem: {code(str(problem))}" for problem in shown]
+    if more := report.problem_count - sum(problem.count for problem in shown):
+        lines.append(f"- and {more:,} more problems, in read-report.json")
     lines += [f"- note: {code(warning)}" for warning in report.warnings[:MAX_PROBLEMS]]
     title = counted(report.problem_count, "problem") if report.problem_count else "no problem"
     return Block([f"<details><summary>Reading: {title}</summary>", ""], lines, ["", "</details>", ""])

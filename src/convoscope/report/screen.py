@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -12,11 +11,12 @@ from typing import IO, Any, Literal, NamedTuple
 
 import msgspec
 
+from convoscope.harmless import clean_json, one_line
+
 Align = Literal["left", "right"]
 
 
 _MIN_WORDS = 14
-_HIGH_CONTROLS = re.compile("[\x7f-\x9f]")
 
 
 class Column(NamedTuple):
@@ -40,14 +40,15 @@ class Screen:
     def line(self, text: str = "", style: str = "") -> None:
         """One line; styles are for terminals only."""
         if self.is_terminal and style and not os.environ.get("NO_COLOR"):
-            self._console().print(clean(text), style=style, markup=False, highlight=False, soft_wrap=True)
+            self._console().print(_line(text), style=style, markup=False, highlight=False, soft_wrap=True)
         else:
-            self._stream.write(clean(text) + "\n")
+            self._stream.write(_line(text) + "\n")
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]], title: str = "") -> None:
         """A table: ruled on a terminal, aligned and uncut in a pipe, one below the other where it is too wide."""
         if title:
             self.line(title, "bold")
+        columns = [column._replace(title=_line(column.title)) for column in columns]
         cells = [[column.title for column in columns], *([self._cell(cell) for cell in row] for row in rows)]
         widths = [max(_width(row[number]) for row in cells) for number in range(len(columns))]
         if self.is_terminal:
@@ -66,8 +67,8 @@ class Screen:
 
     def _cell(self, cell: str) -> str:
         if isinstance(cell, Strong):
-            return Strong(clean(cell)) if self.is_terminal else f"**{clean(cell)}**"
-        return clean(cell)
+            return Strong(_line(cell)) if self.is_terminal else f"**{_line(cell)}**"
+        return _line(cell)
 
     def _ruled(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         from rich import box
@@ -107,8 +108,7 @@ class Screen:
         self._write_json(msgspec.json.encode(value))
 
     def _write_json(self, text: bytes) -> None:
-        # JSON escapes the controls below the blank; those above the letters could steer a terminal, too.
-        self._stream.write(_HIGH_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text.decode()) + "\n")
+        self._stream.write(clean_json(text.decode()) + "\n")
 
     def _console(self) -> Any:
         from rich.console import Console
@@ -150,11 +150,8 @@ def progress_bar(stream: IO[str] | None = None) -> Iterator[Any]:
         yield show
 
 
-def clean(text: str) -> str:
-    """Without control characters: a log must not steer the reader's terminal."""
-    if text.isprintable():
-        return text
-    return "".join(one if one == "\n" or unicodedata.category(one)[0] != "C" else "\ufffd" for one in text)
+def _line(text: str) -> str:
+    return one_line(text, None)
 
 
 def _wraps(columns: Sequence[Column], at: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from convoscope.harmless import one_line
 from convoscope.ingest.report import ReadReport, Tally
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.screen import Column, Screen
@@ -22,7 +23,6 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
-from convoscope.report.writing import one_line
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.runs.worst import worst
@@ -178,9 +178,10 @@ def _set_aside(code: str, tally: Tally) -> str:
 
 def print_warnings(screen: Screen, report: ReadReport) -> None:
     """What could not be read, and what else a user should know; on the error stream."""
-    for problem in report.problems[:MAX_PROBLEMS]:
+    shown = report.problems[:MAX_PROBLEMS]
+    for problem in shown:
         screen.line(f"warning: {problem}", "yellow")
-    if report.problem_count > MAX_PROBLEMS:
-        screen.line(f"warning: and {report.problem_count - MAX_PROBLEMS:,} more; see read-report.json", "yellow")
+    if more := report.problem_count - sum(problem.count for problem in shown):
+        screen.line(f"warning: and {more:,} more; see read-report.json", "yellow")
     for warning in report.warnings:
         screen.line(f"note: {warning}", "yellow")

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation import AnyEvent, Conversation, Utterance
+from convoscope.harmless import one_line
 from convoscope.report.screen import Column, Screen
-from convoscope.report.writing import one_line
 from convoscope.views import MetricContext, metric_context
 
 _LONG = 100

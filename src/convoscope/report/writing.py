@@ -1,18 +1,13 @@
-"""Reports become files, whole or not at all; what logs say becomes one line in them."""
+"""Reports become files, whole or not at all."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections import Counter
 from pathlib import Path
 
-from convoscope.errors import UsageError
-from convoscope.report.screen import clean
-
-MAX_LINE = 200
-_BREAKS = re.compile("[\n\u2028\u2029]")
+from convoscope.errors import NO_ROOM, UsageError
 
 
 def check_places(*paths: Path | None) -> None:
@@ -49,13 +44,9 @@ def write_text(path: Path, text: str) -> None:
         finally:
             fresh.unlink(missing_ok=True)
     except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
         raise UsageError(f"cannot write {path}: {error.strerror or error}", hint="choose another place") from None
-
-
-def one_line(text: str, limit: int = MAX_LINE) -> str:
-    """A text out of a log as part of one line: no line breaks, no control characters, not endless."""
-    line = _BREAKS.sub(" ", clean(text[: limit + 1]))
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def _is_stream(place: Path) -> bool:

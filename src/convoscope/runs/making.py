@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json
-from convoscope.errors import InputError, NothingReadable, RunError, UsageError
+from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
+from convoscope.harmless import one_line
 from convoscope.ingest.inputs import fingerprint
 from convoscope.ingest.partitions import PART_BYTES
 from convoscope.ingest.reading import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
+from convoscope.ingest.streams import Files, as_files
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.side_tables import SideTable
 from convoscope.metrics.signatures import signature, table_signature
@@ -26,7 +28,7 @@ from convoscope.metrics.states import STATE_TABLE
 from convoscope.runs.audit import audit
 from convoscope.runs.finishing import finish_tables
 from convoscope.runs.identity import reader_sources, sources
-from convoscope.runs.partial import Partial, tidy
+from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.parts import RunFiles
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
 from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SUMMARY, Run, write_json, write_summary
@@ -42,6 +44,7 @@ from convoscope.scoring.session import DEFAULT_AT_ONCE
 from convoscope.statistics import intervals
 
 DEFAULT_FOLDER = Path("runs")
+MAX_WORKERS = 1000
 MAX_SHARED_IDS = 5
 MAX_TOLD = 20
 
@@ -79,6 +82,7 @@ def make_run(
 ) -> Run:
     """Score the conversations of some files or folders, or conversations made in Python, and keep the run.
 
+    The path `-` is standard input.
     `metrics` are names or declarations, or one of these; a text may hold several names, with commas
     between, as on the command line. All that are installed for None. `metrics_from` are Python files,
     modules and `.toml` files of templates whose metrics come beside the installed ones. `resources` are
@@ -92,41 +96,44 @@ def make_run(
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them. `engine` does the work, by default `workers` processes on this machine.
     """
+    if out is not None:
+        _check_place(Path(out))
     engine = engine or local.LocalEngine(workers)
     if any(not names for names in by or ()):
         raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
     by = None if by is None else [list(dict.fromkeys(names)) for names in by]
     chosen = choose(metrics, metrics_from, resources)
     wanted = kept_texts([targets] if isinstance(targets, str) else targets, chosen.metrics)
-    paths, temporary = _paths(source)
-    with temporary:
-        job = plan_job(
-            paths,
-            chosen,
-            metrics_from=metrics_from,
-            readers_from=readers_from,
-            limit=limit,
-            format=format,
-            turns=turns,
-            flows=flows,
-            part_bytes=part_bytes,
-            at_once=at_once,
-        )
-        with closing(job.session):
-            making = _Making(job, by, wanted)
-            return making.run(_out(out, making), engine, strict, progress or (lambda _: None))
+    with keeping(lambda: "nothing was scored yet"):
+        files = _files(source)
+        with files.folder or nullcontext():
+            job = plan_job(
+                files.paths,
+                chosen,
+                metrics_from=metrics_from,
+                readers_from=readers_from,
+                limit=limit,
+                format=format,
+                turns=turns,
+                flows=flows,
+                part_bytes=part_bytes,
+                at_once=at_once,
+            )
+            with closing(job.session):
+                making = _Making(job, by, wanted)
+                return making.run(_out(out, making), engine, strict, progress or (lambda _: None))
 
 
-def _paths(source: Any) -> tuple[list[PathLike], Any]:
-    """The paths that were given; conversations made in Python are first written to a file."""
+def _files(source: Any) -> Files:
+    """The paths that were given; streams, and conversations made in Python, are first written to a file."""
     if isinstance(source, str | os.PathLike):
-        return [source], nullcontext()
+        return as_files([source])
     things = iter(source)
     first = next(things, None)
     if first is None:
         raise NothingReadable("there is nothing to score")
     if isinstance(first, str | os.PathLike):
-        return [first, *things], nullcontext()
+        return as_files([first, *things])
     folder = tempfile.TemporaryDirectory(prefix="convoscope-")
     path = Path(folder.name) / "conversations.jsonl"
     with path.open("wb") as stream:
@@ -135,7 +142,7 @@ def _paths(source: Any) -> tuple[list[PathLike], Any]:
                 folder.cleanup()
                 raise UsageError(f"cannot score a {type(conversation).__name__}", hint="give paths, or conversations")
             stream.write(to_json(conversation) + b"\n")
-    return [path], folder
+    return Files([path], folder)
 
 
 def _out(out: PathLike | None, making: _Making) -> Path:
@@ -143,6 +150,16 @@ def _out(out: PathLike | None, making: _Making) -> Path:
         return Path(out)
     stem = re.sub(r"[^\w.-]+", "-", Path(making.job.paths[0]).resolve().name).strip("-") or "run"
     return DEFAULT_FOLDER / f"{stem}-{canonical_hash(making.depends_on)[7:15]}"
+
+
+def _check_place(out: Path) -> None:
+    """Refuse what could not become the folder of a run, before anything is done."""
+    try:
+        os.path.abspath(out).encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"the path {os.fsencode(out)!r} is not UTF-8", hint="choose another --out") from None
+    if out.is_symlink() and not out.exists():
+        raise RunError(f"{out} is a link that leads nowhere", hint="choose another --out, or make what it leads to")
 
 
 class _Making:
@@ -188,21 +205,23 @@ class _Making:
         self.flows: dict[str, Flow] = {}
 
     def run(self, out: Path, engine: Engine, strict: bool, progress: Callable[[Progress], None]) -> Run:
-        if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+        if is_taken(out):
             return self._existing(out, strict)
         if not self.job.inputs:
             raise nothing_readable(self.report)
         unfinished = Partial(out, {**self.depends_on, "part_bytes": str(self.job.part_bytes)})
         try:
-            self._make(unfinished, engine, strict, progress)
-            if out.is_dir():
-                out.rmdir()
-            return Run.open(unfinished.publish())
+            if not unfinished.is_late:
+                with keeping(lambda: unfinished.kept):
+                    self._make(unfinished, engine, strict, progress)
+                    return Run.open(unfinished.publish())
+            unfinished.discard()
         except (NothingReadable, InputError):
             unfinished.discard()
             raise
         finally:
             unfinished.close()
+        return self._existing(out, strict)
 
     def _existing(self, out: Path, strict: bool) -> Run:
         """A run is never overwritten; one that would come out the same is as good as a new one."""
@@ -224,6 +243,7 @@ class _Making:
         if unfinished.said:
             self.report.warnings.append(unfinished.said)
         if unfinished.finished:
+            _refuse_problems(unfinished.read_report, strict)
             return
         parts = self._score_parts(unfinished, engine, progress)
         report = self.report
@@ -255,11 +275,13 @@ class _Making:
         job = self.job
         seen = sum(part.conversations for part in unfinished.done.values())
         writer = RunFiles(unfinished.folder.resolve(), job.tables)
-        for part in job.parts(engine, writer, unfinished.scratch, unfinished.done):
-            unfinished.finish_part(part)
-            seen += part.conversations
-            done = min(job.bytes_total, len(unfinished.done) * job.part_bytes)
-            progress(Progress("scoring", seen, len(unfinished.done), done, job.bytes_total))
+        # Closed at once when anything goes wrong, and with it the workers.
+        with closing(job.parts(engine, writer, unfinished.scratch, unfinished.done)) as parts:
+            for part in parts:
+                unfinished.finish_part(part)
+                seen += part.conversations
+                done = min(job.bytes_total, len(unfinished.done) * job.part_bytes)
+                progress(Progress("scoring", seen, len(unfinished.done), done, job.bytes_total))
         return unfinished.done
 
     def _finish(
@@ -350,7 +372,7 @@ def _refuse_problems(report: ReadReport, strict: bool) -> None:
     told = [str(one) for one in report.problems]
     told += [f"{place}: {code}" for code, tally in sorted(report.set_aside.items()) for place in tally.examples]
     raise InputError(
-        "\n  ".join([title, *told[:MAX_TOLD]]),
+        "\n  ".join([title, *(one_line(each, None) for each in told[:MAX_TOLD])]),
         hint="--strict was asked for; without it the rest would have been scored",
     )
 

@@ -1,10 +1,16 @@
-"""A run while it is being made: `<out>.partial/`, with numbered parts and a journal to resume by."""
+"""A run while it is being made: a folder `.partial`, with numbered parts and a journal to resume by.
+
+It is `<out>.partial/`, which gets its name in the end. Where `<out>` is there already it may be what cannot be
+replaced, such as the volume of a container or a link: then the run is made in `<out>/.partial/`, and moved up.
+"""
 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import IO
@@ -12,16 +18,20 @@ from typing import IO
 import msgspec
 
 from convoscope.errors import RunError
+from convoscope.ingest.inputs import JOURNAL, LOCK, UNFINISHED, is_unfinished
+from convoscope.ingest.report import ReadReport
 from convoscope.runs.answers import ANSWERS, answer_file
+from convoscope.runs.receipt import now
+from convoscope.runs.run import INSIDE, READ_REPORT, RECEIPT, read_report
 from convoscope.runs.tables import part_file, table_folders
 from convoscope.scoring.partition import PartDone
 
-JOURNAL = "journal.jsonl"
-_LOCK = "lock"
 _SCRATCH = "scratch"
 FINISHED = "finished"
 _PATIENCE = 2.0
 """Seconds to wait for a lock."""
+_HOLDER_BYTES = 200
+_OF_THE_DISK = "lost+found"
 
 
 class Header(msgspec.Struct, tag="header", kw_only=True):
@@ -45,22 +55,61 @@ class Done(msgspec.Struct, tag="part", kw_only=True):
 _Line = Header | Step | Done
 
 
+class Holder(msgspec.Struct, kw_only=True):
+    """The process that writes a run, as its lock tells it to others."""
+
+    pid: int = msgspec.field(default_factory=os.getpid)
+    host: str = msgspec.field(default_factory=lambda: platform.node()[:60])
+    since: str = msgspec.field(default_factory=now)
+
+
+def is_taken(out: Path) -> bool:
+    """Whether something stands where a run should be made: a run, or what is not ours."""
+    if not out.is_dir():
+        return os.path.lexists(out)
+    if (out / RECEIPT).exists():
+        return True
+    others = any(entry.name not in (INSIDE, _OF_THE_DISK) for entry in out.iterdir())
+    return others and not is_unfinished(out / INSIDE)
+
+
 class Partial:
     """The folder of an unfinished run. Open it with what the run depends on; close it when done."""
 
     def __init__(self, out: Path, depends_on: Mapping[str, str]) -> None:
         self.out = out
-        self.folder = out.with_name(out.name + ".partial")
+        self.folder = out / INSIDE if out.is_dir() else out.with_name(out.name + INSIDE)
         self.done: dict[int, PartDone] = {}
         self.finished = False
         self.said = ""
         """Why an earlier attempt was, or was not, continued."""
+        self._journal: IO[bytes] | None = None
         self._lock = self._take_lock()
-        self._journal = self._open(dict(depends_on))
+        self.is_late = is_taken(out)
+        """Another process finished the run while we waited for it."""
+        if not self.is_late:
+            self._journal = self._open(dict(depends_on))
 
     @property
     def scratch(self) -> Path:
         return self.folder / _SCRATCH
+
+    @property
+    def kept(self) -> str:
+        """What a later attempt goes on from."""
+        if self.finished:
+            return f"everything is scored and kept in {self.folder}"
+        parts, conversations = len(self.done), sum(part.conversations for part in self.done.values())
+        if not parts:
+            return "nothing was scored yet"
+        return f"{conversations:,} conversations ({parts} part{'s' if parts > 1 else ''}) are kept in {self.folder}"
+
+    @property
+    def read_report(self) -> ReadReport:
+        """What reading did, once the run is finished."""
+        # It may be in its place already.
+        folder = self.folder if (self.folder / READ_REPORT).exists() else self.out
+        return read_report(folder)
 
     def finish_part(self, part: PartDone) -> None:
         """The part's files are whole: from here on it is never computed again."""
@@ -76,47 +125,61 @@ class Partial:
     def publish(self) -> Path:
         """Leave nothing but the run's own files, and give the folder its name.
 
-        The journal goes last: until the folder has its name, it is what a resumed run is known by.
+        The journal goes last: until the run is in its place, it is what a resumed run is known by.
         """
         shutil.rmtree(self.scratch, ignore_errors=True)
         shutil.rmtree(self.folder / ANSWERS, ignore_errors=True)
-        self.folder.rename(self.out)
+        if self.folder.parent == self.out:
+            own = [entry for entry in self.folder.iterdir() if entry.name not in (JOURNAL, LOCK)]
+            # A folder with a receipt is a run, so that it comes last.
+            for entry in sorted(own, key=lambda entry: entry.name == RECEIPT):
+                os.replace(entry, self.out / entry.name)
+        else:
+            try:
+                self.folder.rename(self.out)
+            except OSError as error:
+                hint = f"move it away, and run the same command again: everything is kept in {self.folder}"
+                raise RunError(f"{self.out} was put there meanwhile: {error.strerror}", hint=hint) from None
         self.close()
         tidy(self.out)
         return self.out
 
     def discard(self) -> None:
         """Forget the attempt."""
-        self.close()
+        # Before the lock is given up: what another process begins there must stay.
         shutil.rmtree(self.folder, ignore_errors=True)
+        self.close()
 
     def close(self) -> None:
-        self._journal.close()
+        if self._journal is not None:
+            self._journal.close()
         self._lock.close()
 
-    def _take_lock(self) -> IO[str]:
-        if self.folder.exists() and not (self.folder / _LOCK).exists() and any(self.folder.iterdir()):
-            raise RunError(f"{self.folder} is not an unfinished run of ours", hint="choose another --out")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        lock = (self.folder / _LOCK).open("a")
-        try:
-            import fcntl  # not on Windows
-        except ImportError:
-            return lock
+    def _take_lock(self) -> IO[bytes]:
         # The workers of one that was killed hold it for a moment longer.
         patience = monotonic() + _PATIENCE
         while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if monotonic() < patience:
-                    sleep(0.05)
-                    continue
+            holder = None
+            # Another process may give up what it had begun, just now.
+            with suppress(FileNotFoundError) if monotonic() < patience else nullcontext():
+                lock = self._open_lock()
+                if _is_locked(lock, self.folder):
+                    _sign(lock)
+                    return lock
+                holder = _holder(lock)
                 lock.close()
+            if monotonic() > patience:
+                who = f" (process {holder.pid} on {holder.host}, since {holder.since})" if holder else ""
                 hint = "wait for it, or choose another --out"
-                raise RunError(f"another process is writing {self.folder}", hint=hint) from None
-        return lock
+                raise RunError(f"another process is writing {self.folder}{who}", hint=hint)
+            sleep(0.05)
+
+    def _open_lock(self) -> IO[bytes]:
+        folder = self.folder
+        if os.path.lexists(folder) and not is_unfinished(folder) and not _is_empty(folder):
+            raise RunError(f"{folder} is not an unfinished run of ours", hint="choose another --out, or move it away")
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.fdopen(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666), "rb+", buffering=0)
 
     def _open(self, depends_on: dict[str, str]) -> IO[bytes]:
         path = self.folder / JOURNAL
@@ -151,14 +214,53 @@ class Partial:
         return all(part_file(self.folder, table, done.part).exists() for table in done.tables)
 
     def _write(self, line: _Line) -> None:
-        self._journal.write(msgspec.json.encode(line) + b"\n")
-        self._journal.flush()
+        if self._journal is not None:
+            self._journal.write(msgspec.json.encode(line) + b"\n")
+            self._journal.flush()
+
+
+def _is_empty(folder: Path) -> bool:
+    """Nothing is in it, or a lock that was not signed yet."""
+    return folder.is_dir() and all(entry.name == LOCK and not entry.stat().st_size for entry in folder.iterdir())
+
+
+def _is_locked(lock: IO[bytes], folder: Path) -> bool:
+    """Lock the file, if nobody else has and it is still the lock of this folder."""
+    try:
+        import fcntl  # not on Windows
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError as error:
+        lock.close()
+        hint = "choose an --out on another disk"
+        raise RunError(f"{folder} cannot be locked: {error.strerror}", hint=hint) from None
+
+
+def _sign(lock: IO[bytes]) -> None:
+    """Say whose the folder is and who writes it, at once and over what was there: it is never without a mark."""
+    lock.write((UNFINISHED + msgspec.json.encode(Holder()) + b"\n").ljust(_HOLDER_BYTES))
+
+
+def _holder(lock: IO[bytes]) -> Holder | None:
+    with suppress(msgspec.DecodeError, OSError):
+        return msgspec.json.decode(lock.read().removeprefix(UNFINISHED), type=Holder)
+    return None
 
 
 def tidy(run: Path) -> None:
-    """Remove what a kill at the very last moment may have left in a finished run."""
-    for name in (JOURNAL, _LOCK):
-        (run / name).unlink(missing_ok=True)
+    """Remove what a kill at the very last moment may have left in a finished run, where it can be removed."""
+    if is_unfinished(run / INSIDE):
+        shutil.rmtree(run / INSIDE, ignore_errors=True)
+    if is_unfinished(run):
+        with suppress(OSError):
+            # The lock goes last: without a mark the other would stay for ever.
+            for name in (JOURNAL, LOCK):
+                (run / name).unlink(missing_ok=True)
 
 
 def _read(path: Path) -> list[_Line]:

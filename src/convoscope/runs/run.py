@@ -12,6 +12,7 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow, from_json
 from convoscope.errors import RunError
+from convoscope.harmless import one_line
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.registry import installed
 from convoscope.metrics.score import MEASURED, Counts, Observation, Score, Subject
@@ -25,6 +26,8 @@ RECEIPT = "receipt.json"
 READ_REPORT = "read-report.json"
 FLOWS = "flows.json"
 PAGE = "report.html"
+INSIDE = ".partial"
+"""The folder in which a run is made, where the folder of the run is there already."""
 SCORE_COLUMNS = (
     "conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
     "numerator, denominator, tp, fp, fn, reason, detail, details"
@@ -52,7 +55,8 @@ class Run:
         try:
             receipt = msgspec.json.decode((path / RECEIPT).read_bytes(), type=Receipt)
         except FileNotFoundError:
-            hint = "it was not finished; score again to resume" if path.name.endswith(".partial") else ""
+            unfinished = path.name.endswith(INSIDE) or (path / INSIDE).is_dir()
+            hint = "it was not finished; score again to resume" if unfinished else ""
             raise RunError(f"{path} is not a run: it has no {RECEIPT}", hint=hint) from None
         except msgspec.DecodeError as error:
             if b'"convoscope.receipt/1"' in (path / RECEIPT).read_bytes():
@@ -62,7 +66,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        return self.folder.name
+        return Path(os.path.abspath(self.folder)).name
 
     @cached_property
     def summary(self) -> Summary:
@@ -78,8 +82,7 @@ class Run:
     @cached_property
     def read_report(self) -> ReadReport:
         """What reading the input did."""
-        report: ReadReport = _read_json(self.folder / READ_REPORT, ReadReport)
-        return report
+        return read_report(self.folder)
 
     @cached_property
     def flows(self) -> dict[str, Flow]:
@@ -138,7 +141,7 @@ class Run:
             f"SELECT conversation FROM {self.table(CONVERSATIONS)} "
             "ORDER BY jaro_winkler_similarity(conversation, ?) DESC, number LIMIT 3"
         )
-        names = ", ".join(row[0] for row in _rows(close, [id]))
+        names = ", ".join(one_line(row[0]) for row in _rows(close, [id]))
         return RunError(f"{self.folder} has no conversation {id!r}", hint=f"close to it: {names}" if names else "")
 
     def notes(self, id: str) -> list[Note]:
@@ -218,6 +221,12 @@ def _lines(value: Any, indent: str) -> Iterator[str]:
         yield (",\n" if place else "\n") + deeper + name
         yield from _lines(entry, deeper)
     yield f"\n{indent}{last}"
+
+
+def read_report(folder: Path) -> ReadReport:
+    """What reading the input of a run did."""
+    report: ReadReport = _read_json(folder / READ_REPORT, ReadReport)
+    return report
 
 
 def _read_json(path: Path, kind: Any) -> Any:

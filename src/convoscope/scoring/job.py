@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,7 +88,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     readers_from: tuple[str, ...]
     bytes_total: int
 
-    def parts(self, engine: Engine, writer: Writer, scratch: Path, done: Mapping[int, PartDone]) -> Iterator[PartDone]:
+    def parts(
+        self, engine: Engine, writer: Writer, scratch: Path, done: Mapping[int, PartDone]
+    ) -> Generator[PartDone, None, None]:
         """The parts that are not done, as they come. Whoever takes them adds them to `done`.
 
         With a limit, no more are begun when those that are done from the first on have enough conversations.

@@ -6,13 +6,13 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping
 
+from convoscope.harmless import one_line
 from convoscope.report.screen import Screen
 from convoscope.report.states.asked import Asked, print_nothing, print_title
 from convoscope.report.states.figures import MANY, excluded_line, figure, interval, name, node
 from convoscope.report.states.matrix import untested_lines, without_text
 from convoscope.report.states.sheet import print_words
 from convoscope.report.words import counted
-from convoscope.report.writing import one_line
 from convoscope.runs.run import Run
 from convoscope.runs.states.analysis import Analysis, Cause, End, Evidence, Healthy
 from convoscope.runs.states.source import few_words

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from convoscope.harmless import one_line
 from convoscope.report.words import counted, reason_text
-from convoscope.report.writing import one_line
 from convoscope.runs.states.flow_matrix import Aspect
 from convoscope.runs.states.source import Excluded, Rate
 

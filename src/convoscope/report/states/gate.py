@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from convoscope.harmless import one_line
 from convoscope.report.screen import Screen
 from convoscope.report.states.asked import Asked, places, print_nothing
 from convoscope.report.states.figures import name
 from convoscope.report.words import counted
-from convoscope.report.writing import one_line
 from convoscope.runs.audit import Audit
 from convoscope.runs.run import Run
 from convoscope.runs.states.gate import FAILED, PASSED, AspectVerdict, FlowVerdict, Gate

@@ -18,6 +18,8 @@ from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.ingest.partitions import Partition
 from convoscope.scoring.partition import PartDone
 
+MAX_WORKERS = 1000
+
 
 class WorkerDied(ConvoscopeError):
     """A process of the pool ended without an answer, most often for want of memory."""
@@ -43,6 +45,8 @@ class LocalEngine:
     def __init__(self, workers: int | None = None, start: Literal["fork", "spawn"] | None = None) -> None:
         if workers is not None and workers < 1:
             raise UsageError(f"{workers} workers cannot work", hint="give 1 or more")
+        if workers is not None and workers > MAX_WORKERS:
+            raise UsageError(f"{workers:,} workers are too many", hint=f"give {MAX_WORKERS:,} at most")
         self.workers = workers or cores()
         self._start = start or ("fork" if can_share() else "spawn")
 
@@ -55,20 +59,25 @@ class LocalEngine:
         context = multiprocessing.get_context(self._start)
         pending = iter(partitions)
         most = 2 * self.workers
+        others = set(multiprocessing.active_children())
         with ProcessPoolExecutor(self.workers, context, initializer=_receive, initargs=(work, os.getpid())) as pool:
-            running: set[Future[PartDone]] = {pool.submit(_apply, one) for one in islice(pending, most)}
+            running: set[Future[PartDone]] = set()
             try:
-                while running:
+                while True:
+                    running |= {pool.submit(_apply, one) for one in islice(pending, most - len(running))}
+                    if not running:
+                        break
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
                         yield future.result()
-                    running |= {pool.submit(_apply, one) for one in islice(pending, most - len(running))}
             except BrokenProcessPool:
                 hint = "run the same command again: what is done is kept; fewer --workers need less memory"
                 raise WorkerDied("a worker process died", hint=hint) from None
-            finally:
-                for future in running:
-                    future.cancel()
+            except BaseException:
+                # Nobody waits for them any more, and a part that is half written is no part.
+                for worker in set(multiprocessing.active_children()) - others:
+                    worker.kill()
+                raise
 
 
 def _can_be_sent(work: Callable[[Partition], PartDone]) -> bool:
@@ -84,6 +93,8 @@ _inherited: dict[str, Callable[[Any], Any]] = {}
 
 def _receive(function: Callable[[Any], Any], parent: int) -> None:
     _inherited["function"] = function
+    # Who presses Ctrl-C means the process that we work for; it ends us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         # A worker must not outlive the process it works for: it would keep its files locked.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

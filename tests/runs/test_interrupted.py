@@ -1,0 +1,129 @@
+"""Ctrl-C ends in one sentence that says what is kept and how to go on, whatever was being done."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import convoscope
+from generated import write_lines
+
+PARTS = 12
+# The real command. When it tells of a certain stage, all processes of it get what Ctrl-C sends.
+STOPPED_AT = """
+import contextlib, functools, os, signal, sys
+from convoscope.cli.main import main
+from convoscope.report import making, screen
+
+stage, size = sys.argv[1], int(sys.argv[2])
+del sys.argv[1:3]
+
+@contextlib.contextmanager
+def stopping():
+    def tell(progress):
+        if progress.stage == stage and progress.parts in (0, 2):
+            os.killpg(0, signal.SIGINT)
+    yield tell
+
+screen.progress_bar = stopping
+making.score = functools.partial(making.score, part_bytes=size)
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_lines(tmp_path_factory.mktemp("logs") / "chats.jsonl", range(360))
+
+
+def stopped(stage: str, logs: Path, out: Path, workers: int) -> subprocess.CompletedProcess[str]:
+    size = logs.stat().st_size // PARTS + 1
+    arguments = ["score", str(logs), "--metrics", "turns,calls", "--out", str(out), "--workers", str(workers)]
+    return subprocess.run(
+        [sys.executable, "-c", STOPPED_AT, stage, str(size), *arguments],
+        start_new_session=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    ("stage", "kept"),
+    [
+        ("scoring", r"\d+ conversations \(2 parts\) are kept in {out}.partial"),
+        ("writing", r"360 conversations \(\d+ parts\) are kept in {out}.partial"),
+        ("reducing", r"360 conversations \(\d+ parts\) are kept in {out}.partial"),
+        ("writing the page", "the run is kept in {out}; only its page is missing"),
+    ],
+)
+def test_it_says_what_is_kept_and_how_to_go_on(stage: str, kept: str, workers: int, logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    ended = stopped(stage, logs, out, workers)
+    assert ended.returncode == 130, ended.stderr
+    first, second, *more = ended.stderr.splitlines()
+    assert re.fullmatch(f"interrupted: {kept.format(out=re.escape(str(out)))}", first)
+    go_on = f"convoscope score {logs} --metrics turns,calls --out {out} --workers {workers}"
+    assert second == f"  to go on: {go_on}"
+    assert (more, ended.stdout) == ([], "")
+    # It does go on, to the same end as if nothing had happened.
+    size = logs.stat().st_size // PARTS + 1
+    resumed = convoscope.score(logs, metrics="turns,calls", out=out, workers=1, part_bytes=size)
+    whole = convoscope.score(logs, metrics="turns,calls", out=tmp_path / "whole", workers=1, part_bytes=size)
+    assert (out / "summary.json").read_bytes() == (whole.folder / "summary.json").read_bytes()
+    assert (out / "report.html").exists()
+    assert resumed.summary.conversations == 360
+    assert not out.with_name("run.partial").exists()
+
+
+def test_while_it_reads_nothing_is_kept(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "convoscope", "score", str(pipe), "--out", str(tmp_path / "run")],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with pipe.open("w"):  # which is as soon as the command reads
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    go_on = f"convoscope score {pipe} --out {tmp_path / 'run'}"
+    assert (out, err) == ("", f"interrupted: nothing was scored yet\n  to go on: {go_on}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe.jsonl"]
+
+
+def test_a_query_that_is_stopped(logs: Path, tmp_path: Path) -> None:
+    """The database has an error of its own for it."""
+    run = convoscope.score(logs, metrics="turns", out=tmp_path / "run", workers=1)
+    # Long enough that it surely runs when the signal comes.
+    slow = "SELECT count(*) FROM range(40_000_000) AS t(i) WHERE hash(i) % 7 = 3"
+    script = """
+import os, signal, sys, threading, time
+from convoscope.cli.main import main
+from convoscope.runs import sql
+shut_in = sql._shut_in
+def soon(connection, runs):
+    shut_in(connection, runs)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+sql._shut_in = soon
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script, "sql", "--run", str(run.folder), slow],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
