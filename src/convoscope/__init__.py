@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from convoscope.ingest.reading import read
     from convoscope.metrics.custom import template_scorer
     from convoscope.metrics.declaration import axis, derived, metric
-    from convoscope.metrics.score import Score
-    from convoscope.metrics.side_tables import SideTable
     from convoscope.report.junit import write_junit
     from convoscope.report.making import score
     from convoscope.report.markdown import write_markdown
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from convoscope.runs.run import Run
     from convoscope.runs.states.asked import states
     from convoscope.runs.worst import worst
+    from convoscope.scores.observation import Score
+    from convoscope.scores.side_tables import SideTable
     from convoscope.standard_data.model import StandardData
     from convoscope.views.metric_context import MetricContext
     from convoscope.views.registry import view
@@ -67,8 +67,8 @@ _HOME = {
     "Recogniser": "convoscope.resources",
     "Recording": "convoscope.resources",
     "Run": "convoscope.runs.run",
-    "Score": "convoscope.metrics.score",
-    "SideTable": "convoscope.metrics.side_tables",
+    "Score": "convoscope.scores.observation",
+    "SideTable": "convoscope.scores.side_tables",
     "StandardData": "convoscope.standard_data.model",
     "axis": "convoscope.metrics.declaration",
     "derived": "convoscope.metrics.declaration",

@@ -22,7 +22,7 @@ from convoscope.metrics.answer import (
     multi_pattern_accuracy_metric,
 )
 from convoscope.metrics.declaration import Metric
-from convoscope.metrics.score import MEASURED, Observation
+from convoscope.scores.observation import MEASURED, Observation
 from convoscope.scoring.evaluate import observe
 from convoscope.standard_data.canonical import to_conversation
 from convoscope.standard_data.tidy import tidy

@@ -9,7 +9,7 @@ import pytest
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, Metric, Observation, metric, not_applicable
 from convoscope.metrics.columns import Conversations
-from convoscope.metrics.score import WHOLE, Subject
+from convoscope.scores.observation import WHOLE, Subject
 from convoscope.scoring.batch import AT_ONCE, Batch
 from convoscope.scoring.evaluate import observe
 from metrics.chats import agent, chat, user

@@ -22,7 +22,7 @@ from convoscope.metrics import (
     measured,
     metric,
 )
-from convoscope.metrics.reduction import MAXIMUM_OF_SUBJECTS, MEAN, MEAN_OF_CONVERSATIONS, Percentile, percentile
+from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS, MEAN, MEAN_OF_CONVERSATIONS, Percentile, percentile
 from metrics.chats import agent, chat, user
 
 HELLO = chat(user("hi"), agent("hello"), user("bye"), agent("bye"))

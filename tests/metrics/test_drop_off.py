@@ -7,7 +7,7 @@ from hypothesis import given
 
 from convoscope.conversation import Conversation, Event, Item, Outcome, Scenario, StateEntered, StateExited
 from convoscope.metrics.drop_off import drop_off_node
-from convoscope.metrics.score import Observation
+from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import evaluate, observe
 from metrics.chats import UNPLACED, agent, chat, user
 from strategies import json_values

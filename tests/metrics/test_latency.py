@@ -9,7 +9,7 @@ import pytest
 
 from convoscope.conversation import ComponentMetric, Conversation, Expected
 from convoscope.metrics.latency import LATENCIES, LatencySummary, latency_summary
-from convoscope.metrics.score import Observation
+from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.scoring.plan import plan
 from metrics.chats import agent, chat, told, user

@@ -196,9 +196,9 @@ class TestItDoesNotChangeWith:
         ("home", "counts"),
         [
             ("convoscope.conversation.turns", False),
-            ("convoscope.metrics.score", False),
+            ("convoscope.scores.observation", False),
             ("convoscope.metrics.declaration", False),
-            ("convoscope.metrics.reduction", False),
+            ("convoscope.scores.reducers", False),
             ("convoscope.metrics.words", True),
             ("convoscope.metrics.needs", True),
         ],

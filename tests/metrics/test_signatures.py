@@ -18,7 +18,7 @@ import re
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, LOWER, NEITHER, Observation, Reduce, TenPoints, measured, metric
 from convoscope.metrics.needs import TIMES, UTTERANCES
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, SUM, percentile
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, SUM, percentile
 
 from somebody.words import count_words
 

@@ -13,8 +13,8 @@ from convoscope.conversation import Clock, Conversation, Logged, Outcome, Segmen
 from convoscope.metrics import interruptions, turn_taking
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, Metric
 from convoscope.metrics.floor import count_score, floor, latency_score, overlap_score, yield_score
-from convoscope.metrics.reduction import Percentile
 from convoscope.metrics.registry import collect
+from convoscope.scores.reducers import Percentile
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.statistics.across import percentile
 from convoscope.views import metric_context

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Agent, Conversation, Item, Recording
-from convoscope.metrics.score import Observation
 from convoscope.metrics.transcripts import Said, said_in, speakers_of
 from convoscope.metrics.word_accuracy import word_accuracy
+from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import evaluate, observe
 from metrics.chats import agent, chat, told, user
 from metrics.stacks import part

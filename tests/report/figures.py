@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from convoscope.metrics import HIGHER
-from convoscope.metrics.score import MEASURED, UNMEASURED
 from convoscope.runs.summary import SCHEMA, DeclaredMetric, Group, Summary
+from convoscope.scores.observation import MEASURED, UNMEASURED
 from convoscope.statistics.intervals import Interval
 from convoscope.statistics.summary import Figure
 

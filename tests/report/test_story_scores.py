@@ -38,12 +38,12 @@ from convoscope.metrics import (
     unmeasured,
 )
 from convoscope.metrics.registry import installed
-from convoscope.metrics.score import WHOLE, failed
 from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, note_text, story
 from convoscope.runs.making import make_run as score
 from convoscope.runs.records import records
 from convoscope.runs.summary import describe
 from convoscope.runs.worst import Behind, Headline
+from convoscope.scores.observation import WHOLE, failed
 from metrics.chats import UNPLACED, agent, call, chat, result, user
 from report.figures import summary
 from report.stories import finding, happenings, placed, record_of, tell

@@ -11,13 +11,13 @@ import pytest
 from convoscope.conversation import Conversation
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, counted, measured, metric, unmeasured
-from convoscope.metrics.reduction import COUNTS, POOLED_COUNTS, Reduce, percentile
 from convoscope.metrics.registry import installed
 from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.runs import making
 from convoscope.runs.run import Run
 from convoscope.runs.summary import describe
 from convoscope.runs.targets import figure_names, given_target, kept_target
+from convoscope.scores.reducers import COUNTS, POOLED_COUNTS, Reduce, percentile
 from convoscope.statistics.summary import Figure
 from generated import FEW, write_lines
 from metrics.chats import chat, user

@@ -11,9 +11,9 @@ import convoscope
 from convoscope.conversation import Conversation, Label
 from convoscope.conversation.flow import Flow, FlowState
 from convoscope.metrics.flow import completion, correctness, errors
-from convoscope.metrics.score import Observation
 from convoscope.runs.run import Run
 from convoscope.runs.states.flow_matrix import FlowFigures, Verdict
+from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import observe
 from flows.made import answered, call, called, entered, exited, filled, guard, path, scored, turn
 

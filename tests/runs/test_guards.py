@@ -12,9 +12,9 @@ from convoscope.conversation import Conversation, Participant, ToolCall
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, SHARE, Metric, Observation, Sample, derived, measured, metric
 from convoscope.metrics.pass_k import Trials, by_scenario
-from convoscope.metrics.score import MEASURED, Subject
 from convoscope.runs.making import make_run as score
 from convoscope.runs.sql import query
+from convoscope.scores.observation import MEASURED, Subject
 from generated import write_lines
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import convoscope
 from command_line import convoscope as command
-from convoscope.metrics.evidence import LONGEST_EVIDENCE, evidence
+from convoscope.scores.evidence import LONGEST_EVIDENCE, evidence
 
 MB = 1024 * 1024
 SAID = "This is a sentence that is said again and again. "

@@ -10,11 +10,11 @@ from convoscope.conversation import Conversation
 from convoscope.errors import DeclarationError
 from convoscope.metrics import CONVERSATION, HIGHER, Derived, Metric, Need, Observation, Reduce, Sample, measured
 from convoscope.metrics.declaration import derived, metric
-from convoscope.metrics.reduction import MEAN
 from convoscope.metrics.registry import Declared
 from convoscope.runs import making
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group
+from convoscope.scores.reducers import MEAN
 from convoscope.statistics.summary import Figure
 from metrics.chats import agent, chat, user
 

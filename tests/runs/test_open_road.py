@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 from convoscope import Conversation, Judge, SideTable, axis, metric, resource
 from convoscope.metrics import HIGHER, SHARE, Observation, Reduce, Subject, ratio
-from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS
+from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS
 from convoscope.resources import Verdict
 
 TOPIC = axis("topic", by=("domain",))

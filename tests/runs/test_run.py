@@ -16,10 +16,10 @@ from convoscope.conversation import Conversation, Participant, StateEntered, Tex
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError
 from convoscope.metrics import CONVERSATION, COUNT, NEITHER, Observation, measured, metric
 from convoscope.metrics.registry import installed
-from convoscope.metrics.score import ERROR
 from convoscope.runs.making import make_run as score
 from convoscope.runs.run import PAGE
 from convoscope.runs.summary import SmallGroups
+from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
 from generated import FEW, chat, write_lines
 

@@ -14,10 +14,10 @@ from jsonschema import Draft202012Validator
 import convoscope
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, derived, measured, metric, unmeasured
-from convoscope.metrics.score import WHOLE
 from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import SCHEMA, NotMeasured, Summary, json_schema
+from convoscope.scores.observation import WHOLE
 from generated import FEW, write_lines
 from metrics.chats import chat, user
 

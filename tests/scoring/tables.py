@@ -17,7 +17,7 @@ from convoscope.metrics import (
     metric,
     ratio,
 )
-from convoscope.metrics.reduction import ACROSS, WITHIN, Percentile
+from convoscope.scores.reducers import ACROSS, WITHIN, Percentile
 from convoscope.statistics.across import Columns
 from convoscope.statistics.summary import STATUSES, Figure, Subjects, Table, figures
 from convoscope.statistics.within import ConversationScore, reduce_conversation

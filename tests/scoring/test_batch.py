@@ -31,9 +31,9 @@ from convoscope.metrics import (
     ratio,
     unmeasured,
 )
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, POOLED_COUNTS, RATIO_OF_SUMS, SUM, WITHIN
 from convoscope.metrics.registry import Declared, installed
-from convoscope.metrics.score import STATUSES, failed
+from convoscope.scores.observation import STATUSES, failed
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, POOLED_COUNTS, RATIO_OF_SUMS, SUM, WITHIN
 from convoscope.scoring.batch import Batch, MetricColumns
 from convoscope.scoring.evaluate import Evaluated, evaluate
 from convoscope.scoring.profiles import Profile, Profiles

@@ -24,8 +24,8 @@ from convoscope.metrics import (
     unmeasured,
 )
 from convoscope.metrics.needs import JUDGE
-from convoscope.metrics.reduction import ACROSS, COUNTS, MEAN, POOLED_COUNTS, RATIO, RATIO_OF_SUMS, WITHIN
 from convoscope.metrics.registry import Declared
+from convoscope.scores.reducers import ACROSS, COUNTS, MEAN, POOLED_COUNTS, RATIO, RATIO_OF_SUMS, WITHIN
 from convoscope.scoring.evaluate import Evaluated, evaluate, observe
 from metrics.chats import agent, chat, user
 from scoring.tables import turn

@@ -21,9 +21,9 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.pass_k import by_scenario, pass_at_k, pass_hat_k, pass_hat_k_theoretical
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED
 from convoscope.runs import making
 from convoscope.runs.run import Run
+from convoscope.scores.observation import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED
 from convoscope.statistics.panel import panel_name
 from convoscope.statistics.summary import Figure, derived_figure
 from metrics.chats import agent, call, chat, result, user

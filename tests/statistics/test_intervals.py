@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convoscope.metrics import SHARE, Metric
-from convoscope.metrics.reduction import Sums, percentile
+from convoscope.scores.reducers import Sums, percentile
 from convoscope.statistics.intervals import DRAWS, Interval, percentile_interval, ratio_interval, wilson
 from scoring.tables import headline, ratios, reduced_by, values
 

@@ -17,9 +17,9 @@ from convoscope.metrics import (
     not_applicable,
     unmeasured,
 )
-from convoscope.metrics.score import WHOLE
 from convoscope.runs import making
 from convoscope.runs.run import Run
+from convoscope.scores.observation import WHOLE
 from convoscope.statistics.panel import panel, panel_name
 from convoscope.statistics.summary import Figure
 from metrics.chats import chat, user

@@ -1,9 +1,9 @@
 """The greatest of all subjects as a group figure: a maximum has a value, and no interval."""
 
 from convoscope.metrics import unmeasured
-from convoscope.metrics.reduction import MAXIMUM_OF_SUBJECTS
 from convoscope.runs.summary import describe
 from convoscope.runs.targets import figure_names
+from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS
 from convoscope.scoring.check import check
 from scoring.tables import headline, reduced_by, summary, turn, values
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.metrics import Observation, TenPoints, measured, not_applicable, unmeasured
-from convoscope.metrics.reduction import percentile
-from convoscope.metrics.score import WHOLE, failed
+from convoscope.scores.observation import WHOLE, failed
+from convoscope.scores.reducers import percentile
 from convoscope.statistics.summary import Figure
 from scoring.tables import headline, ratios, reduced_by, summary, turn, values
 

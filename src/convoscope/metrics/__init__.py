@@ -25,8 +25,7 @@ from convoscope.metrics.declaration import (
 )
 from convoscope.metrics.needs import Need
 from convoscope.metrics.pass_k import Repeats, repeats
-from convoscope.metrics.reduction import Reduce
-from convoscope.metrics.score import (
+from convoscope.scores.observation import (
     WHOLE,
     Observation,
     Score,
@@ -39,6 +38,7 @@ from convoscope.metrics.score import (
     ratio,
     unmeasured,
 )
+from convoscope.scores.reducers import Reduce
 
 __all__ = [
     "CONVERSATION",

@@ -17,8 +17,8 @@ from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, Measure, 
 from convoscope.metrics.fields import missing, needs_of
 from convoscope.metrics.needs import Need
 from convoscope.metrics.patterns import BadPattern, Checked, UnsupportedPattern, Untried, checked
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
-from convoscope.metrics.score import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
 
 def _has_choices(conversation: Conversation) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.needs import FACTS, Fact, Need
-from convoscope.metrics.score import NOT_APPLICABLE, Observation, in_turn, not_applicable
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, not_applicable
 from convoscope.views import MetricContext
 
 INACTIVITY = "inactivity_timeout"

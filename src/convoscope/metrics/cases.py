@@ -19,7 +19,7 @@ from convoscope.conversation.events import (
 )
 from convoscope.conversation.remembered import remembered
 from convoscope.metrics.answer_text import Comparison
-from convoscope.metrics.score import WHOLE, Subject
+from convoscope.scores.observation import WHOLE, Subject
 
 _Event = TypeVar("_Event", bound=AnyEvent)
 _NO_EXTRAS: Mapping[str, Json] = {}

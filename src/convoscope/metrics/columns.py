@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.score import Observation, Subject, measured, ratio
+from convoscope.scores.observation import Observation, Subject, measured, ratio
 
 _HUGE = sys.float_info.max
 _View = TypeVar("_View")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import CONVERSATION, COUNT, NEITHER, metric
 from convoscope.metrics.needs import UTTERANCES
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, Reduce, percentile
-from convoscope.metrics.score import Observation, measured
+from convoscope.scores.observation import Observation, measured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce, percentile
 
 
 @metric(

@@ -16,9 +16,9 @@ from convoscope.metrics.declaration import HIGHER, ITEM, LOWER, NEITHER, Better,
 from convoscope.metrics.fields import FIELDS, first_absent
 from convoscope.metrics.item_results import viewed
 from convoscope.metrics.needs import JUDGE, Need, ToldNeed
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
-from convoscope.metrics.score import NOT_APPLICABLE, Observation, not_applicable, unmeasured
 from convoscope.metrics.templates import Placeholder, Template, parse
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
 FAMILY = "custom"
 UNRESOLVED = "unresolved_field"

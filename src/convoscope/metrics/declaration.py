@@ -20,10 +20,10 @@ from convoscope.errors import DeclarationError
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.item_results import each_item, each_item_awaited
 from convoscope.metrics.needs import Need, needs_of
-from convoscope.metrics.reduction import Across, Percentile, Reduce
-from convoscope.metrics.score import Observation, Status
 from convoscope.metrics.waiting import awaited, coming, is_async
 from convoscope.resources.registry import asked_by
+from convoscope.scores.observation import Observation, Status
+from convoscope.scores.reducers import Across, Percentile, Reduce
 from convoscope.views.registry import CONVERSATION as CONVERSATION_VIEW
 from convoscope.views.registry import ITEM as ITEM_VIEW
 from convoscope.views.registry import MANY as MANY_VIEW

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from convoscope.conversation import Conversation, Json, Outcome, StateEntered, StateExited
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TenPoints, metric
 from convoscope.metrics.needs import FACTS, Fact, Need
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.metrics.score import WHOLE, Observation, measured, unmeasured
+from convoscope.scores.observation import WHOLE, Observation, measured, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 
 _NAMES = ("name", "state", "id", "stage", "label")
 _SUCCESS = frozenset(

@@ -6,8 +6,8 @@ from convoscope.conversation import Conversation, Logged
 from convoscope.metrics.calls import CALL, INACTIVITY, folded, left_waiting
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, SHARE, metric
 from convoscope.metrics.outcome import ENDED_REASON
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.metrics.score import Observation, measured, unmeasured
+from convoscope.scores.observation import Observation, measured, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.views import MetricContext, metric_context
 
 _ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)

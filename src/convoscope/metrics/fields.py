@@ -12,7 +12,7 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.events import ComponentMetric, Json
 from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.needs import GROUND_TRUTH, JUDGE, RECORDING, Fact, Need
-from convoscope.metrics.score import NOT_APPLICABLE, Observation, not_applicable, unmeasured
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, not_applicable, unmeasured
 
 ItemType = Literal["agent", "conversational"]
 

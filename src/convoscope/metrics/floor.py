@@ -19,7 +19,7 @@ from convoscope.metrics.calls import (
     turns_with_tools,
     user_spoke,
 )
-from convoscope.metrics.score import Observation, in_turn, not_applicable, unmeasured
+from convoscope.scores.observation import Observation, in_turn, not_applicable, unmeasured
 from convoscope.views import MetricContext
 
 LATENCY = "latency"

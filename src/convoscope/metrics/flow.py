@@ -35,7 +35,7 @@ from convoscope.flows.visits import walk
 from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, TenPoints, metric
 from convoscope.metrics.drop_off import STATES
 from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need
-from convoscope.metrics.score import WHOLE, Observation, measured, not_applicable, unmeasured
+from convoscope.scores.observation import WHOLE, Observation, measured, not_applicable, unmeasured
 
 LOOP = 3
 """A state that is entered again so often is a loop."""

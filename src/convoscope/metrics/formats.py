@@ -11,8 +11,8 @@ from convoscope.metrics.cases import cases
 from convoscope.metrics.declaration import HIGHER, ITEM, SHARE, TenPoints, metric
 from convoscope.metrics.fields import missing, needs_of
 from convoscope.metrics.forms import Unchecked, fit_of
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
-from convoscope.metrics.score import Observation, measured, not_applicable, unmeasured
+from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
 
 @metric(

@@ -40,9 +40,9 @@ from convoscope.metrics.interaction_events import (
     events_of,
 )
 from convoscope.metrics.needs import Need
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, Reduce
-from convoscope.metrics.reduction import RATIO as RATIO_WITHIN
-from convoscope.metrics.score import Observation, Subject, measured, not_applicable, ratio
+from convoscope.scores.observation import Observation, Subject, measured, not_applicable, ratio
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, Reduce
+from convoscope.scores.reducers import RATIO as RATIO_WITHIN
 
 SPEECH_INSERT = "speech_insert"
 """The marker of a sound that the user does not mean for the agent; its value has `type` and `text`."""

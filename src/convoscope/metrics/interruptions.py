@@ -16,9 +16,9 @@ from convoscope.metrics.floor import (
     overlap_score,
     yield_score,
 )
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM, Reduce
-from convoscope.metrics.reduction import RATIO as RATIO_WITHIN
-from convoscope.metrics.score import Observation, in_turn, measured, ratio
+from convoscope.scores.observation import Observation, in_turn, measured, ratio
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM, Reduce
+from convoscope.scores.reducers import RATIO as RATIO_WITHIN
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)

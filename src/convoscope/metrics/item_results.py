@@ -10,8 +10,8 @@ import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.cases import Case
-from convoscope.metrics.score import WHOLE, Observation, Subject, failed, measured, not_applicable
 from convoscope.metrics.waiting import awaited, coming
+from convoscope.scores.observation import WHOLE, Observation, Subject, failed, measured, not_applicable
 
 if TYPE_CHECKING:
     from convoscope.standard_data.model import StandardData

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from convoscope.conversation import Conversation, Label
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TURN, Level, Metric, metric
 from convoscope.metrics.needs import JUDGE, Need
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.metrics.score import MEASURED, UNMEASURED, WHOLE, Observation, Subject, in_turn
+from convoscope.scores.observation import MEASURED, UNMEASURED, WHOLE, Observation, Subject, in_turn
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 
 SUBJECT_KINDS = ("turn", "conversation")
 

@@ -9,9 +9,9 @@ from convoscope.conversation import Conversation
 from convoscope.metrics.calls import inapplicable
 from convoscope.metrics.declaration import HIGHER, SHARE, TURN, Metric, metric
 from convoscope.metrics.needs import Need
-from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.score import Observation, in_turn, ratio
 from convoscope.metrics.transcription import NEEDS, dictation, each_heard, not_transcribed
+from convoscope.scores.observation import Observation, in_turn, ratio
+from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.spoken import entities, hear
 
 NO_ENTITIES = "no_entities"

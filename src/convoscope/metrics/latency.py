@@ -42,7 +42,15 @@ from convoscope.metrics.latency_turns import (
     end_to_end,
     joined,
 )
-from convoscope.metrics.reduction import (
+from convoscope.scores.observation import (
+    MEASURED,
+    NOT_APPLICABLE,
+    Observation,
+    not_applicable,
+    subject_of,
+    unmeasured,
+)
+from convoscope.scores.reducers import (
     MAXIMUM_OF_SUBJECTS,
     MEAN,
     MEAN_OF_CONVERSATIONS,
@@ -50,14 +58,6 @@ from convoscope.metrics.reduction import (
     SUM,
     Reduce,
     percentile,
-)
-from convoscope.metrics.score import (
-    MEASURED,
-    NOT_APPLICABLE,
-    Observation,
-    not_applicable,
-    subject_of,
-    unmeasured,
 )
 
 REAL_TIME = TenPoints(zero=1.5, ten=0.5, of="ratio")

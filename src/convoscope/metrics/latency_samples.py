@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import ComponentMetric, Conversation
 from convoscope.metrics.cases import Case, cases
-from convoscope.metrics.score import MEASURED, NOT_APPLICABLE, UNMEASURED, Status
+from convoscope.scores.observation import MEASURED, NOT_APPLICABLE, UNMEASURED, Status
 
 DAY = 86_400.0
 """Seconds. No part of a call takes longer; a greater number is a fault of the log, or a time of the clock."""

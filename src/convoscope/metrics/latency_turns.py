@@ -21,7 +21,7 @@ from convoscope.metrics.latency_samples import (
     read_time,
     shares,
 )
-from convoscope.metrics.score import Subject
+from convoscope.scores.observation import Subject
 
 By = Literal["speech_id", "label", "order"]
 Parts = dict[str, float]

@@ -12,10 +12,10 @@ import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.facts import Facts
-from convoscope.metrics.score import NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.resources.registry import JUDGE as JUDGE_TYPE
 from convoscope.resources.registry import RECOGNISER as RECOGNISER_TYPE
 from convoscope.resources.registry import RECORDING as RECORDING_TYPE
+from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.views.registry import short_name
 
 

@@ -33,8 +33,8 @@ from convoscope.conversation.databases import (
 from convoscope.metrics.calls import folded
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, SHARE, metric
 from convoscope.metrics.needs import Need
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.score import Observation, measured, not_applicable, ratio, unmeasured
+from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
 
 MAX_LINES = 20
 """So many lines of a difference are kept; of the rest, the number."""

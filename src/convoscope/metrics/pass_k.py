@@ -7,7 +7,7 @@ from math import comb
 from typing import NamedTuple
 
 from convoscope.metrics.declaration import HIGHER, RATIO, Derived, Sample, derived
-from convoscope.metrics.score import NOT_APPLICABLE
+from convoscope.scores.observation import NOT_APPLICABLE
 
 
 def pass_at_k(trials: int, passed: int, k: int) -> float | None:

@@ -11,8 +11,8 @@ import msgspec
 
 from convoscope.errors import DeclarationError, UnknownMetric, UsageError
 from convoscope.metrics.declaration import Derived, Metric
-from convoscope.metrics.side_tables import SideTable
 from convoscope.resources.registry import Resource
+from convoscope.scores.side_tables import SideTable
 
 ENTRY_POINT_GROUP = "convoscope.metrics"
 

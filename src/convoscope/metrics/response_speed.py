@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeGuard
 from convoscope.conversation import ComponentMetric, Conversation
 from convoscope.metrics.calls import CALL, assistant_spoke, inapplicable, turn_ids, turns_with_tools, user_spoke
 from convoscope.metrics.declaration import CONVERSATION, LOWER, SECONDS, TURN, Metric, metric
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, Reduce, percentile
-from convoscope.metrics.score import Observation, in_turn, measured, not_applicable, unmeasured
+from convoscope.scores.observation import Observation, in_turn, measured, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, Reduce, percentile
 from convoscope.views import MetricContext
 
 _OF_TURNS = Reduce(MEAN, MEAN_OF_SUBJECTS)

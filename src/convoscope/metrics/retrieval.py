@@ -11,9 +11,9 @@ from convoscope.conversation import Conversation, Json
 from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, Metric, TenPoints, metric
 from convoscope.metrics.fields import missing, needs_of
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
-from convoscope.metrics.score import Observation, Subject, measured, not_applicable, unmeasured
 from convoscope.metrics.words import tokens
+from convoscope.scores.observation import Observation, Subject, measured, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
 LEXICAL = "lexical"
 RELEVANT_FROM = 0.5

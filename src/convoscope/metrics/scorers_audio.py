@@ -19,9 +19,9 @@ from convoscope.metrics.declaration import (
     metric,
 )
 from convoscope.metrics.fields import AUDIO_ANALYSIS, needs_of
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.metrics.score import Observation, unmeasured
 from convoscope.metrics.scorers_judged import OF_TEN, definition
+from convoscope.scores.observation import Observation, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 
 MOS = "MOS"
 PER_MINUTE = "per minute"

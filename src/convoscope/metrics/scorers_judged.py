@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
-from convoscope.metrics import reduction
 from convoscope.metrics.cases import cases
 from convoscope.metrics.declaration import (
     HIGHER,
@@ -26,8 +25,9 @@ from convoscope.metrics.declaration import (
 )
 from convoscope.metrics.fields import SCORERS, needs_of, silence
 from convoscope.metrics.needs import JUDGE
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.score import Observation, unmeasured
+from convoscope.scores import reducers as reduction
+from convoscope.scores.observation import Observation, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, Reduce
 
 OF_TEN = "of 10"
 OF_FIVE = "of 5"

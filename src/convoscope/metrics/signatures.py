@@ -24,18 +24,18 @@ import msgspec
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.registry import installed
-from convoscope.metrics.side_tables import SideTable
+from convoscope.scores.side_tables import SideTable
 
 _FRAME = (
     "convoscope.conversation",
     "convoscope.metrics.declaration",
     "convoscope.metrics.fields",
-    "convoscope.metrics.reduction",
-    "convoscope.metrics.score",
+    "convoscope.scores.reducers",
+    "convoscope.scores.observation",
     "convoscope.views.registry",
 )
 FILE = Path(__file__).with_name("signatures.json")
-_COMPUTES = ("conversation", "flows", "metrics", "spoken", "standard_data", "views")
+_COMPUTES = ("conversation", "flows", "metrics", "scores", "spoken", "standard_data", "views")
 
 
 class Signed(msgspec.Struct, frozen=True):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from convoscope.errors import DeclarationError, InputError, UsageError
 from convoscope.metrics.custom import read_scorers
 from convoscope.metrics.registry import Declared, Registry, bring, collect, collect_tables, installed
-from convoscope.metrics.side_tables import SideTable
 from convoscope.resources.registry import Resource
+from convoscope.scores.side_tables import SideTable
 from convoscope.user_code import content_hash, load, names
 from convoscope.views.registry import declares_view
 

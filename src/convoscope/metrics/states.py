@@ -17,15 +17,15 @@ from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, SHARE, STATE, metric
 from convoscope.metrics.drop_off import STATES
 from convoscope.metrics.needs import NOT_BROKEN
-from convoscope.metrics.reduction import (
+from convoscope.scores.observation import State, Subject, not_applicable, subject_of, unmeasured
+from convoscope.scores.reducers import (
     MEAN_OF_CONVERSATIONS,
     RATIO,
     RATIO_OF_SUMS,
     WHOLE_RATIO,
     Reduce,
 )
-from convoscope.metrics.score import State, Subject, not_applicable, subject_of, unmeasured
-from convoscope.metrics.side_tables import SideTable
+from convoscope.scores.side_tables import SideTable
 
 _NEEDS = (NOT_BROKEN, STATES)
 _OF_STATES = Reduce(RATIO, RATIO_OF_SUMS)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from convoscope.conversation import Conversation, Segment, Time, Utterance
 from convoscope.metrics.declaration import LOWER, SECONDS, TURN, metric
 from convoscope.metrics.needs import TIMES, USER_SPEECH
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
-from convoscope.metrics.score import Observation, measured, not_applicable, unmeasured
+from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
 
 
 @metric(

@@ -14,10 +14,10 @@ from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCa
 from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, TenPoints, metric
 from convoscope.metrics.fields import missing, needs_of
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.metrics.schemas import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
-from convoscope.metrics.score import Observation, measured, not_applicable, unmeasured
 from convoscope.metrics.tools import CallableTool, bad_argument, tools_of, unlisted
+from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
 # Of ten points (standard-data, 2.3): what the name is worth, what its arguments are, what an argument too many costs.
 NAME = 4.0

@@ -12,9 +12,9 @@ from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResu
 from convoscope.conversation.databases import shown
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, SHARE, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.metrics.schemas import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
-from convoscope.metrics.score import Observation, Subject, measured, not_applicable, ratio, subject_of, unmeasured
+from convoscope.scores.observation import Observation, Subject, measured, not_applicable, ratio, subject_of, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
 
 
 @metric(

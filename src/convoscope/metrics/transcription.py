@@ -10,8 +10,8 @@ from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.calls import CALL, inapplicable
 from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
 from convoscope.metrics.needs import FACTS, USER_SPEECH, Fact, Need
-from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.score import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
+from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.spoken import normalise
 from convoscope.views import MetricContext, metric_context
 

@@ -19,7 +19,8 @@ from convoscope.metrics.declaration import (
 )
 from convoscope.metrics.floor import EARLY_MS, LATE_MS, LATE_WITH_TOOL_MS, NOT_EVALUABLE, Taken, each_turn, floor
 from convoscope.metrics.needs import Need
-from convoscope.metrics.reduction import (
+from convoscope.scores.observation import Observation, in_turn, measured, ratio
+from convoscope.scores.reducers import (
     MEAN,
     MEAN_OF_CONVERSATIONS,
     MEAN_OF_SUBJECTS,
@@ -27,8 +28,7 @@ from convoscope.metrics.reduction import (
     Reduce,
     percentile,
 )
-from convoscope.metrics.reduction import RATIO as RATIO_WITHIN
-from convoscope.metrics.score import Observation, in_turn, measured, ratio
+from convoscope.scores.reducers import RATIO as RATIO_WITHIN
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)

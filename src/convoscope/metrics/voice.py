@@ -10,8 +10,8 @@ from convoscope.conversation import ASSISTANT, AnyEvent, ComponentMetric, Conver
 from convoscope.metrics.calls import CALL
 from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, SHARE, Metric, metric
 from convoscope.metrics.needs import TOOL_CALLS, Need
-from convoscope.metrics.reduction import MEAN, MEAN_OF_SUBJECTS, RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.score import Observation, measured, ratio, unmeasured
+from convoscope.scores.observation import Observation, measured, ratio, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, RATIO, RATIO_OF_SUMS, Reduce
 
 TOKENS = "tokens"
 OUTPUT_TOKENS = "output_tokens"

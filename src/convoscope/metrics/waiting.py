@@ -10,7 +10,7 @@ from inspect import isasyncgen, isasyncgenfunction, iscoroutine, iscoroutinefunc
 from types import GeneratorType
 from typing import Any
 
-from convoscope.metrics.score import Observation
+from convoscope.scores.observation import Observation
 
 
 def is_async(function: Callable[..., Any]) -> bool:

@@ -11,10 +11,10 @@ from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.declaration import HIGHER, ITEM, TenPoints, metric
 from convoscope.metrics.declaration import RATIO as UNIT_RATIO
 from convoscope.metrics.fields import missing, needs_of
-from convoscope.metrics.reduction import RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.metrics.score import WHOLE, Observation, Subject, not_applicable, ratio, unmeasured
 from convoscope.metrics.transcription import word_errors
 from convoscope.metrics.transcripts import assistant_words, only_assistant, said_in, speakers_of
+from convoscope.scores.observation import WHOLE, Observation, Subject, not_applicable, ratio, unmeasured
+from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.spoken import normalise
 
 _DIGITS = re.compile(r"(\d+)")

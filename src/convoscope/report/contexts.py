@@ -9,8 +9,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from convoscope.metrics.score import Score
 from convoscope.runs.run import Run, write_json
+from convoscope.scores.observation import Score
 from convoscope.views import metric_context
 
 FOLDER = "records"

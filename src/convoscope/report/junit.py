@@ -25,7 +25,6 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from convoscope.harmless import clean, one_line
 from convoscope.metrics.parts import whole_of
-from convoscope.metrics.score import ERROR
 from convoscope.report.targets import MISSED, UNDETERMINED, Check, meets, observed, run_checks, target_text
 from convoscope.report.words import (
     counted,
@@ -42,6 +41,7 @@ from convoscope.runs.furthest import highest, lowest
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.runs.worst import worst
+from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
 
 MAX_CONVERSATIONS = 5

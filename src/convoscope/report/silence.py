@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from convoscope.metrics.parts import whole_of
-from convoscope.metrics.score import ERROR
 from convoscope.report.words import counted, name_text, reason_text
 from convoscope.runs.summary import Group, Summary
+from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
 
 FEW = 4

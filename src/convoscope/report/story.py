@@ -30,7 +30,6 @@ from convoscope.conversation import (
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.parts import whole_of
-from convoscope.metrics.score import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.report.difference import Reading, readings
 from convoscope.report.lanes import Ruler, Timeline, timeline
 from convoscope.report.silence import FEW, REASONS, heard
@@ -38,6 +37,7 @@ from convoscope.report.words import because_texts, counted, key_text, points_tex
 from convoscope.runs.records import Record, Reduced
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.runs.worst import Behind
+from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 
 MAX_TEXT = 20_000
 """Longer values of tools and annotations are cut, and it is said how much is missing."""

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from convoscope.errors import RunError
 from convoscope.metrics.declaration import SHARE, Target
-from convoscope.metrics.score import ERROR
 from convoscope.report.words import name_text, reason_text, value_text
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import FigureTarget, figure_names, given_target, kept_target
+from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
 
 Outcome = Literal["met", "missed", "undetermined"]

@@ -8,13 +8,13 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from convoscope.harmless import one_line
-from convoscope.metrics.score import MEASURED
 from convoscope.report.difference import Reading
 from convoscope.report.screen import Column, Screen
 from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story
 from convoscope.report.words import counted, reason_text, standing_text
 from convoscope.runs.run import Run
 from convoscope.runs.worst import Standing
+from convoscope.scores.observation import MEASURED
 
 _INDENT = " " * 10
 _LONG = 400

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import COMPUTED
 from convoscope.runs.columns import Columns
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect, parquet, quoted
+from convoscope.scores.observation import COMPUTED
 from convoscope.scoring.profiles import Profiles
 
 PROFILES = "profiles.parquet"

@@ -12,7 +12,7 @@ from typing import IO
 
 import msgspec
 
-from convoscope.metrics.score import ERROR, Observation
+from convoscope.scores.observation import ERROR, Observation
 
 ANSWERS = "answers"
 """The folder of these files, in that of an unfinished run."""

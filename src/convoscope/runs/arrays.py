@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.declaration import Metric, Sample
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, UNMEASURED, Status
 from convoscope.runs.subjects import Conversations, SubjectGroup, read_scores, subject_groups
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, quoted
+from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, UNMEASURED, Status
 from convoscope.scoring.profiles import Absence, Profile
 from convoscope.statistics.across import Columns, Floats
 from convoscope.statistics.summary import Subjects, Table

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from convoscope.conversation import from_json
-from convoscope.metrics.side_tables import SideTable
 from convoscope.runs.columns import BETWEEN
 from convoscope.runs.run import Run
 from convoscope.runs.tables import CONVERSATIONS, connect, quoted
+from convoscope.scores.side_tables import SideTable
 
 if TYPE_CHECKING:
     import duckdb

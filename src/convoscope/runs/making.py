@@ -22,7 +22,6 @@ from convoscope.ingest.reading import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.streams import Files, as_files
 from convoscope.metrics.registry import Declared, installed
-from convoscope.metrics.side_tables import SideTable
 from convoscope.metrics.signatures import signature, table_signature
 from convoscope.metrics.states import STATE_TABLE
 from convoscope.runs.audit import audit
@@ -36,6 +35,7 @@ from convoscope.runs.sql import write_combined
 from convoscope.runs.states.audit import audit_states
 from convoscope.runs.summarising import summarise
 from convoscope.runs.targets import kept_texts
+from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.engines import local
 from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.job import Job, choose, plan_job

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS, Conversation
 from convoscope.ingest.partitions import Read
 from convoscope.ingest.report import Problem, ReadReport
-from convoscope.metrics.evidence import cut, cut_all, evidence
-from convoscope.metrics.score import STATUSES, Counts
-from convoscope.metrics.side_tables import SideTable
 from convoscope.runs.answers import AnswerFile
 from convoscope.runs.columns import Columns, joined
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
+from convoscope.scores.evidence import cut, cut_all, evidence
+from convoscope.scores.observation import STATUSES, Counts
+from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.batch import MetricColumns
 from convoscope.scoring.profiles import Profile
 from convoscope.statistics.columns import Observed, Reduced

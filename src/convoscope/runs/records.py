@@ -9,10 +9,10 @@ import msgspec
 
 from convoscope.conversation import Conversation, from_json
 from convoscope.ingest.report import Note
-from convoscope.metrics.score import COMPUTED, Score, Status
 from convoscope.runs.absent import PROFILES
 from convoscope.runs.run import SCORE_COLUMNS, Run, named, score_of
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, parquet
+from convoscope.scores.observation import COMPUTED, Score, Status
 
 if TYPE_CHECKING:
     import duckdb

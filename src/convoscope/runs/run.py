@@ -15,11 +15,11 @@ from convoscope.errors import RunError
 from convoscope.harmless import one_line
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.registry import installed
-from convoscope.metrics.score import MEASURED, Counts, Observation, Score, Subject
 from convoscope.runs.absent import all_conversation_scores, all_scores
 from convoscope.runs.receipt import Receipt, now
 from convoscope.runs.summary import Summary
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect
+from convoscope.scores.observation import MEASURED, Counts, Observation, Score, Subject
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"

@@ -12,7 +12,6 @@ import numpy as np
 
 from convoscope.errors import UsageError
 from convoscope.metrics.registry import installed
-from convoscope.metrics.side_tables import SideTable
 from convoscope.runs.absent import PROFILES
 from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, Run
 from convoscope.runs.tables import (
@@ -27,6 +26,7 @@ from convoscope.runs.tables import (
     quoted,
     write_parquet,
 )
+from convoscope.scores.side_tables import SideTable
 
 if TYPE_CHECKING:
     import duckdb

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import AXES, Metric
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import (
+from convoscope.scores.observation import (
     COMPUTED,
     MEASURED,
     NOT_APPLICABLE,

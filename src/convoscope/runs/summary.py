@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from convoscope.metrics.declaration import Better, Derived, Metric, Target, TenPoints
-from convoscope.metrics.reduction import MEAN, MEAN_OF_CONVERSATIONS
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import COMPUTED, Status
+from convoscope.scores.observation import COMPUTED, Status
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS
 from convoscope.statistics.summary import Figure
 
 SCHEMA = "convoscope.summary/2"

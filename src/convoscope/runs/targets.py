@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple, cast
 
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import RATIO, SHARE, Target
-from convoscope.metrics.reduction import figures_of
 from convoscope.metrics.registry import Declared
 from convoscope.runs.summary import DeclaredMetric, describe
+from convoscope.scores.reducers import figures_of
 
 MAX_NAMED = 12
 """How many figures an error names, the likeliest first."""

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import HIGHER, NEITHER
 from convoscope.metrics.parts import whole_of
-from convoscope.metrics.score import COMPUTED
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, connect, quoted
+from convoscope.scores.observation import COMPUTED
 
 if TYPE_CHECKING:
     import duckdb

@@ -14,7 +14,7 @@ from convoscope.conversation.remembered import forget
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, Observation
+from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, Observation
 from convoscope.scoring.evaluate import derive, observations_of, raised, reduce_one
 from convoscope.scoring.profiles import Profile, Profiles, in_order
 from convoscope.scoring.session import Session

@@ -10,7 +10,7 @@ from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import (
+from convoscope.scores.observation import (
     COMPUTED,
     MEASURED,
     NOT_APPLICABLE,

@@ -16,9 +16,9 @@ from convoscope.ingest.reading import PathLike
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import Declaration, Metric
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.side_tables import SideTable
 from convoscope.metrics.sources import registered
 from convoscope.resources.registry import Resource, by_type, given
+from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.check import check
 from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.partition import PartDone, Writer

@@ -13,8 +13,8 @@ import msgspec
 from convoscope.conversation import Conversation, Flow, to_json
 from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
-from convoscope.metrics.evidence import cut
 from convoscope.metrics.registry import Declared
+from convoscope.scores.evidence import cut
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
 from convoscope.scoring.profiles import Profile
 from convoscope.scoring.session import Session

@@ -12,7 +12,7 @@ from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.score import NOT_APPLICABLE, UNMEASURED, Status
+from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.statistics.summary import input_reason
 
 _UNMET, _MET, _BROKEN, _NOT_ASKED = range(4)

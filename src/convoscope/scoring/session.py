@@ -13,8 +13,8 @@ from typing import Any
 from convoscope.conversation import Conversation
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import Metric
-from convoscope.metrics.score import Observation
 from convoscope.resources.registry import Resource
+from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import answered, say
 from convoscope.scoring.event_loop import EventLoop
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.reduction import Sums
+from convoscope.scores.reducers import Sums
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
-from convoscope.metrics.score import COMPUTED, MEASURED, STATUSES, Counts, Observation, Subject
+from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, Counts, Observation, Subject
 from convoscope.statistics.within import ConversationScore, commonest_reason, demands_of
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.reduction import Sums
+from convoscope.scores.reducers import Sums
 from convoscope.statistics.across import Floats, percentile, ratio_of
 
 LEVEL = 0.95

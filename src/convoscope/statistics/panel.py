@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import fsum
 from statistics import median
 
-from convoscope.metrics.score import (
+from convoscope.scores.observation import (
     COMPUTED,
     MEASURED,
     NOT_APPLICABLE,

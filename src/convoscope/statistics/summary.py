@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import SHARE, Better, Derived, Metric, Sample
-from convoscope.metrics.reduction import MAXIMUM_OF_SUBJECTS, Across, Percentile, Sums
-from convoscope.metrics.score import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
+from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
+from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS, Across, Percentile, Sums
 from convoscope.statistics.across import Columns, Floats, percentile, ratio_of, total
 from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval
 from convoscope.statistics.within import ten_points

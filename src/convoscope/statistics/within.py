@@ -11,8 +11,8 @@ import msgspec
 
 from convoscope.errors import DeclarationError
 from convoscope.metrics.declaration import SHARE, Derived, Metric, TenPoints
-from convoscope.metrics.reduction import pooled
-from convoscope.metrics.score import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Counts, Observation, Status
+from convoscope.scores.observation import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Counts, Observation, Status
+from convoscope.scores.reducers import pooled
 
 
 class ConversationScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):

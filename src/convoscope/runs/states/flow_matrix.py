@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from convoscope.metrics.score import COMPUTED
 from convoscope.runs.states.source import Excluded, Rate, Source, dicts, few_words, rates
 from convoscope.runs.tables import quoted
+from convoscope.scores.observation import COMPUTED
 
 if TYPE_CHECKING:
     import duckdb

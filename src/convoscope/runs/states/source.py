@@ -16,13 +16,13 @@ from convoscope.conversation import Flow
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics import states as state_metrics
 from convoscope.metrics.declaration import STATE, Metric
-from convoscope.metrics.reduction import Sums
 from convoscope.metrics.states import EXPLAINED_BY, NO_OPPORTUNITY, STATE_TABLE
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run
 from convoscope.runs.sql import combined, combined_file, create_views
 from convoscope.runs.subjects import Conversations, SubjectGroup, read_column, subject_groups
 from convoscope.runs.tables import connect, parquet, quoted
+from convoscope.scores.reducers import Sums
 from convoscope.statistics.across import Floats, ratio_of
 from convoscope.statistics.intervals import ratio_interval
 from convoscope.statistics.summary import Figure

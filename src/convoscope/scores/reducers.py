@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from convoscope.errors import DeclarationError
-from convoscope.metrics.score import Counts, Observation
+from convoscope.scores.observation import Counts, Observation
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,7 +20,7 @@ from convoscope.metrics import (
     ratio,
     unmeasured,
 )
-from convoscope.metrics.score import WHOLE, Counts, failed, subject_of
+from convoscope.scores.observation import WHOLE, Counts, failed, subject_of
 from metrics.chats import agent, call, chat, user
 
 EMPTY = ("not_applicable", "unmeasured", "error")
