@@ -111,6 +111,11 @@ Sign = Callable[..., str]
 NAME = "reached"
 
 
+def test_it_changes_with_the_view_that_is_asked_for(sign: Callable[..., str]) -> None:
+    plain = ANNOTATED.replace("§", "").replace("¶", "")
+    assert sign(plain.replace("(conversation)", "(conversation: 'MetricContext')")) != sign(plain)
+
+
 @pytest.fixture
 def sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sign]:
     """Writes a package, imports it and signs its metric."""
@@ -161,7 +166,7 @@ def one(value§):
     return value
 
 @declared("reach.mine")
-def mine(conversation§)¶:
+def mine(conversation)¶:
     "What is it?"
     return measured(conversation, one(1))
 """
@@ -188,6 +193,10 @@ class TestItDoesNotChangeWith:
     def test_annotations_of_what_is_given_and_given_back(self, sign: Sign, given: str, back: str) -> None:
         plain = ANNOTATED.replace("§", "").replace("¶", "")
         assert sign(ANNOTATED.replace("§", given).replace("¶", back)) == sign(plain)
+
+    def test_the_conversation_said_or_not(self, sign: Sign) -> None:
+        plain = ANNOTATED.replace("§", "").replace("¶", "")
+        assert sign(plain.replace("(conversation)", "(conversation: 'Conversation')")) == sign(plain)
 
     def test_docstrings_of_functions_and_classes(self, sign: Sign) -> None:
         assert sign(DOCUMENTED.replace("§", "One.")) == sign(DOCUMENTED.replace("§", "Another."))

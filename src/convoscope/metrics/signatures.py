@@ -25,6 +25,7 @@ from convoscope.errors import UsageError
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.registry import installed
 from convoscope.scores.side_tables import SideTable
+from convoscope.views.registry import CONVERSATION
 
 _FRAME = (
     "convoscope.conversation",
@@ -122,7 +123,9 @@ def computed(declared: Metric | Derived) -> str:
             # Of facts that are found together, the name says which is asked for.
             source.constant(f"need {need.code}", (need.resource, need.otherwise, getattr(need.present, "name", "")))
             source.function(need.present)
-        source.function(declared.view.make)
+        if declared.view.type != CONVERSATION:
+            source.constant("view", declared.view.type)
+            source.function(declared.view.make)
     source.function(declared.function)
     return _hashed(source)
 
