@@ -84,7 +84,7 @@ def run(logs: Path) -> Path:
         ("runs", "show", "{run}", "--json"),
         ("show", "{run}"),
         ("show", "{run}", "no such\n::error::" + FORGED),
-        ("sql", "--run", "{run}", "SELECT conversation, model, conversation AS \"a\n::error::b\" FROM conversations"),
+        ("sql", "--run", "{run}", 'SELECT conversation, model, conversation AS "a\n::error::b" FROM conversations'),
         ("sql", "--run", "{run}", "SELECT body FROM conversations", "--json"),
         ("sql", "--run", "{run}", "SELECT '\n::error::" + FORGED + "' FROM nothing"),
     ],

@@ -44,7 +44,7 @@ class Definitions:
         if not path.exists():
             raise InputError("there is no such file or folder", file=called, hint="--flows names flow definitions")
         # A run that is shared need not tell where somebody keeps definitions.
-        name = path.resolve().name
+        name = f"--flows {path.resolve().name}"
         if not path.is_dir():
             self._take(path, name, read_flow_file(path, called), self._given)
             return
@@ -52,7 +52,7 @@ class Definitions:
         for inner in sorted(place for place in path.rglob("*") if _may_be(place.relative_to(path), place)):
             below = inner.relative_to(path)
             if (read := looked_at(inner, str(Path(called) / below))) is not None:
-                self._take(inner, (Path(name) / below).as_posix(), read, self._given)
+                self._take(inner, f"{name}/{below.as_posix()}", read, self._given)
         if len(self._files) == before:
             raise InputError("holds no flow definition", file=called, hint=SEE_FLOWS)
 
