@@ -105,7 +105,7 @@ class TestFilesOfOneName:
             reading = convoscope.read(log, flows=[given])
             list(reading)
             (name,) = set(reading.report.files) - {"log.jsonl"}
-            assert name in ("--flows deep/viewing.yaml", "--flows viewing.yaml")
+            assert name in ("…/deep/viewing.yaml", "…/viewing.yaml")
 
 
 @pytest.mark.parametrize("written", [".", "../call", "../call/."])

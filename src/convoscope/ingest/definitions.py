@@ -45,7 +45,7 @@ class Definitions:
         if not path.exists():
             raise InputError("there is no such file or folder", file=called, hint="--flows names flow definitions")
         # A run that is shared need not tell where somebody keeps definitions.
-        name = f"--flows {path.resolve().name}"
+        name = f"…/{path.name}" if path.is_absolute() else called
         if not path.is_dir():
             with _called(called):
                 self._take(path, name, read_flow_file(path, name), self._given)
@@ -53,7 +53,7 @@ class Definitions:
         before = len(self._files)
         for inner in sorted(place for place in path.rglob("*") if _may_be(place.relative_to(path), place)):
             below = inner.relative_to(path)
-            told = f"{name}/{below.as_posix()}"
+            told = str(Path(name) / below)
             with _called(str(Path(called) / below)):
                 if (read := looked_at(inner, told)) is not None:
                     self._take(inner, told, read, self._given)
