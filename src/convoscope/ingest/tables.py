@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from convoscope.errors import InputError
+from convoscope.harmless import is_utf8
 from convoscope.ingest import files
 from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.files import Stretch
@@ -346,6 +347,8 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 def _parquet(path: Path) -> str:
     """The file as a table, by its very name: DuckDB would read * ? [ as patterns."""
+    if not is_utf8(path.resolve()):
+        raise InputError("is a Parquet file whose path is not UTF-8", hint="rename it, or its folder")
     name = re.sub(r"([*?\[])", r"[\1]", str(path.resolve())).replace("'", "''")
     return f"read_parquet(['{name}'])"
 
