@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from pathlib import Path
 
 MAX_LINE = 200
 _MARK = "\ufffd"
@@ -33,3 +34,12 @@ def one_line(text: str, limit: int | None = MAX_LINE) -> str:
 def clean_json(text: str) -> str:
     """JSON that says the same. It escapes the controls below the blank; here are the others."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def is_utf8(path: Path) -> bool:
+    """Whether a path is text. Any bytes may be a name on a disk, and not everybody can be given them."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -259,3 +259,19 @@ class TestOnATerminal:
         ended = convoscope("runs", "show", "runs/mine", cwd=scored)
         assert "─" not in ended.out
         assert "\x1b" not in ended.out
+
+
+@pytest.mark.parametrize("command", [("inspect",), ("score", "--out", "run")])
+def test_a_limit_that_no_machine_counts_to_is_none(command: tuple[str, ...], tmp_path: Path) -> None:
+    logs = write_lines(tmp_path / "chats.jsonl", range(5))
+    ended = convoscope(*command, logs, "--metrics", "turns", "--limit", 10**23, cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert "read 5 conversations" in ended.out
+
+
+def test_workers_that_no_machine_can_start_are_refused(tmp_path: Path) -> None:
+    logs = write_lines(tmp_path / "chats.jsonl", range(5))
+    ended = convoscope("score", logs, "--workers", 10**23, cwd=tmp_path)
+    assert ended.code == 2
+    assert ended.err.splitlines()[1] == "  give 1,000 at most"
+    assert "fault" not in ended.err

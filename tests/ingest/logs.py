@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
     @property
     def problem(self) -> Problem:
         (problem,) = self.report.problems
-        assert self.report.problem_count == 1
+        assert self.report.problem_count == problem.count
         return problem
 
 

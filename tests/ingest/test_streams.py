@@ -50,7 +50,7 @@ def test_a_file_as_standard_input(tmp_path: Path) -> None:
 def test_the_same_from_standard_input_and_from_a_pipe_of_that_name_is_the_same_run(tmp_path: Path) -> None:
     assert shell(f"{CALL} score - --metrics turns", LINES, tmp_path).returncode == 0
     os.mkfifo(tmp_path / "stdin")
-    script = f"cat > stdin & {CALL} score stdin --metrics turns"
+    script = f"exec 3<&0; cat <&3 > stdin & {CALL} score stdin --metrics turns"
     assert shell(script, LINES, tmp_path).returncode == 0
     assert len(list((tmp_path / "runs").iterdir())) == 1
 

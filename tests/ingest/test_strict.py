@@ -94,8 +94,9 @@ class TestRecordsOfAGroup:
 
     def test_two_in_a_list(self, tmp_path: Path) -> None:
         call = {"call_id": "a", "agent_id": "b", "call_status": "ended", "transcript": "User: Hi"}
-        reading = convoscope.read(write_lines(tmp_path / "calls.jsonl", [call, 7, "no call"]), format="retell")
-        assert len(list(reading)) == 1
+        lines = write_lines(tmp_path / "calls.jsonl", [call, 7, "no call"], {**call, "call_id": "b"})
+        reading = convoscope.read(lines, format="retell")
+        assert [one.id for one in reading] == ["a", "b"]
         assert reading.report.problem_count == 2
 
     def test_a_warning_counts_what_it_does_not_show(self, tmp_path: Path) -> None:

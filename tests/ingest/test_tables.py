@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,14 @@ class TestBadRows:
 
 
 class TestParquet:
+    @pytest.mark.skipif(os.name != "posix", reason="names are text elsewhere")
+    def test_one_whose_name_is_not_utf8_costs_itself(self, tmp_path: Path) -> None:
+        write(tmp_path / os.fsdecode(b"a\xff.parquet"), b"PAR1 and more PAR1")
+        write(tmp_path / "items.csv", ITEMS)
+        outcome = read(tmp_path)
+        assert len(outcome.conversations) == 2
+        assert outcome.problem.message == "is a Parquet file whose path is not UTF-8"
+
     def test_rows_are_records(self, tmp_path: Path) -> None:
         path = write_parquet(
             tmp_path / "items.parquet",

@@ -202,6 +202,14 @@ def test_a_path_that_is_not_utf8_is_refused_before_anything_is_done(logs: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_that_was_moved_to_such_a_path_says_so(whole: convoscope.Run, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"r\xffn")
+    shutil.copytree(whole.folder, folder)
+    ended = command("show", folder)
+    assert ended.code == 2
+    assert "is not UTF-8\n  rename the folder of the run" in ended.err
+
+
 def test_a_run_on_a_disk_that_is_read_only_is_opened(logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     convoscope.score(logs, metrics="turns", out=out, workers=1)

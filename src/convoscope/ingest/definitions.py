@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 
@@ -44,15 +45,18 @@ class Definitions:
         if not path.exists():
             raise InputError("there is no such file or folder", file=called, hint="--flows names flow definitions")
         # A run that is shared need not tell where somebody keeps definitions.
-        name = path.resolve().name
+        name = f"…/{path.name}" if path.is_absolute() else called
         if not path.is_dir():
-            self._take(path, name, read_flow_file(path, called), self._given)
+            with _called(called):
+                self._take(path, name, read_flow_file(path, name), self._given)
             return
         before = len(self._files)
         for inner in sorted(place for place in path.rglob("*") if _may_be(place.relative_to(path), place)):
             below = inner.relative_to(path)
-            if (read := looked_at(inner, str(Path(called) / below))) is not None:
-                self._take(inner, (Path(name) / below).as_posix(), read, self._given)
+            told = str(Path(name) / below)
+            with _called(str(Path(called) / below)):
+                if (read := looked_at(inner, told)) is not None:
+                    self._take(inner, told, read, self._given)
         if len(self._files) == before:
             raise InputError("holds no flow definition", file=called, hint=SEE_FLOWS)
 
@@ -102,6 +106,16 @@ class Definitions:
         """All of them, by name."""
         taken = {**self._found, **self._given}
         return tuple(taken[name][0] for name in sorted(taken))
+
+
+@contextmanager
+def _called(path: str) -> Iterator[None]:
+    """Whoever gave a path finds it in an error as it was given."""
+    try:
+        yield
+    except InputError as error:
+        error.file = path
+        raise
 
 
 def _add(flows: dict[str, tuple[Flow, str]], flow: Flow, file: str) -> None:

@@ -93,9 +93,8 @@ def find_inputs(
                     continue
                 if place.name.lower().endswith(YAML_ENDINGS) and definitions.find(place, name, explicit=is_named):
                     continue
-                explicit = is_named or _is_log_name(place.name)
                 try:
-                    found = _file_input(name, place, readers, report, explicit=explicit)
+                    found = _file_input(name, place, readers, report, is_named=is_named)
                 except _DeclaresFlow:
                     definitions.found(place, name, explicit=is_named)
             if found is not None:
@@ -308,19 +307,24 @@ def _is_log_name(name: str) -> bool:
 
 
 def _file_input(
-    name: str, path: Path, readers: Mapping[str, Reader], report: ReadReport, *, explicit: bool
+    name: str, path: Path, readers: Mapping[str, Reader], report: ReadReport, *, is_named: bool
 ) -> Input | None:
-    """How a file will be read; None, and a word in the report, where nobody can read it."""
+    """How a file will be read; None, and a word in the report, where nobody can read it.
+
+    That is a problem where the file was named, or is a log by its own name.
+    """
+    is_log = is_named or _is_log_name(path.name)
     try:
         return _recognised(name, path, readers)
     except BadJson as error:
         refusal = Problem(name, error.line, str(error), hint="the JSON must be whole")
     except InputError as error:
         refusal = Problem(name, 0, error.message, hint=error.hint)
+        is_log = is_named or (is_log and not isinstance(error, tables.StrangeTable))
     except OSError as error:
         refusal = Problem(name, 0, f"cannot be opened: {error.strerror}", hint="check its permissions")
     report.files[name] = FileRead(skipped=refusal.message)
-    if explicit:
+    if is_log:
         report.problem(refusal)
     return None
 
@@ -331,6 +335,8 @@ def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
         raise InputError("is empty", hint="nothing was written to it, or it was not closed")
     container: Container = "table" if tables.is_table(path, head) else _container(path.name, head)
     if container == "table":
+        if not tables.is_parquet(path) and b"\0" in head[:1024]:
+            raise InputError("is not text, as a table of this name should be", hint="write it again")
         values = tables.first_rows(path, SAMPLE_RECORDS)
     elif b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
         if path.name.lower().endswith(YAML_ENDINGS):
@@ -350,8 +356,8 @@ def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
         told = next(filter(None, (reader.part_of(path.name) for reader in readers.values())), "")
         if told:
             raise InputError(f"is {told}")
-        kind = "a table" if container == "table" else "JSON"
-        raise InputError(f"is {kind} of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
+        kind, refused = ("a table", tables.StrangeTable) if container == "table" else ("JSON", InputError)
+        raise refused(f"is {kind} of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
     claim, reader = best
     grouping = "file" if container == "text" and claim.grouping == "key" else claim.grouping
     return Input(str(path), name, reader.name, container, grouping, claim.why)

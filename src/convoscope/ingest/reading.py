@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -35,8 +36,10 @@ class Reading:
         flows: Iterable[PathLike | Flow] = (),
         readers_from: Iterable[PathLike] = (),
     ) -> None:
-        self._files = as_files(paths)
-        self._found = find_inputs(self._files.paths, format=format, flows=flows, readers_from=readers_from)
+        files = as_files(paths)
+        if files.folder is not None:
+            weakref.finalize(self, files.folder.cleanup)
+        self._found = find_inputs(files.paths, format=format, flows=flows, readers_from=readers_from)
         # No iterator counts further.
         self._limit = None if limit is None else min(limit, sys.maxsize)
         self._turn_rule = None if turns is None else turn_rule(turns)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from convoscope.errors import InputError
+from convoscope.harmless import is_utf8
 from convoscope.ingest import files
 from convoscope.ingest.decode import BadJson, decode
 from convoscope.ingest.files import Stretch
@@ -44,6 +45,10 @@ _NEVER_CLOSED = "a quotation mark is opened and never closed"
 _encode = msgspec.json.Encoder().encode
 
 
+class StrangeTable(InputError):
+    """A table that is whole, and no log."""
+
+
 def is_table(path: Path, head: bytes) -> bool:
     """Is this file a table? A CSV file that begins like JSON is taken for what it holds."""
     return head.startswith(_PARQUET) or (_is_named_text(path) and head.lstrip()[:1] not in (b"{", b"["))
@@ -51,9 +56,9 @@ def is_table(path: Path, head: bytes) -> bool:
 
 def first_rows(path: Path, count: int) -> list[Any]:
     """The first rows, to tell the format by. Raises `InputError` where the table cannot be read."""
-    found = list(islice(_parquet_values(path, count) if _is_parquet(path) else _text_values(path), count))
+    found = list(islice(_parquet_values(path, count) if is_parquet(path) else _text_values(path), count))
     if not found:
-        raise InputError("is a table without rows", hint="nothing was written to it but its columns")
+        raise StrangeTable("is a table without rows", hint="nothing was written to it but its columns")
     return found
 
 
@@ -80,7 +85,7 @@ def row_stretches(path: Path, size: int) -> Iterator[Stretch]:
 
     Rows of CSV are numbered by the line they begin in, rows of Parquet from 1.
     """
-    return _parquet_stretches(path, size) if _is_parquet(path) else _text_stretches(path, size)
+    return _parquet_stretches(path, size) if is_parquet(path) else _text_stretches(path, size)
 
 
 def _is_named_text(path: Path) -> bool:
@@ -90,7 +95,8 @@ def _is_named_text(path: Path) -> bool:
     return lower.endswith(_TEXT_ENDINGS)
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
+    """Told by its first bytes."""
     with path.open("rb") as stream:
         return stream.read(4) == _PARQUET
 
@@ -341,8 +347,10 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 def _parquet(path: Path) -> str:
     """The file as a table, by its very name: DuckDB would read * ? [ as patterns."""
+    if not is_utf8(path.resolve()):
+        raise InputError("is a Parquet file whose path is not UTF-8", hint="rename it, or its folder")
     name = re.sub(r"([*?\[])", r"[\1]", str(path.resolve())).replace("'", "''")
     return f"read_parquet(['{name}'])"
 
 
-__all__ = ["BETWEEN_ROWS", "ENDINGS", "first_rows", "is_table", "row_stretches"]
+__all__ = ["BETWEEN_ROWS", "ENDINGS", "StrangeTable", "first_rows", "is_parquet", "is_table", "row_stretches"]

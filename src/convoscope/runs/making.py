@@ -15,7 +15,7 @@ import msgspec
 
 from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
-from convoscope.harmless import one_line
+from convoscope.harmless import is_utf8, one_line
 from convoscope.ingest.inputs import fingerprint
 from convoscope.ingest.partitions import PART_BYTES
 from convoscope.ingest.reading import PathLike, nothing_readable
@@ -154,10 +154,8 @@ def _out(out: PathLike | None, making: _Making) -> Path:
 
 def _check_place(out: Path) -> None:
     """Refuse what could not become the folder of a run, before anything is done."""
-    try:
-        os.path.abspath(out).encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"the path {os.fsencode(out)!r} is not UTF-8", hint="choose another --out") from None
+    if not is_utf8(out.resolve()):
+        raise UsageError(f"the path {os.fsencode(out)!r} is not UTF-8", hint="choose another --out")
     if out.is_symlink() and not out.exists():
         raise RunError(f"{out} is a link that leads nowhere", hint="choose another --out, or make what it leads to")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from convoscope.errors import RunError
+from convoscope.harmless import is_utf8
 
 if TYPE_CHECKING:
     import duckdb
@@ -123,6 +127,8 @@ def parquet(*paths: Path) -> str:
 
 def pattern(path: Path) -> str:
     """A pattern that means this very file: DuckDB would read * ? [ in a name as patterns, and ~ as a home."""
+    if not is_utf8(path.resolve()):
+        raise RunError(f"the path {os.fsencode(path)!r} is not UTF-8", hint="rename the folder of the run")
     return quoted(re.sub(r"([*?\[])", r"[\1]", str(path.resolve())))
 
 
