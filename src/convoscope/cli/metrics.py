@@ -51,7 +51,8 @@ def metrics(
         (one,) = chosen
         screen.line(f"{one.key}, version {one.version}", "bold")
         screen.line()
-        screen.line(one.description)
+        for line in one.description.splitlines():
+            screen.line(line)
         screen.line()
         facts = [("unit", one.unit), ("better", one.better)]
         if isinstance(one, Metric):
