@@ -70,7 +70,7 @@ def damages(draw: st.DrawFn, data: bytes) -> bytes:
 often = settings(
     deadline=None,
     derandomize=True,
-    max_examples=80,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
 

@@ -329,7 +329,7 @@ def marks(told: Story) -> int:
 
 
 unhurried = settings(
-    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 any_rule = st.sampled_from(["exchange/1", "exchange/1", "of-the-future/9"])
 

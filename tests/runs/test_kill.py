@@ -16,7 +16,7 @@ from convoscope.runs.making import make_run as score
 from convoscope.runs.run import Run
 from generated import FEW, write_lines
 
-ROUNDS = int(os.environ.get("CONVOSCOPE_KILLS", "6"))
+ROUNDS = int(os.environ.get("CONVOSCOPE_KILLS", "5"))
 
 SCRIPT = f"""
 import sys, duckdb

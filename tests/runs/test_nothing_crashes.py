@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -62,27 +62,28 @@ def raises(samples: list[Sample]) -> float:
 
 
 class TestFiguresOverAGroup:
-    @pytest.mark.parametrize(
-        ("function", "status", "reason"),
-        [
-            (raises, "error", "metric_raised"),
-            (lambda samples: float("nan"), "error", "metric_raised"),
-            (lambda samples: float("inf"), "error", "metric_raised"),
-            (lambda samples: {"s1": float("nan"), "s2": 1.0}, "error", "metric_raised"),
-            (lambda samples: "much", "error", "metric_raised"),
-            (lambda samples: [0.5], "error", "metric_raised"),
-            (lambda samples: {}, "unmeasured", "not_enough"),
-            (lambda samples: None, "unmeasured", "not_enough"),
-            (lambda samples: {"s1": None, "s2": None}, "unmeasured", "not_enough"),
-        ],
-        ids=["raises", "NaN", "infinite", "NaN of a scenario", "text", "list", "no scenario", "None", "None of each"],
-    )
+    BROKEN: ClassVar[dict[str, Callable[[Any], object]]] = {
+        "raises": raises,
+        "nan": lambda samples: float("nan"),
+        "infinite": lambda samples: float("inf"),
+        "nan_of_a_scenario": lambda samples: {"s1": float("nan"), "s2": 1.0},
+        "text": lambda samples: "much",
+        "list": lambda samples: [0.5],
+    }
+    SILENT: ClassVar[dict[str, Callable[[Any], object]]] = {
+        "no_scenario": lambda samples: {},
+        "nothing": lambda samples: None,
+        "nothing_of_each": lambda samples: {"s1": None, "s2": None},
+    }
+
     @pytest.mark.parametrize("unit", ["x", "share"])
-    def test_one_that_gives_no_number_has_a_status(
-        self, score: Score, function: Any, status: str, reason: str, unit: str
-    ) -> None:
-        found = headlines(score(figure(function, TURNS, unit=unit)))
-        assert told(found["test.figure"]) == (status, None, reason)
+    def test_one_that_gives_no_number_has_a_status(self, score: Score, unit: str) -> None:
+        every = {**self.BROKEN, **self.SILENT}
+        found = headlines(score(*(figure(one, TURNS, unit=unit, name=f"test.{name}") for name, one in every.items())))
+        assert {name: told(found[f"test.{name}"]) for name in every} == {
+            **dict.fromkeys(self.BROKEN, ("error", None, "metric_raised")),
+            **dict.fromkeys(self.SILENT, ("unmeasured", None, "not_enough")),
+        }
         assert found[TURNS].value == 1.5  # (1 + 2) ÷ 2
 
     @staticmethod
