@@ -7,9 +7,13 @@ import pytest
 
 import convoscope
 from command_line import convoscope as command
-from convoscope.errors import UsageError
+from convoscope.errors import ConvoscopeError, UsageError
+from convoscope.metrics import HIGHER, SHARE, Observation, Reduce, Subject, measured, unmeasured
+from convoscope.metrics.declaration import axis
 from convoscope.runs.audit import audit
 from convoscope.runs.sql import query
+from convoscope.runs.summarising import MAX_SUBJECTS
+from convoscope.scores.reducers import MEAN, percentile
 
 FAMILY = '''
 """Topics: which words of a caller name one, and how well a judge finds that it was dealt with."""
@@ -113,6 +117,8 @@ def test_sql_has_the_table_and_what_its_rows_come_to(scored: convoscope.Run) -> 
         ("c2", "refund", 1),
         ("c3", "parcel", 2),
     ]
+    sums = query([scored], "SELECT flow, topic, times FROM mentions_combined ORDER BY topic").rows
+    assert sums == [(None, "parcel", 4), (None, "refund", 2)]
     scores = query([scored], "SELECT subject, sum(value), count(*) FROM scores WHERE subject_kind = 'topic' GROUP BY 1")
     assert sorted(scores.rows) == [("parcel", 0.0, 3), ("refund", 2.0, 2)]
 
@@ -158,7 +164,9 @@ def test_rows_that_cannot_be_made_are_a_problem_and_the_rest_goes_on(logs: Path,
     )
     run = convoscope.score(logs, metrics=["odd", "turns"], metrics_from=[broken], out=tmp_path / "run")
     assert run.summary.conversations == 5
-    assert [one.message for one in run.read_report.problems] == ["has no rows in odd_mentions: ValueError: odd"]
+    assert [one.message for one in run.read_report.problems] == [
+        "conversation c1 has no rows in odd_mentions: ValueError: odd"
+    ]
     assert query([run], "SELECT count(*) FROM odd_mentions").rows == [(4,)]
 
 
@@ -167,3 +175,159 @@ def test_a_table_that_there_is_already_is_refused(logs: Path, tmp_path: Path) ->
     twice.write_text(FAMILY.replace('name="mentions"', 'name="states"').replace("topics.dealt", "twice.dealt"))
     with pytest.raises(UsageError, match="declares the table states"):
         convoscope.score(logs, metrics_from=[twice], out=tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        ("2**31", "times cannot hold 2147483648"),
+        ('"many"', "times cannot hold 'many'"),
+        ("None", "times cannot hold None"),
+        ("1.5", "times cannot hold 1.5"),
+        ("True", "times cannot hold True"),
+    ],
+)
+def test_a_value_that_does_not_fit_its_column_costs_its_conversation_alone(
+    logs: Path, tmp_path: Path, times: str, told: str
+) -> None:
+    wrong = tmp_path / f"{tmp_path.name}_family.py"
+    odd = f'    if conversation.id == "c1":\n        return [Mention("parcel", {times})]\n'
+    wrong.write_text(FAMILY.replace("    words = ", f"{odd}    words = ").replace("topics.dealt", "wrong.dealt"))
+    run = convoscope.score(logs, metrics=["turns"], metrics_from=[wrong], out=tmp_path / "run")
+    assert [one.message for one in run.read_report.problems] == [
+        f"conversation c1 has no rows in mentions: ValueError: {told}"
+    ]
+    assert query([run], "SELECT count(*) FROM mentions").rows == [(4,)]
+
+
+def test_a_row_of_one_field(logs: Path, tmp_path: Path) -> None:
+    short = tmp_path / "short_family.py"
+    text = FAMILY.replace("    times: int\n", "").replace("Mention(topic, words.count(topic))", "Mention(topic)")
+    text = text.replace('combine={"times": "sum(times)::BIGINT"}, counted="times", recount=recount,', "")
+    short.write_text(text)
+    run = convoscope.score(logs, metrics=["turns"], metrics_from=[short], out=tmp_path / "run")
+    assert query([run], "SELECT topic, count(*) FROM mentions GROUP BY 1 ORDER BY 1").rows == [
+        ("parcel", 3),
+        ("refund", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (('name="mentions"', 'name="aspect_scores"'), "cannot be the name of a table"),
+        (('name="mentions"', 'name="x_combined"'), "cannot be the name of a table"),
+        (("sum(times)", "sum(nothing)"), "cannot be made"),
+        (("times: int", "times: object"), "cannot be kept"),
+        (("times: int", "times: int\n    conversation: int = 0"), "as every table has"),
+        (('axis("topic", by=("domain",))', 'axis("agent")'), "cannot be an axis"),
+        (('axis("topic", by=("domain",))', 'axis("state", by=())'), "is an axis already"),
+    ],
+)
+def test_a_declaration_that_cannot_work_is_refused_before_anything_is_scored(
+    logs: Path, tmp_path: Path, change: tuple[str, str], told: str
+) -> None:
+    wrong = tmp_path / f"{tmp_path.name}_family.py"
+    wrong.write_text(FAMILY.replace(*change))
+    with pytest.raises(ConvoscopeError, match=told):
+        convoscope.score(logs, metrics=["turns"], metrics_from=[wrong], out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("change", [("sum(times)", "max(times)"), ('by=("domain",)', 'by=("agent",)')])
+def test_a_changed_declaration_makes_another_run(logs: Path, tmp_path: Path, change: tuple[str, str]) -> None:
+    before, after = tmp_path / "a" / "changed_family.py", tmp_path / "b" / "changed_family.py"
+    for path, text in ((before, FAMILY + JUDGE), (after, (FAMILY + JUDGE).replace(*change))):
+        path.parent.mkdir()
+        path.write_text(
+            text.replace('axis("topic"', f'axis("topic_{change[1][:3]}"').replace(
+                'Subject("topic"', f'Subject("topic_{change[1][:3]}"'
+            )
+        )
+    first = command(
+        "score", str(logs), "--metrics", "topics", "--metrics-from", str(before), "--out", str(tmp_path / "run")
+    )
+    again = command(
+        "score", str(logs), "--metrics", "topics", "--metrics-from", str(after), "--out", str(tmp_path / "run")
+    )
+    assert (first.code, again.code) == (0, 2)
+    assert "changed" in again.err
+
+
+def test_what_never_reached_the_judge_stays_in_the_group(logs: Path, tmp_path: Path) -> None:
+    @convoscope.metric("half.judged", version=1, observes="topic", unit=SHARE, better=HIGHER)
+    def half(conversation: convoscope.Conversation) -> Observation:
+        """Is it good?"""
+        if conversation.id == "c0":
+            return unmeasured(Subject("topic", "any"), "not_asked")
+        return measured(Subject("topic", "any"), 1, judge="mine/strict@1")
+
+    axis("topic", by=("domain",))
+    run = convoscope.score(logs, metrics=[half], out=tmp_path / "run", by=[["topic"]], workers=1)
+    group = next(one for one in run.summary.groups if one.by == {"topic": "any"})
+    figure = group.metrics[0]
+    # Five conversations: one was not asked about, four were, and are good.
+    assert (figure.value, figure.samples_total, figure.samples_measured) == (1.0, 5, 4)
+    assert figure.skipped_reasons == {"not_asked": 1}
+
+
+def test_percentiles_of_a_subject_are_over_all_that_was_observed(logs: Path, tmp_path: Path) -> None:
+    @convoscope.metric(
+        "half.slow", version=1, observes="topic", unit="s", better=HIGHER, reduce=Reduce(MEAN, percentile(50))
+    )
+    def slow(conversation: convoscope.Conversation) -> list[Observation]:
+        """How slow?"""
+        return [
+            measured(Subject("topic", "any"), value, judge="mine@1", repeat=place)
+            for place, value in enumerate((0, 0, 9))
+        ]
+
+    axis("topic", by=("domain",))
+    run = convoscope.score(logs, metrics=[slow], out=tmp_path / "run", by=[["topic"]], workers=1)
+    group = next(one for one in run.summary.groups if one.by == {"topic": "any"})
+    # 0, 0 and 9 of each of five conversations: the middle of all fifteen is 0, that of their means were 3.
+    assert {one.judge: one.value for one in group.metrics}["mine@1"] == 0.0
+
+
+def test_the_axis_may_be_named_anywhere_and_what_lacks_a_dimension_says_so(tmp_path: Path) -> None:
+    lines = []
+    for number, flow in enumerate(("vet", "vet", None)):
+        own = {"conversation_id": f"c{number}", **({"flow": flow} if flow else {})}
+        lines.append({**own, "timestamp": 1, "event": "state_entered", "state": "greet"})
+        lines.append({**own, "timestamp": 2, "event": "conversation_ended", "completed": number == 0})
+    logs = tmp_path / "events.jsonl"
+    logs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = convoscope.score(logs, metrics=["state.stall"], out=tmp_path / "run", by=[["state", "flow"], ["state"]])
+    found = [(group.by, group.conversations, group.metrics[0].value) for group in run.summary.groups]
+    assert found == [
+        ({"flow": "(no flow)", "state": "greet"}, 1, 1.0),
+        ({"flow": "vet", "state": "greet"}, 2, 0.5),
+        ({"state": "greet"}, 3, pytest.approx(2 / 3)),
+    ]
+    assert not run.read_report.warnings
+    rows = convoscope.states(run).matrix().rows
+    assert [(row.flow, row.state, row.n, row.stall.value) for row in rows] == [
+        ("(no flow)", "greet", 1, 1.0),
+        ("vet", "greet", 2, 0.5),
+    ]
+
+
+def test_names_without_end_cost_no_figures(tmp_path: Path) -> None:
+    logs = tmp_path / "events.jsonl"
+    names = [f"order {number}" for number in range(MAX_SUBJECTS + 50)]
+    with logs.open("w") as stream:
+        for number, name in enumerate([*names, "greet", "greet"]):
+            event = {
+                "conversation_id": f"c{number}",
+                "flow": "shop",
+                "timestamp": 1,
+                "event": "state_entered",
+                "state": name,
+            }
+            stream.write(json.dumps(event) + "\n")
+    run = convoscope.score(logs, metrics=["state.progress"], out=tmp_path / "run")
+    assert [group.by for group in run.summary.groups] == [{"flow": "shop", "state": "greet"}]
+    small = next(one for one in run.summary.small_groups if one.by == ["flow", "state"])
+    assert (small.minimum, small.groups, small.conversations) == (2, len(names), len(names))
+    # Who asks for the states gets all of them.
+    assert len(convoscope.states(run).matrix().rows) == len(names) + 1

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import DIMENSIONS, Conversation
 from convoscope.conversation.remembered import remembered
 from convoscope.errors import DeclarationError
 from convoscope.metrics.columns import Conversations
@@ -45,6 +45,8 @@ def axis(kind: Level, *, by: tuple[str, ...] = ()) -> Level:
 
     Two subjects of one name are the same where their conversations share the dimensions of `by`.
     """
+    if kind in (*DIMENSIONS, CONVERSATION, TURN, EVENT, ITEM):
+        raise DeclarationError(f"{kind} cannot be an axis: it is a dimension, or a level of ours", hint="rename it")
     if AXES.setdefault(kind, by) != by:
         raise DeclarationError(f"{kind} is an axis already, by {', '.join(AXES[kind])}", hint="give it another name")
     return kind

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.errors import UsageError
-from convoscope.metrics.declaration import Derived, Metric
+from convoscope.metrics.declaration import AXES, Derived, Metric
 from convoscope.metrics.registry import installed
 from convoscope.scores.side_tables import SideTable
 from convoscope.views.registry import CONVERSATION
@@ -126,6 +126,8 @@ def computed(declared: Metric | Derived) -> str:
         if declared.view.type != CONVERSATION:
             source.constant("view", declared.view.type)
             source.function(declared.view.make)
+        if declared.observes in AXES:
+            source.constant("axis", AXES[declared.observes])
     source.function(declared.function)
     return _hashed(source)
 
@@ -134,7 +136,9 @@ def table_signature(table: SideTable) -> str:
     """The same of how a side table is made, found out from its source."""
     source = _Source(table.rows.__module__.split(".", maxsplit=1)[0])
     source.constant("table", (table.name, table.key, [(one.name, one.sql) for one in table.columns]))
+    source.constant("shown", (table.combine, table.views, table.counted, table.mentions))
     source.function(table.rows)
+    source.function(table.recount)
     return _hashed(source)
 
 

@@ -12,18 +12,19 @@ import msgspec
 from convoscope.conversation import from_json
 from convoscope.runs.columns import BETWEEN
 from convoscope.runs.run import Run
+from convoscope.runs.subjects import none_of
 from convoscope.runs.tables import CONVERSATIONS, connect, quoted
 from convoscope.scores.side_tables import SideTable
 
 if TYPE_CHECKING:
     import duckdb
 
-NO_FLOW = "(no flow)"
+NO_FLOW = none_of("flow")
 TOLD = 100
 _AT_ONCE = 8_192
 """Conversations that are looked at together, so that memory stays flat."""
 
-Fault = Literal["never_ran", "no_row", "visits_differ", "value_differs", "excluded", "not_untested"]
+Fault = Literal["never_ran", "no_row", "visits_differ", "value_differs", "excluded", "not_untested", "not_recounted"]
 
 
 Value = int | float | str | None
@@ -53,6 +54,7 @@ _WORDS: dict[Fault, str] = {
     "visits_differ": "has {stored} visits in its row, and {counted} in the events",
     "value_differs": "has {field} {stored} in its row, and {counted} by its events",
     "excluded": "has a row, and the conversation is excluded",
+    "not_recounted": "cannot be counted again: that raises",
     "not_untested": "is marked as untested, and ran {counted} times",
 }
 
@@ -85,14 +87,22 @@ def recounted(run: Run, table: SideTable, *, values: bool = False) -> Recount:
     with connect(memory_mb=512) as connection:
         for conversations, stored in _stretches(connection, run, table, values=values):
             for number, name, flow, error, body in conversations:
-                counted = {} if error or body is None or table.recount is None else table.recount(body)
                 rows = stored.pop(number, [])
+                try:
+                    counted = {} if error or body is None or table.recount is None else table.recount(body)
+                except (Exception, SystemExit):  # whatever a stranger's function raises
+                    found.add(_not_recounted(name, flow))
+                    continue
                 if table.recount is not None:
                     found.compare(name, flow, _counts(rows), counted, excluded=bool(error))
                 if values and body is not None and not error:
                     found.compare_values(name, flow, rows, table.rows(from_json(body)))
             found.strays(row for rows in stored.values() for row in rows)
     return found
+
+
+def _not_recounted(name: str, flow: str) -> Disagreement:
+    return Disagreement(conversation=name, flow=flow, subject="", fault="not_recounted", stored=None, counted=None)
 
 
 class Recount:
@@ -234,9 +244,9 @@ def _stretches(
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, side: str, table: SideTable, which: str, *, values: bool) -> _Stored:
-    columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), coalesce({table.key}, ''), "
-    columns += f"coalesce({table.counted}, 0)" if table.counted else "0"
-    columns += "".join(f", {name}" for name in _values(table)) if values else ""
+    columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), coalesce(\"{table.key}\", ''), "
+    columns += f'coalesce("{table.counted}", 0)' if table.counted else "0"
+    columns += "".join(f', "{name}"' for name in _values(table)) if values else ""
     found: _Stored = {}
     for row in connection.execute(f"SELECT {columns} FROM {side} WHERE {which}").fetchall():
         found.setdefault(row[0], []).append(_Row(row[0], row[1], row[2], row[3], row[4], row[5:]))

@@ -30,12 +30,12 @@ from convoscope.runs.identity import reader_sources, sources
 from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.parts import RunFiles
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
-from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SUMMARY, Run, write_json, write_summary
-from convoscope.runs.sql import write_combined
+from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SIDE_TABLES, SUMMARY, Run, write_json, write_summary
+from convoscope.runs.sql import check_tables, write_combined
 from convoscope.runs.states.audit import audit_states
 from convoscope.runs.summarising import summarise
 from convoscope.runs.targets import kept_texts
-from convoscope.scores.side_tables import SideTable
+from convoscope.scores.side_tables import SideTable, as_kept
 from convoscope.scoring.engines import local
 from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.job import Job, choose, plan_job
@@ -44,7 +44,6 @@ from convoscope.scoring.session import DEFAULT_AT_ONCE
 from convoscope.statistics import intervals
 
 DEFAULT_FOLDER = Path("runs")
-MAX_WORKERS = 1000
 MAX_SHARED_IDS = 5
 MAX_TOLD = 20
 
@@ -103,6 +102,7 @@ def make_run(
         raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
     by = None if by is None else [list(dict.fromkeys(names)) for names in by]
     chosen = choose(metrics, metrics_from, resources)
+    check_tables(chosen.tables)
     wanted = kept_texts([targets] if isinstance(targets, str) else targets, chosen.metrics)
     with keeping(lambda: "nothing was scored yet"):
         files = _files(source)
@@ -307,7 +307,7 @@ class _Making:
             resources=self.job.session.names,
         )
         for names in self.by or ():
-            if not any(tuple(group.by) == tuple(names) for group in summary.groups):
+            if not any(set(group.by) == set(names) for group in summary.groups):
                 report.warnings.append(f"no conversation carries {' and '.join(names)}: no group was made by it")
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},
@@ -332,6 +332,8 @@ class _Making:
         )
         write_summary(folder / SUMMARY, summary)
         write_json(folder / FLOWS, sorted(self.flows.values(), key=lambda flow: flow.name))
+        if strange := [as_kept(table) for table in self.job.tables if table.name not in installed().tables]:
+            write_json(folder / SIDE_TABLES, strange)
         write_json(folder / READ_REPORT, report.ordered())
         write_json(folder / RECEIPT, receipt)
         run = Run(folder, receipt)

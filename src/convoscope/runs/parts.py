@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS, Conversation
 from convoscope.ingest.partitions import Read
-from convoscope.ingest.report import Problem, ReadReport
+from convoscope.ingest.report import ReadReport
 from convoscope.runs.answers import AnswerFile
 from convoscope.runs.columns import Columns, joined
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
@@ -23,6 +23,8 @@ from convoscope.scores.evidence import cut, cut_all, evidence
 from convoscope.scores.observation import STATUSES, Counts
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.batch import MetricColumns
+from convoscope.scoring.evaluate import say
+from convoscope.scoring.partition import problem_of
 from convoscope.scoring.profiles import Profile
 from convoscope.statistics.columns import Observed, Reduced
 
@@ -211,24 +213,38 @@ def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_])
     return columns
 
 
+def _fields(table: SideTable) -> Callable[[Any], tuple[Any, ...]]:
+    """The values of a row, in the order of the columns."""
+    values = attrgetter(*(column.name for column in table.columns))
+    return values if len(table.columns) > 1 else lambda row: (values(row),)
+
+
 class _SideRows:
     """The rows of a side table in a part."""
 
     def __init__(self, table: SideTable) -> None:
         self.table = table
         self.rows: list[tuple[Any, ...]] = []
-        self._values = attrgetter(*(column.name for column in table.columns))
+        self._values = _fields(table)
+        self._is_ours = table.rows.__module__.startswith("convoscope.")
 
     def add(self, conversation: Conversation, row: int, dimensions: Mapping[str, str], report: ReadReport) -> None:
         """The rows of a conversation. One whose rows cannot be made has none, and that is a problem."""
         try:
-            found = self.table.rows(conversation)
-            if found:
-                own = (row, dimensions.get("flow"), dimensions.get("agent") or dimensions.get("model"))
-                self.rows += [(*own, *self._values(one)) for one in found]
+            found = [self._values(one) for one in self.table.rows(conversation)]
+            if not self._is_ours:
+                self._check(found)
         except (Exception, SystemExit) as error:  # whatever a stranger's function raises
-            told = f"has no rows in {self.table.name}: {type(error).__name__}: {error}"
-            report.problem(Problem(conversation.id, 0, told))
+            report.problem(problem_of(conversation, f"has no rows in {self.table.name}: {cut(say(error))}"))
+            return
+        own = (row, dimensions.get("flow"), dimensions.get("agent") or dimensions.get("model"))
+        self.rows += [(*own, *values) for values in found]
+
+    def _check(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        for values in rows:
+            for column, value in zip(self.table.columns, values, strict=True):
+                if not column.holds(value):
+                    raise ValueError(f"{column.name} cannot hold {value!r}")
 
     def columns(self, names: NDArray[np.object_]) -> Columns:
         columns = Columns(len(self.rows))

@@ -20,11 +20,13 @@ from convoscope.runs.receipt import Receipt, now
 from convoscope.runs.summary import Summary
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect
 from convoscope.scores.observation import MEASURED, Counts, Observation, Score, Subject
+from convoscope.scores.side_tables import TableAsKept
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
 READ_REPORT = "read-report.json"
 FLOWS = "flows.json"
+SIDE_TABLES = "side-tables.json"
 PAGE = "report.html"
 INSIDE = ".partial"
 """The folder in which a run is made, where the folder of the run is there already."""
@@ -83,6 +85,14 @@ class Run:
     def read_report(self) -> ReadReport:
         """What reading the input did."""
         return read_report(self.folder)
+
+    @cached_property
+    def side_tables(self) -> list[TableAsKept]:
+        """The tables of families that are not ours, as they were declared when the run was made."""
+        if not (self.folder / SIDE_TABLES).is_file():
+            return []
+        tables: list[TableAsKept] = _read_json(self.folder / SIDE_TABLES, list[TableAsKept])
+        return tables
 
     @cached_property
     def flows(self) -> dict[str, Flow]:

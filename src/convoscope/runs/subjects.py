@@ -50,6 +50,11 @@ class SubjectGroup(NamedTuple):
     figures: list[Figure]
 
 
+def none_of(dimension: str) -> str:
+    """What stands in a group for a dimension that its conversations do not have."""
+    return f"(no {dimension})"
+
+
 def axis_of(metrics: Sequence[Declared]) -> list[str]:
     """The kinds of subjects that some of the metrics observe, and that runs are grouped by."""
     return [kind for kind in AXES if any(isinstance(one, Metric) and one.observes == kind for one in metrics)]
@@ -60,15 +65,15 @@ def subject_groups(
 ) -> list[SubjectGroup]:
     """The groups by some dimensions and a kind of subjects, which is the last of `names`.
 
-    A dimension that a conversation lacks is left out of its groups.
+    Conversations that lack a dimension are a group of their own.
     """
-    found: dict[tuple[str | None, ...], list[Figure]] = {}
+    found: dict[tuple[str, ...], list[Figure]] = {}
     for rows in observed:
         for key, several in _figures(rows, names[:-1], conversations):
             found.setdefault(key, []).extend(several)
     groups = []
-    for key in sorted(found, key=lambda key: tuple(part or "" for part in key)):
-        by = {name: part for name, part in zip(names, key, strict=True) if part is not None}
+    for key in sorted(found):
+        by = dict(zip(names, key, strict=True))
         groups.append(SubjectGroup(by, max(one.samples_total for one in found[key]), found[key]))
     return groups
 
@@ -87,26 +92,36 @@ class SubjectRows(NamedTuple):
     reasons: list[str]
     columns: Columns
     skipped: Floats
+    pooled: tuple[Floats, Codes] | None = None
+    """Where subjects were observed more than once: all values, each with its row."""
 
 
 def read_scores(
     connection: duckdb.DuckDBPyConnection, scores: str, declared: Metric, judge: str, kind: str
 ) -> SubjectRows:
     """From a table of scores, whose `number` is a place among the conversations."""
-    values = [declared.name, declared.variant, judge, kind]
-    where = "metric = $1 AND variant = $2 AND judge = $3 AND subject_kind = $4"
+    # Where judges speak, what never reached them has a row of nobody's, which is theirs too.
+    values = [declared.name, declared.variant, judge, COMPUTED, kind]
+    where = "metric = $1 AND variant = $2 AND judge IN ($3, $4) AND subject_kind = $5"
     named = f"SELECT DISTINCT subject FROM {scores} WHERE {where} ORDER BY 1"
     subjects = [row[0] for row in connection.execute(named, values).fetchall()]
     told = f"SELECT DISTINCT coalesce(reason, '') FROM {scores} WHERE {where} ORDER BY 1"
     reasons = [row[0] for row in connection.execute(told, values).fetchall()]
-    columns = ", ".join((*_NUMBERS, *Counts._fields))
+    columns = ", ".join(f"s.{name}" for name in (*_NUMBERS, *Counts._fields))
+    known = np.empty(len(subjects), dtype=object)
+    known[:] = subjects
+    connection.register("known", {"subject": known, "code": np.arange(len(subjects), dtype=np.int64)})
     rows = connection.execute(
-        f"SELECT number, list_position($5, subject) - 1 AS subject, list_position($6, coalesce(reason, '')) - 1 AS "
-        f"reason, list_position($7, status) - 1 AS status, {columns} FROM {scores} WHERE {where}",
-        [*values, subjects, reasons, list(STATUSES)],
+        f"SELECT s.number, k.code AS subject, list_position($6, coalesce(s.reason, '')) - 1 AS reason, "
+        f"list_position($7, s.status) - 1 AS status, (s.judge = $3)::INTEGER AS own, {columns} "
+        f"FROM (SELECT * FROM {scores} WHERE {where}) AS s JOIN known AS k USING (subject)",
+        [*values, reasons, list(STATUSES)],
     ).fetchnumpy()
-    number, subject = (np.asarray(rows[name], dtype=np.int64) for name in ("number", "subject"))
-    order = np.lexsort((subject, number))
+    connection.unregister("known")
+    number, subject, own = (np.asarray(rows[name], dtype=np.int64) for name in ("number", "subject", "own"))
+    order = np.lexsort((-own, subject, number))
+    if not own.all():
+        order = order[_judged(number[order], subject[order], own[order])]
     number, subject = number[order], subject[order]
     status = np.asarray(rows["status"])[order].astype(np.int8)
     reason = np.asarray(rows["reason"])[order].astype(np.int32)
@@ -122,6 +137,15 @@ def read_scores(
     return SubjectRows(
         declared, judge, number, subject, subjects, status, reason, reasons, whole, np.zeros(len(number))
     )
+
+
+def _judged(number: Codes, subject: Codes, own: Codes) -> NDArray[np.bool_]:
+    """Which rows count: a judge's own, and nobody's where the judge has none of that subject."""
+    first = np.ones(len(number), dtype=np.bool_)
+    first[1:] = (number[1:] != number[:-1]) | (subject[1:] != subject[:-1])
+    has_own = np.repeat(own[first] == 1, np.diff(np.append(np.flatnonzero(first), len(number))))
+    counts: NDArray[np.bool_] = (own == 1) | ~has_own
+    return counts
 
 
 _NUMBERS = ("value", "numerator", "denominator")
@@ -171,6 +195,7 @@ def _reduced(
     """Where a subject of a conversation was observed more than once, by repeats, these are reduced first."""
     starts = np.flatnonzero(np.diff(number, prepend=-1) | np.diff(subject, prepend=-1))
     ends = np.append(starts[1:], len(number))
+    was_measured = status == STATUSES.index(MEASURED)
     scores: list[ConversationScore] = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         mine = [
@@ -193,6 +218,7 @@ def _reduced(
         list(codes),
         Columns(*(column(name) for name in Columns._fields)),
         np.array([one.not_applicable + one.unmeasured + one.errors for one in scores], dtype=np.float64),
+        (numbers["value"][was_measured], np.repeat(np.arange(len(starts)), ends - starts)[was_measured]),
     )
 
 
@@ -212,7 +238,7 @@ def _observation(place: int, status: Any, reason: str, numbers: Mapping[str, Flo
 
 def _figures(
     rows: SubjectRows, dimensions: Sequence[str], conversations: Conversations
-) -> Iterator[tuple[tuple[str | None, ...], list[Figure]]]:
+) -> Iterator[tuple[tuple[str, ...], list[Figure]]]:
     """The figures of each group that the rows fall into."""
     if not len(rows.number):
         return
@@ -225,7 +251,8 @@ def _figures(
     for place, found in enumerate(groups.tolist()):
         mine = order[bounds[place] : bounds[place + 1]]
         *values, subject = found
-        key = [texts[code] if code >= 0 else None for (texts, _), code in zip(known, values, strict=True)]
+        texts = zip(dimensions, known, values, strict=True)
+        key = [known_as[code] if code >= 0 else none_of(name) for name, (known_as, _), code in texts]
         table = _table(rows, mine, conversations.clusters)
         several = list(figures(rows.declared, rows.judge, table, np.ones(len(mine), dtype=np.bool_)))
         yield (*key, rows.subjects[subject]), several
@@ -235,6 +262,11 @@ def _table(rows: SubjectRows, mine: Codes, clusters: Codes) -> Table:
     columns = Columns(*(column[mine] for column in rows.columns))
     status = rows.status[mine]
     measured = np.flatnonzero(status == STATUSES.index(MEASURED))
+    pooled = Subjects(columns.value[measured], measured)
+    if rows.pooled is not None:
+        values, places = rows.pooled
+        of_mine = np.isin(places, mine)
+        pooled = Subjects(values[of_mine], np.searchsorted(mine, places[of_mine]))
     return Table(
         status=status,
         reason=rows.reason[mine],
@@ -242,7 +274,7 @@ def _table(rows: SubjectRows, mine: Codes, clusters: Codes) -> Table:
         columns=columns,
         skipped=rows.skipped[mine],
         clusters=clusters[rows.number[mine]],
-        subjects=lambda: Subjects(columns.value[measured], measured),
+        subjects=lambda: pooled,
     )
 
 

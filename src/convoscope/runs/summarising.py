@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from convoscope.errors import UsageError
 from convoscope.metrics.declaration import AXES, Derived
 from convoscope.metrics.registry import Declared
 from convoscope.runs.arrays import EVERYTHING, MIN_GROUP, Arrays, Subset
-from convoscope.runs.subjects import axis_of
+from convoscope.runs.subjects import SubjectGroup, axis_of
 from convoscope.runs.summary import SCHEMA, Group, SmallGroups, Summary, describe, not_measured
 from convoscope.runs.tables import Tables, connect
 from convoscope.scoring.profiles import Profiles
@@ -47,8 +48,7 @@ def summarise(
                 metrics=_measured(group.figures),
                 not_measured=not_measured([one for one in group.figures if not one.samples_measured]),
             )
-            for names in groups.subjects
-            for group in arrays.subject_groups(names)
+            for group in groups.by_subject()
         ]
         return Summary(
             schema=SCHEMA,
@@ -83,9 +83,10 @@ class _Groups:
         self.whole: list[Subset] = []
         self.small: list[SmallGroups] = []
         kinds = axis_of(arrays.metrics)
-        asked = [names for names in by or () if names[-1] in kinds]
-        self.subjects = list(dict.fromkeys([*map(tuple, asked), *((*AXES[kind], kind) for kind in kinds)]))
-        """Groups by subjects: those that are declared are made whatever is asked for, and always whole."""
+        asked = [names for names in by or () if any(name in kinds for name in names)]
+        self._arrays = arrays
+        self._asked = [(*(name for name in names if name not in kinds), *_axes(names, kinds)) for names in asked]
+        self._declared = [names for kind in kinds if (names := (*AXES[kind], kind)) not in self._asked]
         for names in arrays.groupings(None if by is None else [names for names in by if names not in asked]):
             found = list(arrays.subsets(names))
             # What was asked for is shown, however small.
@@ -95,6 +96,36 @@ class _Groups:
                 self.small.append(
                     SmallGroups(by=list(names), minimum=MIN_GROUP, groups=len(few), conversations=sum(few))
                 )
+
+    def by_subject(self) -> Iterator[SubjectGroup]:
+        """Groups by subjects: those that are declared are made whatever is asked for, however small.
+
+        Only where names of subjects differ from one conversation to the next, those of few conversations are counted.
+        """
+        for names in self._asked:
+            yield from self._arrays.subject_groups(names)
+        for names in self._declared:
+            found = self._arrays.subject_groups(names)
+            if len(found) <= MAX_SUBJECTS:
+                yield from found
+                continue
+            sizes = sorted((group.conversations for group in found), reverse=True)
+            minimum = sizes[MAX_SUBJECTS] + 1
+            few = [size for size in sizes if size < minimum]
+            self.small.append(SmallGroups(by=list(names), minimum=minimum, groups=len(few), conversations=sum(few)))
+            yield from (group for group in found if group.conversations >= minimum)
+
+
+def _axes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
+    """The kind of subjects that a grouping is by; it stands last, wherever it was named."""
+    found = tuple(name for name in names if name in kinds)
+    if len(found) > 1:
+        raise UsageError(f"groups cannot be by {' and '.join(found)} at once", hint="ask for one of them at a time")
+    return found
+
+
+MAX_SUBJECTS = 1000
+"""Of a kind of subjects with more names than this, those of the fewest conversations are counted."""
 
 
 def _figures(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -121,8 +121,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
             mine[figure.key].append(figure)
         return [figure for figures in mine.values() for figure in figures]
 
-    def by_subject(self, kind: str) -> list[tuple[dict[str, str], list[Figure]]]:
-        """The groups of the subjects of a kind, each with all its figures."""
+    def by_subject(self, names: Sequence[str]) -> list[tuple[dict[str, str], list[Figure]]] | None:
+        """The groups by these dimensions and subjects, each with all its figures; None where some were left out."""
+        if any(one.by == list(names) for one in self.small_groups):
+            return None
         return [
             (
                 group.by,
@@ -132,7 +134,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
                 ],
             )
             for group in self.groups
-            if kind in group.by
+            if list(group.by) == list(names)
         ]
 
     def _without_value(self) -> Iterator[Figure]:

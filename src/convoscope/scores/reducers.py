@@ -230,9 +230,14 @@ ACROSS: dict[str, Across] = {}
 def register(reducer: Reducer) -> Reducer:
     """Make a reducer known by its name, so that runs can be read back that were reduced by it."""
     known: dict[str, Any] = WITHIN if isinstance(reducer, Within) else ACROSS
-    if known.setdefault(reducer.name, reducer) != reducer:
+    if reducer.name in known and _home(known[reducer.name]) != _home(reducer):
         raise DeclarationError(f"there is a reducer {reducer.name} already", hint="give it another name")
+    known[reducer.name] = reducer  # a file that was changed, and is loaded again, declares it anew
     return reducer
+
+
+def _home(reducer: Within | Across) -> str:
+    return (reducer.one if isinstance(reducer, Within) else reducer.sums).__module__
 
 
 for _one in (MEAN, SUM, RATIO, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):

@@ -5,6 +5,7 @@ A family declares its table; writing it, reading it, its views in SQL and its au
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
@@ -19,12 +20,15 @@ from convoscope.errors import DeclarationError
 TAKEN = frozenset(
     (
         *("conversations", "scores", "conversation_scores", "all_scores", "all_conversation_scores"),
-        *("profiles", "metrics", "runs", "renamed"),
+        *("aspect_scores", "profiles", "metrics", "runs", "renamed", "known"),
     )
 )
 """Names that a run uses itself."""
 OWN_COLUMNS = ("run", "conversation", "number", "part", "row", "flow", "agent")
 """Columns that every side table has."""
+
+COMBINED = "_combined"
+"""Stands at the end of the name of what the rows of subjects come to."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _KINDS = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
@@ -38,6 +42,30 @@ class Column(msgspec.Struct, frozen=True):
     """Its type; of a list, that of its entries."""
     is_list: bool = False
     is_json: bool = False
+    is_optional: bool = False
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value can be kept in it."""
+        if value is None:
+            return self.is_optional
+        if self.is_json:
+            return isinstance(value, dict)
+        if self.is_list:
+            return isinstance(value, tuple | list) and all(_fits(one, self.sql) for one in value)
+        return _fits(value, self.sql)
+
+
+def _fits(value: Any, sql: str) -> bool:
+    if sql == "VARCHAR":
+        return isinstance(value, str)
+    if sql == "BOOLEAN":
+        return isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) and abs(value) < _FAR if sql == "INTEGER" else math.isfinite(value)
+
+
+_FAR = 2**31
 
 
 class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -65,8 +93,11 @@ class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.views):
-            if not _NAME.fullmatch(name) or name in TAKEN:
-                raise DeclarationError(f"{name!r} cannot be the name of a table", hint="small letters; not one of ours")
+            if not _NAME.fullmatch(name) or name in TAKEN or name.endswith(COMBINED):
+                raise DeclarationError(
+                    f"{name!r} cannot be the name of a table",
+                    hint=f"small letters, not one of a run's own, and no {COMBINED} at its end",
+                )
         fields = self.row.__struct_fields__
         if self.key not in fields or (self.counted and self.counted not in fields):
             raise DeclarationError(f"{self.name}: {self.row.__name__} lacks the key or what is counted")
@@ -85,23 +116,40 @@ class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def nothing(self) -> str:
         """The table without a row, for a query."""
         own = "NULL::VARCHAR AS conversation, NULL::INTEGER AS number, NULL::VARCHAR AS flow, NULL::VARCHAR AS agent"
-        mine = (f"NULL::{one.sql}{'[]' * one.is_list} AS {one.name}" for one in self.columns)
+        mine = (f'NULL::{one.sql}{"[]" * one.is_list} AS "{one.name}"' for one in self.columns)
         return f"SELECT {', '.join([own, *mine])} WHERE false"
 
 
 def _column(table: str, name: str, kind: Any) -> Column:
-    if get_origin(kind) in (Union, UnionType):
+    optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
+    if optional:
         kinds = [one for one in get_args(kind) if one is not type(None)]
         kind = kinds[0] if len(kinds) == 1 else kind
     origin = get_origin(kind) or kind
     entry = get_args(kind)
     if origin in _KINDS:
-        return Column(name, _KINDS[origin])
-    if origin in (tuple, list) and entry and entry[0] in _KINDS:
+        return Column(name, _KINDS[origin], is_optional=optional)
+    if origin in (tuple, list) and entry and entry[0] in _KINDS and not optional:
         return Column(name, _KINDS[entry[0]], is_list=True)
     if origin is dict:
-        return Column(name, "VARCHAR", is_json=True)
+        return Column(name, "VARCHAR", is_json=True, is_optional=optional)
     raise DeclarationError(
         f"the column {name} of {table} is of a kind that cannot be kept: {kind}",
-        hint="numbers, truth values, texts, tuples of these, and JSON objects",
+        hint="numbers, truth values, texts, tuples of these (which are empty rather than None), and JSON objects",
     )
+
+
+class TableAsKept(msgspec.Struct, frozen=True):
+    """What a run keeps of a declaration, so that its table can be asked where the declaration is not at hand."""
+
+    name: str
+    what: str
+    key: str
+    nothing: str
+    combine: dict[str, str]
+    views: dict[str, str]
+
+
+def as_kept(table: SideTable) -> TableAsKept:
+    """The part of a declaration that is data."""
+    return TableAsKept(table.name, table.what, table.key, table.nothing, dict(table.combine), dict(table.views))

@@ -117,6 +117,8 @@ async def answered(
     """The same of a metric that waits."""
     try:
         observations = await declared.ask(conversation, **given)
+        if odd := next((one for one in observations if not isinstance(one, Observation)), None):
+            raise TypeError(f"gave {odd!r}, not a score")
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():  # the run was given up

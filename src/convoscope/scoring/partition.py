@@ -156,17 +156,17 @@ class _Part:
                 raise ValueError(f"as JSON it has {len(body):,} characters, more than {LARGEST:,}")
         except (ValueError, TypeError, RecursionError) as error:
             self.report.conversations -= 1
-            self.report.problem(_cannot_be_kept(conversation, error))
+            self.report.problem(problem_of(conversation, f"cannot be kept: {cut(str(error))}"))
             return None
         return body
 
 
-def _cannot_be_kept(conversation: Conversation, error: Exception) -> Problem:
+def problem_of(conversation: Conversation, told: str) -> Problem:
+    """A problem with one conversation, at the place of its record."""
     name, record = cut(conversation.id, 100), conversation.source.record
     file = next(iter(conversation.source.files), name)
     line = record.removeprefix(f"{file}:") if record.startswith(f"{file}:") else ""
-    told = f"conversation {name} cannot be kept: {cut(str(error))}"
-    return Problem(file, int(line) if line.isdecimal() and len(line) < 10 else 0, told)
+    return Problem(file, int(line) if line.isdecimal() and len(line) < 10 else 0, f"conversation {name} {told}")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import msgspec
@@ -121,7 +122,8 @@ class _Frame:
         if isinstance(across, Percentile):
             yield self._percentile(name, across)
             return
-        for sums in across.sums(self.columns):
+        # Only what the reducer says that it combines.
+        for sums in across.sums(SimpleNamespace(**{name: getattr(self.columns, name) for name in across.combines})):
             yield self._ratio(" ".join(part for part in (name, sums.name) if part), sums)
 
     def failed(self, name: str, detail: str) -> Figure:

@@ -15,7 +15,7 @@ import numpy as np
 from convoscope.conversation import Flow
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics import states as state_metrics
-from convoscope.metrics.declaration import STATE, Metric
+from convoscope.metrics.declaration import AXES, STATE, Metric
 from convoscope.metrics.states import EXPLAINED_BY, NO_OPPORTUNITY, STATE_TABLE
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run
@@ -23,6 +23,7 @@ from convoscope.runs.sql import combined, combined_file, create_views
 from convoscope.runs.subjects import Conversations, SubjectGroup, read_column, subject_groups
 from convoscope.runs.tables import connect, parquet, quoted
 from convoscope.scores.reducers import Sums
+from convoscope.scores.side_tables import as_kept
 from convoscope.statistics.across import Floats, ratio_of
 from convoscope.statistics.intervals import ratio_interval
 from convoscope.statistics.summary import Figure
@@ -180,20 +181,21 @@ class Source:
 
     def combined(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         """What the rows of each state come to, one row for each flow and state."""
-        kept = self._alone.folder / combined_file(STATE_TABLE) if self._alone is not None else None
+        kept = self._alone.folder / combined_file(STATE_TABLE.name) if self._alone is not None else None
         if kept is None or not kept.exists():
-            return connection.execute(combined(STATE_TABLE, "flow", "s"))
+            return connection.execute(combined(as_kept(STATE_TABLE), "flow", "s"))
         flow = f"coalesce(flow, {quoted(NO_FLOW)})"
         return connection.execute(f"SELECT * REPLACE ({flow} AS flow) FROM {parquet(kept)} {self.where()}")
 
     def figures(self, connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, Figure]]:
         """The figures of each state: those of the summary, or the same of the rows that the question is about."""
+        groups = None
         if self._alone is not None and {one.metric for one in self._alone.summary.declared} >= {*_METRICS}:
-            groups = self._alone.summary.by_subject(STATE)
-        else:
+            groups = self._alone.summary.by_subject((*AXES[STATE], STATE))
+        if groups is None:
             groups = [(one.by, one.figures) for one in self._observed(connection)]
         return {
-            (by.get("flow", NO_FLOW), by["state"]): {one.metric.removeprefix("state."): one for one in figures}
+            (by["flow"], by["state"]): {one.metric.removeprefix("state."): one for one in figures}
             for by, figures in groups
         }
 
@@ -245,9 +247,7 @@ class Source:
 
 
 # What is one cluster in the summary is one here: a scenario of a dataset and domain, else the conversation.
-_CLUSTER = (
-    "CASE WHEN scenario_id IS NULL THEN hash(run, number) ELSE hash(run, scenario_id, dataset, domain) END AS cluster"
-)
+_CLUSTER = "CASE WHEN scenario_id IS NULL THEN hash(run, number) ELSE hash(scenario_id, dataset, domain) END AS cluster"
 _CLUSTERED = "(SELECT e.*, c.cluster FROM every AS e JOIN called AS c ON c.run = e.run AND c.number = e.number)"
 _METRICS: dict[str, Metric] = {
     one.name: one for one in vars(state_metrics).values() if isinstance(one, Metric) and one.observes == STATE
