@@ -17,6 +17,7 @@ from convoscope.metrics.answer_text import (
     f1_of,
     occurs,
     overlap_of,
+    places_of,
     settled,
     words,
 )
@@ -298,3 +299,20 @@ def test_long_texts_take_no_longer_than_they_are(text: str) -> None:
         accuracy_of(text, truth)
         multi_pattern_of(text, truth)
         choice_accuracy_of(text, truth, choices=["Paris", "Rome"])
+
+
+@given(st.text(alphabet="好a ", min_size=1, max_size=8), st.text(alphabet="好a ", max_size=40))
+def test_places_are_those_where_a_text_stands_as_whole_words_one_by_one(wanted: str, given: str) -> None:
+    starts = [place for place in range(len(given)) if given.startswith(wanted, place)]
+    # A stretch of Latin letters is one word; elsewhere a word may begin and end anywhere.
+    whole = [
+        place
+        for place in starts
+        if "aa" not in (given[place - 1 : place] + wanted[0], wanted[-1] + given[place + len(wanted) :][:1])
+    ]
+    assert list(places_of(wanted, given)) == whole
+
+
+def test_a_text_that_repeats_itself_stands_at_each_of_its_repeats() -> None:
+    # 7 times "ab " and once more without the blank: "ab ab ab" begins at the first six of eight words.
+    assert list(places_of("ab ab ab", "ab " * 7 + "ab")) == [0, 3, 6, 9, 12, 15]

@@ -173,6 +173,12 @@ class TestHear:
         checked = hear("It is $115.", "It is 115 pounds, no, 115 dollars.")
         assert [one.heard.correct for one in checked] == [True]
 
+    def test_a_fact_that_is_said_very_often_and_heard_once_less(self) -> None:
+        # Five thousand times five thousand pairs are too many to be looked at.
+        checked = hear("in Oslo. " * 5_000, "in Oslo. " * 4_999)
+        assert sum(one.heard.correct for one in checked) == 4_999
+        assert checked[0].heard.correct  # the first that was heard begins where it does
+
     def test_what_was_heard_is_looked_for_near_the_fact(self) -> None:
         # 600 facts, none heard, each two words from the next: the work per fact does not grow with the turn.
         checked = hear("in Oslo. " * 600, "in Osla. " * 600)

@@ -103,5 +103,5 @@ def looked_at(path: Path, name: str) -> FlowFile | None:
     return read_flow_file(path, name) if declares_flow(list(documents)) else None
 
 
-_SEEMS = re.compile(rb"""^(?:\s*[{\[-])*\s*["']?(?:states|required_slots)["']?\s*:""", re.MULTILINE)
+_SEEMS = re.compile(rb"""^(?:[ \t]*[{\[-])*[ \t]*["']?(?:states|required_slots)["']?\s*:""", re.MULTILINE)
 """What a broken file holds that was meant to be a flow definition."""

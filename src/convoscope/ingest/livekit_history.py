@@ -42,7 +42,7 @@ ITEMS = frozenset({"message", "function_call", "function_call_output", "agent_ha
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": SYSTEM}
 _ALIASES = {"args": "arguments"}
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
-_MARKUP = re.compile(r"</?expr\b[^>]*>")
+_MARKUP = re.compile(r"</?expr\b[^<>]*>")
 
 _RATES = frozenset({"llm_node_tps"})
 _FIELDS = {name: (type.removesuffix("_metrics"), field) for name, (type, field) in COMPONENT_FIELDS.items()}

@@ -72,7 +72,8 @@ _FIELDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 _VERDICTS = frozenset({"success", "ok", "is_error", "error", "error_message", "error_type", "status"})
 _USUAL = frozenset({*_STATE, *_VERDICTS, "turn", "turn_index", "turn_id", "id", "event_id"})
 _OF_TURN = re.compile(
-    r"model|.*tokens?(_.*)?|.*_(ms|s|secs|seconds|usd)|cost|ttft|ttfb|duration|latency|turn(_index|_id)?"
+    r"model|.*tokens?(_.*)?|.*_(ms|s|secs|seconds|usd)|cost|ttft|ttfb|duration|latency|turn(_index|_id)?",
+    re.DOTALL,
 )
 _META = frozenset({*EVENT_NAMES, *TIMES, *SEQUENCES, *IDS}) - {"name"}
 

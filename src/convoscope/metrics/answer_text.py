@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Literal, TypeVar
 
@@ -136,7 +136,7 @@ class Comparison:
         wanted, given = settled(self.truth), settled(self.answer)
         if not wanted:
             return None
-        if place_of(wanted, given) >= 0:
+        if occurs(wanted, given):
             return 1.0
         both = self.answer + self.truth
         alike = both.isascii() and "_" not in both  # settling takes away nothing that is part of a word
@@ -249,18 +249,32 @@ def occurs(wanted: str, given: str) -> bool:
     as in _Paris_, is no part of a word. Writings that set no blanks between words (Chinese, Japanese, Thai,
     …) and Korean endings are no obstacle: "B" is in "答案是B".
     """
-    return place_of(wanted, given) >= 0
+    return next(places_of(wanted, given), None) is not None
 
 
-def place_of(wanted: str, given: str, start: int = 0) -> int:
-    """Where a folded text next stands in another as whole words; -1 for nowhere."""
-    start = given.find(wanted, start)
-    while start >= 0:
+def places_of(wanted: str, given: str) -> Iterator[int]:
+    """Where a folded text stands in another as whole words."""
+    for start in _starts(wanted, given):
         end = start + len(wanted)
         if (start == 0 or _opens(given, start)) and (end == len(given) or _closes(given, end)):
-            return start
-        start = given.find(wanted, start + 1)
-    return -1
+            yield start
+
+
+def _starts(wanted: str, given: str) -> Iterator[int]:
+    """Where a text stands in another, in time that grows with both and not with their product.
+
+    A text that overlaps itself by half or more repeats something. Where it was found at such a distance,
+    it is found at the same distance again just if what is repeated goes on.
+    """
+    start, period = given.find(wanted), 0
+    while start >= 0:
+        yield start
+        if period and given.startswith(wanted[-period:], start + len(wanted)):
+            start += period
+            continue
+        following = given.find(wanted, start + 1)
+        period = following - start if 0 < following - start <= len(wanted) // 2 else 0
+        start = following
 
 
 def _opens(text: str, start: int) -> bool:
@@ -271,7 +285,9 @@ def _opens(text: str, start: int) -> bool:
     if before.isalnum():
         return is_unspaced(before) or is_unspaced(first)
     if before == "_":
-        return not text[:start].rstrip("_")[-1:].isalnum()
+        while start and text[start - 1] == "_":
+            start -= 1
+        return not text[max(0, start - 1) : start].isalnum()
     if first.isdigit():
         earlier = text[start - 2] if start > 1 else " "
         if before in ".," and earlier.isdigit():
@@ -287,7 +303,9 @@ def _closes(text: str, end: int) -> bool:
         if after.isalnum():
             return not last.isalnum() or is_unspaced(last)
         if after == "_":
-            return not (last.isalnum() and text[end:].lstrip("_")[:1].isalnum())
+            while text[end : end + 1] == "_":
+                end += 1
+            return not (last.isalnum() and text[end : end + 1].isalnum())
         return not (last.isdigit() and after in ".," and text[end + 1 : end + 2].isdigit())
     if _is_mark(after):
         return False

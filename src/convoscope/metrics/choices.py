@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation.events import Json
-from convoscope.metrics.answer_text import UNSPACED, candidate, folded, occurs, place_of, settled
+from convoscope.metrics.answer_text import UNSPACED, candidate, folded, occurs, places_of, settled
 from convoscope.metrics.patterns import Checked
 
 LETTERS = "ABCDEFGHIJ"
@@ -216,12 +216,10 @@ def _candidates(answer: str, given: str, letters: bool) -> Iterator[str]:
 
 def _is_meant(wanted: str, given: str) -> bool:
     """Whether the text of a choice stands in an answer where it is not ruled out."""
-    place = place_of(wanted, given)
-    while place >= 0:
+    for place in places_of(wanted, given):
         before, end = given[max(0, place - 60) : place], place + len(wanted)
         if not (_RULED_OUT_BEFORE.search(before) or _RULED_OUT_AFTER.match(given, end)):
             return True
-        place = place_of(wanted, given, place + 1)
     return False
 
 
@@ -259,10 +257,10 @@ _WORD = f"[^\\W_{UNSPACED}]"
 _ALONE = f"(?<!{_WORD})(?<!\\w[-'’])"
 _END = f"(?!{_WORD}|['’-]\\w)"
 _DRESS = r"(?:(?:the\s+)?(?:option|choice|letter|answer|alternative)\s+)?[\"'“‘(\[{*_`$\\]*(?:(?:boxed|text)\{)*"
-_IS = r"(?:is|was|are|would\s+be|should\s+be|must\s+be|will\s+be|has\s+to\s+be)\b(?:\s+\w+ly\b)?"
+_IS = r"(?:is|was|are|would\s+be|should\s+be|must\s+be|will\s+be|has\s+to\s+be)\b(?:\s++\w+ly\b)?"
 _CUES = ("answer", "choice", "option", "result", "solution")
-_CUE = rf"\b(?:{'|'.join(_CUES)})(?:\s+(?:to|for)\s+[^.:\n]{{1,40}}?)?"
-_LINK = rf"\s*(?:\b{_IS}\s*[:=]?|[-=]+>|→|[:=]|[-–—])\s*"
+_CUE = rf"\b(?:{'|'.join(_CUES)})(?:\s++(?:to|for)\s++[^.:\n]{{1,40}}?)?"
+_LINK = rf"\s*+(?:\b{_IS}\s*+[:=]?|[-=]+>|→|[:=]|[-–—])\s*+"
 
 
 def _letter(name: str) -> str:

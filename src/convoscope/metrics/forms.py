@@ -287,8 +287,12 @@ def _shown(content: str) -> str:
 
 def _unfenced(content: str) -> str:
     """What stands inside of a code fence, where that is all there is."""
-    fenced = _FENCE.fullmatch(content.strip())
-    return content if fenced is None else fenced[1].strip()
+    text = content.strip()
+    opening = _FENCE.match(text)
+    inside = text.rstrip("`")
+    if opening is None or len(text) - max(len(inside), opening.end()) < 3:
+        return content
+    return inside[opening.end() :].strip()
 
 
 _PATTERN = re.compile(
@@ -299,10 +303,10 @@ _SLASHED = re.compile(r"/((?:\\.|[^/\\\n])+)/([gimsuy]*)")
 _REGEX_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 _SCHEMA = re.compile(
     r"(?:(?:(?:valid\s+)?json\s+)?(?:that\s+)?(?:(?:match(?:es|ing)?|follow(?:s|ing)?|with|fitting)\s+)?"
-    r"(?:this\s+|the\s+)?(?:json[\s-]*)?schema\s*:?\s*|json\s*:\s*)?(\{.*\}|`{3}.*)",
+    r"(?:this\s+|the\s+)?(?:json[\s-]*)?schema\s*+:?\s*+|json\s*:\s*)?(\{.*\}|`{3}.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_FENCE = re.compile(r"`{3,}[^\n`]*\n(.*?)\n?[ \t]*`{3,}", re.DOTALL)
+_FENCE = re.compile(r"`{3,}[^\n`]*\n")
 _FORM_WORD = re.compile(r"[^\W_]+")
 _FILLERS = frozenset(
     (
@@ -333,7 +337,7 @@ _XML = Form("XML", _xml_fault, fenced=True)
 _BULLETS = Form("bullet list", _list_fault(re.compile(r"\s*[-*+•]\s+\S"), "bullet list"))
 _NUMBERED = Form("numbered list", _list_fault(re.compile(r"\s*\d+[.)]\s+\S"), "numbered list"))
 _INTEGER = Form("integer", _matching(r"[-+]?\d+", "integer"))
-_NUMBER = Form("number", _matching(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", "number"))
+_NUMBER = Form("number", _matching(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?", "number"))
 _BOOLEAN = Form("true or false", _matching("true|false", "truth value: true or false"))
 _YES_NO = Form("yes or no", _matching("yes|no", "yes and no no"))
 _DATE = Form("date YYYY-MM-DD", _date_fault)

@@ -406,7 +406,7 @@ def _total(facts: Mapping[str, Json]) -> int | None:
 
 
 _LONGEST_LIST = 1_000_000
-_NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMERAL = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def _whole(told: Json, least: int, what: str) -> int:

@@ -19,8 +19,8 @@ MAX_NAMED = 12
 """How many figures an error names, the likeliest first."""
 
 _TARGET = re.compile(
-    r"\s*(?P<name>[^<>=≤≥]*[^<>=≤≥\s])\s*(?P<comparison>>=|<=|>|<|≥|≤)"
-    r"\s*(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*(?P<unit>[^\s\d.,<>=](?:.*\S)?)?\s*"
+    r"\s*+(?P<name>[^<>=≤≥]*[^<>=≤≥\s])\s*(?P<comparison>>=|<=|>|<|≥|≤)"
+    r"\s*(?P<number>[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*(?P<unit>[^\s\d.,<>=](?:.*\S)?)?\s*"
 )
 _SIGNS = {"≥": ">=", "≤": "<="}
 

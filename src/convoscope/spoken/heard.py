@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from convoscope.spoken.entities import Entity, entities
@@ -59,6 +61,8 @@ class _Form(NamedTuple):
     currency: str
 
 
+_Pair = tuple[float, int, int, int, int]
+"""How far two are from each other, which of those said and of those found they are, and where both stand in a row."""
 _Stretch = tuple[str, int, int]
 """Parts put together, the first token of them, and the one behind the last."""
 
@@ -73,6 +77,11 @@ class Hearing:
         for place, part in enumerate(self._parts):
             if part:
                 self._starts.setdefault(part, []).append(place)
+        self._lengths = sorted(set(map(len, self._starts)))
+        self._text = "".join(self._parts)
+        self._places_in_text = [0, *accumulate(map(len, self._parts))]
+        self._ends = {self._places_in_text[place + 1]: place + 1 for place, part in enumerate(self._parts) if part}
+        """The token behind each place of the text where one ends."""
         self._taken: set[int] = set()
 
     def check(self, intended: str) -> Heard:
@@ -108,7 +117,7 @@ class Hearing:
     def _places(self, form: _Form) -> Iterator[range]:
         """The stretches of free tokens whose letters and digits, put together, are those wanted."""
         wanted = form.text
-        beginnings = (wanted[: length + 1] for length in range(len(wanted)))
+        beginnings = (wanted[:length] for length in self._lengths if length <= len(wanted))
         starts = sorted(start for beginning in beginnings for start in self._starts.get(beginning, ()))
         done = 0
         for start in starts:
@@ -129,15 +138,11 @@ class Hearing:
         return range(max(middle - _FAR, 0), min(middle + _FAR, len(self._parts)))
 
     def _match(self, wanted: str, start: int) -> int:
-        rest = wanted
-        for place in range(start, len(self._parts)):
-            part = self._parts[place]
-            if place in self._taken or not rest.startswith(part):
-                return 0
-            rest = rest[len(part) :]
-            if not rest:
-                return place + 1
-        return 0
+        place = self._places_in_text[start]
+        end = self._ends.get(place + len(wanted), 0)
+        if not end or not self._text.startswith(wanted, place) or not self._taken.isdisjoint(range(start, end)):
+            return 0
+        return end
 
     def _closest(self, intended: str, forms: Sequence[_Form], places: range) -> str | None:
         """The stretch of free tokens that begins at one of some places and is most like a fact."""
@@ -184,18 +189,38 @@ def _nearest(said: list[float], found: list[range], length: int) -> list[tuple[i
     """Pairs of what was said and what was found; where too little was found, the nearest ones."""
     if len(found) >= len(said):
         return list(enumerate(found[: len(said)]))
-    pairs = sorted(
-        (abs(place - stretch.start / length), number, order)
-        for number, place in enumerate(said)
-        for order, stretch in enumerate(found)
+    chosen: list[tuple[int, range]] = []
+    # The two that are nearest to each other always stand side by side among those that are left.
+    row = sorted(
+        [(place, number, -1) for number, place in enumerate(said)]
+        + [(stretch.start / length, -1, order) for order, stretch in enumerate(found)]
     )
-    chosen: dict[int, int] = {}
-    taken: set[int] = set()
-    for _, number, order in pairs:
-        if number not in chosen and order not in taken:
-            chosen[number] = order
-            taken.add(order)
-    return [(number, found[order]) for number, order in chosen.items()]
+    before, behind = list(range(-1, len(row) - 1)), list(range(1, len(row) + 1))
+    pairs = [_pair(row, one, one + 1) for one in range(len(row) - 1)]
+    waiting = [pair for pair in pairs if pair is not None]
+    heapify(waiting)
+    gone: set[int] = set()
+    while waiting:
+        _, number, order, one, other = heappop(waiting)
+        if one in gone or other in gone:
+            continue
+        chosen.append((number, found[order]))
+        gone |= {one, other}
+        left, right = before[one], behind[other]
+        if left >= 0:
+            behind[left] = right
+        if right < len(row):
+            before[right] = left
+        if left >= 0 and right < len(row) and (pair := _pair(row, left, right)) is not None:
+            heappush(waiting, pair)
+    return chosen
+
+
+def _pair(row: Sequence[tuple[float, int, int]], one: int, other: int) -> _Pair | None:
+    """Two of a row as a pair; None where both were said or both were found."""
+    (here, *mine), (there, *others) = row[one], row[other]
+    number, order = map(max, mine, others)
+    return None if number < 0 or order < 0 else (there - here, number, order, one, other)
 
 
 def _forms(intended: str) -> list[_Form]:
@@ -227,13 +252,11 @@ def _part(token: str) -> str:
 
 def _without_restarts(tokens: Sequence[str]) -> list[str]:
     """`skyway 4 472` is skyway 472 begun twice; `10 ock am` is a time with a mangled o'clock."""
-    kept = list(tokens)
-    for place in reversed(range(len(tokens) - 1)):
-        token, following = tokens[place], tokens[place + 1]
-        if following.isdecimal():
-            again = token.isdecimal() and following != token and following.startswith(token)
-        else:
-            again = following in _HALF_DAYS and token[0] == "o" and token.endswith("ck")
-        if again:
-            del kept[place]
-    return kept
+    kept = [token for token, following in pairwise(tokens) if not _is_restart(token, following)]
+    return [*kept, *tokens[-1:]]
+
+
+def _is_restart(token: str, following: str) -> bool:
+    if following.isdecimal():
+        return token.isdecimal() and following != token and following.startswith(token)
+    return following in _HALF_DAYS and token[0] == "o" and token.endswith("ck")

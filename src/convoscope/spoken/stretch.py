@@ -73,15 +73,18 @@ class Words:
 def stretch(words: Words, start: int) -> int:
     """Where a stretch of numbers and single letters ends; `start` itself where there is none."""
     end, most = start, len(words.small)
-    while end < most and (end == start or _goes_on(words, start, end)):
-        step = _piece(words, start, end)
+    explained, lettered = False, False  # "as" was said so far, a letter was said
+    while end < most and (end == start or _goes_on(words, end, explained=explained)):
+        step = _piece(words, start, end, lettered=lettered)
         if not step:
             break
+        said = words.near(end, end + step)
+        explained, lettered = explained or "as" in said, lettered or any(map(_is_letter, said))
         end += step
     return min(end, most)
 
 
-def _goes_on(words: Words, start: int, place: int) -> bool:
+def _goes_on(words: Words, place: int, *, explained: bool) -> bool:
     """Whether a number or code may go on with a word: after a blank, a hyphen, a hesitation, in 4:30 and 1,200."""
     gap = words.gap(place)
     if gap == " ":
@@ -94,11 +97,10 @@ def _goes_on(words: Words, start: int, place: int) -> bool:
         return True
     if before.isdigit() and len(before) == 3 and word.isdigit() and gap in _AREA_END:
         return True
-    explained = "as" in words.near(start, place)
     return (_LISTED if explained else _JOINS).fullmatch(gap) is not None
 
 
-def _piece(words: Words, start: int, place: int) -> int:
+def _piece(words: Words, start: int, place: int, *, lettered: bool) -> int:
     """Of how many words the letter or number at a place is; 0 where there is none."""
     word = words.small[place]
     begun = place > start
@@ -108,7 +110,7 @@ def _piece(words: Words, start: int, place: int) -> int:
     if len(word) == 1:
         return _letter(words, place, begun=begun)
     if word in NATO:
-        return int(_is_radio(words, start, place))
+        return int(_is_radio(words, place, begun=begun, lettered=lettered))
     return int(word in _LINKS and _links(words, place, begun=begun))
 
 
@@ -155,16 +157,16 @@ def _letter(words: Words, place: int, *, begun: bool) -> int:
     return int(word == "A" or len(following) == 1 or letters_before)
 
 
-def _is_radio(words: Words, start: int, place: int) -> bool:
+def _is_radio(words: Words, place: int, *, begun: bool, lettered: bool) -> bool:
     """Whether a word of the radio alphabet is a letter here: with another letter in the stretch, or in a seat."""
-    said = words.near(start, place)
+    last = words.one(place - 1) if begun else ""
     if words.small[place] == "november":  # a month, unless right behind a letter
-        return bool(said) and _is_letter(said[-1])
-    right_behind = bool(said) and len(said[-1]) == 1 and said[-1].isalpha()
-    if right_behind or any(map(_is_letter, said)) or _letter_follows(words, place):
+        return _is_letter(last)
+    right_behind = len(last) == 1 and last.isalpha()
+    if right_behind or lettered or _letter_follows(words, place):
         return True
     before = words.near(place - 4, place)
-    return bool(said) and ("seat" in before or "row" in before)
+    return begun and ("seat" in before or "row" in before)
 
 
 def _letter_follows(words: Words, place: int) -> bool:

@@ -22,7 +22,7 @@ _LARGEST = 1.7976931348623157e308
 _INT64 = 2**63
 # Below this a double holds every whole number.
 _EXACT = 2**53
-_NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMERAL = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _YES = frozenset({"true", "1", "yes", "on"})
 _NO = frozenset({"false", "0", "no", "off"})
 # Seconds of a moment that is still written with four digits of a year; milliseconds begin here.

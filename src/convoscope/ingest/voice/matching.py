@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_TAG = re.compile(r"\[[^\]]*\]")
+_TAG = re.compile(r"\[[^\]]*(\]?)")
 _SILENT = bytes(one for one in range(128) if not chr(one).isalnum())
 _SMALL = bytes(range(128)).lower() + bytes(range(128, 256))
 _SIGNS = re.compile("[\u0080-\u00bf\U00010000-\U0010ffff]+")
@@ -18,7 +18,8 @@ _SIGNS_BEGIN = (b"\xc2", b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")
 def compact(text: str) -> str:
     """Letters and digits only, in small letters, without bracketed tags."""
     if "[" in text:
-        text = _TAG.sub(" ", text)
+        # A bracket that is never closed is no tag. It is found all the same, so that what follows is looked at once.
+        text = _TAG.sub(lambda found: " " if found[1] else found[0], text)
     if text.isascii():
         return text.encode().translate(_SMALL, _SILENT).decode()
     kept = text.lower().encode("utf-8", "surrogatepass").translate(None, _SILENT)
@@ -37,18 +38,26 @@ def sounds_like(text: str) -> str:
 def likeness(one: str, other: str) -> float:
     """From 0 to 1; a part of a text is like the whole."""
     from rapidfuzz import fuzz
+    from rapidfuzz.distance import LCSseq
 
     mine, theirs = sounds_like(one), sounds_like(other)
     if not mine or not theirs:
         return 0.0
     if len(mine) > len(theirs):
         mine, theirs = theirs, mine
-    # A single short word is found in any long text.
-    part = fuzz.partial_ratio(mine, theirs) if len(mine) >= _TELLING else fuzz.ratio(mine, theirs)
-    return part / 100
+    if len(mine) < _TELLING:  # A single short word is found in any long text.
+        return fuzz.ratio(mine, theirs) / 100
+    if len(mine) * len(theirs) > _MOST_STEPS:
+        words = mine.split()
+        return LCSseq.similarity(words, theirs.split()) / len(words)
+    return fuzz.partial_ratio(mine, theirs) / 100
 
 
 _TELLING = 8
+_MOST_STEPS = 1_000_000
+"""Characters times characters. Above it, the time for the best part would grow with the cube of the length: then
+words are counted that stand in both in the same order, or the beginnings are looked at alone."""
+_GLANCE = 1_000
 
 
 def similarity(one: str, other: str) -> float:
@@ -67,4 +76,6 @@ def resemble(one: str, other: str) -> bool:
         return mine == theirs
     if mine in theirs or theirs in mine:
         return True
+    if len(mine) * len(theirs) > _MOST_STEPS:
+        mine, theirs = mine[:_GLANCE], theirs[:_GLANCE]
     return fuzz.partial_ratio(mine, theirs, score_cutoff=70) > 0
