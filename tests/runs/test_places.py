@@ -65,6 +65,7 @@ class TestTwoProcesses:
         busy = Partial(out, {"settings": "other"})
         waiting = started(logs, out)
         while not any(path.endswith("/run.partial/lock") for path in open_files(waiting.pid)):
+            assert waiting.poll() is None
             time.sleep(0.005)
         shutil.copytree(whole.folder, out)
         busy.discard()

@@ -159,24 +159,26 @@ class Partial:
         # The workers of one that was killed hold it for a moment longer.
         patience = monotonic() + _PATIENCE
         while True:
-            holder = None
-            # Another process may give up what it had begun, just now.
+            # Another process may remove what it had begun, just now.
             with suppress(FileNotFoundError) if monotonic() < patience else nullcontext():
                 lock = self._open_lock()
-                if _is_locked(lock, self.folder):
+                if not _is_locked(lock, patience):
+                    raise self._held(lock)
+                if _is_of(lock, self.folder):
                     _sign(lock)
                     return lock
-                holder = _holder(lock)
                 lock.close()
-            if monotonic() > patience:
-                who = f" (process {holder.pid} on {holder.host}, since {holder.since})" if holder else ""
-                hint = "wait for it, or choose another --out"
-                raise RunError(f"another process is writing {self.folder}{who}", hint=hint)
-            sleep(0.05)
+
+    def _held(self, lock: IO[bytes]) -> RunError:
+        holder = _holder(lock)
+        lock.close()
+        who = f" (process {holder.pid} on {holder.host}, since {holder.since})" if holder else ""
+        return RunError(f"another process is writing {self.folder}{who}", hint="wait for it, or choose another --out")
 
     def _open_lock(self) -> IO[bytes]:
         folder = self.folder
-        if os.path.lexists(folder) and not is_unfinished(folder) and not _is_empty(folder):
+        # Looked at again, as another process may have begun in between: it signs the lock before anything else.
+        if os.path.lexists(folder) and not (is_unfinished(folder) or _is_empty(folder) or is_unfinished(folder)):
             raise RunError(f"{folder} is not an unfinished run of ours", hint="choose another --out, or move it away")
         folder.mkdir(parents=True, exist_ok=True)
         return os.fdopen(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666), "rb+", buffering=0)
@@ -224,21 +226,33 @@ def _is_empty(folder: Path) -> bool:
     return folder.is_dir() and all(entry.name == LOCK and not entry.stat().st_size for entry in folder.iterdir())
 
 
-def _is_locked(lock: IO[bytes], folder: Path) -> bool:
-    """Lock the file, if nobody else has and it is still the lock of this folder."""
+def _is_locked(lock: IO[bytes], patience: float) -> bool:
+    """Lock the file, as soon as nobody else has it and before patience is over."""
     try:
         import fcntl  # not on Windows
     except ImportError:
         return True
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() > patience:
+                return False
+            sleep(0.05)
+        except OSError as error:
+            lock.close()
+            hint = "choose an --out on another disk"
+            raise RunError(f"the folder of the run cannot be locked: {error.strerror}", hint=hint) from None
+        else:
+            return True
+
+
+def _is_of(lock: IO[bytes], folder: Path) -> bool:
+    """Whether it is still the lock of this folder, which may have been removed, or have got its name, meanwhile."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat())
-    except (BlockingIOError, FileNotFoundError):
+    except FileNotFoundError:
         return False
-    except OSError as error:
-        lock.close()
-        hint = "choose an --out on another disk"
-        raise RunError(f"{folder} cannot be locked: {error.strerror}", hint=hint) from None
 
 
 def _sign(lock: IO[bytes]) -> None:
