@@ -18,7 +18,7 @@ from ingest.voice_faults import LOGS
 from ingest.voice_file_faults import FAULTS
 from ingest.voice_recovery import Trial, attempt, differences
 
-_CALLS = calls(21)
+_CALLS = calls(14)
 _PAIRS = [pair for pair in combinations(FAULTS, 2) if len(FAULTS[pair[0]].removes | FAULTS[pair[1]].removes) < 3]
 _STEP, _PARTS = 3, 2
 """Every third pair, in two halves: `make bench` tries them all."""
