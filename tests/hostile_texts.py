@@ -102,13 +102,12 @@ FUNCTION_UNITS = (
 
 def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.flows import endings
+    from convoscope.harmless import clean, one_line
     from convoscope.ingest.voice.matching import compact, likeness, resemble, similarity
     from convoscope.metrics import answer_text, choices, forms, tools, transcripts, words
     from convoscope.metrics.transcription import word_errors
     from convoscope.report import markdown
     from convoscope.report.difference import difference
-    from convoscope.report.screen import clean
-    from convoscope.report.writing import one_line
     from convoscope.spoken import entities, hear, normalise
 
     nobody = transcripts.Speakers(frozenset({"agent"}), frozenset({"user"}))

@@ -14,7 +14,7 @@ _MARK = "\ufffd"
 """Stands for what was taken out, and breaks what would be a command."""
 _BREAKS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # What CI servers take for a command: `::name::` where a line begins, `##[name]` and its like anywhere.
-_COMMANDS = re.compile(r"^(\s*:)(?=:.*::)|(#)(?=#(?:vso|teamcity)?\[)", re.MULTILINE)
+_COMMANDS = re.compile(r"^([^\S\n]*:)(?=:.*::)|(#)(?=#(?:vso|teamcity)?\[)", re.MULTILINE)
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|#(?=#(?:vso|teamcity)?\\[)")
 
 

@@ -579,7 +579,7 @@ def figures(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """The headline figures of some conversations, by bare name, by the whole road."""
 
     def score(*conversations: Conversation) -> dict[str, Any]:
-        run = making.score(conversations, metrics=METRICS, out=tmp_path / "run", workers=1)
+        run = making.make_run(conversations, metrics=METRICS, out=tmp_path / "run", workers=1)
         return {one.metric.removeprefix("interaction."): one for one in run.summary.figures}
 
     return score

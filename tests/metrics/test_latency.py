@@ -10,6 +10,7 @@ import pytest
 from convoscope.conversation import ComponentMetric, Conversation, Expected
 from convoscope.metrics.latency import LATENCIES, LatencySummary, latency_summary
 from convoscope.scores.observation import Observation
+from convoscope.scores.reducers import MEAN_OF_SUBJECTS
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.scoring.plan import plan
 from metrics.chats import agent, chat, told, user
@@ -423,5 +424,5 @@ class TestFiveNumbers:
     def test_every_one_shows_them(self) -> None:
         for declared in LATENCIES.values():
             assert {"p50", "p95", "max"} <= set(declared.also)
-            assert declared.reduce.across == "mean_of_subjects" or declared.also["mean"] == "mean_of_subjects"
+            assert MEAN_OF_SUBJECTS in (declared.reduce.across, declared.also.get("mean"))
             assert declared.ten is not None

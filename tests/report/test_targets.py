@@ -213,7 +213,7 @@ def pooled(conversation: Conversation) -> Observation:
 
 def score(folder: Path, ids: tuple[str, ...], **settings: Any) -> Run:
     conversations = [chat(user("hi"), id=id) for id in ids]
-    return making.score(conversations, out=folder / "run", workers=1, **settings)
+    return making.make_run(conversations, out=folder / "run", workers=1, **settings)
 
 
 class TestChecks:
@@ -253,7 +253,7 @@ class TestARunKeepsItsTargets:
     def test_as_sorted_whole_texts(self, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(6))
         given = ["response_latency p95 < 2 s", "success>=90%", "tools.success >= 0.90"]
-        run = making.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=given)
+        run = making.make_run(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=given)
         kept = ["timing.response_latency p95 < 2", "tools.success >= 0.9"]
         assert run.receipt.config["targets"] == kept
         assert Run.open(run.folder).receipt.config["targets"] == kept
@@ -262,7 +262,7 @@ class TestARunKeepsItsTargets:
     def test_and_the_report_adds_and_replaces(self, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(6))
         kept = ["turns < 100", "turns > 0", "calls > 0"]
-        run = making.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=kept)
+        run = making.make_run(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=kept)
         found = run_checks(run, ["turns < 1", "success > 0"])
         assert [(one.figure.metric, one.target, one.source) for one in found] == [
             ("conversation.turns", Target("<", 1.0), "given"),
@@ -272,17 +272,17 @@ class TestARunKeepsItsTargets:
 
     def test_a_typo_fails_before_anything_is_read(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"there is tools\.success"):
-            making.score(tmp_path / "not there", out=tmp_path / "run", targets=["tools.sucess > 0.9"])
+            making.make_run(tmp_path / "not there", out=tmp_path / "run", targets=["tools.sucess > 0.9"])
         assert not list(tmp_path.iterdir())
 
     def test_a_target_for_a_metric_that_is_not_scored_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"there is answer\.f1"):
-            making.score(tmp_path, out=tmp_path / "run", metrics=["f1"], targets=["success > 0.9"])
+            making.make_run(tmp_path, out=tmp_path / "run", metrics=["f1"], targets=["success > 0.9"])
 
     def test_what_is_wished_for_changes_nothing_that_is_measured(self, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(20))
-        without = making.score(logs, metrics=FEW, out=tmp_path / "a", workers=1)
-        wished = making.score(logs, metrics=FEW, out=tmp_path / "b", workers=1, targets=["turns < 3"])
+        without = making.make_run(logs, metrics=FEW, out=tmp_path / "a", workers=1)
+        wished = making.make_run(logs, metrics=FEW, out=tmp_path / "b", workers=1, targets=["turns < 3"])
         assert "targets" not in without.receipt.config
         assert wished.receipt.config_hash != without.receipt.config_hash
         for part in ("metrics", "not_measured", "groups", "small_groups"):
@@ -291,7 +291,7 @@ class TestARunKeepsItsTargets:
     def test_the_same_targets_in_other_words_open_the_same_run(self, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(6))
         first, again = (
-            making.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=targets)
+            making.make_run(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=targets)
             for targets in (["success >= 90%", "turns<3"], ["turns < 3", "tools.success>=.9"])
         )
         assert again.receipt.run_id == first.receipt.run_id
@@ -329,7 +329,7 @@ def test_the_names_before_scoring_are_those_of_the_summary(tmp_path: Path) -> No
         "test.pooled recall",
         "test.pooled p50",
     ]
-    run = making.score(write_lines(tmp_path / "chats.jsonl", range(3)), out=tmp_path / "run", workers=1)
+    run = making.make_run(write_lines(tmp_path / "chats.jsonl", range(3)), out=tmp_path / "run", workers=1)
     measured = {one.key for one in run.summary.metrics}
     names = {one.key: figure_names(describe(one)) for one in installed().resolve()}
     assert 10 < len(measured) < len(names)
@@ -343,7 +343,7 @@ def test_a_target_for_what_was_not_measured_is_undetermined_for_the_reason_of_it
     wanted: str, tmp_path: Path
 ) -> None:
     logs = write_lines(tmp_path / "chats.jsonl", range(0, 9, 3))  # without times
-    run = making.score(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=[wanted])
+    run = making.make_run(logs, metrics=FEW, out=tmp_path / "run", workers=1, targets=[wanted])
     (found,) = run_checks(run)
     assert figure_name(found.figure) == wanted.removesuffix(" < 2")
     assert (found.figure.value, found.figure.reason) == (None, "no_clock")

@@ -137,6 +137,6 @@ def test_names_and_reasons_of_a_million_characters(tmp_path: Path) -> None:
     path.write_text(json.dumps(item) + "\n")
     run = convoscope.score(path, out=tmp_path / "run")
     scores = list(run.scores())
-    assert {len(one.conversation) for one in scores} == {1_000}
+    assert {len(one.conversation) for one in scores} == {10_000}
     assert {len(one.observation.subject.id) for one in scores if one.observation.subject.kind == "item"} == {1_000}
     assert max(len(one.observation.detail) for one in scores) == 1_000

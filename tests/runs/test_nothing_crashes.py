@@ -44,7 +44,7 @@ Score = Callable[..., Run]
 @pytest.fixture
 def score(tmp_path: Path) -> Score:
     def run(*metrics: str | Declared, **options: Any) -> Run:
-        return making.score(CHATS, metrics=metrics, out=tmp_path / "run", workers=1, **options)
+        return making.make_run(CHATS, metrics=metrics, out=tmp_path / "run", workers=1, **options)
 
     return run
 
@@ -93,7 +93,7 @@ class TestFiguresOverAGroup:
     def test_in_each_group_as_well(self, tmp_path: Path) -> None:
         conversations = [chat(user("hi"), id=name, dimensions={"flow": name}) for name in ("x", "y")]
         metrics = [figure(raises, TURNS)]
-        run = making.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
+        run = making.make_run(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
         # Over all conversations it has no value either, so that groups do not speak of it again.
         assert told(headlines(run)["test.figure"]) == ("error", None, "metric_raised")
         assert [group.by for group in run.summary.groups] == [{"flow": "x"}, {"flow": "y"}]
@@ -109,7 +109,7 @@ class TestFiguresOverAGroup:
 
         conversations = [chat(user("hi"), id=name, dimensions={"flow": name}) for name in ("x", "y")]
         metrics = [figure(picky, TURNS)]
-        run = making.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
+        run = making.make_run(conversations, metrics=metrics, out=tmp_path / "run", workers=1, by=[("flow",)])
         assert headlines(run)["test.figure"].value == 3.0
         x, y = run.summary.groups
         assert self.values(x) == {TURNS: 1.0, "test.figure": 3.0}

@@ -37,7 +37,7 @@ def score(tmp_path: Path) -> Score:
     """Scores conversations with these metrics, as a user would."""
 
     def run(conversations: list[Conversation], *metrics: str | Declared, **options: Any) -> Run:
-        return making.score(conversations, metrics=metrics, out=tmp_path / "run", workers=1, **options)
+        return making.make_run(conversations, metrics=metrics, out=tmp_path / "run", workers=1, **options)
 
     return run
 

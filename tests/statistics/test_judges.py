@@ -82,7 +82,7 @@ def judged(conversation: Conversation) -> Iterator[Observation]:
 
 def score(folder: Path, *ids: str) -> Run:
     conversations = [chat(user("hi"), id=id) for id in ids]
-    return making.score(conversations, metrics=[judged], out=folder / "run", workers=1)
+    return making.make_run(conversations, metrics=[judged], out=folder / "run", workers=1)
 
 
 def figures(run: Run) -> dict[str, Figure]:
@@ -151,7 +151,7 @@ def test_a_judge_that_was_not_asked_about_a_conversation_has_not_scored_it(tmp_p
         )
 
     conversations = [chat(user("hi"), id="one"), chat(user("hi"), id="two")]
-    found = figures(making.score(conversations, metrics=[uneven], out=tmp_path / "run", workers=1))
+    found = figures(making.make_run(conversations, metrics=[uneven], out=tmp_path / "run", workers=1))
     assert found["p/a"].value == 1.5  # (1 + (1 + 3) ÷ 2) ÷ 2
     assert found["p/b"].value is None
     assert found["p/b"].skipped_reasons == {"not_scored": 1, "refused": 1}

@@ -19,7 +19,7 @@ from convoscope.ingest.report import ReadReport
 from convoscope.runs.answers import AnswerFile
 from convoscope.runs.columns import Columns, joined
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
-from convoscope.scores.evidence import cut, cut_all, evidence
+from convoscope.scores.evidence import LONGEST_ID, cut, cut_all, evidence
 from convoscope.scores.observation import STATUSES, Counts
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.batch import MetricColumns
@@ -65,7 +65,7 @@ class PartFiles:
         others = None if dimensions.keys() <= _DIMENSIONS else _others(dimensions)
         self._conversations.append(
             (
-                cut(conversation.id),
+                cut(conversation.id, LONGEST_ID),
                 *map(dimensions.get, DIMENSIONS),
                 _encode(others).decode() if others else None,
                 conversation.source.format,

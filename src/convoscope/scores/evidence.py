@@ -16,7 +16,9 @@ import msgspec
 LONGEST_EVIDENCE = 20_000
 """Bytes of JSON that are kept beside one score."""
 LONGEST_NAME = 1_000
-"""Characters that are kept of an id, a reason and its detail."""
+"""Characters that are kept of a subject, a reason and its detail."""
+LONGEST_ID = 10_000
+"""And of the id of a conversation, by which it is asked for."""
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 _CUTS = ((1_000, 100), (200, 20), (50, 5))
