@@ -19,6 +19,7 @@ from convoscope.report.words import (
     number_text,
     place_text,
     points_text,
+    reasons_text,
     standing_text,
     value_text,
 )
@@ -286,3 +287,21 @@ class TestPoints:
         assert points_text(6.5, self.declared) == "6.5, below 7"
         assert points_text(6.96, self.declared) == "6.96, below 7"
         assert points_text(6.99999, self.declared) == "just below 7, below 7"
+
+
+def test_a_figure_that_failed_over_measured_conversations_says_why() -> None:
+    failed = Figure(
+        metric="test.sum",
+        unit=SECONDS,
+        better=HIGHER,
+        status="error",
+        value=None,
+        reason="reduction_failed",
+        coverage=1.0,
+        samples_total=3,
+        samples_measured=2,
+        samples_skipped=1,
+        skipped_reasons={"no_clock": 1},
+        n=2,
+    )
+    assert reasons_text(failed) == "reduction failed, 1 no clock"

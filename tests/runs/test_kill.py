@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from convoscope.runs.making import make_run as score
+from convoscope import score
 from convoscope.runs.run import Run
 from generated import FEW, write_lines
 
@@ -20,7 +20,8 @@ ROUNDS = int(os.environ.get("CONVOSCOPE_KILLS", "5"))
 
 SCRIPT = f"""
 import sys, duckdb
-from convoscope.runs.making import make_run as score
+import convoscope.report.page
+from convoscope import score
 print("begun", flush=True)
 score(sys.argv[1], metrics={FEW}, out=sys.argv[2], workers=2, part_bytes=20_000)
 """
@@ -50,7 +51,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run, float]:
 def test_kill_and_resume(round_number: int, scored: tuple[Path, Run, float], tmp_path: Path) -> None:
     logs, whole, seconds = scored
     out = tmp_path / "run"
-    # The moments spread over the whole of the run: start, parts, names, summary, renaming.
+    # The moments spread over the whole of the run: start, parts, names, summary, renaming, page.
     moment = seconds * (round_number + random.Random(round_number).random()) / ROUNDS
     process = start(logs, out)
     try:
@@ -64,6 +65,9 @@ def test_kill_and_resume(round_number: int, scored: tuple[Path, Run, float], tmp
     assert list(map(str, resumed.scores())) == list(map(str, whole.scores()))
     assert [one.id for one in resumed.conversations()] == [f"chat-{number:05d}" for number in range(300)]
     assert not out.with_name("run.partial").exists()
+    # A page is whole or not there, and the same command writes one that is missing.
+    assert (resumed.folder / "report.html").read_text().rstrip().endswith("</html>")
+    assert {path.name for path in resumed.folder.iterdir()} == {path.name for path in whole.folder.iterdir()}
 
 
 def test_finished_parts_are_not_computed_again(tmp_path: Path) -> None:

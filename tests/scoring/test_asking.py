@@ -126,6 +126,8 @@ def test_interrupted_by_hand_it_says_so_and_goes_on_later(server: SlowServer, tm
     assert b"Traceback" not in err
     assert b"never retrieved" not in err
     written = len(answers(tmp_path / "run"))
+    assert b"answers of judges and the like are kept in" in err
+    assert b"nothing was scored yet" not in err
     before = len(server.asked().questions)
     make_run(logs, metrics=METRICS, metrics_from=[ASKING], out=tmp_path / "run", workers=1)
     assert len(server.asked().questions) - before == 400 - written

@@ -77,6 +77,9 @@ def reasons_text(figure: Figure, observes: str = "subject") -> str:
     """What was not measured, and why. `observes` is what the metric looks at: turn, event, item."""
     reasons = figure.skipped_reasons
     parts = [f"{count:,} {reason_text(code)}" for code, count in reasons.items()]
+    if figure.value is None and figure.samples_measured:
+        # Conversations have values, and the figure over them has none.
+        parts.insert(0, reason_text(figure.reason))
     if figure.subjects_skipped:
         parts.append(f"{counted(figure.subjects_skipped, observes)} without a value")
     return ", ".join(parts)

@@ -18,7 +18,7 @@ ANSWERS = "answers"
 """The folder of these files, in that of an unfinished run."""
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True):
+class KeptAnswer(msgspec.Struct, frozen=True, array_like=True):
     """One line: what a metric was told of the conversation of a row of the part."""
 
     row: int
@@ -27,7 +27,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encoder = msgspec.json.Encoder(enc_hook=repr)
-_decoder = msgspec.json.Decoder(Answer)
+_decoder = msgspec.json.Decoder(KeptAnswer)
 
 
 class AnswerFile:
@@ -52,7 +52,7 @@ class AnswerFile:
         if any(one.status == ERROR for one in observations):
             return
         try:
-            line = _encoder.encode(Answer(row, metric, tuple(observations)))
+            line = _encoder.encode(KeptAnswer(row, metric, tuple(observations)))
         except Exception:  # evidence that JSON cannot hold: it is asked for again
             return
         self._lines.append(line)
@@ -93,6 +93,11 @@ class AnswerFile:
                 answer = _decoder.decode(line)
                 found[answer.row, answer.metric] = answer.observations
         return found
+
+
+def kept_answers(folder: Path) -> int:
+    """How many answers an unfinished run has of parts that are not finished."""
+    return sum(path.read_bytes().count(b"\n") for path in (folder / ANSWERS).glob("*"))
 
 
 def answer_file(folder: Path, part: int) -> Path:

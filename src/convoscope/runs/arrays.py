@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.declaration import Metric, Sample
 from convoscope.metrics.registry import Declared
-from convoscope.runs.subjects import Conversations, SubjectGroup, read_scores, subject_groups
+from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_scores, subject_groups
 from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, quoted
 from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, UNMEASURED, Status
 from convoscope.scoring.profiles import Absence, Profile
@@ -338,9 +338,9 @@ class Arrays:
             for judge in self.judges(one)
         )
         known = {name: (self._dimension(name).values, self._dimension(name).codes) for name in dimensions}
-        return subject_groups(observed, names, Conversations(known, self.clusters))
+        return subject_groups(observed, names, KnownConversations(known, self.clusters))
 
-    # Conversations one by one, for figures that are derived over a group
+    # KnownConversations one by one, for figures that are derived over a group
 
     @cached_property
     def _ids(self) -> list[str]:

@@ -31,7 +31,7 @@ from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.parts import RunFiles
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
 from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SIDE_TABLES, SUMMARY, Run, write_json, write_summary
-from convoscope.runs.sql import check_tables, write_combined
+from convoscope.runs.side_tables import check_tables, write_combined
 from convoscope.runs.states.audit import audit_states
 from convoscope.runs.summarising import summarise
 from convoscope.runs.targets import kept_texts

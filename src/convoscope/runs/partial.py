@@ -20,7 +20,7 @@ import msgspec
 from convoscope.errors import RunError
 from convoscope.ingest.inputs import JOURNAL, LOCK, UNFINISHED, is_unfinished
 from convoscope.ingest.report import ReadReport
-from convoscope.runs.answers import ANSWERS, answer_file
+from convoscope.runs.answers import ANSWERS, answer_file, kept_answers
 from convoscope.runs.receipt import now
 from convoscope.runs.run import INSIDE, READ_REPORT, RECEIPT, read_report
 from convoscope.runs.tables import part_file, table_folders
@@ -101,7 +101,9 @@ class Partial:
             return f"everything is scored and kept in {self.folder}"
         parts, conversations = len(self.done), sum(part.conversations for part in self.done.values())
         if not parts:
-            return "nothing was scored yet"
+            answers = kept_answers(self.folder)
+            told = f"{answers:,} answers of judges and the like are kept in {self.folder}"
+            return told if answers else "nothing was scored yet"
         return f"{conversations:,} conversations ({parts} part{'s' if parts > 1 else ''}) are kept in {self.folder}"
 
     @property

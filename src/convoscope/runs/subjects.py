@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Codes = NDArray[np.int64]
 
 
-class Conversations(NamedTuple):
+class KnownConversations(NamedTuple):
     """What is known of the conversations that subjects belong to, by their places."""
 
     dimensions: Mapping[str, tuple[Sequence[str], NDArray[np.int32]]]
@@ -61,11 +61,11 @@ def axis_of(metrics: Sequence[Declared]) -> list[str]:
 
 
 def subject_groups(
-    observed: Iterable[SubjectRows], names: Sequence[str], conversations: Conversations
+    observed: Iterable[SubjectRows], names: Sequence[str], conversations: KnownConversations
 ) -> list[SubjectGroup]:
     """The groups by some dimensions and a kind of subjects, which is the last of `names`.
 
-    Conversations that lack a dimension are a group of their own.
+    KnownConversations that lack a dimension are a group of their own.
     """
     found: dict[tuple[str, ...], list[Figure]] = {}
     for rows in observed:
@@ -237,7 +237,7 @@ def _observation(place: int, status: Any, reason: str, numbers: Mapping[str, Flo
 
 
 def _figures(
-    rows: SubjectRows, dimensions: Sequence[str], conversations: Conversations
+    rows: SubjectRows, dimensions: Sequence[str], conversations: KnownConversations
 ) -> Iterator[tuple[tuple[str, ...], list[Figure]]]:
     """The figures of each group that the rows fall into."""
     if not len(rows.number):
@@ -278,4 +278,12 @@ def _table(rows: SubjectRows, mine: Codes, clusters: Codes) -> Table:
     )
 
 
-__all__ = ["Conversations", "SubjectGroup", "SubjectRows", "axis_of", "read_column", "read_scores", "subject_groups"]
+__all__ = [
+    "KnownConversations",
+    "SubjectGroup",
+    "SubjectRows",
+    "axis_of",
+    "read_column",
+    "read_scores",
+    "subject_groups",
+]

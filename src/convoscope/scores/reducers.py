@@ -27,7 +27,7 @@ Asks = Literal["value", "ratio", "counts"]
 """What each measured score must carry: its value alone, a numerator and denominator, or counts."""
 
 
-class Subjects(Protocol):
+class MeasuredSubjects(Protocol):
     """The measured subjects of many conversations, those of a conversation side by side, and their sums."""
 
     @property
@@ -52,7 +52,7 @@ class Within(msgspec.Struct, frozen=True):
     name: str
     one: Callable[[Sequence[Observation]], float | None]
     """The value of one conversation."""
-    many: Callable[[Subjects], Floats] | None = None
+    many: Callable[[MeasuredSubjects], Floats] | None = None
     """Those of many conversations, the same to the last bit. Without it each is asked for by itself."""
     asks: Asks = "value"
     whole: bool = False
@@ -106,7 +106,7 @@ class Percentile(msgspec.Struct, frozen=True):
         return "max_of_subjects" if self.q == 100 else f"percentile:{self.q:g}"
 
 
-# Subjects → conversation.
+# MeasuredSubjects → conversation.
 
 
 def _values(measured: Sequence[Observation]) -> list[float]:
@@ -127,26 +127,26 @@ def pooled(measured: Sequence[Observation]) -> Counts:
     return Counts(fsum(one.tp for one in counts), fsum(one.fp for one in counts), fsum(one.fn for one in counts))
 
 
-def _medians(subjects: Subjects) -> Floats:
+def _medians(subjects: MeasuredSubjects) -> Floats:
     import numpy as np
 
     pairs = zip(subjects.starts.tolist(), subjects.ends.tolist(), strict=True)
     return np.array([median(subjects.values[start:end].tolist()) for start, end in pairs])
 
 
-def _maxima(subjects: Subjects) -> Floats:
+def _maxima(subjects: MeasuredSubjects) -> Floats:
     import numpy as np
 
     return np.maximum.reduceat(subjects.values, subjects.starts)
 
 
-def _minima(subjects: Subjects) -> Floats:
+def _minima(subjects: MeasuredSubjects) -> Floats:
     import numpy as np
 
     return np.minimum.reduceat(subjects.values, subjects.starts)
 
 
-def _ratios(subjects: Subjects) -> Floats:
+def _ratios(subjects: MeasuredSubjects) -> Floats:
     return subjects.numerator / subjects.denominator
 
 

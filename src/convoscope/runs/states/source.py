@@ -19,8 +19,9 @@ from convoscope.metrics.declaration import AXES, STATE, Metric
 from convoscope.metrics.states import EXPLAINED_BY, NO_OPPORTUNITY, STATE_TABLE
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run
-from convoscope.runs.sql import combined, combined_file, create_views
-from convoscope.runs.subjects import Conversations, SubjectGroup, read_column, subject_groups
+from convoscope.runs.side_tables import combined, combined_file
+from convoscope.runs.sql import create_views
+from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_column, subject_groups
 from convoscope.runs.tables import connect, parquet, quoted
 from convoscope.scores.reducers import Sums
 from convoscope.scores.side_tables import as_kept
@@ -117,7 +118,7 @@ def few_words(n: int) -> str:
 
 
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
-    """Conversations whose integration broke: in no figure, and counted."""
+    """KnownConversations whose integration broke: in no figure, and counted."""
 
     flow: str
     reason: str
@@ -151,7 +152,7 @@ class Source:
             for view in (_CALLED_BY_MODEL, _EVERY_BY_MODEL) if several else (_CALLED, _EVERY):
                 connection.execute(view)
             self._check(connection)
-            # Conversations of one scenario are not independent; without any, each is a cluster of its own.
+            # KnownConversations of one scenario are not independent; without any, each is a cluster of its own.
             clustered = connection.execute("SELECT 1 FROM conversations WHERE scenario_id IS NOT NULL LIMIT 1")
             every = _CLUSTERED if clustered.fetchall() else "(SELECT *, hash(run, number) AS cluster FROM every)"
             connection.execute(f"CREATE VIEW s AS SELECT * FROM {every} {self.where()}")
@@ -213,7 +214,9 @@ class Source:
         flows, codes = np.unique(np.asarray(known["flow"], dtype=object).astype(str), return_inverse=True)
         _, first, inverse = np.unique(np.asarray(known["cluster"]), return_index=True, return_inverse=True)
         clusters = np.argsort(np.argsort(first))[inverse]  # in the order of the conversations, as in a summary
-        conversations = Conversations({"flow": (flows.tolist(), codes.astype(np.int32))}, clusters.astype(np.int64))
+        conversations = KnownConversations(
+            {"flow": (flows.tolist(), codes.astype(np.int32))}, clusters.astype(np.int64)
+        )
         rows = (
             read_column(
                 connection,
@@ -238,7 +241,7 @@ class Source:
         return [Excluded(flow=flow, reason=reason, n=n) for flow, reason, n in rows]
 
     def without_states(self, connection: duckdb.DuckDBPyConnection) -> int:
-        """Conversations that did not break and tell of no state."""
+        """KnownConversations that did not break and tell of no state."""
         rows = connection.execute(f"""
             SELECT (SELECT count(*) FROM called {self.where("error IS NULL")})
                  - (SELECT count(*) FILTER (position = 0) FROM s)
