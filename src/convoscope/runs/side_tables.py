@@ -1,0 +1,69 @@
+"""The side tables of runs: which there are, what SQL shows of them, and what the rows of their subjects come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from convoscope.errors import DeclarationError
+from convoscope.harmless import one_line
+from convoscope.metrics.registry import installed
+from convoscope.runs.run import Run
+from convoscope.runs.tables import connect, write_parquet
+from convoscope.scores.side_tables import COMBINED, SideTable, TableAsKept, as_kept
+
+
+def side_tables(runs: Sequence[Run]) -> dict[str, TableAsKept]:
+    """The side tables that are declared here, and those that a run keeps of somebody else, by name."""
+    found = {name: as_kept(table) for name, table in sorted(installed().tables.items())}
+    for run in runs:
+        for table in run.side_tables:
+            found.setdefault(table.name, table)
+    return found
+
+
+def views_of(table: TableAsKept) -> dict[str, str]:
+    """What a declaration has SQL show of its table: the views that it names, and what groups of its rows come to."""
+    found = {name: f'SELECT {columns} FROM "{table.name}"' for name, columns in table.views.items()}
+    if table.combine:
+        found[table.name + COMBINED] = combined(table, "run, flow")
+    return found
+
+
+def check_tables(tables: Sequence[SideTable]) -> None:
+    """Refuse a declaration whose views or sums no database can make, before anything is done."""
+    import duckdb
+
+    strange = [as_kept(table) for table in tables if table.name not in installed().tables]
+    if not strange:
+        return
+    with connect() as connection:
+        for table in strange:
+            try:
+                connection.execute(
+                    f'CREATE VIEW "{table.name}" AS SELECT NULL::VARCHAR AS run, * FROM ({table.nothing})'
+                )
+                for view, query_text in views_of(table).items():
+                    connection.execute(f'CREATE VIEW "{view}" AS {query_text}')
+            except duckdb.Error as error:
+                raise DeclarationError(f"the table {table.name} cannot be made: {one_line(str(error))}") from None
+
+
+def write_combined(run: Run, tables: Sequence[SideTable]) -> None:
+    """Keep what the rows of each subject come to, so that nobody need read all of them for it."""
+    for table in tables:
+        if table.combine and run.tables.files(table.name):
+            with connect(memory_mb=1024) as connection:
+                query_text = combined(as_kept(table), "flow", run.table(table.name))
+                write_parquet(connection, query_text, run.folder / combined_file(table.name), "COMPRESSION zstd")
+
+
+def combined_file(name: str) -> str:
+    """Where a run keeps what the rows of the subjects of a table come to."""
+    return f"{name}{COMBINED}.parquet"
+
+
+def combined(table: TableAsKept, by: str, source: str = "") -> str:
+    """A query for what the rows of groups come to: those of one subject, and of whatever else they are grouped by."""
+    sums = ", ".join(f'{expression} AS "{name}"' for name, expression in table.combine.items())
+    source = source or f'"{table.name}"'
+    return f'SELECT {by}, "{table.key}", {sums} FROM {source} GROUP BY {by}, "{table.key}" ORDER BY ALL'
