@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -12,6 +13,9 @@ from convoscope.conversation import Conversation
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, counted, measured, metric, unmeasured
 from convoscope.metrics.registry import installed
+from convoscope.report.junit import junit
+from convoscope.report.markdown import markdown
+from convoscope.report.page import write_page
 from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.runs import making
 from convoscope.runs.run import Run
@@ -247,6 +251,93 @@ class TestChecks:
         summary = score(tmp_path, ("ab",), metrics=[judged]).summary
         with pytest.raises(UsageError, match=r"there is test\.judged"):
             checks(summary, ["tools.success > 0.9"])
+
+
+@metric("test.length", version=1, observes=CONVERSATION, unit="count", better=LOWER)
+def length(conversation: Conversation) -> Observation:
+    """How long is the name of the conversation?"""
+    if conversation.id.startswith("?"):
+        return unmeasured(conversation, "no_name")
+    return measured(conversation, len(conversation.id))
+
+
+def grouped(folder: Path, **settings: Any) -> Run:
+    """By language: de has lengths 1 and 3, the mean is 2; "a, b" has 5; fr has none that is measured."""
+    languages = {"x": "de", "xxx": "de", "xxxxx": "a, b", "?": "fr"}
+    conversations = [chat(user("hi"), id=id, dimensions={"language": one}) for id, one in languages.items()]
+    return making.make_run(
+        conversations, out=folder / "run", workers=1, metrics=[length, silent], by=[["language"]], **settings
+    )
+
+
+class TestGroups:
+    @pytest.mark.parametrize(
+        ("text", "kept"),
+        [
+            ("turns[b=2,a=1]>3", "conversation.turns[a=1, b=2] > 3"),
+            ("turns [ a = x y ] > 3", "conversation.turns[a=x y] > 3"),
+            ('turns[a="x, [y] = \\"z\\""] > 3', 'conversation.turns[a="x, [y] = \\"z\\""] > 3'),
+            ("turns[a=] > 3", 'conversation.turns[a=""] > 3'),
+            ('turns[a="plain"] > 3', "conversation.turns[a=plain] > 3"),
+            ("response_latency p95[state=greet] < 2 s", "timing.response_latency p95[state=greet] < 2"),
+        ],
+    )
+    def test_stand_in_brackets_and_are_kept_in_one_way(self, text: str, kept: str) -> None:
+        target = given_target(text, UNITS)
+        assert target.text == kept
+        assert kept_target(kept) == target
+
+    @pytest.mark.parametrize(
+        "text", ["turns[] > 3", "turns[a] > 3", "turns[a=1,a=2] > 3", "turns[=1] > 3", 'turns[a="\\q"] > 3']
+    )
+    def test_what_names_no_group_is_refused(self, text: str) -> None:
+        with pytest.raises(UsageError, match="is not a target"):
+            given_target(text, UNITS)
+
+    def test_are_held_against_the_figure_of_the_group(self, tmp_path: Path) -> None:
+        wanted = ["length[language=de] <= 2", 'length[language="a, b"] <= 4', "length <= 4"]
+        run = grouped(tmp_path, targets=wanted)
+        assert [
+            (one.name, one.figure.value, one.verdict.outcome) for one in run_checks(run) if one.source != "declared"
+        ] == [
+            ("test.length", 3.0, "met"),  # (1 + 3 + 5) ÷ 3
+            ('test.length[language="a, b"]', 5.0, "missed"),
+            ("test.length[language=de]", 2.0, "met"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("length[language=fr] <= 4", "undetermined: no name"),
+            ("length[language=es] <= 4", "undetermined: no such group"),
+            ("silent[language=de] < 1", "undetermined: no ground truth"),
+        ],
+    )
+    def test_without_a_value_are_undetermined(self, tmp_path: Path, text: str, words: str) -> None:
+        run = grouped(tmp_path, targets=[text])
+        assert [one.verdict.words for one in run_checks(run) if one.by] == [words]
+
+    def test_by_dimensions_that_nothing_is_grouped_by_are_refused_where_that_is_known(self, tmp_path: Path) -> None:
+        run = grouped(tmp_path, targets=["length[tongue=de] <= 2"])
+        assert [one.verdict.words for one in run_checks(run) if one.by] == ["undetermined: no such group"]
+        with pytest.raises(UsageError, match="no groups by tongue"):
+            run_checks(run, ["length[tongue=de] <= 2"])
+
+    def test_replace_only_the_targets_of_their_group(self, tmp_path: Path) -> None:
+        run = grouped(tmp_path, targets=["length <= 4", "length[language=de] <= 2"])
+        found = run_checks(run, ["length[language=de] < 2"])
+        assert [(one.name, one.target.comparison, one.source) for one in found if one.source != "declared"] == [
+            ("test.length", "<=", "recorded"),
+            ("test.length[language=de]", "<", "given"),
+        ]
+
+    def test_stand_in_every_report(self, tmp_path: Path) -> None:
+        run = grouped(tmp_path, targets=["length[language=de] < 2"])
+        assert "- `test.length[language=de]` 2, target &lt; 2: " in markdown(run)
+        case = next(one for one in ElementTree.fromstring(junit(run)).iter("testcase") if "[" in one.get("name", ""))
+        assert case.get("name") == "test.length[language=de]"
+        assert [one.tag for one in case] == ["failure"]
+        assert "test.length[language=de]" in write_page(run).path.read_text()
 
 
 class TestARunKeepsItsTargets:

@@ -11,6 +11,7 @@ from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.metrics import HIGHER, SHARE, Observation, Reduce, Subject, measured, unmeasured
 from convoscope.metrics.declaration import axis
 from convoscope.runs.audit import audit
+from convoscope.runs.making import make_run
 from convoscope.runs.sql import query
 from convoscope.runs.summarising import MAX_SUBJECTS
 from convoscope.scores.reducers import MEAN, percentile
@@ -331,3 +332,18 @@ def test_names_without_end_cost_no_figures(tmp_path: Path) -> None:
     assert (small.minimum, small.groups, small.conversations) == (2, len(names), len(names))
     # Who asks for the states gets all of them.
     assert len(convoscope.states(run).matrix().rows) == len(names) + 1
+
+
+def test_a_value_of_another_subject_than_the_declared_one_is_an_error(logs: Path, tmp_path: Path) -> None:
+    kind = axis("test_kind")
+
+    @convoscope.metric("test.astray", version=1, observes=kind, unit=SHARE, better=HIGHER)
+    def astray(conversation: convoscope.Conversation) -> Observation:
+        """What belongs to no group?"""
+        return measured(conversation, 1.0)
+
+    run = make_run(logs, metrics=[astray], out=tmp_path / "run", workers=1)
+    (figure,) = run.summary.figures
+    assert (figure.status, figure.reason) == ("error", "metric_raised")
+    ((detail,),) = query([run], "SELECT DISTINCT detail FROM scores").rows
+    assert detail == "TypeError: observes a test_kind, but gave a value of a conversation"

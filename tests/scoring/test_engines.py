@@ -138,7 +138,8 @@ def test_a_metric_that_has_no_name_elsewhere_is_scored_here(tmp_path: Path) -> N
 
     declared = metric("test.unnamed", version=1, observes="conversation", unit=COUNT, better=LOWER)(unnamed)
     logs = write_lines(tmp_path / "chats.jsonl", range(6))
-    run = make_run(logs, metrics=[declared], out=tmp_path / "run", engine=LocalEngine(2, start="spawn"))
+    with pytest.warns(UserWarning, match=r"scored in one process.*metrics_from"):
+        run = make_run(logs, metrics=[declared], out=tmp_path / "run", engine=LocalEngine(2, start="spawn"))
     assert run.summary.conversations == 6
 
 

@@ -43,13 +43,13 @@ class Files(NamedTuple):
 def print_targets(screen: Screen, checks: Iterable[Check]) -> None:
     """One line for each target: an exit code alone explains nothing."""
     from convoscope.report.targets import DECLARED, MISSED
-    from convoscope.report.words import name_text, value_text
+    from convoscope.report.words import value_text
 
     for one in checks:
         value = value_text(one.figure.value, one.figure.unit)
         style = "red" if one.verdict.outcome == MISSED else ""
         whose = ", declared by the metric" if one.source == DECLARED else ""
-        screen.line(f"target: {name_text(one.figure)} {one.text} ({value}{whose})", style)
+        screen.line(f"target: {one.name} {one.text} ({value}{whose})", style)
 
 
 def targets_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
@@ -59,6 +59,7 @@ def targets_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
     return [
         {
             "figure": name_text(one.figure),
+            **({"by": dict(one.by)} if one.by else {}),
             "comparison": one.target.comparison,
             "target": one.target.value,
             "value": one.figure.value,

@@ -129,19 +129,19 @@ def _figures(run: Run, checks: Sequence[Check]) -> list[Case]:
         if not figure.reduction and not whole_of(figure.metric, names)
     }
     for check in checks:
-        by_name.setdefault(name_text(check.figure), []).append(check)
-        figures.setdefault(name_text(check.figure), check.figure)
+        by_name.setdefault(check.name, []).append(check)
+        figures.setdefault(check.name, check.figure)
     families = sorted({figure.metric.split(".", 1)[0] for figure in figures.values()})
     return [
-        _figure(run, family, figure, by_name.get(name, []))
+        _figure(run, family, name, figure, by_name.get(name, []))
         for family in families
         for name, figure in sorted(figures.items())
         if figure.metric.split(".", 1)[0] == family
     ]
 
 
-def _figure(run: Run, family: str, figure: Figure, checks: Sequence[Check]) -> Case:
-    name, value = name_text(figure), value_text(figure.value, figure.unit)
+def _figure(run: Run, family: str, name: str, figure: Figure, checks: Sequence[Check]) -> Case:
+    value = value_text(figure.value, figure.unit)
     facts = _facts(figure, run.summary)
     text = "\n".join([*(f"target: {check.text}" for check in checks), *facts])
     missed = [check for check in checks if check.verdict.outcome == MISSED]
@@ -149,7 +149,8 @@ def _figure(run: Run, family: str, figure: Figure, checks: Sequence[Check]) -> C
         return Case(family, name, "error", f"failed: {reason_text(figure.reason)}", "metric failed", text)
     if missed:
         targets = "; ".join(f"target {check.text}" for check in missed)
-        text += "\n" + "\n".join(_worst(run, missed[0]))
+        if not missed[0].by:  # the worst of the run need not be in the group
+            text += "\n" + "\n".join(_worst(run, missed[0]))
         return Case(family, name, "failure", f"{value}, {targets}", "target missed", text)
     if any(check.verdict.outcome == UNDETERMINED for check in checks):
         targets = "; ".join(f"target {check.text}" for check in checks)

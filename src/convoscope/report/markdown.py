@@ -69,7 +69,8 @@ def markdown(run: Run, targets: Sequence[str] = ()) -> str:
     checks = run_checks(run, targets)
     blocks = [
         _title(run, checks),
-        _figures(run.summary, checks),
+        _group_targets([check for check in checks if check.by]),
+        _figures(run.summary, [check for check in checks if not check.by]),
         _worst(worst(run, MAX_WORST)),
         *_groups(run.summary),
         _reading(run),
@@ -137,6 +138,15 @@ def _title(run: Run, checks: Sequence[Check]) -> Block:
     return Block(head, [])
 
 
+def _group_targets(checks: Sequence[Check]) -> Block:
+    """Targets of groups; those of all conversations stand in the table, beside their figures."""
+    lines = [
+        f"- {code(check.name)} {plain(value_text(check.figure.value, check.figure.unit))}, target {_target(check)}"
+        for check in checks
+    ]
+    return Block(["Targets of groups:", ""], lines, [""]) if lines else Block([], [])
+
+
 def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
     """All figures in one table, each family under its name."""
     titles = ["metric", "value", "95 % interval", "n", "coverage", "better", "not measured"]
@@ -146,7 +156,7 @@ def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
         sides.insert(6, "---")
     lines: list[str] = []
     family = ""
-    shown = heard(summary, {name_text(one.figure) for one in checks})
+    shown = heard(summary, {one.name for one in checks})
     for figure in shown.figures:
         if family != figure.metric.split(".", 1)[0]:
             family = figure.metric.split(".", 1)[0]
@@ -174,7 +184,7 @@ def _cells(figure: Figure, summary: Summary, checks: Sequence[Check]) -> list[st
         plain(left_out),
     ]
     if checks:
-        cells.insert(6, "<br>".join(_target(check) for check in checks if name_text(check.figure) == name))
+        cells.insert(6, "<br>".join(_target(check) for check in checks if check.name == name))
     return cells
 
 

@@ -13,13 +13,13 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from convoscope.errors import RunError
+from convoscope.errors import RunError, UsageError
 from convoscope.metrics.declaration import SHARE, Target
 from convoscope.report.words import name_text, reason_text, value_text
 from convoscope.runs.run import Run
-from convoscope.runs.summary import Summary
-from convoscope.runs.targets import FigureTarget, figure_names, given_target, kept_target
-from convoscope.scores.observation import ERROR
+from convoscope.runs.summary import NotMeasured, Summary, empty_figure
+from convoscope.runs.targets import By, FigureTarget, figure_names, given_target, group_text, kept_target
+from convoscope.scores.observation import ERROR, UNMEASURED
 from convoscope.statistics.summary import Figure
 
 Outcome = Literal["met", "missed", "undetermined"]
@@ -51,6 +51,13 @@ class Check(NamedTuple):
     target: Target
     verdict: Verdict
     source: Source = DECLARED
+    by: By = ()
+    """The group that the figure is of; none for all conversations."""
+
+    @property
+    def name(self) -> str:
+        """`tools.success`, `state.stall[flow=booking, state=greet]`."""
+        return name_text(self.figure) + group_text(self.by)
 
     @property
     def text(self) -> str:
@@ -97,9 +104,9 @@ def checks(summary: Summary, given: Sequence[str] = ()) -> list[Check]:
 def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
     """The same over a run, with the targets that it was scored with."""
     fresh = _given(run.summary, given)
-    replaced = {one.figure for one in fresh}
+    replaced = {(one.figure, one.by) for one in fresh}
     kept = [kept_target(text) for text in run.receipt.config.get("targets", ())]
-    asked = [(one, RECORDED) for one in kept if one.figure not in replaced]
+    asked = [(one, RECORDED) for one in kept if (one.figure, one.by) not in replaced]
     return _checks(run.summary, [*asked, *((one, GIVEN) for one in fresh)])
 
 
@@ -140,17 +147,26 @@ def observed(figure: Figure, summary: Summary) -> str:
 
 def _given(summary: Summary, texts: Sequence[str]) -> list[FigureTarget]:
     units = {name: declared.unit for declared in summary.declared for name in figure_names(declared)}
-    return list(dict.fromkeys(given_target(text, units) for text in texts))
+    targets = list(dict.fromkeys(given_target(text, units) for text in texts))
+    groupings = {
+        tuple(sorted(by)) for by in (*(one.by for one in summary.groups), *(one.by for one in summary.small_groups))
+    }
+    for target in targets:
+        if target.by and tuple(name for name, _ in target.by) not in groupings:
+            names = " and ".join(name for name, _ in target.by)
+            there = "; ".join(", ".join(one) for one in sorted(groupings)) or "no groups at all"
+            raise UsageError(f"{target.text!r}: the run has no groups by {names}", hint=f"it has {there}")
+    return targets
 
 
 def _checks(summary: Summary, asked: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
-    named = {one.figure for one, _ in asked}
+    named = {one.figure for one, _ in asked if not one.by}
     everything = [*((one, DECLARED) for one in _declared(summary) if one.figure not in named), *asked]
     places = {name_text(figure): place for place, figure in enumerate(summary.figures)}
     found = [
-        Check(figure, one.target, check(figure, one.target), source)
+        Check(figure, one.target, check(figure, one.target), source, one.by)
         for one, source in everything
-        for figure in _meant(summary, one.figure)
+        for figure in _meant(summary, one)
     ]
     return sorted(found, key=lambda one: places.get(name_text(one.figure), len(places)))
 
@@ -161,21 +177,36 @@ def _declared(summary: Summary) -> Iterator[FigureTarget]:
             yield FigureTarget(declared.metric, declared.target)
 
 
-def _meant(summary: Summary, name: str) -> list[Figure]:
-    """The figures of one name: the panel's where there is one, else every judge's."""
-    found = [figure for figure in summary.figures if figure_name(figure) == name]
+def _meant(summary: Summary, target: FigureTarget) -> list[Figure]:
+    """The figures that a target names: the panel's where there is one, else every judge's."""
+    figures = _of_group(summary, target) if target.by else summary.figures
+    found = [figure for figure in figures if figure_name(figure) == target.figure]
     panels = [figure for figure in found if figure.judge.startswith("panel:")]
-    return panels or found or _missing(summary, name)
+    return panels or found or _missing(figures, target.figure)
 
 
-def _missing(summary: Summary, name: str) -> list[Figure]:
+def _of_group(summary: Summary, target: FigureTarget) -> Sequence[Figure]:
+    """The figures of a group. One that the run does not have has no value: its target must not vanish with it."""
+    for group in summary.groups:
+        if group.by == dict(target.by):
+            empty = [empty_figure(summary.by_key[key], one) for one in group.not_measured for key in one.metrics]
+            known = {figure.key for figure in (*group.metrics, *empty)}
+            # What has no value in the whole run is not told again in each group.
+            nowhere = [figure for figure in summary.figures if figure.value is None and figure.key not in known]
+            return [*group.metrics, *empty, *nowhere]
+    key = target.figure.partition(" ")[0]
+    absent = NotMeasured(metrics=[key], status=UNMEASURED, reason="no_such_group", samples_total=0)
+    return [empty_figure(summary.by_key[key], absent)]
+
+
+def _missing(figures: Sequence[Figure], name: str) -> list[Figure]:
     """A figure that did not come, because its metric has no value or its reduction failed.
 
     Its target must not vanish with it.
     """
     key, _, reduction = name.partition(" ")
     found: list[Figure] = []
-    for figure in summary.figures:
+    for figure in figures:
         if figure_name(figure) == key and figure.value is None:
             found.append(replace(figure, reduction=reduction))
         elif figure_name(figure) == key:

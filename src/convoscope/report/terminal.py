@@ -57,7 +57,9 @@ def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
     screen.line()
     checks: dict[str, str] = {}
     for one in run_checks(run):
-        name = name_text(one.figure)
+        if one.by:
+            continue  # told below the tables, with all targets
+        name = one.name
         checks[name] = f"{checks[name]}; {one.text}" if name in checks else one.text
     shown = heard(summary, checks)
     rows = sorted((*shown.figures, *shown.parts), key=summary.figures.index) if parts else shown.figures

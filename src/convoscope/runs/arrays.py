@@ -340,7 +340,7 @@ class Arrays:
         known = {name: (self._dimension(name).values, self._dimension(name).codes) for name in dimensions}
         return subject_groups(observed, names, KnownConversations(known, self.clusters))
 
-    # KnownConversations one by one, for figures that are derived over a group
+    # Conversations one by one, for figures that are derived over a group
 
     @cached_property
     def _ids(self) -> list[str]:

@@ -65,7 +65,7 @@ def subject_groups(
 ) -> list[SubjectGroup]:
     """The groups by some dimensions and a kind of subjects, which is the last of `names`.
 
-    KnownConversations that lack a dimension are a group of their own.
+    Conversations that lack a dimension are a group of their own.
     """
     found: dict[tuple[str, ...], list[Figure]] = {}
     for rows in observed:

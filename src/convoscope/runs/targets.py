@@ -1,8 +1,12 @@
-"""Targets as people write them, such as `tools.success >= 90%`, and the figure that each of them means."""
+"""Targets as people write them, and the figure that each of them means.
+
+`tools.success >= 90%` is about all conversations, `state.stall[flow=booking, state=greet] <= 10%` about one group.
+"""
 
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +23,19 @@ MAX_NAMED = 12
 """How many figures an error names, the likeliest first."""
 
 _TARGET = re.compile(
-    r"\s*+(?P<name>[^<>=≤≥]*[^<>=≤≥\s])\s*(?P<comparison>>=|<=|>|<|≥|≤)"
+    r"\s*+(?P<name>[^<>=≤≥\[\]]*[^<>=≤≥\[\]\s])\s*"
+    r"(?:\[(?P<group>(?:\"(?:[^\"\\]|\\.)*+\"|[^\"\]])*+)\]\s*)?(?P<comparison>>=|<=|>|<|≥|≤)"
     r"\s*(?P<number>[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*(?P<unit>[^\s\d.,<>=](?:.*\S)?)?\s*"
 )
 _SIGNS = {"≥": ">=", "≤": "<="}
+_PAIR = re.compile(
+    r"\s*+(?P<name>[^=,\"\s](?:[^=,\"]*[^=,\"\s])?)\s*="
+    r"\s*(?P<value>\"(?:[^\"\\]|\\.)*+\"|[^,\"]*)\s*(?:,|$)"
+)
+_BARE = re.compile(r"[^\s,\"\[\]=](?:[^,\"\[\]=\r\n]*[^\s,\"\[\]=])?")
+
+By = tuple[tuple[str, str], ...]
+"""The dimensions that a group shares, by name; none for all conversations."""
 
 
 class FigureTarget(NamedTuple):
@@ -30,11 +43,13 @@ class FigureTarget(NamedTuple):
 
     figure: str
     target: Target
+    by: By = ()
 
     @property
     def text(self) -> str:
         """As it is kept: two ways to write the same target give the same text."""
-        return f"{self.figure} {self.target.comparison} {repr(self.target.value).removesuffix('.0')}"
+        value = repr(self.target.value).removesuffix(".0")
+        return f"{self.figure}{group_text(self.by)} {self.target.comparison} {value}"
 
 
 class _Said(NamedTuple):
@@ -44,19 +59,28 @@ class _Said(NamedTuple):
     comparison: str
     number: Decimal
     unit: str
+    by: By
 
 
 def given_target(text: str, units: Mapping[str, str]) -> FigureTarget:
     """The target that a user wrote. `units` are the figures there are, each with its unit."""
     said = _said(text)
     figure = _resolve(said.name, units)
-    return FigureTarget(figure, Target(_comparison(said), _value(said, figure, units[figure])))
+    return FigureTarget(figure, Target(_comparison(said), _value(said, figure, units[figure])), said.by)
 
 
 def kept_target(text: str) -> FigureTarget:
     """A target as a run keeps it: the name is whole, and was looked up before it was kept."""
     said = _said(text)
-    return FigureTarget(said.name, Target(_comparison(said), float(said.number)))
+    return FigureTarget(said.name, Target(_comparison(said), float(said.number)), said.by)
+
+
+def group_text(by: By) -> str:
+    """`[flow=booking, state=greet]`; nothing for all conversations. A value that could be misread is in quotes."""
+    if not by:
+        return ""
+    pairs = (f"{name}={value if _BARE.fullmatch(value) else json.dumps(value)}" for name, value in by)
+    return f"[{', '.join(pairs)}]"
 
 
 def kept_texts(texts: Sequence[str], metrics: Iterable[Declared]) -> list[str]:
@@ -87,7 +111,30 @@ def _said(text: str) -> _Said:
     if not math.isfinite(float(number)):
         raise UsageError(f"{text!r} is not a target: {found['number']} is too great a number")
     sign = found["comparison"]
-    return _Said(" ".join(found["name"].split()), _SIGNS.get(sign, sign), number, found["unit"] or "")
+    name, by = " ".join(found["name"].split()), _group(text, found["group"])
+    return _Said(name, _SIGNS.get(sign, sign), number, found["unit"] or "", by)
+
+
+def _group(text: str, inside: str | None) -> By:
+    """What stands in the brackets: dimensions, each with its value, in the order of their names."""
+    if inside is None:
+        return ()
+    hint = (
+        "name a group by its dimensions: 'state.stall[flow=booking, state=greet] <= 10%'; odd values in double quotes"
+    )
+    by: dict[str, str] = {}
+    end = 0
+    while end < len(inside) or not by:
+        pair = _PAIR.match(inside, end)
+        if pair is None or pair["name"] in by:
+            raise UsageError(f"{text!r} is not a target: [{inside}] is not a group", hint=hint)
+        try:
+            value = json.loads(pair["value"]) if pair["value"].startswith('"') else pair["value"].strip()
+        except ValueError:
+            raise UsageError(f"{text!r} is not a target: {pair['value']} is not a text", hint=hint) from None
+        by[pair["name"]] = value
+        end = pair.end()
+    return tuple(sorted(by.items()))
 
 
 def _comparison(said: _Said) -> Literal[">", ">=", "<", "<="]:

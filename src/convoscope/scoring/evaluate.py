@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.declaration import Derived, Metric
+from convoscope.metrics.declaration import AXES, Derived, Metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import Declared
 from convoscope.scores.observation import (
@@ -106,6 +106,7 @@ def observations_of(
     """What a metric that can speak says, handed what it asks for; at least one observation."""
     try:
         observations = declared(conversation, **given)
+        _check_subjects(declared, observations)
     except (Exception, SystemExit) as error:  # whatever a metric raises is its result
         return (failed(WHOLE, "metric_raised", say(error)),)
     return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
@@ -119,6 +120,7 @@ async def answered(
         observations = await declared.ask(conversation, **given)
         if odd := next((one for one in observations if not isinstance(one, Observation)), None):
             raise TypeError(f"gave {odd!r}, not a score")
+        _check_subjects(declared, observations)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():  # the run was given up
@@ -127,6 +129,15 @@ async def answered(
     except (Exception, SystemExit) as error:  # whatever a metric raises is its result
         return (failed(WHOLE, "metric_raised", say(error)),)
     return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
+
+
+def _check_subjects(declared: Metric, observations: Sequence[Observation]) -> None:
+    """A value of another subject than those that a run is grouped by would be in the figure, and in no group."""
+    if declared.observes not in AXES:
+        return
+    for one in observations:
+        if one.subject.kind != declared.observes and one.status == MEASURED:
+            raise TypeError(f"observes a {declared.observes}, but gave a value of a {one.subject.kind}")
 
 
 def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -> Observation:

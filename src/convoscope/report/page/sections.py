@@ -138,7 +138,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
     counts = tally(checked)
     told = [_told(one) for one in checked]
     tiles = _tiles(summary)
-    shown = heard(summary, {name_text(one.figure) for one in checked})
+    shown = heard(summary, {one.name for one in checked})
     return {
         "name": run.name,
         "place": place_text(run),
@@ -210,7 +210,7 @@ def _told(one: Check) -> Told:
     outcome = one.verdict.outcome
     but = one.verdict.words.removeprefix(outcome).lstrip(",: ")
     value = value_text(one.figure.value, unit)
-    return Told(name_text(one.figure), value, target_text(one.target, unit), outcome, _SIGNS[outcome], but)
+    return Told(one.name, value, target_text(one.target, unit), outcome, _SIGNS[outcome], but)
 
 
 def _spoken(summary: Summary) -> list[Figure]:
@@ -294,7 +294,7 @@ def _families(summary: Summary, figures: Sequence[Figure], checked: Sequence[Che
     declared = summary.by_key
     for figure in figures:
         facts = declared.get(figure.key)
-        checks = [one for one in checked if name_text(one.figure) == name_text(figure)]
+        checks = [one for one in checked if one.name == name_text(figure)]
         rows = families.setdefault(figure.metric.split(".", 1)[0], [])
         rows.append(_row(figure, facts, checks, reasons_text(figure, observed(figure, summary))))
     return [Family(name, rows) for name, rows in families.items()]

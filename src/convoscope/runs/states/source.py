@@ -118,7 +118,7 @@ def few_words(n: int) -> str:
 
 
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
-    """KnownConversations whose integration broke: in no figure, and counted."""
+    """Conversations whose integration broke: in no figure, and counted."""
 
     flow: str
     reason: str
@@ -152,7 +152,7 @@ class Source:
             for view in (_CALLED_BY_MODEL, _EVERY_BY_MODEL) if several else (_CALLED, _EVERY):
                 connection.execute(view)
             self._check(connection)
-            # KnownConversations of one scenario are not independent; without any, each is a cluster of its own.
+            # Conversations of one scenario are not independent; without any, each is a cluster of its own.
             clustered = connection.execute("SELECT 1 FROM conversations WHERE scenario_id IS NOT NULL LIMIT 1")
             every = _CLUSTERED if clustered.fetchall() else "(SELECT *, hash(run, number) AS cluster FROM every)"
             connection.execute(f"CREATE VIEW s AS SELECT * FROM {every} {self.where()}")
@@ -241,7 +241,7 @@ class Source:
         return [Excluded(flow=flow, reason=reason, n=n) for flow, reason, n in rows]
 
     def without_states(self, connection: duckdb.DuckDBPyConnection) -> int:
-        """KnownConversations that did not break and tell of no state."""
+        """Conversations that did not break and tell of no state."""
         rows = connection.execute(f"""
             SELECT (SELECT count(*) FROM called {self.where("error IS NULL")})
                  - (SELECT count(*) FILTER (position = 0) FROM s)

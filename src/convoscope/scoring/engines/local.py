@@ -8,6 +8,7 @@ import os
 import pickle
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -52,7 +53,6 @@ class LocalEngine:
 
     def run(self, work: Callable[[Partition], PartDone], partitions: Iterable[Partition]) -> Iterator[PartDone]:
         """The parts as they come. A partition is taken up as a worker gets free."""
-        # Metrics that were made in this process and have no name elsewhere are scored here.
         if self.workers == 1 or (self._start == "spawn" and not _can_be_sent(work)):
             yield from map(work, partitions)
             return
@@ -81,9 +81,15 @@ class LocalEngine:
 
 
 def _can_be_sent(work: Callable[[Partition], PartDone]) -> bool:
+    """Metrics that were made in this process and have no name elsewhere cannot; they are scored in this process."""
     try:
         pickle.dumps(work)
-    except Exception:  # whatever an object of the user says to being pickled
+    except Exception as error:  # whatever an object of the user says to being pickled
+        warnings.warn(
+            f"scored in one process: a metric or reader cannot be sent to others ({error}). "
+            "Put it at the top level of a module, or name its file with metrics_from or readers_from.",
+            stacklevel=2,
+        )
         return False
     return True
 
