@@ -35,8 +35,8 @@ class Share(NamedTuple):
 def run(*, alone: int = 70, together: int = 7) -> None:
     """Print the share of calls of which all that can be known was read, over `alone` and `together` calls."""
     sys.path.insert(0, str(_TESTS))
-    from ingest.voice_calls import calls  # type: ignore[import-not-found]
-    from ingest.voice_file_faults import FAULTS  # type: ignore[import-not-found]
+    from support.voice_calls import calls  # type: ignore[import-not-found]
+    from support.voice_file_faults import FAULTS  # type: ignore[import-not-found]
 
     with tempfile.TemporaryDirectory(prefix="convoscope-faults-") as folder:
         single = _shares([(), *((name,) for name in FAULTS)], calls(alone, first=_FIRST), Path(folder))
@@ -54,7 +54,7 @@ def run(*, alone: int = 70, together: int = 7) -> None:
 
 
 def _shares(faults: Iterable[tuple[str, ...]], calls: Sequence[Any], folder: Path) -> list[Share]:
-    from ingest.voice_recovery import attempt  # type: ignore[import-not-found]
+    from support.voice_recovery import attempt  # type: ignore[import-not-found]
 
     shares: list[Share] = []
     for names in faults:

@@ -24,10 +24,10 @@ import msgspec
 from benchmarks.chats import chats
 from benchmarks.items import items
 from convoscope.conversation import to_json
-from convoscope.ingest.inputs import Input
-from convoscope.ingest.partitions import Partition, Piece, Read, read_partition
+from convoscope.ingest.discover import Input
 from convoscope.ingest.reader import Reader, installed
 from convoscope.ingest.report import ReadReport
+from convoscope.ingest.split import Partition, Piece, Read, read_partition
 
 _ROOT = Path(__file__).parent.parent
 _ITEMS = _ROOT / "examples" / "standard-data" / "items.jsonl"
@@ -41,8 +41,8 @@ Place = tuple[Any, Any]
 def run(count: int, seed: int = 1) -> None:
     """Print how many of `count` mutated payloads raised, lost a value, or came back other than they went."""
     sys.path.insert(0, str(_ROOT / "tests"))
-    from convoscope.standard_data import StandardData, standard_data_of, tidy, to_conversation
-    from standard_data.payloads_made_up import Marker, is_found, texts_in  # type: ignore[import-not-found]
+    from convoscope.views.standard_data import StandardData, standard_data_of, tidy, to_conversation
+    from support.made_up_payloads import Marker, is_found, texts_in  # type: ignore[import-not-found]
 
     draw = random.Random(seed)
     good = _objects_in(_ITEMS)

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.chats import write_chats
 from convoscope.report.page import MAX_MB, write_page
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 
 SIZES = (10, 300, 100_000)
 ROUNDS = 5

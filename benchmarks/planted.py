@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from convoscope.runs.states.analysis import Analysis
+    from convoscope.analysis.flows.diagnosis import Analysis
 
 Place = tuple[str, str]
 """A flow and a state of it."""

@@ -17,9 +17,9 @@ import msgspec
 
 from benchmarks import planted
 from convoscope.conversation import to_json
-from convoscope.ingest import state_events
-from convoscope.ingest.inputs import find_inputs
-from convoscope.ingest.partitions import cut, read_partition
+from convoscope.ingest.discover import find_inputs
+from convoscope.ingest.formats.state_events import reader as state_events
+from convoscope.ingest.split import cut, read_partition
 
 Draw = random.Random
 Line = dict[str, Any]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import convoscope
 from benchmarks import planted, scoring
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 
 SIZES = (20, 50, 100, 300, planted.ENOUGH)
 """Conversations of a flow."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import median
 from time import process_time
 
+from convoscope.ingest.formats.voice_logs.reader import read_call
 from convoscope.ingest.report import Notes
-from convoscope.ingest.voice.reader import read_call
 from convoscope.metrics.registry import installed
 from convoscope.scoring.evaluate import evaluate
 from convoscope.views import metric_context
@@ -54,7 +54,9 @@ def run(rounds: int) -> None:
 def _forget() -> None:
     """Another call has other texts: what was remembered of the last one must not help."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(("convoscope.spoken", "convoscope.ingest.voice", "convoscope.conversation")):
+        if name.startswith(
+            ("convoscope.text.spoken", "convoscope.ingest.formats.voice_logs", "convoscope.conversation")
+        ):
             for thing in vars(module).values():
                 if hasattr(thing, "cache_clear"):
                     thing.cache_clear()

@@ -18,8 +18,8 @@ _FIRST = 50_000
 def run(count: int, seed: int = 1) -> None:
     """Print of how many of `count` mutated folders the two ways to read a call told different things, or raised."""
     sys.path.insert(0, str(_TESTS))
-    from ingest.voice_calls import calls  # type: ignore[import-not-found]
-    from ingest.voice_mutations import mutate, outcome  # type: ignore[import-not-found]
+    from support.voice_calls import calls  # type: ignore[import-not-found]
+    from support.voice_mutations import mutate, outcome  # type: ignore[import-not-found]
 
     draw = random.Random(seed)
     made = calls(min(count, 70), first=_FIRST)

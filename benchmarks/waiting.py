@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.asking import HttpJudge
 from benchmarks.slow_server import DELAY, Asked, slow_server
-from convoscope.runs.making import make_run
+from convoscope.runs.make import make_run
 
 AT_ONCE = 200
 AIM = 3_000

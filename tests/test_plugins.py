@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Ended
-from command_line import convoscope as run_command
+from support.command_line import Ended
+from support.command_line import convoscope as run_command
 
 MODULE = '''
 """A package of somebody else."""

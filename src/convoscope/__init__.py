@@ -11,24 +11,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from convoscope.analysis.flows.questions import states
     from convoscope.conversation.model import Conversation
     from convoscope.errors import ConvoscopeError
-    from convoscope.ingest.reading import read
-    from convoscope.metrics.custom import template_scorer
+    from convoscope.ingest.read import read
     from convoscope.metrics.declaration import axis, derived, metric
+    from convoscope.metrics.judged.custom import template_scorer
     from convoscope.report.junit import write_junit
-    from convoscope.report.making import score
     from convoscope.report.markdown import write_markdown
     from convoscope.report.page import write_page
+    from convoscope.report.score import score
     from convoscope.resources import Judge, Recogniser, Recording, resource
+    from convoscope.runs.ranking import worst
     from convoscope.runs.run import Run
-    from convoscope.runs.states.asked import states
-    from convoscope.runs.worst import worst
     from convoscope.scores.observation import Score
     from convoscope.scores.side_tables import SideTable
-    from convoscope.standard_data.model import StandardData
     from convoscope.views.metric_context import MetricContext
     from convoscope.views.registry import view
+    from convoscope.views.standard_data.model import StandardData
 
 __version__ = "0.1.0"
 
@@ -69,17 +69,17 @@ _HOME = {
     "Run": "convoscope.runs.run",
     "Score": "convoscope.scores.observation",
     "SideTable": "convoscope.scores.side_tables",
-    "StandardData": "convoscope.standard_data.model",
+    "StandardData": "convoscope.views.standard_data.model",
     "axis": "convoscope.metrics.declaration",
     "derived": "convoscope.metrics.declaration",
     "metric": "convoscope.metrics.declaration",
-    "read": "convoscope.ingest.reading",
+    "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",
-    "score": "convoscope.report.making",
-    "states": "convoscope.runs.states.asked",
-    "template_scorer": "convoscope.metrics.custom",
+    "score": "convoscope.report.score",
+    "states": "convoscope.analysis.flows.questions",
+    "template_scorer": "convoscope.metrics.judged.custom",
     "view": "convoscope.views.registry",
-    "worst": "convoscope.runs.worst",
+    "worst": "convoscope.runs.ranking",
     "write_junit": "convoscope.report.junit",
     "write_markdown": "convoscope.report.markdown",
     "write_page": "convoscope.report.page",

@@ -42,9 +42,9 @@ from convoscope.conversation import (
 )
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, TURN, Observation, Subject, TenPoints, measured, metric
 from convoscope.runs.run import Run
-from generated import chat, write_lines
-from metrics.chats import agent, user
-from metrics.chats import chat as told
+from support.chats import agent, user
+from support.chats import chat as told
+from support.generated import chat, write_lines
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FORMATS = ("convoscope", "openai-chat", "openai-responses")

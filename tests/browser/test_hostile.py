@@ -13,7 +13,7 @@ from browser.conftest import Look
 from browser.given import SPELLS
 from browser.looking import View, cells
 from convoscope.runs.run import Run
-from metrics.chats import agent, chat, user
+from support.chats import agent, chat, user
 
 NAME = "<img src=x onerror=window.pwned=1>"
 EVERYBODY = [one for place, spell in enumerate(SPELLS) for one in (spell, f"chat {place} {spell}")]

@@ -15,8 +15,8 @@ from browser.conftest import Look
 from browser.given import CHATS, asked
 from convoscope.conversation import DIMENSIONS
 from convoscope.report.words import behind_text, key_text, value_text
+from convoscope.runs.ranking import headlines
 from convoscope.runs.run import Run
-from convoscope.runs.worst import headlines
 
 AT_ONCE = 100
 EVERYBODY = 10_000

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import convoscope, run
-from generated import FEW, chat, write_lines
+from support.command_line import convoscope, run
+from support.generated import FEW, chat, write_lines
 
 COMMANDS = ["score", "inspect", "metrics", "formats", "runs", "sql", "demo"]
 MINE = ("score", "chats.jsonl", "-m", ",".join(FEW), "--out", "runs/mine")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Ended
-from command_line import convoscope as command
 from convoscope.harmless import clean, one_line
+from support.command_line import Ended
+from support.command_line import convoscope as command
 
 FORGED = "forged line"
 EVIL = (

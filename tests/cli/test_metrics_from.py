@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from command_line import Ended
-from command_line import convoscope as run_command
+from support.command_line import Ended
+from support.command_line import convoscope as run_command
 
 SCORERS = '''
 from convoscope import StandardData, metric

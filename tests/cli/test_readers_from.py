@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Ended
-from command_line import convoscope as run_command
 from scoring.test_engines import MINE
+from support.command_line import Ended
+from support.command_line import convoscope as run_command
 
 
 @pytest.fixture

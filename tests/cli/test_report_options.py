@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from command_line import Ended, convoscope, run
-from convoscope.runs.making import make_run as score
-from generated import write_lines
+from convoscope.runs.make import make_run as score
+from support.command_line import Ended, convoscope, run
+from support.generated import write_lines
 
 MET = "turns > 0"
 MISSED = "turns > 100"

@@ -17,8 +17,7 @@ import duckdb
 import pytest
 
 from cli.test_commands import on_a_terminal
-from command_line import Ended
-from command_line import convoscope as in_a_process
+from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures, FlowMatrix, Verdict
 from convoscope.cli.main import main
 from convoscope.conversation import (
     ComponentMetric,
@@ -35,12 +34,13 @@ from convoscope.conversation import (
     Text,
     Utterance,
 )
+from convoscope.report.flows.flow_matrix import print_flows
+from convoscope.report.flows.heading import Asked
+from convoscope.report.flows.numbers import figure
 from convoscope.report.screen import Screen
-from convoscope.report.states.asked import Asked
-from convoscope.report.states.figures import figure
-from convoscope.report.states.flows import print_flows
-from convoscope.runs.making import make_run as score
-from convoscope.runs.states.flow_matrix import Aspect, FlowFigures, FlowMatrix, Verdict
+from convoscope.runs.make import make_run as score
+from support.command_line import Ended
+from support.command_line import convoscope as in_a_process
 
 VIEWING = Flow(
     name="apartment_viewing",

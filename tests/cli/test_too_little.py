@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from generated import write_lines
+from support.generated import write_lines
 
 
 def score(logs: Path, out: Path, limit: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import convoscope
+from support.command_line import convoscope
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RUN = EXAMPLES / "voice-logs"

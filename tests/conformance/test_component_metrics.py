@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from convoscope.standard_data.payloads import component_metrics, from_span
-from convoscope.standard_data.payloads.kinds import COMPONENTS
-from standard_data.payload_leaves import lost
+from convoscope.views.standard_data.payloads import component_metrics, from_span
+from convoscope.views.standard_data.payloads.kinds import COMPONENTS
+from support.payload_leaves import lost
 
 Metrics = list[dict[str, Any]]
 

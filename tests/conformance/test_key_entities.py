@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from convoscope.spoken import Checked, hear, is_heard, normalise
-from convoscope.spoken.vocabulary import DIGITS, SMALL, TENS
+from convoscope.text.spoken import Checked, hear, is_heard, normalise
+from convoscope.text.spoken.vocabulary import DIGITS, SMALL, TENS
 
 LABELS = "data/judge-labels/key_entity_transcription.jsonl"
 HALVES = ("tuned on", "held out")

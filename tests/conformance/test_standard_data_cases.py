@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.answer import (
+from convoscope.metrics.answer.text import (
     accuracy,
     accuracy_choice,
     accuracy_metric,
@@ -24,8 +24,8 @@ from convoscope.metrics.answer import (
 from convoscope.metrics.declaration import Metric
 from convoscope.scores.observation import MEASURED, Observation
 from convoscope.scoring.evaluate import observe
-from convoscope.standard_data.canonical import to_conversation
-from convoscope.standard_data.tidy import tidy
+from convoscope.views.standard_data.canonical import to_conversation
+from convoscope.views.standard_data.tidy import tidy
 
 Case = dict[str, Any]
 

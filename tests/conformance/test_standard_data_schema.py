@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convoscope.standard_data import tidy
-from convoscope.standard_data.model import StandardData
+from convoscope.views.standard_data import tidy
+from convoscope.views.standard_data.model import StandardData
 
 CALL = {"tool_name": "t", "parameters": {}, "call_id": "1"}
 

@@ -11,9 +11,9 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation, from_json, to_json
-from convoscope.metrics.interaction import panel
-from convoscope.metrics.interaction_events import Event
-from convoscope.runs.making import make_run as score
+from convoscope.metrics.interaction.events import Event
+from convoscope.metrics.interaction.rates import panel
+from convoscope.runs.make import make_run as score
 
 SUPPORTS = {
     "response_total": "response_rate",

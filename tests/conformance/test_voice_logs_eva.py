@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation.eva import EvaReading, read_eva
-from convoscope.conversation.logged import Logged
-from convoscope.ingest.voice.framework import Columns, Line, runs, without_previews
+from convoscope.conversation.log_records import Logged
+from convoscope.ingest.formats.voice_logs.framework import Columns, Line, runs, without_previews
+from convoscope.views.eva import EvaReading, read_eva
 
 _SPEAKERS = {"elevenlabs_user": "user", "simulated_user": "user", "framework_agent": "assistant"}
 _FRAMEWORK_KINDS = ("turn_start", "turn_end", "tts_text", "llm_response")

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from convoscope.conversation import Conversation, turn_rule
+from convoscope.ingest.formats.voice_logs.reader import read_call
 from convoscope.ingest.report import Notes
-from convoscope.ingest.voice.reader import read_call
-from convoscope.metrics.endings import conversation_valid_end
-from convoscope.metrics.response_speed import response_speed
-from convoscope.metrics.transcription import stt_wer
-from convoscope.metrics.turn_taking import latency
+from convoscope.metrics.latency.response_speed import response_speed
+from convoscope.metrics.outcome.endings import conversation_valid_end
+from convoscope.metrics.voice.transcription import stt_wer
+from convoscope.metrics.voice.turn_taking import latency
 from convoscope.scoring.evaluate import evaluate, observe
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from convoscope.conversation import Clock, Conversation, Marker, Segment, Time
-from metrics.chats import UNPLACED, agent, chat, user
+from support.chats import UNPLACED, agent, chat, user
 
 # The audio clock starts when the wall shows 1000; the third relates to no other.
 CLOCKS = (

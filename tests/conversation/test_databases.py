@@ -24,7 +24,7 @@ from convoscope.conversation.databases import (
     printed,
     same,
 )
-from strategies import json_values, texts
+from support.strategies import json_values, texts
 
 
 def sha256(text: str) -> str:

@@ -19,7 +19,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.clock import Time
 from convoscope.conversation.events import StateEntered
-from few_events import CLOCK, PEOPLE, conversations
+from support.few_events import CLOCK, PEOPLE, conversations
 
 
 def _spoken(conversation: Conversation, role: str = "") -> list[Utterance]:

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-import strategies
 from convoscope.conversation import (
     USER,
     Agent,
@@ -46,6 +45,7 @@ from convoscope.conversation import (
     json_schema,
     to_json,
 )
+from support import strategies
 
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 SCHEMA = Draft202012Validator(json_schema())

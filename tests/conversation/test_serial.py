@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 
-import strategies
 from convoscope.conversation import (
     Clock,
     Conversation,
@@ -27,6 +26,7 @@ from convoscope.conversation import (
     to_json,
 )
 from convoscope.conversation.serial import Moved, keep_unknown_keys
+from support import strategies
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "formats" / "conversation-1.schema.json"
 

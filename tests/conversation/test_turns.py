@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import convoscope
-from conversation.voice_calls import GREETING, ends, log, reply, starts
-from conversation.voice_calls import says as user_says
 from convoscope.conversation import (
     Clock,
     Conversation,
@@ -25,7 +23,9 @@ from convoscope.conversation import (
     turn_rule,
 )
 from convoscope.errors import UsageError
-from generated import write_lines
+from support.eva_calls import GREETING, ends, log, reply, starts
+from support.eva_calls import says as user_says
+from support.generated import write_lines
 
 PARTICIPANTS = (
     Participant("u", "user"),

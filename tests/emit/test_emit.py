@@ -30,7 +30,7 @@ from convoscope.conversation import (
     ToolResult,
 )
 from convoscope.emit import EventLog
-from ingest.logs import read
+from support.logs import read
 
 SOURCE = Path(convoscope.emit.__file__)
 

@@ -10,9 +10,9 @@ import pytest
 
 import convoscope
 from convoscope.errors import NothingReadable
-from convoscope.ingest import files
+from convoscope.ingest.io import containers as files
 from convoscope.ingest.report import Problem
-from ingest.logs import CHAT, Outcome, as_lines, chat, read, story, write, write_json, write_lines
+from support.logs import CHAT, Outcome, as_lines, chat, read, story, write, write_json, write_lines
 
 GOOD = as_lines(chat("good"))
 ALSO_GOOD = as_lines(chat("also-good"))

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from convoscope.conversation import Conversation
-from convoscope.ingest.inputs import Input, find_inputs, fingerprint
+from convoscope.ingest.discover import Input, find_inputs, fingerprint
 from convoscope.ingest.reader import Detection, FolderSample, Group, Reader, Sample, installed
 from convoscope.ingest.report import Notes
-from ingest.logs import CHAT, read, write, write_json
+from support.logs import CHAT, read, write, write_json
 
 
 class Calls(Reader):

@@ -10,7 +10,7 @@ import pytest
 
 import convoscope
 from convoscope.errors import InputError, NothingReadable, UsageError
-from ingest.logs import CHAT, as_lines, chat, read, write, write_json, write_lines
+from support.logs import CHAT, as_lines, chat, read, write, write_json, write_lines
 
 
 def test_files_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import convoscope
 from convoscope.conversation import from_json, to_json
-from ingest.logs import EXAMPLES, write
+from support.logs import EXAMPLES, write
 
 NAMES = [
     "openai-chat/support.jsonl",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ingest.logs import ASK, CHAT, REPLY, chat, read, write_json, write_lines
-from ingest.losses import lost
+from support.logs import ASK, CHAT, REPLY, chat, read, write_json, write_lines
+from support.losses import lost
 
 ITEM = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Closed."}]}
 PICTURE = {"type": "image_url", "image_url": {"url": "sign.png"}}

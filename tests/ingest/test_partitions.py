@@ -13,11 +13,11 @@ from backports import zstd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from convoscope.ingest import files
-from convoscope.ingest.inputs import find_inputs
-from convoscope.ingest.partitions import MAX_PIECES, Partition, Read, cut, read_partition
+from convoscope.ingest.discover import find_inputs
+from convoscope.ingest.io import containers as files
 from convoscope.ingest.report import ReadReport, Tally
-from ingest.logs import ASK, CHAT, as_lines, chat, write, write_json, write_lines
+from convoscope.ingest.split import MAX_PIECES, Partition, Read, cut, read_partition
+from support.logs import ASK, CHAT, as_lines, chat, write, write_json, write_lines
 
 WHOLE = 1 << 30
 anew = settings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import convoscope
-from convoscope.ingest.spreading import Keyed, spread, together
+from convoscope.ingest.hash_buckets import Keyed, spread, together
 
 ONE = '{"conversation_id": "a", "timestamp": 1760000000.0, "event": "state_entered", "state": "greet"}'
 TWO = '{"conversation_id": "b", "timestamp": 1760000001.0, "event": "state_entered", "state": "greet"}'

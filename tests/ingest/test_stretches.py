@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from backports import zstd
 
-from convoscope.ingest import files
-from convoscope.ingest.files import BETWEEN_ELEMENTS, Stretch, element_stretches, line_stretches
-from ingest.logs import write
+from convoscope.ingest.io import containers as files
+from convoscope.ingest.io.containers import BETWEEN_ELEMENTS, Stretch, element_stretches, line_stretches
+from support.logs import write
 
 SIZES = range(1, 201)
 WRAPPINGS: dict[str, Callable[[bytes], bytes]] = {"plain": bytes, "gzip": gzip.compress, "zstd": zstd.compress}

@@ -10,11 +10,11 @@ import duckdb
 import pytest
 
 import convoscope
-from command_line import convoscope as command
 from convoscope.errors import InputError
 from convoscope.runs.partial import Partial
-from ingest.logs import chat, write, write_lines
-from ingest.test_packed import PACKERS
+from ingest.io.test_packed import PACKERS
+from support.command_line import convoscope as command
+from support.logs import chat, write, write_lines
 
 ITEMS = "conversation_id,ground_truth,agent_response\nc1,Hi,Hello\nc2,Bye,Goodbye\n"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from convoscope.runs.making import make_run as score
-from ingest.logs import ASK, CHAT, EXAMPLES, REPLY, chat, read, write_json, write_lines
+from convoscope.runs.make import make_run as score
+from support.logs import ASK, CHAT, EXAMPLES, REPLY, chat, read, write_json, write_lines
 
 
 def test_links_that_lead_back_are_walked_once(tmp_path: Path) -> None:

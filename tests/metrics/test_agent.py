@@ -3,9 +3,9 @@
 import pytest
 
 from convoscope.metrics.agent import repetition, words_per_turn
-from convoscope.metrics.words import count_words, normal, sentences
 from convoscope.scoring.evaluate import observe
-from metrics.chats import agent, call, chat, told, user
+from convoscope.text.words import count_words, normal, sentences
+from support.chats import agent, call, chat, told, user
 
 PIN = "Please enter your PIN now."
 

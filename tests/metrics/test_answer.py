@@ -7,7 +7,7 @@ import pytest
 from convoscope.conversation import Conversation, Expected, Item
 from convoscope.errors import DeclarationError
 from convoscope.metrics import Metric
-from convoscope.metrics.answer import (
+from convoscope.metrics.answer.text import (
     accuracy,
     accuracy_choice,
     accuracy_metric,
@@ -22,7 +22,7 @@ from convoscope.metrics.answer import (
 from convoscope.metrics.registry import collect
 from convoscope.scoring.evaluate import observe
 from convoscope.scoring.plan import plan
-from metrics.chats import agent, chat, told, user
+from support.chats import agent, chat, told, user
 
 FOUR = [exact_match, accuracy, multi_pattern_accuracy, f1]
 EACH = pytest.mark.parametrize("metric", FOUR, ids=lambda metric: metric.key)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.metrics.choices import (
+from convoscope.metrics.answer.multiple_choice import (
     Offered,
     Picked,
     choice_accuracy_of,

@@ -10,8 +10,8 @@ from convoscope.conversation import Conversation
 from convoscope.metrics import registry
 from convoscope.metrics.declaration import Metric
 from convoscope.scoring.evaluate import evaluate
-from metrics.calls import is_of_this_world
-from strategies import conversations
+from support.calls import is_of_this_world
+from support.strategies import conversations
 
 OURS = [
     one

@@ -9,10 +9,10 @@ import pytest
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, Metric, Observation, metric, not_applicable
 from convoscope.metrics.columns import Conversations
-from convoscope.scores.observation import WHOLE, Subject
 from convoscope.scoring.batch import AT_ONCE, Batch
 from convoscope.scoring.evaluate import observe
-from metrics.chats import agent, chat, user
+from convoscope.views.subjects import WHOLE, Subject
+from support.chats import agent, chat, user
 
 
 def words(many: Conversations) -> None:

@@ -2,7 +2,7 @@
 
 from convoscope.metrics.conversation import turns
 from convoscope.scoring.evaluate import observe
-from metrics.chats import agent, call, chat, result, told, user
+from support.chats import agent, call, chat, result, told, user
 
 
 class TestTurns:

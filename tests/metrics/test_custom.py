@@ -14,14 +14,14 @@ from convoscope import StandardData, metric, template_scorer
 from convoscope.conversation import Conversation, Item
 from convoscope.errors import ConvoscopeError, DeclarationError, InputError, UsageError
 from convoscope.metrics import Metric, Observation, measured, not_applicable
+from convoscope.metrics.judged.templates import parse, render
 from convoscope.metrics.registry import installed
 from convoscope.metrics.signatures import signature
-from convoscope.metrics.sources import registered
-from convoscope.metrics.templates import parse, render
+from convoscope.metrics.user_metrics import registered
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.scoring.plan import plan
-from convoscope.standard_data import tidy, to_conversation
-from metrics.chats import agent, chat, told, user
+from convoscope.views.standard_data import tidy, to_conversation
+from support.chats import agent, chat, told, user
 
 ITEM = {
     "turn_id": "a",
@@ -149,7 +149,7 @@ class TestFunctionsOfAnItem:
         ]
 
     def test_needs_count_as_for_any_metric(self) -> None:
-        from convoscope.metrics.fields import FIELDS
+        from convoscope.metrics.judged.fields import FIELDS
 
         def one(item: StandardData) -> float:
             return 1.0
@@ -466,7 +466,7 @@ class TestFilesAndModules:
         assert "custom.kind" in registered([file]).declared
 
     def test_an_installed_metric_that_it_imports_is_no_clash(self, file: Path) -> None:
-        file.write_text(f"from convoscope.metrics.answer import f1\n{MODULE}")
+        file.write_text(f"from convoscope.metrics.answer.text import f1\n{MODULE}")
         assert registered([file]).declared["answer.f1"] is installed().declared["answer.f1"]
 
 

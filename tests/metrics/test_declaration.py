@@ -23,7 +23,7 @@ from convoscope.metrics import (
     metric,
 )
 from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS, MEAN, MEAN_OF_CONVERSATIONS, Percentile, percentile
-from metrics.chats import agent, chat, user
+from support.chats import agent, chat, user
 
 HELLO = chat(user("hi"), agent("hello"), user("bye"), agent("bye"))
 

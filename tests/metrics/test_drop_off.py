@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 
 from convoscope.conversation import Conversation, Event, Item, Outcome, Scenario, StateEntered, StateExited
-from convoscope.metrics.drop_off import drop_off_node
+from convoscope.metrics.flow.drop_off import drop_off_node
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import evaluate, observe
-from metrics.chats import UNPLACED, agent, chat, user
-from strategies import json_values
+from support.chats import UNPLACED, agent, chat, user
+from support.strategies import json_values
 
 STAGES = ["greeting", "identify", "order", "payment"]
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation, Outcome
-from convoscope.metrics.endings import conversation_correctly_finished, conversation_valid_end
+from convoscope.metrics.outcome.endings import conversation_correctly_finished, conversation_valid_end
 from convoscope.scoring.evaluate import observe
-from metrics.calls import bot, caller, simulated, voice_call
-from metrics.chats import agent, chat, told, user
+from support.calls import bot, caller, simulated, voice_call
+from support.chats import agent, chat, told, user
 
 GOODBYE = simulated("connection_state", {"state": "session_ended", "details": {"reason": "goodbye"}})
 BROKE = simulated("connection_state", {"state": "session_ended", "details": {"reason": "error"}})

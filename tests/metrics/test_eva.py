@@ -3,10 +3,13 @@
 import pytest
 
 from convoscope.conversation import Conversation, Database, Label, Scenario
-from convoscope.metrics import eva, judged, outcome, turn_taking
+from convoscope.metrics.composites import eva
+from convoscope.metrics.judged.verdicts import verdicts as judged
+from convoscope.metrics.outcome.task import task as outcome
 from convoscope.metrics.registry import collect
+from convoscope.metrics.voice.speech import turn_taking
 from convoscope.scoring.evaluate import evaluate
-from metrics.calls import bot, caller, voice_call
+from support.calls import bot, caller, voice_call
 
 DECLARED = list(collect([eva, judged, outcome.task_completion, turn_taking.turn_taking]).values())
 GOOD = {"faithfulness": 0.5, "agent_speech_fidelity": 0.95, "conversation_progression": 0.5, "conciseness": 0.5}

@@ -20,10 +20,10 @@ from convoscope.conversation import (
     Tool,
     Track,
 )
-from convoscope.metrics.cases import cases
-from convoscope.metrics.fields import FIELDS, PRESENT, SCORERS, missing, needs_of, silence
-from convoscope.standard_data.tidy import FIELDS as SCHEMA
-from metrics.chats import agent, call, chat, result, user
+from convoscope.metrics.judged.fields import FIELDS, PRESENT, SCORERS, missing, needs_of, silence
+from convoscope.views.items import cases
+from convoscope.views.standard_data.tidy import FIELDS as SCHEMA
+from support.chats import agent, call, chat, result, user
 
 # The two lists of the published schema: beside the group of fields, and in the table at its end.
 BESIDE_THE_FIELDS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from convoscope.conversation import Label
-from convoscope.metrics.flow import errors, humanness
-from flows.made import answered, call, called, entered, exited, guard, path
+from convoscope.metrics.flow.aspects import errors, humanness
+from support.flow_conversations import answered, call, called, entered, exited, guard, path
 
 
 class TestHumanness:

@@ -13,10 +13,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from convoscope.conversation import Conversation, Expected, Item
-from convoscope.metrics.formats import format_validity
-from convoscope.metrics.forms import FORMS, Unchecked, fit_of, form_of
-from convoscope.metrics.patterns import BadPattern, UnsupportedPattern, Untried, checked
-from convoscope.metrics.schemas import (
+from convoscope.metrics.answer.format import format_validity
+from convoscope.metrics.answer.forms import FORMS, Unchecked, fit_of, form_of
+from convoscope.scoring.evaluate import observe
+from convoscope.text.json_schema import (
     CALL,
     FORGIVING,
     STRICT,
@@ -26,8 +26,8 @@ from convoscope.metrics.schemas import (
     is_schema,
     schema_faults,
 )
-from convoscope.scoring.evaluate import observe
-from metrics.chats import agent, chat, told, user
+from convoscope.text.patterns import BadPattern, UnsupportedPattern, Untried, checked
+from support.chats import agent, chat, told, user
 
 PRICE = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
 

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convoscope.conversation import Clock, Conversation, Marker, Time, Utterance, from_json, to_json
-from convoscope.metrics import interaction
-from convoscope.metrics.interaction import Panel, panel
-from convoscope.metrics.interaction_events import Event, Events, Span, events_of, layers
+from convoscope.metrics.interaction.events import Event, Events, Span, events_of, layers
+from convoscope.metrics.interaction.rates import Panel, panel
+from convoscope.metrics.interaction.rates import rates as interaction
 from convoscope.metrics.registry import collect
-from convoscope.runs import making
+from convoscope.runs import make as making
 from convoscope.scoring.evaluate import observe
-from duplex import COUGH, PHRASE, Laid, conversation, speech
-from metrics.chats import AUDIO, UNPLACED, agent, chat, told, user
+from support.chats import AUDIO, UNPLACED, agent, chat, told, user
+from support.duplex import COUGH, PHRASE, Laid, conversation, speech
 
 METRICS = tuple(collect([interaction]).values())
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import ComponentMetric, Conversation, Expected
-from convoscope.metrics.latency import LATENCIES, LatencySummary, latency_summary
+from convoscope.metrics.latency.components import LATENCIES, LatencySummary, latency_summary
 from convoscope.scores.observation import Observation
 from convoscope.scores.reducers import MEAN_OF_SUBJECTS
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.scoring.plan import plan
-from metrics.chats import agent, chat, told, user
-from metrics.stacks import items, part, stack
+from support.chats import agent, chat, told, user
+from support.stacks import items, part, stack
 
 SHARED = Path(os.environ.get("CONVOSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
 PAYLOADS = SHARED / "data" / "cases" / "livekit-pipecat-metrics.json"

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import ComponentMetric, Conversation
-from convoscope.metrics.latency import LATENCIES
-from convoscope.metrics.latency_session import NAMES, stated
+from convoscope.metrics.latency.components import LATENCIES
+from convoscope.metrics.latency.session import NAMES, stated
 from convoscope.scoring.evaluate import evaluate, observe
-from metrics.chats import told
-from metrics.stacks import items, part, stack
-from strategies import json_values
+from support.chats import told
+from support.stacks import items, part, stack
+from support.strategies import json_values
 
 FIELDS = (
     *("ttft", "ttfb", "duration", "audio_duration", "cancelled", "streamed", "acquire_time", "e2e_latency"),

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import ComponentMetric, Conversation
-from convoscope.metrics.latency import LATENCIES
+from convoscope.metrics.latency.components import LATENCIES
 from convoscope.scoring.evaluate import observe
-from convoscope.standard_data import tidy, to_conversation
-from metrics.chats import told
-from metrics.stacks import items, part, stack
+from convoscope.views.standard_data import tidy, to_conversation
+from support.chats import told
+from support.stacks import items, part, stack
 
 
 def scores(name: str, conversation: Conversation) -> list[tuple[str, Any]]:

@@ -3,14 +3,14 @@
 from hypothesis import given
 
 from convoscope.conversation import Agent, Conversation
-from convoscope.conversation.remembered import forget
-from convoscope.metrics.cases import Case, cases
+from convoscope.conversation.lazy import forget
 from convoscope.metrics.declaration import Metric
-from convoscope.metrics.fields import EXITED, FIELDS, PARTS, PRESENT, WAITS
+from convoscope.metrics.judged.fields import EXITED, FIELDS, PARTS, PRESENT, WAITS
 from convoscope.metrics.needs import GROUND_TRUTH, TOOLS_KNOWN
 from convoscope.metrics.registry import installed
-from few_events import conversations
-from metrics.chats import agent, call, chat, user
+from convoscope.views.items import Case, cases
+from support.chats import agent, call, chat, user
+from support.few_events import conversations
 
 _CARRIED = tuple(sorted({*PRESENT, "latency", "turn_id"}))
 with_items = conversations(_CARRIED)

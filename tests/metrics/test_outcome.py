@@ -21,7 +21,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.databases import database_hash
 from convoscope.metrics import Observation
-from convoscope.metrics.outcome import (
+from convoscope.metrics.outcome.task import (
     MAX_LINES,
     auth_calls,
     authentication_success,
@@ -32,7 +32,7 @@ from convoscope.metrics.outcome import (
     task_completion,
 )
 from convoscope.scoring.evaluate import observe
-from metrics.chats import call, chat, result, told, user
+from support.chats import call, chat, result, told, user
 
 BEFORE: dict[str, Any] = {
     "reservations": {

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Agent, Event, Tool
-from convoscope.metrics.tool_correctness import parameter_correctness
+from convoscope.metrics.tools.correctness import parameter_correctness
 from convoscope.scoring.evaluate import observe
-from metrics.called_tools import TOOLS, answered, checked, checks, diff, item, made, one_of
-from metrics.chats import chat, told
+from support.called_tools import TOOLS, answered, checked, checks, diff, item, made, one_of
+from support.chats import chat, told
 
 
 class TestTheChecksOfACall:

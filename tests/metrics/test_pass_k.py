@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation, Expected
-from convoscope.metrics import repeats, trials
+from convoscope.metrics import repeats
+from convoscope.metrics.composites import trials
 from convoscope.metrics.registry import collect
-from convoscope.runs.making import make_run as score
-from metrics.chats import agent, chat, user
+from convoscope.runs.make import make_run as score
+from support.chats import agent, chat, user
 
 
 def tried(scenario: str, passes: str) -> list[Conversation]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.metrics.schemas import CALL, FORGIVING, plain_object, schema_faults
-from convoscope.metrics.tools import unlisted
+from convoscope.metrics.tools.calls import unlisted
+from convoscope.text.json_schema import CALL, FORGIVING, plain_object, schema_faults
 
 _TYPES = ("string", "integer", "number", "boolean", "array", "object", "null", "str", ["string"], None, 5)
 _SCALARS = st.sampled_from(("x", 1, 1.0, 1.5, True, None, (), [], [1], {}, {"a": 1}))

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation
-from convoscope.metrics import response_speed
+from convoscope.metrics.latency.components import response_speed
 from convoscope.metrics.registry import collect
 from convoscope.scoring.evaluate import evaluate, observe
-from metrics.calls import bot, caller, reported, voice_call
-from metrics.chats import agent, call, chat, told, user
+from support.calls import bot, caller, reported, voice_call
+from support.chats import agent, call, chat, told, user
 
 DECLARED = collect([response_speed])
 

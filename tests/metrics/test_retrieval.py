@@ -25,8 +25,8 @@ from convoscope.metrics.retrieval import (
     recall_at_10,
 )
 from convoscope.scoring.evaluate import observe
-from metrics.chats import UNPLACED, chat, told, user
-from strategies import json_values
+from support.chats import UNPLACED, chat, told, user
+from support.strategies import json_values
 
 LEXICAL = (contextual_precision, contextual_recall)
 RECALLS = (recall_at_1, recall_at_3, recall_at_5, recall_at_10)

@@ -8,13 +8,14 @@ import pytest
 
 from convoscope.conversation import Agent, Conversation, Expected, Item, Outcome, Recording, Retrieval, Track
 from convoscope.errors import UsageError
-from convoscope.metrics import scorers_audio, scorers_judged
+from convoscope.metrics.audio import planned as scorers_audio
 from convoscope.metrics.declaration import Metric, TenPoints
-from convoscope.metrics.fields import SCORERS, needs_of
+from convoscope.metrics.judged.fields import SCORERS, needs_of
+from convoscope.metrics.judged.verdicts import planned as scorers_judged
 from convoscope.metrics.registry import collect, installed
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.scoring.plan import plan
-from metrics.chats import agent, chat, told, user
+from support.chats import agent, chat, told, user
 
 DECLARED = {key: one for key, one in collect([scorers_judged, scorers_audio]).items() if isinstance(one, Metric)}
 JUDGED = sorted(key for key, one in DECLARED.items() if one.family != "audio")

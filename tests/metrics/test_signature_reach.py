@@ -208,7 +208,7 @@ class TestItDoesNotChangeWith:
             ("convoscope.scores.observation", False),
             ("convoscope.metrics.declaration", False),
             ("convoscope.scores.reducers", False),
-            ("convoscope.metrics.words", True),
+            ("convoscope.text.words", True),
             ("convoscope.metrics.needs", True),
         ],
     )

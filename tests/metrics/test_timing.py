@@ -3,9 +3,9 @@
 import pytest
 
 from convoscope.conversation import Clock
-from convoscope.metrics.timing import response_latency
+from convoscope.metrics.latency.response_latency import response_latency
 from convoscope.scoring.evaluate import observe
-from metrics.chats import AUDIO, WALL, agent, chat, told, user
+from support.chats import AUDIO, WALL, agent, chat, told, user
 
 
 class TestResponseLatency:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from convoscope.conversation import Expected, ExpectedToolCall, Item, Tool, ToolCall
 from convoscope.metrics import Observation
-from convoscope.metrics.tool_correctness import (
+from convoscope.metrics.tools.correctness import (
     best_assignment,
     parameter_correctness,
     same_value,
@@ -20,9 +20,9 @@ from convoscope.metrics.tool_correctness import (
 )
 from convoscope.scoring.evaluate import observe
 from convoscope.statistics.within import reduce_conversation
-from metrics.called_tools import answered, checked, checks, diff, item, made, one_of, wanting
-from metrics.chats import chat, told, user
-from strategies import json_values
+from support.called_tools import answered, checked, checks, diff, item, made, one_of, wanting
+from support.chats import chat, told, user
+from support.strategies import json_values
 
 
 def points(one: Observation) -> float:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from convoscope.conversation import Agent, Conversation, Tool, ToolCall, ToolResult
-from convoscope.ingest.building import signs_of_success
+from convoscope.ingest.timeline_builder import signs_of_success
 from convoscope.metrics import Metric, Observation
-from convoscope.metrics.tools import (
+from convoscope.metrics.tools.calls import (
     bad_argument_rate,
     missing_argument_rate,
     rejected_rate,
@@ -20,8 +20,8 @@ from convoscope.metrics.tools import (
 )
 from convoscope.scoring.evaluate import observe
 from convoscope.statistics.within import reduce_conversation
-from metrics.chats import chat, told, user
-from strategies import json_values
+from support.chats import chat, told, user
+from support.strategies import json_values
 
 SCHEMA = {
     "type": "object",

@@ -3,10 +3,10 @@
 import pytest
 
 from convoscope.conversation import Agent, Tool
-from convoscope.metrics import tools as tools_module
-from convoscope.metrics.tools import calls, success, tools_of
+from convoscope.metrics.tools.calls import calls, success, tools_of
+from convoscope.metrics.tools.calls import calls as tools_module
 from convoscope.scoring.evaluate import observe
-from metrics.chats import agent, call, chat, result, told, user
+from support.chats import agent, call, chat, result, told, user
 
 TWO_TOOLS = Agent(tools=(Tool(name="search"), Tool(name="book")))
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from convoscope.conversation import Conversation, Logged
 from convoscope.conversation.turns import EVA_TURN_RULE
-from convoscope.metrics import key_entities, transcription
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import collect
+from convoscope.metrics.voice.speech import key_entities, transcription
 from convoscope.scoring.evaluate import evaluate, observe
-from metrics.calls import bot, caller, voice_call
-from metrics.chats import agent, chat, told, user
+from support.calls import bot, caller, voice_call
+from support.chats import agent, chat, told, user
 
 stt_wer = transcription.stt_wer
 DECLARED = collect([transcription, key_entities])
@@ -213,7 +213,7 @@ class TestKeyEntities:
 
     def test_every_type_of_fact_is_of_one_kind(self) -> None:
         # The module, not the function of the same name.
-        constants = vars(import_module("convoscope.spoken.entities")).items()
+        constants = vars(import_module("convoscope.text.spoken.entities")).items()
         found = [value for name, value in constants if re.fullmatch("[A-Z]+", name) and isinstance(value, str)]
         assert sorted(one for kind in key_entities.KINDS.values() for one in kind.types) == sorted(found)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from command_line import convoscope as command
+from convoscope.metrics.composites.trials import with_trials
 from convoscope.metrics.registry import installed
-from convoscope.metrics.trials import with_trials
-from convoscope.runs.making import make_run as score
-from ingest.logs import EXAMPLES
+from convoscope.runs.make import make_run as score
+from support.command_line import convoscope as command
+from support.logs import EXAMPLES
 
 RUN = EXAMPLES / "voice-logs"
 TRIALS = (RUN / "records" / "move-appointment", RUN / "dataset.jsonl")

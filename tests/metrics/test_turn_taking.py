@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convoscope.conversation import Clock, Conversation, Logged, Outcome, Segment, Text, Utterance
-from convoscope.metrics import interruptions, turn_taking
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, Metric
-from convoscope.metrics.floor import count_score, floor, latency_score, overlap_score, yield_score
 from convoscope.metrics.registry import collect
+from convoscope.metrics.voice.floor import count_score, floor, latency_score, overlap_score, yield_score
+from convoscope.metrics.voice.speech import interruptions, turn_taking
 from convoscope.scores.reducers import Percentile
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.statistics.across import percentile
 from convoscope.views import metric_context
-from metrics.calls import bot, caller, exchange, voice_call
-from metrics.chats import agent, call, chat, told, user
+from support.calls import bot, caller, exchange, voice_call
+from support.chats import agent, call, chat, told, user
 
 DECLARED = collect([turn_taking, interruptions])
 GREETING = ("turn 0", "not_applicable: greeting")

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from convoscope.metrics.voice import output_tokens, pre_tool_speech, reasoning_tokens
+from convoscope.metrics.voice.speech import output_tokens, pre_tool_speech, reasoning_tokens
 from convoscope.scoring.evaluate import evaluate, observe
-from metrics.calls import bot, caller, reported, voice_call
-from metrics.chats import agent, call, chat, result, told, user
+from support.calls import bot, caller, reported, voice_call
+from support.chats import agent, call, chat, result, told, user
 
 
 class TestPreToolSpeech:

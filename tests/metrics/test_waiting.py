@@ -23,14 +23,14 @@ from convoscope.metrics import (
     measured,
     metric,
 )
-from convoscope.metrics.waiting import awaited
+from convoscope.metrics.async_metrics import awaited
 from convoscope.scoring.batch import Batch
 from convoscope.scoring.check import check
 from convoscope.scoring.evaluate import observe
 from convoscope.scoring.session import Session
-from convoscope.standard_data import StandardData
 from convoscope.views import MetricContext
-from metrics.chats import agent, chat, told, user
+from convoscope.views.standard_data import StandardData
+from support.chats import agent, chat, told, user
 
 TWO_TURNS = chat(user("hi"), agent("hello"), user("thanks"), agent("bye"))
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Agent, Conversation, Item, Recording
-from convoscope.metrics.transcripts import Said, said_in, speakers_of
-from convoscope.metrics.word_accuracy import word_accuracy
+from convoscope.metrics.audio.transcripts import Said, said_in, speakers_of
+from convoscope.metrics.audio.word_accuracy import word_accuracy
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import evaluate, observe
-from metrics.chats import agent, chat, told, user
-from metrics.stacks import part
-from strategies import json_values, texts
+from support.chats import agent, chat, told, user
+from support.stacks import part
+from support.strategies import json_values, texts
 
 
 def spoken(transcript: str, *lines: str, **facts: Any) -> Conversation:

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import convoscope
-from command_line import convoscope as command
-from convoscope.report.contexts import write_contexts
-from convoscope.runs.making import make_run as score
+from convoscope.report.context_files import write_contexts
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from convoscope.views import metric_context
-from generated import write_lines
-from ingest.logs import EXAMPLES, chat
-from ingest.logs import write_lines as write_records
+from support.command_line import convoscope as command
+from support.generated import write_lines
+from support.logs import EXAMPLES, chat
+from support.logs import write_lines as write_records
 
 RUN = EXAMPLES / "voice-logs"
 CHOSEN = "turns,tools"

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Text, Utterance
-from convoscope.report.difference import MAX_WORDS, Op, Piece, Reading, difference, readings
-from strategies import AWKWARD_TEXTS
+from convoscope.report.text_diff import MAX_WORDS, Op, Piece, Reading, difference, readings
+from support.strategies import AWKWARD_TEXTS
 
 
 def told(before: str, after: str) -> list[tuple[Op, str]]:

@@ -10,13 +10,13 @@ import pytest
 
 from convoscope.metrics import LOWER, NEITHER
 from convoscope.report.findings import MIN_CLUSTERS, findings, side
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.summary import Figure
-from metrics.chats import call, chat, result, user
-from report import figures
-from report.figures import group
+from support import figures
+from support.chats import call, chat, result, user
+from support.figures import group
 
 
 def figure(value: float | None, low: float | None = None, high: float | None = None, **facts: Any) -> Figure:

@@ -29,10 +29,10 @@ from convoscope.report.page.flow_picture import (
     wrapped,
 )
 from convoscope.report.page.flow_section import MAX_FLOWS, MAX_IDS, FlowSection, flow_section
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
+from convoscope.runs.ranking import rank
 from convoscope.runs.run import Run
-from convoscope.runs.worst import rank
-from metrics.chats import chat, user
+from support.chats import chat, user
 
 
 def seen(name: str, order: float = 0, **facts: Any) -> Seen:
@@ -239,7 +239,7 @@ class TestSection:
 
 
 def run_ids(run: Run) -> list[tuple[str]]:
-    from convoscope.runs.tables import connect
+    from convoscope.runs.database import connect
 
     with connect(memory_mb=256) as connection:
         rows: list[tuple[str]] = connection.execute(

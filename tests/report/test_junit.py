@@ -16,13 +16,13 @@ from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, Sample, derived, measured, metric
 from convoscope.report.junit import junit, write_junit
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
-from generated import chat as record
-from metrics.chats import chat, user
-from report.called import called_run
-from report.hostile import NAMES, hostile_names, hostile_run
-from runs.graded import grade
+from support.called import called_run
+from support.chats import chat, user
+from support.generated import chat as record
+from support.graded import grade
+from support.hostile import NAMES, hostile_names, hostile_run
 
 
 def cases(text: str) -> dict[str, ElementTree.Element]:

@@ -27,9 +27,9 @@ from convoscope.conversation import (
     Track,
     Utterance,
 )
-from convoscope.report.lanes import Lane, Ruler, Span, Timeline, timeline
-from metrics.chats import AUDIO, UNPLACED, agent, chat, user
-from strategies import conversations
+from convoscope.report.speech_lanes import Lane, Ruler, Span, Timeline, timeline
+from support.chats import AUDIO, UNPLACED, agent, chat, user
+from support.strategies import conversations
 
 Stretch = tuple[float, float]
 

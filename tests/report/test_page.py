@@ -12,10 +12,10 @@ import convoscope
 from convoscope.errors import UsageError
 from convoscope.report.page import packing, write_page
 from convoscope.report.page.packing import _bounds as bounds
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import PAGE, Run
-from generated import FEW, write_lines
-from metrics.chats import chat, user
+from support.chats import chat, user
+from support.generated import FEW, write_lines
 
 OVER_ALL = "Figures and charts are over all."
 MORE = "`convoscope report --conversations N` makes a page with more."

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from convoscope.report.silence import Heard, Silence, headlines, heard
+from convoscope.report.unmeasured import Heard, Silence, headlines, heard
 from convoscope.statistics.summary import Figure
-from report import figures
+from support import figures
 
 
 def figure(name: str, value: float | None = None, reason: str = "no_clock", **facts: Any) -> Figure:

@@ -35,8 +35,8 @@ from convoscope.metrics import (
     measured,
 )
 from convoscope.report.story import MAX_TEXT, Fact, cut, json_text
-from metrics.chats import UNPLACED, WALL, agent, call, chat, result, user
-from report.stories import finding, happenings, only, placed, tell
+from support.chats import UNPLACED, WALL, agent, call, chat, result, user
+from support.stories import finding, happenings, only, placed, tell
 
 EVENTS: dict[str, tuple[Event, str, list[Fact]]] = {
     "tool_call": (

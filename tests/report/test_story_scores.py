@@ -39,15 +39,16 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.registry import installed
 from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, note_text, story
-from convoscope.runs.making import make_run as score
-from convoscope.runs.records import records
+from convoscope.runs.conversations import records
+from convoscope.runs.make import make_run as score
+from convoscope.runs.ranking import Behind, Headline
 from convoscope.runs.summary import describe
-from convoscope.runs.worst import Behind, Headline
-from convoscope.scores.observation import WHOLE, failed
-from metrics.chats import UNPLACED, agent, call, chat, result, user
-from report.figures import summary
-from report.stories import finding, happenings, placed, record_of, tell
-from strategies import complete_conversations, conversations, texts
+from convoscope.scores.observation import failed
+from convoscope.views.subjects import WHOLE
+from support.chats import UNPLACED, agent, call, chat, result, user
+from support.figures import summary
+from support.stories import finding, happenings, placed, record_of, tell
+from support.strategies import complete_conversations, conversations, texts
 
 FLOW = chat(
     user("hi"),

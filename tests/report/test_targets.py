@@ -17,15 +17,15 @@ from convoscope.report.junit import junit
 from convoscope.report.markdown import markdown
 from convoscope.report.page import write_page
 from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
-from convoscope.runs import making
+from convoscope.runs import make as making
 from convoscope.runs.run import Run
 from convoscope.runs.summary import describe
 from convoscope.runs.targets import figure_names, given_target, kept_target
 from convoscope.scores.reducers import COUNTS, POOLED_COUNTS, Reduce, percentile
 from convoscope.statistics.summary import Figure
-from generated import FEW, write_lines
-from metrics.chats import chat, user
-from report import figures
+from support import figures
+from support.chats import chat, user
+from support.generated import FEW, write_lines
 
 UNITS = {
     "tools.success": "share",

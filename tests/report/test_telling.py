@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from command_line import Ended, convoscope
 from convoscope.conversation import (
     Conversation,
     Item,
@@ -27,17 +26,18 @@ from convoscope.conversation import (
     from_json,
 )
 from convoscope.metrics import ITEM, LOWER, SHARE, Observation, measured, metric
+from convoscope.report.conversation import print_story
 from convoscope.report.screen import Screen
 from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, Stretch, story
-from convoscope.report.telling import print_story
-from convoscope.runs.making import make_run as score
-from convoscope.runs.records import Record, records
+from convoscope.runs.conversations import Record, records
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
-from generated import chat as generated_chat
-from metrics.chats import UNPLACED, agent, call, chat, result, user
-from report.figures import summary
-from runs.graded import grade
-from strategies import AWKWARD_TEXTS
+from support.chats import UNPLACED, agent, call, chat, result, user
+from support.command_line import Ended, convoscope
+from support.figures import summary
+from support.generated import chat as generated_chat
+from support.graded import grade
+from support.strategies import AWKWARD_TEXTS
 
 CONTROLS = "\x00\x07\x08\x1b[31m\x1b]0;title\x07\x7f\x9b2J\r\u202e"
 """Bells, colours, a title for the window, a cleared screen, writing turned round."""

@@ -12,9 +12,9 @@ import pytest
 from convoscope.report.groups import groupings
 from convoscope.report.screen import Screen
 from convoscope.report.terminal import print_run
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
-from metrics.chats import chat, user
+from support.chats import chat, user
 
 USUAL = ("flow", "agent", "scenario_id", "model", "domain", "dataset", "split")
 

@@ -23,14 +23,14 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
+from convoscope.runs.ranking import Behind, Headline, Standing, worst
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
-from convoscope.runs.worst import Behind, Headline, Standing, worst
 from convoscope.statistics.summary import Figure
-from metrics.chats import chat, user
-from report import figures
-from runs.graded import grade
+from support import figures
+from support.chats import chat, user
+from support.graded import grade
 
 UNITS = (SHARE, RATIO, COUNT, WORDS, SECONDS, "points")
 DIGITS = {SHARE: 1, RATIO: 3}

@@ -29,10 +29,10 @@ from convoscope.metrics import (
 )
 from convoscope.runs import distributions as module
 from convoscope.runs.distributions import BINS, MAX_POSITIONS, Distribution, Histogram, bin_edges, distributions
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
-from metrics.chats import agent, call, chat, result, user
-from runs.graded import grade, graded, listed, turned
+from support.chats import agent, call, chat, result, user
+from support.graded import grade, graded, listed, turned
 
 AMOUNTS = (SECONDS, COUNT, WORDS, "points")
 

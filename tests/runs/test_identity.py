@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import convoscope
-from generated import write_lines
+from support.generated import write_lines
 
 OURS = Path(convoscope.__file__).parent
 DEPENDS_ON = ["input", "metrics", "settings", "sources", "version"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from generated import write_lines
+from support.generated import write_lines
 
 PARTS = 12
 # The real command. When it tells of a certain stage, all processes of it get what Ctrl-C sends.

@@ -14,7 +14,7 @@ import pytest
 
 from convoscope import score
 from convoscope.runs.run import Run
-from generated import FEW, write_lines
+from support.generated import FEW, write_lines
 
 ROUNDS = int(os.environ.get("CONVOSCOPE_KILLS", "5"))
 
@@ -77,7 +77,7 @@ def test_finished_parts_are_not_computed_again(tmp_path: Path) -> None:
     journal = tmp_path / "run.partial" / "journal.jsonl"
     while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
         time.sleep(0.002)
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     process.wait()
     if out.exists():
         pytest.skip("the run was finished before it could be killed")

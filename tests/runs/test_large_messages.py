@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import convoscope
-from command_line import convoscope as command
 from convoscope.scores.evidence import LONGEST_EVIDENCE, evidence
+from support.command_line import convoscope as command
 
 MB = 1024 * 1024
 SAID = "This is a sentence that is said again and again. "

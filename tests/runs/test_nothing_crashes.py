@@ -11,12 +11,12 @@ from convoscope.errors import DeclarationError
 from convoscope.metrics import CONVERSATION, HIGHER, Derived, Metric, Need, Observation, Reduce, Sample, measured
 from convoscope.metrics.declaration import derived, metric
 from convoscope.metrics.registry import Declared
-from convoscope.runs import making
+from convoscope.runs import make as making
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group
 from convoscope.scores.reducers import MEAN
 from convoscope.statistics.summary import Figure
-from metrics.chats import agent, chat, user
+from support.chats import agent, chat, user
 
 TURNS = "conversation.turns"
 CHATS = [chat(user("hi"), agent("hello"), id="a"), chat(user("hi"), agent("hello"), user("bye"), id="b")]

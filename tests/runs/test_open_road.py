@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from command_line import convoscope as command
 from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.metrics import HIGHER, SHARE, Observation, Reduce, Subject, measured, unmeasured
 from convoscope.metrics.declaration import axis
 from convoscope.runs.audit import audit
-from convoscope.runs.making import make_run
+from convoscope.runs.make import make_run
 from convoscope.runs.sql import query
-from convoscope.runs.summarising import MAX_SUBJECTS
+from convoscope.runs.summarise import MAX_SUBJECTS
 from convoscope.scores.reducers import MEAN, percentile
+from support.command_line import convoscope as command
 
 FAMILY = '''
 """Topics: which words of a caller name one, and how well a judge finds that it was dealt with."""
@@ -125,7 +125,7 @@ def test_sql_has_the_table_and_what_its_rows_come_to(scored: convoscope.Run) -> 
 
 
 def test_the_audit_counts_again(scored: convoscope.Run, family: Path) -> None:
-    from convoscope.metrics.sources import registered
+    from convoscope.metrics.user_metrics import registered
 
     table = registered([family]).tables["mentions"]
     found = audit(scored, table, values=True)

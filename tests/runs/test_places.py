@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from command_line import convoscope as command
 from convoscope.errors import RunError, UsageError
 from convoscope.runs.partial import Partial
-from generated import FEW, write_lines
+from support.command_line import convoscope as command
+from support.generated import FEW, write_lines
 
 
 @pytest.fixture(scope="module")

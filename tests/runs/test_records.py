@@ -10,13 +10,13 @@ import pytest
 
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, COUNT, HIGHER, Observation, TenPoints, measured, metric
-from convoscope.runs.making import make_run as score
-from convoscope.runs.records import Record, records
+from convoscope.runs.conversations import Record, records
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
-from generated import FEW, write_lines
-from generated import chat as generated_chat
-from metrics.chats import chat, user
-from runs.graded import graded, turn_grades, turned
+from support.chats import chat, user
+from support.generated import FEW, write_lines
+from support.generated import chat as generated_chat
+from support.graded import graded, turn_grades, turned
 
 COUNTED = 230
 """More than two batches of a hundred."""

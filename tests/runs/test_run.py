@@ -16,12 +16,12 @@ from convoscope.conversation import Conversation, Participant, StateEntered, Tex
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError
 from convoscope.metrics import CONVERSATION, COUNT, NEITHER, Observation, measured, metric
 from convoscope.metrics.registry import installed
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import PAGE
 from convoscope.runs.summary import SmallGroups
 from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
-from generated import FEW, chat, write_lines
+from support.generated import FEW, chat, write_lines
 
 FILES = {
     "conversation_scores.parquet",

@@ -13,10 +13,10 @@ import convoscope
 from convoscope.conversation import Conversation, Flow, FlowState, Outcome, Participant, StateEntered, Text, Utterance
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, SHARE, TenPoints, measured, metric
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 from convoscope.runs.sql import query, views
 from convoscope.scores.observation import Observation as Seen
-from generated import FEW, write_lines
+from support.generated import FEW, write_lines
 
 STATE_COLUMNS = [
     "run",

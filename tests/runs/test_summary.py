@@ -14,12 +14,12 @@ from jsonschema import Draft202012Validator
 import convoscope
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, derived, measured, metric, unmeasured
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import SCHEMA, NotMeasured, Summary, json_schema
-from convoscope.scores.observation import WHOLE
-from generated import FEW, write_lines
-from metrics.chats import chat, user
+from convoscope.views.subjects import WHOLE
+from support.chats import chat, user
+from support.generated import FEW, write_lines
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "formats" / "summary-2.schema.json"
 
@@ -71,7 +71,7 @@ class TestTheFile:
         assert msgspec.to_builtins(run.summary) == written(run)
 
     def test_the_command_line_gives_the_same(self, run: Run) -> None:
-        from command_line import convoscope as command
+        from support.command_line import convoscope as command
 
         told = command("runs", "show", run.folder, "--json").json
         assert told["summary"] == written(run)

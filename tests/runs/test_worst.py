@@ -26,13 +26,13 @@ from convoscope.metrics import (
     not_applicable,
 )
 from convoscope.metrics.declaration import Better
-from convoscope.runs.making import make_run as score
+from convoscope.runs.make import make_run as score
+from convoscope.runs.ranking import REASONS, headlines, names, rank, worst
 from convoscope.runs.run import Run
-from convoscope.runs.worst import REASONS, headlines, names, rank, worst
 from convoscope.statistics.panel import panel_name
-from generated import write_lines
-from metrics.chats import chat, user
-from runs.graded import grade, graded, listed
+from support.chats import chat, user
+from support.generated import write_lines
+from support.graded import grade, graded, listed
 
 QUALITY, WAIT, MOOD = grade("quality"), grade("wait", LOWER, "s"), grade("mood", NEITHER)
 
@@ -408,7 +408,7 @@ def by_the_book(run: Run) -> list[tuple[str, float | None]]:
 
 
 def _measured(run: Run) -> list[tuple[str, str, float]]:
-    from convoscope.runs.tables import connect
+    from convoscope.runs.database import connect
 
     with connect() as connection:
         query = (

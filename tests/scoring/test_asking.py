@@ -18,8 +18,8 @@ from benchmarks import asking
 from benchmarks.slow_server import SlowServer, slow_server
 
 import convoscope
-from convoscope.runs.answers import AnswerFile
-from convoscope.runs.making import make_run
+from convoscope.runs.kept_answers import AnswerFile
+from convoscope.runs.make import make_run
 
 ASKING = Path(asking.__file__)
 METRICS = "asking.politeness,conversation.turns"

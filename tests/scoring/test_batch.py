@@ -39,9 +39,9 @@ from convoscope.scoring.evaluate import Evaluated, evaluate
 from convoscope.scoring.profiles import Profile, Profiles
 from convoscope.statistics.columns import Observed, Reduced
 from convoscope.statistics.within import ConversationScore
-from metrics.chats import agent, chat, user
-from scoring.tables import turn
-from strategies import conversations
+from support.chats import agent, chat, user
+from support.strategies import conversations
+from support.tables import turn
 
 MADE_UP = chat(user("hi"), agent("hello"))
 MISSING, BROKEN, RAISES = "missing", "broken", "raises"

@@ -14,13 +14,13 @@ import pytest
 
 import convoscope
 from convoscope.errors import UsageError
-from convoscope.ingest.partitions import Partition
+from convoscope.ingest.split import Partition
 from convoscope.metrics import COUNT, LOWER, Observation, measured, metric
-from convoscope.runs.making import make_run
+from convoscope.runs.make import make_run
 from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.engines.local import LocalEngine
 from convoscope.scoring.partition import PartDone
-from generated import FEW, write_lines
+from support.generated import FEW, write_lines
 
 MINE = '''
 from convoscope.conversation import Conversation, Participant, Text, Utterance

@@ -27,8 +27,8 @@ from convoscope.metrics.needs import JUDGE
 from convoscope.metrics.registry import Declared
 from convoscope.scores.reducers import ACROSS, COUNTS, MEAN, POOLED_COUNTS, RATIO, RATIO_OF_SUMS, WITHIN
 from convoscope.scoring.evaluate import Evaluated, evaluate, observe
-from metrics.chats import agent, chat, user
-from scoring.tables import turn
+from support.chats import agent, chat, user
+from support.tables import turn
 
 HELLO = chat(user("hi"), agent("hello"), user("bye"), agent("bye"))
 

@@ -20,8 +20,9 @@ from convoscope.metrics import (
     ratio,
     unmeasured,
 )
-from convoscope.scores.observation import WHOLE, Counts, failed, subject_of
-from metrics.chats import agent, call, chat, user
+from convoscope.scores.observation import Counts, failed, subject_of
+from convoscope.views.subjects import WHOLE
+from support.chats import agent, call, chat, user
 
 EMPTY = ("not_applicable", "unmeasured", "error")
 

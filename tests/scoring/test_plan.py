@@ -9,7 +9,7 @@ from convoscope.metrics import CONVERSATION, HIGHER, Derived, Metric, Need, deri
 from convoscope.metrics.needs import JUDGE
 from convoscope.metrics.registry import installed
 from convoscope.scoring.plan import Missing, Plan, Planned, plan
-from metrics.chats import agent, call, chat, user
+from support.chats import agent, call, chat, user
 
 
 def never_called(conversation: Conversation) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import convoscope
-from command_line import convoscope as run_command
 from convoscope import Conversation, Judge, Recording
 from convoscope.conversation import Recording as RecordingFact
 from convoscope.conversation import Track
@@ -18,9 +17,10 @@ from convoscope.errors import DeclarationError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Metric, Observation, measured, metric
 from convoscope.resources import Sound, Verdict
 from convoscope.resources.registry import JUDGE, RECORDING
-from convoscope.runs.making import make_run
+from convoscope.runs.make import make_run
 from convoscope.scoring.evaluate import observe
-from metrics.chats import agent, chat, user
+from support.chats import agent, chat, user
+from support.command_line import convoscope as run_command
 
 TALK = chat(user("hi"), agent("hello"))
 FACTS: dict[str, Any] = {"version": 1, "observes": CONVERSATION, "unit": "x", "better": HIGHER}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from convoscope.metrics import SHARE, Metric
 from convoscope.scores.reducers import Sums, percentile
 from convoscope.statistics.intervals import DRAWS, Interval, percentile_interval, ratio_interval, wilson
-from scoring.tables import headline, ratios, reduced_by, values
+from support.tables import headline, ratios, reduced_by, values
 
 Z2 = 3.841458820694124  # the square of 1.959964, the normal deviate of 95 %
 

@@ -17,13 +17,13 @@ from convoscope.metrics import (
     not_applicable,
     unmeasured,
 )
-from convoscope.runs import making
+from convoscope.runs import make as making
 from convoscope.runs.run import Run
-from convoscope.scores.observation import WHOLE
 from convoscope.statistics.panel import panel, panel_name
 from convoscope.statistics.summary import Figure
-from metrics.chats import chat, user
-from scoring.tables import turn
+from convoscope.views.subjects import WHOLE
+from support.chats import chat, user
+from support.tables import turn
 
 PANEL = panel_name(["p/a", "p/b"])
 

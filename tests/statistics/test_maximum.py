@@ -5,7 +5,7 @@ from convoscope.runs.summary import describe
 from convoscope.runs.targets import figure_names
 from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS
 from convoscope.scoring.check import check
-from scoring.tables import headline, reduced_by, summary, turn, values
+from support.tables import headline, reduced_by, summary, turn, values
 
 
 class TestMaximumOfSubjects:

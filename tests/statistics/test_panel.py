@@ -4,7 +4,7 @@ import pytest
 
 from convoscope.metrics import Observation, measured, unmeasured
 from convoscope.statistics.panel import panel, panel_name
-from scoring.tables import turn
+from support.tables import turn
 
 
 def said(judge: str, *values: float, about: int = 1) -> list[Observation]:

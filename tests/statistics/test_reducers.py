@@ -5,7 +5,7 @@ import pytest
 from convoscope.errors import DeclarationError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, Reduce, metric, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN_OF_SUBJECTS, POOLED_COUNTS, Within, percentile, register
-from scoring.tables import counts, headline, ratios, reduced_by, summary, turn, values, within
+from support.tables import counts, headline, ratios, reduced_by, summary, turn, values, within
 
 
 class TestWithinAConversation:

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.metrics import Observation, TenPoints, measured, not_applicable, unmeasured
-from convoscope.scores.observation import WHOLE, failed
+from convoscope.scores.observation import failed
 from convoscope.scores.reducers import percentile
 from convoscope.statistics.summary import Figure
-from scoring.tables import headline, ratios, reduced_by, summary, turn, values
+from convoscope.views.subjects import WHOLE
+from support.tables import headline, ratios, reduced_by, summary, turn, values
 
 MEAN = reduced_by("mean", "mean_of_conversations")
 NO_REPLY = [not_applicable(WHOLE, "no_reply")]

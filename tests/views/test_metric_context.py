@@ -28,8 +28,8 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.databases import database_hash
 from convoscope.views import MetricContext, PipelineType, metric_context
-from metrics.calls import bot, caller, voice_call
-from metrics.chats import UNPLACED, agent, chat, user
+from support.calls import bot, caller, voice_call
+from support.chats import UNPLACED, agent, chat, user
 
 
 def call(name: str, arguments: Any = None) -> ToolCall:

@@ -12,16 +12,16 @@ import pytest
 import convoscope
 from convoscope.conversation import Conversation, StateEntered
 from convoscope.errors import DeclarationError
-from convoscope.flows.rows import StateRow
 from convoscope.metrics import CONVERSATION, NEITHER, STATE, Metric, Observation, measured, metric
 from convoscope.metrics.signatures import computed
-from convoscope.metrics.sources import registered
+from convoscope.metrics.user_metrics import registered
 from convoscope.scoring.check import check
+from convoscope.views.flow.state_rows import StateRow
 from convoscope.views.registry import view_for
-from metrics.chats import agent, chat, told, user
+from support.chats import agent, chat, told, user
 
 if TYPE_CHECKING:
-    from convoscope.standard_data.model import StandardData
+    from convoscope.views.standard_data.model import StandardData
 
 
 class Opening(NamedTuple):

@@ -47,7 +47,7 @@ def _schema(name: str) -> dict[str, Any]:
 
         return json_schema()
     if name == "standard-data":
-        from convoscope.standard_data import StandardData
+        from convoscope.views.standard_data import StandardData
 
         return StandardData.model_json_schema()
     from convoscope.errors import UsageError

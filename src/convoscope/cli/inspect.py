@@ -31,7 +31,7 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Say what these files are, what can be measured in them, and what would unlock the rest."""
-    from convoscope.ingest.reading import read
+    from convoscope.ingest.read import read
     from convoscope.report.screen import Screen
     from convoscope.report.terminal import print_reading, print_warnings
     from convoscope.scoring.job import choose

@@ -26,7 +26,7 @@ def metrics(
 
     from convoscope.metrics.declaration import Metric
     from convoscope.metrics.parts import whole_of
-    from convoscope.metrics.sources import registered
+    from convoscope.metrics.user_metrics import registered
     from convoscope.report.screen import Column, Screen
     from convoscope.runs.summary import describe
 

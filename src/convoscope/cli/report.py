@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from convoscope.cli.options import Contexts, Json, Junit, Markdown, Targets
-from convoscope.cli.outcome import Files, exit_by, print_targets, targets_json
+from convoscope.cli.targets import Files, exit_by, print_targets, targets_json
 
 
 def report(
@@ -31,7 +31,7 @@ def report(
     Targets given here are held against the figures beside those that the run was scored with; for the
     same figure they replace them.
     """
-    from convoscope.report.contexts import write_contexts
+    from convoscope.report.context_files import write_contexts
     from convoscope.report.page import write_page
     from convoscope.report.screen import Screen
     from convoscope.report.targets import run_checks

@@ -28,7 +28,7 @@ from convoscope.cli.options import (
     Turns,
     split,
 )
-from convoscope.cli.outcome import Files, exit_by, print_targets, targets_json
+from convoscope.cli.targets import Files, exit_by, print_targets, targets_json
 from convoscope.errors import keeping
 
 
@@ -64,7 +64,7 @@ def score_command(
 
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
-    from convoscope.report.making import score
+    from convoscope.report.score import score
     from convoscope.report.screen import progress_bar
 
     files = Files(junit, markdown)
@@ -93,7 +93,7 @@ def score_command(
 
 def _tell(run: Run, files: Files, *, contexts: bool, parts: bool, json: bool) -> None:
     """Print the run and write its reports; end with what its targets came to."""
-    from convoscope.report.contexts import write_contexts
+    from convoscope.report.context_files import write_contexts
     from convoscope.report.screen import Screen
     from convoscope.report.targets import run_checks
     from convoscope.report.terminal import print_run, print_warnings
@@ -128,7 +128,7 @@ def _chosen(metrics: str | None, metrics_from: Sequence[str], k: int | None) -> 
     """The metrics that are asked for, with other numbers of trials where `k` is."""
     if k is None:
         return split(metrics)
-    from convoscope.metrics.sources import registered
-    from convoscope.metrics.trials import with_trials
+    from convoscope.metrics.composites.trials import with_trials
+    from convoscope.metrics.user_metrics import registered
 
     return with_trials(registered(metrics_from).resolve(split(metrics)), k)

@@ -38,8 +38,8 @@ def show(
 
 
 def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
-    from convoscope.report.telling import print_worst
-    from convoscope.runs.worst import worst
+    from convoscope.report.conversation import print_worst
+    from convoscope.runs.ranking import worst
 
     standing = worst(run, limit)
     if json:
@@ -67,10 +67,10 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
 
 
 def _show(screen: Screen, run: Run, conversation: str, json: bool) -> None:
+    from convoscope.report.conversation import print_story
     from convoscope.report.story import story
-    from convoscope.report.telling import print_story
-    from convoscope.runs.records import records
-    from convoscope.runs.worst import rank
+    from convoscope.runs.conversations import records
+    from convoscope.runs.ranking import rank
 
     number = run.number(conversation)
     (record,) = records(run, [number])

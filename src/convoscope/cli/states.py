@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from convoscope.cli.options import Json
-from convoscope.cli.outcome import FAILED, UNDETERMINED
+from convoscope.cli.targets import FAILED, UNDETERMINED
 
 if TYPE_CHECKING:
-    from convoscope.report.states.asked import Asked
+    from convoscope.report.flows.heading import Asked
 
 app = typer.Typer(
     help="Which state broke the flow? Asked of one or several runs.", no_args_is_help=True, rich_markup_mode=None
@@ -33,9 +33,9 @@ def matrix(
 ) -> None:
     """Every state in one line, worst first. With --flow also the states around each."""
     from convoscope.errors import UsageError
+    from convoscope.report.flows.markdown import matrix_markdown
+    from convoscope.report.flows.state_matrix import print_matrix
     from convoscope.report.screen import Screen
-    from convoscope.report.states.markdown import matrix_markdown
-    from convoscope.report.states.matrix import print_matrix
 
     if markdown and json:
         raise UsageError("--markdown and --json exclude each other", hint="leave out one of them")
@@ -53,8 +53,8 @@ def matrix(
 @app.command("segments")
 def segments(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
     """Every segment of a flow, the least cohesive first."""
+    from convoscope.report.flows.segments import print_segments
     from convoscope.report.screen import Screen
-    from convoscope.report.states.segments import print_segments
 
     asked, screen = _asked(runs, flow, agent), Screen()
     found = asked.states.segments()
@@ -67,8 +67,8 @@ def segments(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Jso
 @app.command("flows")
 def flows(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
     """Every flow by agent: correctness, completion, errors, latency, humanness."""
+    from convoscope.report.flows.flow_matrix import print_flows
     from convoscope.report.screen import Screen
-    from convoscope.report.states.flows import print_flows
 
     asked, screen = _asked(runs, flow, agent), Screen()
     found = asked.states.flows()
@@ -81,8 +81,8 @@ def flows(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json =
 @app.command("archetypes")
 def archetypes(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
     """Every kind of segment over all flows, the weakest first."""
+    from convoscope.report.flows.segments import print_archetypes
     from convoscope.report.screen import Screen
-    from convoscope.report.states.segments import print_archetypes
 
     asked, screen = _asked(runs, flow, agent), Screen()
     found = asked.states.archetypes()
@@ -105,8 +105,8 @@ def analyze(
 ) -> None:
     """The states that break their flows: what is wrong, how sure, what it costs, what to open."""
     from convoscope.errors import UsageError
+    from convoscope.report.flows.diagnosis import print_analysis
     from convoscope.report.screen import Screen
-    from convoscope.report.states.analysis import print_analysis
 
     if top < 1:
         raise UsageError(f"--top {top} leaves nothing to tell", hint="give 1 or more")
@@ -138,13 +138,13 @@ def gate(
     json: Json = False,
 ) -> None:
     """Hold runs against a baseline, flow by flow. Exit code 0 passed, 1 failed, 3 undetermined."""
+    from convoscope.analysis.flows.gate import ASPECTS
+    from convoscope.analysis.flows.gate import FAILED as GATE_FAILED
+    from convoscope.analysis.flows.gate import PASSED as GATE_PASSED
     from convoscope.errors import UsageError
+    from convoscope.report.flows.gate import print_gate
     from convoscope.report.screen import Screen
-    from convoscope.report.states.gate import print_gate
     from convoscope.runs.run import Run
-    from convoscope.runs.states.gate import ASPECTS
-    from convoscope.runs.states.gate import FAILED as GATE_FAILED
-    from convoscope.runs.states.gate import PASSED as GATE_PASSED
 
     # Nothing is less than "not a number": such a floor would let everything pass.
     if not 0 <= floor <= 10 or not 0 <= drop <= 10:
@@ -168,8 +168,8 @@ def audit(runs: Runs, json: Json = False) -> None:
     """Count visits again from the events of each run. Exit code 1 where a stored row disagrees."""
     import sys
 
+    from convoscope.report.flows.gate import print_audit
     from convoscope.report.screen import Screen
-    from convoscope.report.states.gate import print_audit
 
     asked, screen = _asked(runs), Screen()
     found = asked.states.audit()
@@ -183,7 +183,7 @@ def audit(runs: Runs, json: Json = False) -> None:
 
 
 def _asked(runs: list[Path], flow: str | None = None, agent: str | None = None) -> Asked:
-    from convoscope.report.states.asked import Asked
+    from convoscope.report.flows.heading import Asked
     from convoscope.runs.run import Run
 
     return Asked([Run.open(one) for one in runs], flow, agent)

@@ -33,7 +33,7 @@ def metric_context_command(
     json: Json = False,
 ) -> None:
     """The MetricContext: every field that a metric receives."""
-    from convoscope.report.views import print_context
+    from convoscope.report.conversation_views import print_context
     from convoscope.views import metric_context
 
     _show(
@@ -54,7 +54,7 @@ def trace_command(
     json: Json = False,
 ) -> None:
     """What was said and done, in one list: user, tool calls, tool responses, assistant."""
-    from convoscope.report.views import print_trace
+    from convoscope.report.conversation_views import print_trace
     from convoscope.views import metric_context
 
     _show(
@@ -75,7 +75,7 @@ def timeline_command(
     json: Json = False,
 ) -> None:
     """Every event with its time, by turn."""
-    from convoscope.report.views import print_timeline, timeline
+    from convoscope.report.conversation_views import print_timeline, timeline
 
     _show(_Asked(paths, id, format, readers_from or (), turns), json, timeline, print_timeline)
 
@@ -98,7 +98,7 @@ def _show(
 ) -> None:
     """One conversation is printed as such; several follow each other, in JSON one per line."""
     from convoscope.errors import UsageError
-    from convoscope.ingest.reading import read
+    from convoscope.ingest.read import read
     from convoscope.report.screen import Screen
     from convoscope.report.terminal import print_warnings
 

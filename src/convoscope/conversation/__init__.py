@@ -21,7 +21,7 @@ from convoscope.conversation.events import (
     Utterance,
 )
 from convoscope.conversation.flow import Flow, FlowSegment, FlowState, TargetSlot
-from convoscope.conversation.logged import Logged
+from convoscope.conversation.log_records import Logged
 from convoscope.conversation.model import (
     ASSISTANT,
     DIMENSIONS,

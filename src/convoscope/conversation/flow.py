@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from convoscope.conversation.events import Json
-from convoscope.conversation.remembered import remembered
+from convoscope.conversation.lazy import remembered
 
 Terminal = Literal["", "success", "failure", "escalation", "unknown"]
 """How a conversation ends that ends in a state; "" where the state is no end, unknown where it is not said."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -13,12 +13,9 @@ from convoscope.conversation.dialogue_state import Frame
 from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
 from convoscope.conversation.facts import Facts, facts_of
 from convoscope.conversation.flow import Flow
-from convoscope.conversation.logged import Logged
-from convoscope.conversation.remembered import remembered
+from convoscope.conversation.lazy import remembered
+from convoscope.conversation.log_records import Logged
 from convoscope.conversation.turns import DEFAULT_TURN_RULE, Turn, derive_turns
-
-if TYPE_CHECKING:
-    from convoscope.conversation.eva import EvaReading
 
 Pipeline = Literal["text", "cascade", "audio_llm", "s2s"]
 ChangeKind = Literal["added", "removed", "changed"]
@@ -324,14 +321,6 @@ class Conversation(
         return results
 
     @remembered
-    def eva(self) -> EvaReading:
-        """The call as the published fixtures of EVA read its logs."""
-        from convoscope.conversation.eva import read_eva
-
-        shifts = {clock.id: _milliseconds(clock.offset) for clock in self.clocks}
-        return read_eva(self.log, self.pipeline, shifts)
-
-    @remembered
     def started(self) -> float:
         """When it began, in seconds of the common time: the earliest moment that any event tells; 0 without one."""
         moments = [self.common(event.time) for event in self.timeline if event.time is not None]
@@ -382,14 +371,6 @@ class Conversation(
 
 
 _NONE: frozenset[str] = frozenset()
-
-
-def _milliseconds(seconds: float | None) -> int:
-    """Whole milliseconds; an offset that no clock can have counts as none."""
-    return round(1000 * seconds) if seconds is not None and abs(seconds) < _FAR else 0
-
-
-_FAR = 1e12
 
 
 def _check_utterance(utterance: Utterance, speakers: Collection[str], clocks: Collection[str]) -> None:

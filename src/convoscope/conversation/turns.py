@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -76,24 +77,16 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
 
 
 def eva(conversation: Conversation) -> tuple[Turn, ...]:
-    """Turns as the published fixtures of EVA count them in the logs of a call.
+    """Turns as the published fixtures of EVA count them in the logs of a call: see `convoscope.views.eva.turns`."""
+    # By name, as an entry point is: the model imports no view.
+    view = import_module("convoscope.views.eva.turns")
+    turns: tuple[Turn, ...] = view.eva_turns(conversation)
+    return turns
 
-    An event belongs to the turn in which the first log record that it was made of was met; one that
-    no record speaks of stays with the event before it. Without logs there is nothing to count by,
-    and turns are exchanges.
-    """
-    if not conversation.log:
-        return exchange(conversation)
-    first: dict[int, int] = {}
-    for record, turn in zip(conversation.log, conversation.eva.turn_of, strict=True):
-        if record.event >= 0:
-            first.setdefault(record.event, turn)
-    turns: dict[int, list[AnyEvent]] = {}
-    current = 0
-    for event in conversation.timeline:
-        current = first.get(event.seq, current)
-        turns.setdefault(current, []).append(event)
-    return tuple(_turn(number, _drafted(conversation, turns[number])) for number in sorted(turns))
+
+def turn_of(number: int, conversation: Conversation, events: list[AnyEvent]) -> Turn:
+    """The turn that some events form."""
+    return _turn(number, _drafted(conversation, events))
 
 
 _Draft = tuple[list[AnyEvent], list[Utterance], list[str], list[Utterance], list[str]]

@@ -13,7 +13,7 @@ import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.errors import UsageError
-from convoscope.ingest.decode import decode
+from convoscope.ingest.io.json import decode
 from convoscope.ingest.report import Notes
 from convoscope.user_code import load, names
 

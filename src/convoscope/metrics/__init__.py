@@ -1,6 +1,7 @@
 """What can be measured: declarations, the registry, one module per family, one function per metric."""
 
 from convoscope.metrics.columns import Conversations
+from convoscope.metrics.composites.pass_k import Repeats, repeats
 from convoscope.metrics.declaration import (
     CONVERSATION,
     COUNT,
@@ -24,13 +25,9 @@ from convoscope.metrics.declaration import (
     metric,
 )
 from convoscope.metrics.needs import Need
-from convoscope.metrics.pass_k import Repeats, repeats
 from convoscope.scores.observation import (
-    WHOLE,
     Observation,
     Score,
-    State,
-    Subject,
     counted,
     in_turn,
     measured,
@@ -39,6 +36,7 @@ from convoscope.scores.observation import (
     unmeasured,
 )
 from convoscope.scores.reducers import Reduce
+from convoscope.views.subjects import WHOLE, State, Subject
 
 __all__ = [
     "CONVERSATION",

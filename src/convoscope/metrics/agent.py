@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import LOWER, NEITHER, SHARE, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH
-from convoscope.metrics.words import count_words, long_sentences
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, RATIO, RATIO_OF_SUMS, Reduce, percentile
+from convoscope.text.words import count_words, long_sentences
 
 MIN_SENTENCE_WORDS = 4
 

@@ -8,7 +8,8 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from convoscope.conversation import Conversation
-from convoscope.scores.observation import Observation, Subject, measured, ratio
+from convoscope.scores.observation import Observation, measured, ratio
+from convoscope.views.subjects import Subject
 
 _HUGE = sys.float_info.max
 _View = TypeVar("_View")

@@ -15,12 +15,12 @@ from typing import Any, Literal
 import msgspec
 
 from convoscope.conversation import DIMENSIONS, Conversation
-from convoscope.conversation.remembered import remembered
+from convoscope.conversation.lazy import remembered
 from convoscope.errors import DeclarationError
+from convoscope.metrics.async_metrics import awaited, coming, is_async
 from convoscope.metrics.columns import Conversations
-from convoscope.metrics.item_results import each_item, each_item_awaited
+from convoscope.metrics.items import each_item, each_item_awaited
 from convoscope.metrics.needs import Need, needs_of
-from convoscope.metrics.waiting import awaited, coming, is_async
 from convoscope.resources.registry import asked_by
 from convoscope.scores.observation import Observation, Status
 from convoscope.scores.reducers import Across, Percentile, Reduce

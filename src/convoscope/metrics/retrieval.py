@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation, Json
-from convoscope.metrics.cases import Case, cases
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, Metric, TenPoints, metric
-from convoscope.metrics.fields import missing, needs_of
-from convoscope.metrics.words import tokens
-from convoscope.scores.observation import Observation, Subject, measured, not_applicable, unmeasured
+from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
+from convoscope.text.words import tokens
+from convoscope.views.items import Case, cases
+from convoscope.views.subjects import Subject
 
 LEXICAL = "lexical"
 RELEVANT_FROM = 0.5

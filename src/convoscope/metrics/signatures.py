@@ -30,13 +30,13 @@ from convoscope.views.registry import CONVERSATION
 _FRAME = (
     "convoscope.conversation",
     "convoscope.metrics.declaration",
-    "convoscope.metrics.fields",
+    "convoscope.metrics.judged.fields",
     "convoscope.scores.reducers",
     "convoscope.scores.observation",
     "convoscope.views.registry",
 )
 FILE = Path(__file__).with_name("signatures.json")
-_COMPUTES = ("conversation", "flows", "metrics", "scores", "spoken", "standard_data", "views")
+_COMPUTES = ("conversation", "metrics", "scores", "text", "views")
 
 
 class Signed(msgspec.Struct, frozen=True):

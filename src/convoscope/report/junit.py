@@ -25,6 +25,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from convoscope.harmless import clean, one_line
 from convoscope.metrics.parts import whole_of
+from convoscope.report.files import write_text
 from convoscope.report.targets import MISSED, UNDETERMINED, Check, meets, observed, run_checks, target_text
 from convoscope.report.words import (
     counted,
@@ -36,11 +37,10 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
-from convoscope.report.writing import write_text
-from convoscope.runs.furthest import highest, lowest
+from convoscope.runs.extremes import highest, lowest
+from convoscope.runs.ranking import worst
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
-from convoscope.runs.worst import worst
 from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
 

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from convoscope.harmless import one_line
+from convoscope.report.files import write_text
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.screen import Screen
-from convoscope.report.silence import headlines, heard
 from convoscope.report.targets import Check, observed, run_checks, tally_text, target_text
 from convoscope.report.terminal import print_reading
+from convoscope.report.unmeasured import headlines, heard
 from convoscope.report.words import (
     behind_text,
     counted,
@@ -32,10 +33,9 @@ from convoscope.report.words import (
     reasons_text,
     value_text,
 )
-from convoscope.report.writing import write_text
+from convoscope.runs.ranking import Standing, worst
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group, Summary
-from convoscope.runs.worst import Standing, worst
 from convoscope.statistics.summary import Figure
 
 MAX_CHARACTERS = 65_536

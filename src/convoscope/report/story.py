@@ -30,13 +30,13 @@ from convoscope.conversation import (
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.parts import whole_of
-from convoscope.report.difference import Reading, readings
-from convoscope.report.lanes import Ruler, Timeline, timeline
-from convoscope.report.silence import FEW, REASONS, heard
+from convoscope.report.speech_lanes import Ruler, Timeline, timeline
+from convoscope.report.text_diff import Reading, readings
+from convoscope.report.unmeasured import FEW, REASONS, heard
 from convoscope.report.words import because_texts, counted, key_text, points_text, reason_text, value_text
-from convoscope.runs.records import Record, Reduced
+from convoscope.runs.conversations import Record, Reduced
+from convoscope.runs.ranking import Behind
 from convoscope.runs.summary import DeclaredMetric, Summary
-from convoscope.runs.worst import Behind
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 
 MAX_TEXT = 20_000

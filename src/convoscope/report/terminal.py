@@ -9,8 +9,8 @@ from convoscope.harmless import one_line
 from convoscope.ingest.report import ReadReport, Tally
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.screen import Column, Screen
-from convoscope.report.silence import headlines, heard
 from convoscope.report.targets import observed, run_checks
+from convoscope.report.unmeasured import headlines, heard
 from convoscope.report.words import (
     counted,
     coverage_text,
@@ -23,9 +23,9 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
+from convoscope.runs.ranking import worst
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric, Summary
-from convoscope.runs.worst import worst
 from convoscope.statistics.summary import Figure
 
 _COLUMNS = (

@@ -6,12 +6,12 @@ import math
 import shlex
 from collections.abc import Sequence
 
-from convoscope.ingest.flow_files import FORMAT as FLOW_DEFINITION
+from convoscope.ingest.beside.flow_files import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
+from convoscope.runs.ranking import Behind, Standing
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
-from convoscope.runs.worst import Behind, Standing
 from convoscope.statistics.summary import Figure
 
 

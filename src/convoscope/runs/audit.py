@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from convoscope.conversation import from_json
-from convoscope.runs.columns import BETWEEN
+from convoscope.runs.database import CONVERSATIONS, connect, quoted
+from convoscope.runs.parquet_columns import BETWEEN
 from convoscope.runs.run import Run
 from convoscope.runs.subjects import none_of
-from convoscope.runs.tables import CONVERSATIONS, connect, quoted
 from convoscope.scores.side_tables import SideTable
 
 if TYPE_CHECKING:

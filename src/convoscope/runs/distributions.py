@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE, WORDS
+from convoscope.runs.database import CONVERSATION_SCORES, SCORES, connect
+from convoscope.runs.ranking import Headline, headlines, with_values
 from convoscope.runs.run import Run
-from convoscope.runs.tables import CONVERSATION_SCORES, SCORES, connect
-from convoscope.runs.worst import Headline, headlines, with_values
 
 if TYPE_CHECKING:
     import duckdb

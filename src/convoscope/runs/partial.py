@@ -18,12 +18,12 @@ from typing import IO
 import msgspec
 
 from convoscope.errors import RunError
-from convoscope.ingest.inputs import JOURNAL, LOCK, UNFINISHED, is_unfinished
+from convoscope.ingest.discover import JOURNAL, LOCK, UNFINISHED, is_unfinished
 from convoscope.ingest.report import ReadReport
-from convoscope.runs.answers import ANSWERS, answer_file, kept_answers
+from convoscope.runs.database import part_file, table_folders
+from convoscope.runs.kept_answers import ANSWERS, answer_file, kept_answers
 from convoscope.runs.receipt import now
 from convoscope.runs.run import INSIDE, READ_REPORT, RECEIPT, read_report
-from convoscope.runs.tables import part_file, table_folders
 from convoscope.scoring.partition import PartDone
 
 _SCRATCH = "scratch"

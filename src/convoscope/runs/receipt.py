@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from convoscope.ingest.inputs import Input
+from convoscope.ingest.discover import Input
 
 
 class InputHash(msgspec.Struct, frozen=True):

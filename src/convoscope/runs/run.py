@@ -15,12 +15,13 @@ from convoscope.errors import RunError
 from convoscope.harmless import one_line
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.registry import installed
-from convoscope.runs.absent import all_conversation_scores, all_scores
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect
+from convoscope.runs.null_rows import all_conversation_scores, all_scores
 from convoscope.runs.receipt import Receipt, now
 from convoscope.runs.summary import Summary
-from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect
-from convoscope.scores.observation import MEASURED, Counts, Observation, Score, Subject
+from convoscope.scores.observation import MEASURED, Counts, Observation, Score
 from convoscope.scores.side_tables import TableAsKept
+from convoscope.views.subjects import Subject
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from convoscope.errors import DeclarationError
 from convoscope.harmless import one_line
 from convoscope.metrics.registry import installed
+from convoscope.runs.database import connect, write_parquet
 from convoscope.runs.run import Run
-from convoscope.runs.tables import connect, write_parquet
 from convoscope.scores.side_tables import COMBINED, SideTable, TableAsKept, as_kept
 
 

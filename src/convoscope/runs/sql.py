@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from convoscope.errors import UsageError
-from convoscope.runs.absent import PROFILES
-from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, Run
-from convoscope.runs.side_tables import side_tables, views_of
-from convoscope.runs.tables import (
+from convoscope.runs.database import (
     CONVERSATION_SCORES,
     CONVERSATIONS,
     RENAMED,
@@ -25,6 +22,9 @@ from convoscope.runs.tables import (
     pattern,
     quoted,
 )
+from convoscope.runs.null_rows import PROFILES
+from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, Run
+from convoscope.runs.side_tables import side_tables, views_of
 
 if TYPE_CHECKING:
     import duckdb

@@ -14,19 +14,11 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import AXES, Metric
 from convoscope.metrics.registry import Declared
-from convoscope.scores.observation import (
-    COMPUTED,
-    MEASURED,
-    NOT_APPLICABLE,
-    STATUSES,
-    UNMEASURED,
-    Counts,
-    Observation,
-    Subject,
-)
+from convoscope.scores.observation import COMPUTED, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Counts, Observation
 from convoscope.statistics.across import Columns, Floats
 from convoscope.statistics.summary import Figure, Subjects, Table, figures
 from convoscope.statistics.within import ConversationScore, reduce_conversation
+from convoscope.views.subjects import Subject
 
 if TYPE_CHECKING:
     import duckdb

@@ -17,10 +17,11 @@ from convoscope.conversation import Conversation, Item, Turn
 from convoscope.conversation.events import Event
 from convoscope.views import MetricContext
 from convoscope.views.registry import is_view
+from convoscope.views.subjects import WHOLE, State, Subject
 
 if TYPE_CHECKING:
-    from convoscope.flows.rows import StateRow
-    from convoscope.standard_data.model import StandardData
+    from convoscope.views.flow.state_rows import StateRow
+    from convoscope.views.standard_data.model import StandardData
 
 Status = Literal["measured", "not_applicable", "unmeasured", "error"]
 
@@ -41,27 +42,6 @@ _HUGE = sys.float_info.max
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
 _MANY = 4096
 """Subjects and reason codes of which no more than this are kept at hand: logs may hold any number."""
-
-
-class Subject(NamedTuple):
-    """What was looked at: turn 3, state greeting, tool call 7. `position` is its place in the order."""
-
-    kind: str
-    id: str = ""
-    position: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.kind.replace('_', ' ')} {self.id}" if self.id else self.kind
-
-
-WHOLE = Subject("conversation")
-
-
-class State(NamedTuple):
-    """A state of the flow as a subject; `position` is the order in which it was first entered."""
-
-    name: str
-    position: int = 0
 
 
 class Counts(NamedTuple):

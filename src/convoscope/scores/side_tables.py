@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from convoscope.conversation import Conversation
-from convoscope.conversation.remembered import remembered
+from convoscope.conversation.lazy import remembered
 from convoscope.errors import DeclarationError
 
 TAKEN = frozenset(

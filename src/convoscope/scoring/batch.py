@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from convoscope.conversation import Conversation
-from convoscope.conversation.remembered import forget
+from convoscope.conversation.lazy import forget
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import Declared

@@ -14,7 +14,6 @@ from convoscope.scores.observation import (
     COMPUTED,
     MEASURED,
     NOT_APPLICABLE,
-    WHOLE,
     Observation,
     failed,
     measured,
@@ -25,6 +24,7 @@ from convoscope.scoring.profiles import Absence, Profiles, in_order
 from convoscope.statistics.panel import panel
 from convoscope.statistics.summary import input_reason
 from convoscope.statistics.within import ConversationScore, reduce_conversation
+from convoscope.views.subjects import WHOLE
 
 _NO_RESOURCES: Mapping[str, Any] = {}
 

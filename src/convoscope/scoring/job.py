@@ -10,13 +10,13 @@ import msgspec
 
 from convoscope.conversation import Flow, turn_rule
 from convoscope.errors import UsageError
-from convoscope.ingest.inputs import Input, find_inputs
-from convoscope.ingest.partitions import PART_BYTES, Partition, cut
-from convoscope.ingest.reading import PathLike
+from convoscope.ingest.discover import Input, find_inputs
+from convoscope.ingest.read import PathLike
 from convoscope.ingest.report import ReadReport
+from convoscope.ingest.split import PART_BYTES, Partition, cut
 from convoscope.metrics.declaration import Declaration, Metric
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.sources import registered
+from convoscope.metrics.user_metrics import registered
 from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.check import check

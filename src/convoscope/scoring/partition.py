@@ -11,8 +11,8 @@ from typing import Protocol
 import msgspec
 
 from convoscope.conversation import Conversation, Flow, to_json
-from convoscope.ingest.partitions import Partition, Read, read_partition
 from convoscope.ingest.report import Problem, ReadReport
+from convoscope.ingest.split import Partition, Read, read_partition
 from convoscope.metrics.registry import Declared
 from convoscope.scores.evidence import cut
 from convoscope.scoring.batch import Answers, Batch, MetricColumns

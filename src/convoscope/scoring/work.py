@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation import Flow
-from convoscope.ingest.partitions import Partition
 from convoscope.ingest.reader import registered as registered_readers
+from convoscope.ingest.split import Partition
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.sources import registered as registered_metrics
+from convoscope.metrics.user_metrics import registered as registered_metrics
 from convoscope.resources.registry import Resource
 from convoscope.scoring.partition import PartDone, Writer, score_partition
 from convoscope.scoring.session import DEFAULT_AT_ONCE, Session

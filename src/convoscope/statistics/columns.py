@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
-from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, Counts, Observation, Subject
+from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, Counts, Observation
 from convoscope.statistics.within import ConversationScore, commonest_reason, demands_of
+from convoscope.views.subjects import Subject
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -12,11 +12,11 @@ from convoscope.scores.observation import (
     MEASURED,
     NOT_APPLICABLE,
     Observation,
-    Subject,
     measured,
     not_applicable,
     unmeasured,
 )
+from convoscope.views.subjects import Subject
 
 
 def panel_name(judges: Sequence[str]) -> str:

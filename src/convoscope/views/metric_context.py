@@ -21,7 +21,8 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.databases import database_hash
-from convoscope.conversation.speech import interruptions, sounds_of
+from convoscope.views.eva import eva_reading
+from convoscope.views.overlap import interruptions, sounds_of
 from convoscope.views.trace import TraceEntry, conversation_trace
 
 Intervals = list[tuple[float, float]]
@@ -344,7 +345,7 @@ def _logged_latencies(conversation: Conversation) -> dict[int, float]:
 
 def _eva_facts(conversation: Conversation) -> dict[str, Any]:
     """Turn by turn as the published fixtures have it, labels included."""
-    reading = conversation.eva
+    reading = eva_reading(conversation)
     names = [name for name in reading.__struct_fields__ if name != "turn_of"]
     facts = {name: getattr(reading, name) for name in names}
     users = [record for record in conversation.log if record.source == "audit" and record.kind == "user"]

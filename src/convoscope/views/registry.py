@@ -18,8 +18,8 @@ Made = TypeVar("Made")
 
 CONVERSATION = "convoscope.conversation.model.Conversation"
 MANY = "convoscope.metrics.columns.Conversations"
-ITEM = "convoscope.standard_data.model.StandardData"
-_STATE_ROWS = "collections.abc.Sequence[convoscope.flows.rows.StateRow]"
+ITEM = "convoscope.views.standard_data.model.StandardData"
+_STATE_ROWS = "collections.abc.Sequence[convoscope.views.flow.state_rows.StateRow]"
 
 
 class View(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ def _metric_context(conversation: Conversation) -> Any:
 
 
 def _state_rows(conversation: Conversation) -> Any:
-    from convoscope.flows.rows import state_rows
+    from convoscope.views.flow.state_rows import state_rows
 
     return state_rows(conversation)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from convoscope.conversation import Conversation, Frame
-from seed_examples import example, said
+from support.seed_examples import example, said
 
 
 @pytest.fixture

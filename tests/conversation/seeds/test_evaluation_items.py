@@ -3,7 +3,7 @@
 import pytest
 
 from convoscope.conversation import ComponentMetric, Conversation, Item, Outcome, Retrieval
-from seed_examples import example, figures, said
+from support.seed_examples import example, figures, said
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from convoscope.conversation import from_json, json_schema, to_json
-from seed_examples import FOLDER, NAMES, example
+from support.seed_examples import FOLDER, NAMES, example
 
 
 def test_there_is_an_example_for_each_seed_and_no_other() -> None:

@@ -16,7 +16,7 @@ from convoscope.conversation import (
     ToolResult,
     Utterance,
 )
-from seed_examples import example, figures
+from support.seed_examples import example, figures
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from convoscope.conversation import ComponentMetric, Conversation, Database, Time, ToolCall, ToolResult, Turn, Utterance
-from seed_examples import example, said
+from support.seed_examples import example, said
 
 START = Time(at=0.0, clock="audio")
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from convoscope.analysis.flows.diagnosis import STALL, Analysis, Cause
+from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures
+from convoscope.analysis.flows.questions import States
+from convoscope.analysis.flows.segments import Archetype, SegmentFigures
+from convoscope.analysis.flows.state_matrix import Matrix, StateFigures
+from convoscope.analysis.flows.state_table import Rate, Source
 from convoscope.metrics.declaration import COUNT, SHARE
-from convoscope.metrics.states import STATE_TABLE
+from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, percent, picture, shortened
 from convoscope.report.page.packing import fold
 from convoscope.report.words import counted, number_text, reason_text, value_text
+from convoscope.runs.database import connect, quoted
+from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
-from convoscope.runs.states.analysis import STALL, Analysis, Cause
-from convoscope.runs.states.asked import States
-from convoscope.runs.states.flow_matrix import Aspect, FlowFigures
-from convoscope.runs.states.matrix import Matrix, StateFigures
-from convoscope.runs.states.segments import Archetype, SegmentFigures
-from convoscope.runs.states.source import Rate, Source
-from convoscope.runs.tables import connect, quoted
-from convoscope.runs.worst import Ranking
 
 if TYPE_CHECKING:
     import duckdb

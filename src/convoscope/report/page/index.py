@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
-from convoscope.runs.absent import PROFILES
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
+from convoscope.runs.null_rows import PROFILES
+from convoscope.runs.ranking import Headline, Ranking
 from convoscope.runs.run import Run
-from convoscope.runs.tables import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
-from convoscope.runs.worst import Headline, Ranking
 from convoscope.scores.observation import MEASURED
 
 DIGITS = 12

@@ -12,9 +12,9 @@ import msgspec
 from convoscope.report.page.index import Index, make_index
 from convoscope.report.story import story, worth_telling
 from convoscope.report.words import counted, place_text
-from convoscope.runs.records import records
+from convoscope.runs.conversations import records
+from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
-from convoscope.runs.worst import Ranking
 
 MAX_LISTED = 20_000
 """Conversations that the list knows; what lies behind them is in the figures and charts all the same."""

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convoscope.errors import UsageError
+from convoscope.report.files import write_text
 from convoscope.report.page.flow_section import flow_section
 from convoscope.report.page.packing import Packed, pack
 from convoscope.report.page.sections import sections
 from convoscope.report.targets import run_checks
-from convoscope.report.writing import write_text
+from convoscope.runs.ranking import rank
 from convoscope.runs.run import PAGE, Run
-from convoscope.runs.worst import rank
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -13,8 +13,8 @@ from convoscope.metrics.parts import whole_of
 from convoscope.report.findings import findings, side
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
-from convoscope.report.silence import headlines, heard
 from convoscope.report.targets import Check, observed, tally, target_text
+from convoscope.report.unmeasured import headlines, heard
 from convoscope.report.words import (
     counted,
     coverage_text,
@@ -29,11 +29,11 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
-from convoscope.runs.arrays import MAX_GROUPS
 from convoscope.runs.distributions import Distribution, Histogram, distributions
+from convoscope.runs.ranking import Ranking, Standing, standings
 from convoscope.runs.run import Run
+from convoscope.runs.score_arrays import MAX_GROUPS
 from convoscope.runs.summary import DeclaredMetric, Summary
-from convoscope.runs.worst import Ranking, Standing, standings
 from convoscope.statistics.summary import Figure
 
 MAX_TILES = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from convoscope.ingest.partitions import Partition
+from convoscope.ingest.split import Partition
 from convoscope.scoring.partition import PartDone
 
 

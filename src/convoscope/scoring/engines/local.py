@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from convoscope.errors import ConvoscopeError, UsageError
-from convoscope.ingest.partitions import Partition
+from convoscope.ingest.split import Partition
 from convoscope.scoring.partition import PartDone
 
 MAX_WORKERS = 1000

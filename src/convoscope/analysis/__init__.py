@@ -1,0 +1,1 @@
+"""Questions over runs that span families."""

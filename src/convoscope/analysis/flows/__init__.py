@@ -1,0 +1,5 @@
+"""What the states of a flow did, asked of one or several runs: which state broke the flow, and how sure that is."""
+
+from convoscope.analysis.flows.questions import States, states
+
+__all__ = ["States", "states"]

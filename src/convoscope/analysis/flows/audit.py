@@ -1,0 +1,29 @@
+"""The audit of states: visits counted again from the events that a run keeps (flow-states, Audit)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from convoscope.analysis.flows.state_matrix import untested
+from convoscope.analysis.flows.state_table import Source
+from convoscope.metrics.flow.states import STATE_TABLE
+from convoscope.runs.audit import Audit, Disagreement, recounted
+from convoscope.runs.run import Run
+
+
+class StateDisagreement(Disagreement, frozen=True, kw_only=True, rename={"subject": "state"}):
+    """The same of a state, under its name."""
+
+
+def audit_states(run: Run, *, values: bool = False) -> Audit:
+    """The audit of the rows of states, and of what is marked as untested: only what is declared can be that."""
+    found = recounted(run, STATE_TABLE, values=values)
+    for one in untested(Source([run])) if run.flows else ():
+        if count := found.ran[one.flow, one.state]:
+            found.add(
+                Disagreement(
+                    conversation="", flow=one.flow, subject=one.state, fault="not_untested", stored=None, counted=count
+                )
+            )
+    examples = [StateDisagreement(**msgspec.structs.asdict(one)) for one in found.examples]
+    return msgspec.structs.replace(found.audit(), examples=tuple(examples))

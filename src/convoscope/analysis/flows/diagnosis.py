@@ -1,0 +1,543 @@
+"""The diagnosis: which states break their flow, what is wrong with them, and what it costs (flow-states, Analyse)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from convoscope.analysis.flows.state_matrix import Matrix, StateFigures, Untested, matrix_of, terminal_of
+from convoscope.analysis.flows.state_table import Excluded, Rate, Source, few_words, rates
+from convoscope.runs.database import quoted
+from convoscope.runs.parquet_columns import BETWEEN
+
+if TYPE_CHECKING:
+    import duckdb
+
+STALL = 0.3
+"""Also of those that a state sends to a declared failure: they are lost, too, only not here."""
+PROGRESS = 0.5
+REVISIT = 1.0
+SLOT_FILL = 0.5
+SLOT_FILL_PROGRESS = 0.7
+LATENCY_BUDGET_MS = 4000.0
+
+IDS = 3
+_WITHOUT_SUCCESS = ("failure", "escalation")
+DETAILED = 20
+"""So many causes, the worst, are followed down the flow; each costs a look at all rows."""
+
+Fault = Literal["stall", "failure", "progress", "revisit", "guard_error", "latency", "slots"]
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong, with the number behind it."""
+
+    fault: Fault
+    words: str
+    value: float
+    threshold: float
+    n: int
+    low: float | None = None
+    high: float | None = None
+
+
+class Starved(msgspec.Struct, frozen=True, kw_only=True):
+    """A later state that gets fewer conversations because of this one."""
+
+    state: str
+    reached: int
+    """Conversations that went on and came to it."""
+    missed: float
+    """About so many more would have come to it, had all gone on."""
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """A state that pulls its flow down."""
+
+    flow: str
+    state: str
+    segment: str | None
+    n: int
+    headline: str
+    evidence: tuple[Evidence, ...]
+    conversations: tuple[str, ...]
+    """Three to open."""
+    runs: tuple[str, ...]
+    """The run of each of them."""
+    lost: float
+    """n × stall, conversations that got stuck in it, and those that it sent to a declared failure."""
+    not_advanced: float
+    """n × (1 − progress)."""
+    cost: str
+    starves: tuple[Starved, ...]
+    if_median: tuple[str, ...]
+    """What would change if it were as good as the median state of its flow."""
+    said: str
+    """What is to be said of a small n."""
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        return tuple(one.fault for one in self.evidence)
+
+    @property
+    def certain(self) -> bool:
+        """There are enough conversations to conclude from."""
+        return not self.said
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """An end without success, and where those came from who ended there."""
+
+    flow: str
+    state: str
+    terminal: str
+    n: int
+    """Conversations that reached it, entered or only left for."""
+    came_from: tuple[str, ...]
+    """The states that led to it, and how often of all conversations that were in them."""
+
+
+class UnknownOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """Conversations that ended in a state, and of which nobody knows whether they were completed."""
+
+    flow: str
+    state: str
+    n: int
+
+
+class Healthy(msgspec.Struct, frozen=True, kw_only=True):
+    """A state that collects little because its callers told everything before: no fault."""
+
+    flow: str
+    state: str
+    slot_fill_rate: float
+    front_loaded: int
+    progress: float
+
+
+class Analysis(msgspec.Struct, frozen=True, kw_only=True):
+    """The causes, the worst first, and what else is worth knowing."""
+
+    causes: tuple[Cause, ...]
+    states: int
+    """States that were looked at."""
+    conversations: int
+    ends: tuple[End, ...]
+    unknown: tuple[UnknownOutcome, ...]
+    """They are in no stall: who got stuck there is not known."""
+    front_loaded: tuple[Healthy, ...]
+    untested: tuple[Untested, ...]
+    excluded: tuple[Excluded, ...]
+    without_states: int
+    latency_budget_ms: float
+
+
+def analyse(source: Source, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> Analysis:
+    """Look at every state of the runs."""
+    with source.ask() as connection:
+        found = matrix_of(connection, source, neighbours=True)
+        failures = _failures(connection, source)
+        suspects = [
+            _Suspect(row, tuple(evidence), round((failed.value or 0.0) * failed.n))
+            for row in found.rows
+            if (failed := failures[row.flow, row.state]["failure"])
+            and (evidence := _evidence(row, failed, _budget(source, row, latency_budget_ms)))
+        ]
+        suspects.sort(key=_worst_first)
+        examples = _examples(connection, suspects)
+        causes = [
+            _cause(connection, found, one, examples.get((one.row.flow, one.row.state), ()), follow=place < DETAILED)
+            for place, one in enumerate(suspects)
+        ]
+        return Analysis(
+            causes=tuple(causes),
+            states=len(found.rows),
+            conversations=found.conversations,
+            ends=tuple(_ends(connection, source, found)),
+            unknown=tuple(
+                UnknownOutcome(flow=row.flow, state=row.state, n=row.unknown) for row in found.rows if row.unknown
+            ),
+            front_loaded=tuple(_front_loaded(found, {(one.flow, one.state) for one in causes})),
+            untested=found.untested,
+            excluded=found.excluded,
+            without_states=found.without_states,
+            latency_budget_ms=latency_budget_ms,
+        )
+
+
+class _Suspect(NamedTuple):
+    row: StateFigures
+    evidence: tuple[Evidence, ...]
+    failures: int
+    """Conversations that it sent to a declared failure."""
+
+    @property
+    def lost(self) -> float:
+        return min(self.row.n, _stuck(self.row) + self.failures)
+
+
+def _worst_first(one: _Suspect) -> tuple[Any, ...]:
+    """By conversations lost, then by those that did not go on."""
+    row = one.row
+    return (-one.lost, -_not_advanced(row), -row.n, row.flow, row.state)
+
+
+def _stuck(row: StateFigures) -> float:
+    return row.n * (row.stall.value or 0.0)
+
+
+def _failures(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[tuple[Any, ...], dict[str, Rate]]:
+    """Of each state the share of conversations that it sent to a declared failure."""
+    declared = [
+        f"{name}{BETWEEN}{state}"
+        for name, flow in source.flows.items()
+        for state, kind in flow.terminals.items()
+        if kind == "failure"
+    ]
+    connection.execute("SET VARIABLE failures = $1", [declared])
+    return rates(connection, "s", ("flow", "state"), {"failure": (f"({_INTO_FAILURE})::INTEGER", "1")})
+
+
+def _not_advanced(row: StateFigures) -> float:
+    return 0.0 if _is_end(row) else row.n * (1 - (row.progress.value or 0.0))
+
+
+def _budget(source: Source, row: StateFigures, otherwise: float) -> float:
+    """What the state declares, else its flow, else what was asked for."""
+    flow = source.flows.get(row.flow)
+    state = flow.by_name.get(row.state) if flow is not None else None
+    for declared in (state, flow):
+        if declared is not None and declared.latency_budget_ms is not None:
+            return declared.latency_budget_ms
+    return otherwise
+
+
+def _is_end(row: StateFigures) -> bool:
+    """A state that leads nowhere by design: a declared end, or one that nobody ever left and few got stuck in."""
+    return bool(row.terminal) or (not row.led_to and (row.stall.value or 0.0) < STALL)
+
+
+def _evidence(row: StateFigures, failures: Rate, budget: float) -> list[Evidence]:
+    """What is wrong with a state. An end of a flow is not blamed for those that end there."""
+    found: list[Evidence] = []
+    if not _is_end(row):
+        found += _evidence_of_failures(row, failures)
+        found += _evidence_of_getting_on(row)
+        found.sort(key=lambda one: one.fault != "stall")
+    if row.guard_errors:
+        words = f"a guard could not be evaluated {_many(row.guard_errors, 'time', 'times')}"
+        found.append(_measured("guard_error", words, row.guard_error, 0.0))
+    if row.latency_p95_ms is not None and row.latency_p95_ms > budget:
+        words = f"one turn in twenty takes {row.latency_p95_ms / 1000:.1f} s or longer (budget {budget / 1000:g} s)"
+        found.append(
+            Evidence(fault="latency", words=words, value=row.latency_p95_ms, threshold=budget, n=row.latency_n)
+        )
+    return found
+
+
+def _evidence_of_failures(row: StateFigures, rate: Rate) -> list[Evidence]:
+    if rate.value is None or rate.value < STALL:
+        return []
+    words = f"{round(rate.value * rate.n):,} of {row.n:,} conversations left for a failure"
+    return [_measured("failure", words, rate, STALL)]
+
+
+def _evidence_of_getting_on(row: StateFigures) -> list[Evidence]:
+    found: list[Evidence] = []
+    stall, progress, revisit, fill = row.stall, row.progress, row.revisit, row.slot_fill_rate
+    if stall.value is not None and stall.value >= STALL:
+        words = f"{round(stall.value * stall.n):,} of {stall.n:,} conversations got stuck here"
+        found.append(_measured("stall", words, stall, STALL))
+    if progress.value is not None and progress.value < PROGRESS:
+        went = round(progress.value * progress.n)
+        words = f"{f'only {went:,}' if went else 'none'} of {progress.n:,} went on to a next state"
+        if row.escalation.value:
+            words += f"; handed over: {round(row.escalation.value * row.n):,}"
+        found.append(_measured("progress", words, progress, PROGRESS))
+    if revisit.value is not None and revisit.value >= REVISIT:
+        words = f"it is entered again {revisit.value:.1f} times in a conversation"
+        found.append(_measured("revisit", words, revisit, REVISIT))
+    # A caller who tells everything at once leaves it at 0, and all is well: only one that also stays is stuck.
+    if (fill.value is not None and fill.value < SLOT_FILL) and (progress.value or 0.0) < SLOT_FILL_PROGRESS:
+        words = f"it collects {100 * fill.value:.0f} % of the slots that it requires"
+        found.append(_measured("slots", words, fill, SLOT_FILL))
+    return found
+
+
+def _measured(fault: Fault, words: str, rate: Rate, threshold: float) -> Evidence:
+    value = rate.value or 0.0
+    return Evidence(fault=fault, words=words, value=value, threshold=threshold, n=rate.n, low=rate.low, high=rate.high)
+
+
+def _cause(
+    connection: duckdb.DuckDBPyConnection,
+    found: Matrix,
+    suspect: _Suspect,
+    examples: Sequence[tuple[str, str]],
+    *,
+    follow: bool,
+) -> Cause:
+    row = suspect.row
+    after = _after(connection, row) if follow else _After(0, 0, {})
+    stays = max(suspect.lost, _not_advanced(row))
+    return Cause(
+        flow=row.flow,
+        state=row.state,
+        segment=row.segment,
+        n=row.n,
+        headline=_HEADLINES[suspect.evidence[0].fault],
+        evidence=suspect.evidence,
+        conversations=tuple(conversation for _, conversation in examples),
+        runs=tuple(run for run, _ in examples),
+        lost=suspect.lost,
+        not_advanced=_not_advanced(row),
+        cost=_cost(suspect),
+        starves=_starved(after, stays),
+        if_median=tuple(_if_median(found, suspect, after)),
+        said=few_words(row.n),
+    )
+
+
+_HEADLINES: dict[Fault, str] = {
+    "stall": "conversations get stuck",
+    "failure": "it sends conversations into failure",
+    "progress": "few get past it",
+    "revisit": "it is entered again and again",
+    "guard_error": "a guard fails",
+    "latency": "it is slow",
+    "slots": "it does not collect what it needs",
+}
+
+
+def _cost(suspect: _Suspect) -> str:
+    row, first = suspect.row, suspect.evidence[0].fault
+    stuck, stays = round((row.stall.value or 0.0) * row.stall.n), round(_not_advanced(row))
+    whose = "" if row.stall.n == row.n else " and whose outcome is known"
+    ended = f"{stuck:,} of {row.stall.n:,} conversations that came here{whose} ended here, unfinished" if stuck else ""
+    failed = f"{suspect.failures:,} of {row.n:,} went from here into failure" if suspect.failures else ""
+    if ended or failed:
+        return "; ".join(filter(None, (ended, failed)))
+    if stays:
+        return f"{stays:,} of {row.n:,} conversations that came here did not go on"
+    affected = {"guard_error": row.guard_n, "revisit": row.revisit_n}.get(first)
+    many = "" if affected is None else f"; {affected:,} of {row.n:,} that came are affected"
+    return f"nobody is known to be lost here{many}"
+
+
+_INTO_FAILURE = (
+    f"list_has_any(list_transform(to_states, lambda one: flow || {quoted(BETWEEN)} || one), getvariable('failures'))"
+)
+"""A row was left for a state that its flow declares as a failure."""
+
+
+class _After(NamedTuple):
+    """What became of the conversations that got past a state, and not into failure."""
+
+    passed: int
+    unstuck: int
+    """Of those, the ones that got stuck nowhere."""
+    reached: dict[str, int]
+
+
+def _after(connection: duckdb.DuckDBPyConnection, row: StateFigures) -> _After:
+    rows = connection.execute(f"""
+        WITH past AS (
+            SELECT run, number, position FROM s
+            WHERE flow = {quoted(row.flow)} AND state = {quoted(row.state)} AND progress = 1
+              AND stall IS DISTINCT FROM 1 AND NOT {_INTO_FAILURE}
+        )
+        SELECT d.state, count(*) FILTER (d.position > p.position), count(*) FILTER (d.stall IS DISTINCT FROM 0),
+               count(*)
+        FROM past AS p JOIN s AS d ON d.run = p.run AND d.number = p.number
+        GROUP BY d.state
+    """).fetchall()
+    # Each of them has one row of the state itself.
+    passed = next((every for state, _, _, every in rows if state == row.state), 0)
+    stuck = sum(count for _, _, count, _ in rows)
+    return _After(passed, max(0, passed - stuck), {state: count for state, count, _, _ in rows if count})
+
+
+def _starved(after: _After, stays: float) -> tuple[Starved, ...]:
+    """Later states, and how many conversations they miss: as many as stay, at the rate of those that went on."""
+    if not after.passed or stays < 1:
+        return ()
+    found = [
+        Starved(state=state, reached=count, missed=stays * count / after.passed)
+        for state, count in after.reached.items()
+    ]
+    return tuple(sorted((one for one in found if one.missed >= 1), key=lambda one: (-one.missed, one.state)))
+
+
+def _if_median(found: Matrix, suspect: _Suspect, after: _After) -> list[str]:
+    """What would change if it were as good as the median of the other states of its flow."""
+    row = suspect.row
+    others = [one for one in found.rows if one.flow == row.flow and one.state != row.state and not _is_end(one)]
+    changes = [_CHANGES[one.fault](row, others, after) for one in suspect.evidence if one.fault in _CHANGES]
+    if suspect.failures:
+        changes.insert(0, f"if it sent nobody into failure, {suspect.failures:,} more of {row.n:,} would go on")
+    return [words for words in changes if words]
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _less_stalling(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
+    usual = _median([one.stall.value for one in others])
+    if usual is None or row.stall.value is None or usual >= row.stall.value:
+        return ""
+    more = row.n * (row.stall.value - usual)
+    words = f"at the median stall of its flow ({100 * usual:.0f} %) about {more:,.0f} more of {row.n:,} would go on"
+    rate = after.unstuck / after.passed if after.passed else 0.0
+    if more * rate >= 1:
+        words += (
+            f"; {100 * rate:.0f} % of those that go on get stuck nowhere, so about {more * rate:,.0f} more would finish"
+        )
+    return words
+
+
+def _more_progress(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
+    del after
+    usual = _median([one.progress.value for one in others])
+    if usual is None or row.progress.value is None or usual <= row.progress.value:
+        return ""
+    more = row.n * (usual - row.progress.value)
+    return f"at the median progress of its flow ({100 * usual:.0f} %) about {more:,.0f} more of {row.n:,} would go on"
+
+
+def _fewer_revisits(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
+    del after
+    usual = _median([one.revisit.value for one in others])
+    if usual is None or row.revisit.value is None or usual >= row.revisit.value:
+        return ""
+    fewer = row.n * (row.revisit.value - usual)
+    words = f"at the median of its flow ({usual:.1f}) about {_many(fewer, 'entry', 'entries')} less"
+    if row.dwell_turns.value:
+        words += f", which saves about {_many(fewer * row.dwell_turns.value, 'turn', 'turns')}"
+    return words
+
+
+def _faster(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
+    del after
+    usual = _median([one.latency_p95_ms for one in others])
+    if usual is None or row.latency_p95_ms is None or usual >= row.latency_p95_ms:
+        return ""
+    now = row.latency_p95_ms / 1000
+    return f"at the median of its flow its slow turns would take {usual / 1000:.1f} s, not {now:.1f} s"
+
+
+def _sound_guards(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
+    del after
+    usual = _median([one.guard_error.value for one in others])
+    if usual is None or row.guard_error.value is None or usual >= row.guard_error.value:
+        return ""
+    fewer = row.n * (row.guard_error.value - usual)
+    less = _many(fewer, "guard error", "guard errors")
+    return f"at the median of its flow ({usual:.1f} a conversation) about {less} less"
+
+
+def _more_slots(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
+    del after
+    usual = _median([one.slot_fill_rate.value for one in others])
+    if usual is None or row.slot_fill_rate.value is None or usual <= row.slot_fill_rate.value:
+        return ""
+    return f"at the median of its flow it would collect {100 * usual:.0f} % of its slots"
+
+
+_CHANGES: dict[Fault, Callable[[StateFigures, Sequence[StateFigures], _After], str]] = {
+    "stall": _less_stalling,
+    "progress": _more_progress,
+    "revisit": _fewer_revisits,
+    "guard_error": _sound_guards,
+    "latency": _faster,
+    "slots": _more_slots,
+}
+
+
+def _examples(
+    connection: duckdb.DuckDBPyConnection, suspects: Sequence[_Suspect]
+) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Three conversations of each, in which its first fault shows most."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    by_fault: dict[Fault, list[StateFigures]] = {}
+    for one in suspects:
+        by_fault.setdefault(one.evidence[0].fault, []).append(one.row)
+    for fault, rows in by_fault.items():
+        pairs = ", ".join(f"({quoted(row.flow)}, {quoted(row.state)})" for row in rows)
+        order = f"({_SHOWS[fault].order}, -number, run)"
+        answer: list[Any] = connection.execute(f"""
+            SELECT flow, state, arg_max((run, conversation), {order}, {IDS})
+            FROM s WHERE (flow, state) IN ({pairs}) AND {_SHOWS[fault].only} GROUP BY flow, state
+        """).fetchall()
+        found |= {(flow, state): list(chosen) for flow, state, chosen in answer}
+    return found
+
+
+class _Shown(NamedTuple):
+    """In which rows a fault shows, and in which most."""
+
+    only: str
+    order: str
+
+
+_SHOWS: dict[Fault, _Shown] = {
+    "stall": _Shown("stall = 1", "coalesce(turns, 0)"),
+    "failure": _Shown(_INTO_FAILURE, "coalesce(turns, 0)"),
+    "progress": _Shown("progress = 0", "coalesce(turns, 0)"),
+    "revisit": _Shown("revisit > 0", "revisit"),
+    "guard_error": _Shown("guard_error > 0", "guard_error"),
+    "latency": _Shown("len(latencies) > 0", "list_max(latencies)"),
+    "slots": _Shown("progress = 0", "1 - coalesce(slot_fill_rate, 1)"),
+}
+
+
+_REACHED = """
+    SELECT count(DISTINCT (run, number)) FROM s
+    WHERE flow = $1 AND (state = $2 OR list_contains(to_states, $2))
+"""
+
+
+def _ends(connection: duckdb.DuckDBPyConnection, source: Source, found: Matrix) -> list[End]:
+    """Ends without success that were reached, entered or not."""
+    n = {(row.flow, row.state): row.n for row in found.rows}
+    feeders: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
+    for row in found.rows:
+        for to in row.led_to or ():
+            kind = terminal_of(source, row.flow, to.state)
+            if kind in _WITHOUT_SUCCESS:
+                feeders.setdefault((row.flow, to.state, kind), []).append((to.conversations, row.state))
+    for row in found.rows:
+        if row.terminal in _WITHOUT_SUCCESS:
+            feeders.setdefault((row.flow, row.state, row.terminal), [])
+    ends = []
+    for (flow, state, kind), fed in feeders.items():
+        reached = connection.execute(_REACHED, [flow, state]).fetchall()[0][0]
+        came = tuple(f"{name} ({count:,} of {n[flow, name]:,})" for count, name in sorted(fed, reverse=True)[:IDS])
+        ends.append(End(flow=flow, state=state, terminal=kind, n=reached, came_from=came))
+    return sorted(ends, key=lambda one: (-one.n, one.flow, one.state))
+
+
+def _front_loaded(found: Matrix, named: set[tuple[str, str]]) -> list[Healthy]:
+    return [
+        Healthy(
+            flow=row.flow,
+            state=row.state,
+            slot_fill_rate=row.slot_fill_rate.value,
+            front_loaded=row.front_loaded,
+            progress=row.progress.value or 0.0,
+        )
+        for row in found.rows
+        if row.front_loaded
+        and row.slot_fill_rate.value is not None
+        and row.slot_fill_rate.value < SLOT_FILL
+        and (row.progress.value or 0.0) >= SLOT_FILL_PROGRESS
+        and (row.flow, row.state) not in named
+    ]
+
+
+def _many(count: float, one: str, more: str) -> str:
+    return f"{count:,.0f} {one if round(count) == 1 else more}"

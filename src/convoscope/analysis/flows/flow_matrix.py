@@ -1,0 +1,205 @@
+"""The flow matrix: one row per flow and agent, the aspects side by side on 0 to 10 (flow-states, tier 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from convoscope.analysis.flows.state_table import Excluded, Rate, Source, dicts, few_words, rates
+from convoscope.runs.database import quoted
+from convoscope.scores.observation import COMPUTED
+
+if TYPE_CHECKING:
+    import duckdb
+
+POINTS = ("correctness", "completion", "errors")
+"""The computed aspects that are points of ten; latencies are seconds."""
+HUMANNESS = "humanness"
+PARTS = ("success_terminal", "slots_filled", "final_status")
+_PARTS = "flow.correctness."
+_STATEFUL = "(SELECT run, number FROM every WHERE position = 0)"
+"""The conversations that tell of states: each has one that it entered first."""
+
+
+class Aspect(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of one aspect over the conversations that have it, in points of ten."""
+
+    score: float | None
+    n: int
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+    """Why it has no value: the commonest reason."""
+    unmeasured: int = 0
+    """Conversations that could have a value and have none."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What one judge, or the panel of them, says of how human the agent is."""
+
+    judge: str
+    score: float | None
+    n: int
+    spread: float | None = None
+    """Of a panel: the mean distance between its kindest and its strictest judge."""
+
+
+class FlowFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """One flow as one agent ran it."""
+
+    flow: str
+    agent: str
+    n: int
+    """Conversations that the figures are of."""
+    excluded: int
+    """Conversations whose integration broke."""
+    correctness: Aspect
+    parts: dict[str, Aspect]
+    """The parts of correctness, as shares."""
+    completion: Aspect
+    errors: Aspect
+    latency_mean: float | None
+    """In seconds, over all turns."""
+    latency_p95: float | None
+    latency_n: int
+    humanness: tuple[Verdict, ...]
+    """One per judge; the panel last."""
+    said: str
+
+
+class FlowMatrix(msgspec.Struct, frozen=True, kw_only=True):
+    """Flow × agent, the least correct first."""
+
+    rows: tuple[FlowFigures, ...]
+    excluded: tuple[Excluded, ...]
+
+
+def flow_matrix(source: Source) -> FlowMatrix:
+    """Every flow of the runs, by agent."""
+    with source.ask() as connection:
+        return flow_matrix_of(connection, source, ("flow", "agent"))
+
+
+def flow_matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, by: tuple[str, ...]) -> FlowMatrix:
+    """The same by some of flow and agent, where a connection is open already; what is not told apart is ""."""
+    keys = ", ".join(by)
+    counts = connection.execute(f"""
+        SELECT {keys}, count(*) FILTER (error IS NULL AND stateful), count(*) FILTER (error IS NOT NULL)
+        FROM (
+            SELECT c.*, r.number IS NOT NULL AS stateful
+            FROM called AS c LEFT JOIN {_STATEFUL} AS r USING (run, number)
+        ) {source.where("(stateful OR error IS NOT NULL)")}
+        GROUP BY {keys}
+    """).fetchall()
+    aspects = _aspects(connection, source, by)
+    latencies = {
+        row[: len(by)]: row[len(by) :]
+        for row in connection.execute(f"""
+            SELECT {keys}, avg(l) / 1000, quantile_cont(l, 0.95) / 1000, count(*)
+            FROM (SELECT {keys}, unnest(latencies) AS l FROM s) GROUP BY {keys}
+        """).fetchall()
+    }
+    rows = [
+        _figures(dict(zip(by, row, strict=False)), row[len(by) :], aspects.get(row[: len(by)], []), latencies)
+        for row in counts
+    ]
+    return FlowMatrix(rows=tuple(sorted(rows, key=_worst_first)), excluded=tuple(source.excluded(connection)))
+
+
+def _worst_first(row: FlowFigures) -> tuple[Any, ...]:
+    order: list[Any] = []
+    for aspect in (row.correctness, row.completion):
+        order += [aspect.score is None, aspect.score or 0.0]
+    return (*order, row.flow, row.agent)
+
+
+def _aspects(
+    connection: duckdb.DuckDBPyConnection, source: Source, by: tuple[str, ...]
+) -> dict[Any, list[dict[str, Any]]]:
+    """What the aspects, and the parts of correctness, come to, by flow and agent."""
+    each = f"""(
+        SELECT * FROM (
+            SELECT c.flow, c.agent, c.named, c.cluster, starts_with(v.metric, {quoted(_PARTS)}) AS part, m.aspect,
+                   v.metric, v.judge, v.status, v.reason,
+                   CASE WHEN starts_with(v.metric, {quoted(_PARTS)}) THEN v.value ELSE v.score / 10 END AS points
+            FROM all_conversation_scores AS v
+            JOIN metrics AS m ON m.run = v.run AND m.metric = v.metric AND v.variant = ''
+            JOIN called AS c ON c.run = v.run AND c.number = v.number
+            SEMI JOIN {_STATEFUL} AS r ON r.run = c.run AND r.number = c.number
+            WHERE (m.aspect <> '' OR starts_with(v.metric, {quoted(_PARTS)})) AND c.error IS NULL
+        ) {source.where()}
+    )"""
+    told = (*by, "part", "aspect", "judge", "metric")
+    found = dicts(
+        connection.execute(f"""
+            SELECT {", ".join(told)}, count(*) FILTER (status = 'unmeasured' OR status = 'error') AS unmeasured,
+                   mode(reason) AS reason
+            FROM {each} GROUP BY ALL ORDER BY ALL
+        """)
+    )
+    known = rates(connection, each, told, {"points": ("points", "(points IS NOT NULL)::INTEGER")})
+    spreads = _spreads(connection, source, ", ".join(by))
+    by_key: dict[Any, list[dict[str, Any]]] = {}
+    for one in found:
+        key = tuple(one[name] for name in by)
+        points = known[tuple(one[name] for name in told)].get("points")
+        by_key.setdefault(key, []).append({**one, "points": points, "spread": spreads.get((*key, one["judge"]))})
+    return by_key
+
+
+def _spreads(connection: duckdb.DuckDBPyConnection, source: Source, keys: str) -> dict[Any, float]:
+    """How far the judges of a panel lie apart, in points, as a mean over its conversations."""
+    rows = connection.execute(f"""
+        SELECT {keys}, judge, 10 * avg(spread)
+        FROM (
+            SELECT c.flow, c.agent, c.named, v.judge, json_extract(v.details, '$.spread')::DOUBLE AS spread
+            FROM scores AS v JOIN called AS c ON c.run = v.run AND c.number = v.number
+            SEMI JOIN {_STATEFUL} AS r ON r.run = c.run AND r.number = c.number
+            WHERE v.metric = 'flow.humanness' AND starts_with(v.judge, 'panel:') AND c.error IS NULL
+        ) {source.where()}
+        GROUP BY {keys}, judge
+    """).fetchall()
+    return {row[:-1]: row[-1] for row in rows}
+
+
+def _figures(
+    key: Mapping[str, str], counts: tuple[int, ...], aspects: list[dict[str, Any]], latencies: Mapping[Any, Any]
+) -> FlowFigures:
+    computed = {one["aspect"]: one for one in aspects if not one["part"] and one["judge"] == COMPUTED}
+    told = {one["metric"].removeprefix(_PARTS): one for one in aspects if one["part"]}
+    parts = {name: _aspect(told[name], most=1.0) for name in PARTS if name in told}
+    mean, p95, turns = latencies.get(tuple(key.values()), (None, None, 0))
+    judges = [one for one in aspects if one["aspect"] == HUMANNESS and one["judge"] != COMPUTED]
+    n, excluded = counts
+    return FlowFigures(
+        flow=key.get("flow", ""),
+        agent=key.get("agent", ""),
+        n=n,
+        excluded=excluded,
+        correctness=_aspect(computed.get("correctness")),
+        parts=parts,
+        completion=_aspect(computed.get("completion")),
+        errors=_aspect(computed.get("errors")),
+        latency_mean=mean,
+        latency_p95=p95,
+        latency_n=turns,
+        humanness=tuple(
+            Verdict(judge=one["judge"], score=aspect.score, n=aspect.n, spread=one["spread"])
+            for one in sorted(judges, key=lambda one: (one["judge"].startswith("panel:"), one["judge"]))
+            if (aspect := _aspect(one))
+        ),
+        said=few_words(n),
+    )
+
+
+def _aspect(one: Mapping[str, Any] | None, *, most: float = 10.0) -> Aspect:
+    """A mean in points, with the interval of a share: all or nothing is what most conversations have."""
+    if one is None:
+        return Aspect(score=None, n=0, reason="not_scored")
+    rate: Rate | None = one["points"]
+    if rate is None or rate.value is None:
+        return Aspect(score=None, n=0, reason=one["reason"] or "nothing_measured", unmeasured=one["unmeasured"])
+    low, high = (None if end is None else most * end for end in (rate.low, rate.high))
+    return Aspect(score=most * rate.value, n=rate.n, low=low, high=high, unmeasured=one["unmeasured"])

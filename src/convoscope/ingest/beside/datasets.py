@@ -1,0 +1,208 @@
+"""What the scenarios were: evaluation records, and the configuration of a run of calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Agent, ChangeRules, Database, Scenario, Tool
+from convoscope.errors import InputError
+from convoscope.ingest.io import containers as files
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.report import Notes
+
+_SIGNS = ("user_goal", "ground_truth", "user_config", "expected_scenario_db", "starting_utterances")
+_AGENT_KEYS = ("agent", "agent_config", "agent_configuration", "agent_override")
+_RULES = ("rules", "expected_changes", "change_rules")
+_PLACEHOLDER = re.compile(r"<(?:LOC:([^<>]*)|([A-Z_]+))>")
+
+
+class Companions(NamedTuple):
+    """The records by id, and the settings of the run, where there are any."""
+
+    records: Mapping[str, Mapping[str, Any]] = {}
+    config: Mapping[str, Any] = {}
+    problems: tuple[str, ...] = ()
+
+
+def is_record(value: Any) -> bool:
+    """An evaluation record: an id, and what the user wants or what should come of it."""
+    return isinstance(value, dict) and isinstance(value.get("id"), str | int) and any(key in value for key in _SIGNS)
+
+
+def is_config(value: Any) -> bool:
+    """The settings of a run of calls."""
+    return isinstance(value, dict) and "model" in value and ("domain" in value or "agent_config_path" in value)
+
+
+def load(paths: tuple[Path, ...]) -> Companions:
+    """Every companion; read once as long as the files stay the same."""
+    return _load(tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists()))
+
+
+@lru_cache(maxsize=8)
+def _load(stamped: tuple[tuple[Path, int], ...]) -> Companions:
+    records: dict[str, Mapping[str, Any]] = {}
+    config: Mapping[str, Any] = {}
+    problems: list[str] = []
+    for path, _ in stamped:
+        try:
+            for value in _values(path, problems):
+                if is_record(value):
+                    records.setdefault(str(value["id"]), value)
+                elif is_config(value):
+                    config = config or value
+        except (BadJson, InputError, OSError) as error:
+            problems.append(f"{path.name}: {error}")
+    return Companions(records, config, tuple(problems))
+
+
+def _values(path: Path, problems: list[str]) -> list[Any]:
+    """The records of a file, be they lines or an array. A line that is broken costs itself."""
+    data = files.whole(path)
+    try:
+        value = decode(data).value
+        return value if isinstance(value, list) else [value]
+    except BadJson as error:
+        found: list[Any] = []
+        for number, line in enumerate(data.split(b"\n"), 1):
+            try:
+                found += [decode(line).value] if line.strip() else []
+            except BadJson as broken:
+                problems.append(f"{path.name} line {number}: {broken}")
+        if not found:
+            raise BadJson(str(error), error.line) from None
+        return found
+
+
+def resolved(record: Mapping[str, Any], language: str) -> Mapping[str, Any]:
+    """The record with its placeholders filled in for a language."""
+    names = _names(record, language)
+    filled = _fill(dict(record), names)
+    return filled if isinstance(filled, dict) else record
+
+
+def _names(record: Mapping[str, Any], language: str) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for key, ending in (("culture_overrides", ""), ("romanized_culture_overrides", "_ROMANIZED")):
+        overrides = record.get(key)
+        told = overrides.get(language) if isinstance(overrides, dict) else None
+        for name, value in told.items() if isinstance(told, dict) else ():
+            if name == "companion" and isinstance(value, dict):
+                names |= {f"COMPANION_{inner.upper()}{ending}": str(one) for inner, one in value.items()}
+            elif isinstance(value, str):
+                names[f"{name.upper()}{ending}"] = value.lower() if ending else value
+    return names
+
+
+def _fill(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        if "<" not in value:
+            return value
+        return _PLACEHOLDER.sub(lambda found: found[1] if found[1] else names.get(found[2], found[0]), value)
+    if isinstance(value, list):
+        return [_fill(one, names) for one in value]
+    if isinstance(value, dict):
+        return {_fill(key, names): _fill(one, names) for key, one in value.items()}
+    return value
+
+
+def scenario(record: Mapping[str, Any], language: str, notes: Notes) -> Scenario:
+    """What the user wants and what should come of it."""
+    goal = record.get("user_goal")
+    starting = record.get("starting_utterances")
+    opening = starting.get(language) if isinstance(starting, dict) else record.get("starting_utterance")
+    if isinstance(goal, dict) and opening and "starting_utterance" not in goal:
+        goal = {**goal, "starting_utterance": opening}
+    truth = record.get("ground_truth")
+    expected = record.get("expected_scenario_db")
+    if expected is None and isinstance(truth, dict):
+        expected = truth.get("expected_scenario_db")
+    persona = record.get("user_config", record.get("user_persona"))
+    return Scenario(
+        goal=goal,
+        persona=persona,
+        clock=str(record.get("current_date_time") or ""),
+        expected=Database(expected) if expected is not None else None,
+        rules=_rules(record, truth, notes),
+        extras={
+            key: record[key]
+            for key in ("scenario_context", "category", "subflow_in_depth")
+            if record.get(key) is not None
+        },
+    )
+
+
+def _rules(record: Mapping[str, Any], truth: Any, notes: Notes) -> ChangeRules | None:
+    for place in (truth, record):
+        for key in _RULES:
+            told = place.get(key) if isinstance(place, dict) else None
+            if told is None:
+                continue
+            try:
+                return msgspec.convert(_patterns(told), ChangeRules)
+            except msgspec.ValidationError as error:
+                notes.repaired("rules_left_out", f"record {record.get('id')}, {key}: {error}")
+    return None
+
+
+def _patterns(told: Any) -> Any:
+    """A path alone stands for a pattern of it."""
+    if not isinstance(told, dict):
+        return told
+    return {
+        key: [{"path": one} if isinstance(one, str) and key != "generated" else one for one in value]
+        if isinstance(value, list)
+        else value
+        for key, value in told.items()
+    }
+
+
+def agent(record: Mapping[str, Any]) -> Agent:
+    """The agent as the record configures it."""
+    told: Mapping[str, Any] = next((record[key] for key in _AGENT_KEYS if isinstance(record.get(key), dict)), {})
+    tools = told.get("tools", record.get("agent_tools"))
+    return Agent(
+        name=str(told.get("name") or ""),
+        role=str(told.get("role") or record.get("agent_role") or told.get("description") or ""),
+        instructions=str(told.get("instructions") or record.get("agent_instructions") or ""),
+        tools=tuple(tool(one) for one in tools if isinstance(one, dict)) if isinstance(tools, list) else None,
+        extras={"id": told["id"]} if told.get("id") else {},
+    )
+
+
+def tool(told: Mapping[str, Any]) -> Tool:
+    """A tool, whether its arguments are told as JSON Schema or as lists of required and optional ones."""
+    inner = told.get("function") if isinstance(told.get("function"), dict) else told
+    schema = inner.get("parameters", inner.get("input_schema")) if isinstance(inner, dict) else None
+    if not isinstance(schema, dict) and ("required_parameters" in told or "optional_parameters" in told):
+        schema = _schema(told.get("required_parameters"), told.get("optional_parameters"))
+    facts = inner if isinstance(inner, dict) else told
+    used = {"name", "description", "parameters", "input_schema", "function", "tool_type", "type"}
+    return Tool(
+        # The id is what the model calls it by, the name what people do.
+        name=str(facts.get("id") or facts.get("name") or ""),
+        description=str(facts.get("description") or ""),
+        arguments_schema=schema,
+        kind=str(told.get("tool_type") or ""),
+        extras={key: value for key, value in told.items() if key not in used and value is not None},
+    )
+
+
+def _schema(required: Any, optional: Any) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    names: list[str] = []
+    for listed, needed in ((required, True), (optional, False)):
+        for one in listed if isinstance(listed, list) else []:
+            name = one.get("name") if isinstance(one, dict) else one
+            if isinstance(name, str) and name:
+                facts = one if isinstance(one, dict) else {}
+                kept = ("type", "description", "enum", "items", "format")
+                properties[name] = {key: facts[key] for key in kept if facts.get(key) is not None}
+                names += [name] if needed else []
+    return {"type": "object", "properties": properties, "required": names}

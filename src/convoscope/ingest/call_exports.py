@@ -1,0 +1,295 @@
+"""What exports of voice platforms have in common: values of any kind, lists of calls, states, verdicts, ends."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import (
+    AnyEvent,
+    ComponentMetric,
+    Conversation,
+    Label,
+    SlotFilled,
+    StateEntered,
+    StateExited,
+    Time,
+    ToolResult,
+    Utterance,
+)
+from convoscope.errors import InputError
+from convoscope.ingest.reader import Group, Reader
+from convoscope.ingest.record import Facts, as_object, as_text, filled
+from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import Timeline
+
+_DEEPEST = 4
+_TOLD_AT_MOST = 10
+
+
+# Values of any kind
+
+
+# Calls in lists and webhooks
+
+
+class Found(NamedTuple):
+    """A call as it was found in a record: where, and in a message of which kind."""
+
+    call: Any
+    place: str = ""
+    kind: str = ""
+
+
+class CallReader(Reader):
+    """Reads calls that are written one by one, in lists, or each in the webhooks that were sent of it."""
+
+    alone = True
+    lists: tuple[str, ...] = ()
+    """Fields of an envelope that may hold the calls."""
+    id_field = ""
+    expected = ""
+    """What a call looks like, for those who gave us something else."""
+
+    @abstractmethod
+    def unwrapped(self, value: Facts) -> Found | None:
+        """The call of a webhook; None for what is none."""
+
+    @abstractmethod
+    def is_call(self, value: Facts) -> bool:
+        """Whether it is surely a call, and no envelope of some."""
+
+    @abstractmethod
+    def together(self, found: Sequence[Found], notes: Notes) -> Found:
+        """What several webhooks tell of one call; there is one at least, and each is an object."""
+
+    @abstractmethod
+    def conversation(self, found: Found, group: Group, notes: Notes) -> Conversation:
+        """The conversation of a call, which is an object."""
+
+    def calls(self, value: Any, place: str = "", depth: int = 0, limit: int | None = None) -> Iterator[Found]:
+        """The calls of a record: one, a webhook with one, or a list of either."""
+        if isinstance(value, list) and depth < _DEEPEST:
+            for index, one in enumerate(value[:limit]):
+                yield from self.calls(one, f"{place}[{index}]", depth + 1, limit)
+            return
+        if isinstance(value, dict):
+            inside = self.unwrapped(value)
+            if inside is not None:
+                yield inside._replace(place=place)
+                return
+            listed = next((name for name in self.lists if isinstance(value.get(name), list)), None)
+            if listed is not None and depth < _DEEPEST and not self.is_call(value):
+                yield from self.calls(value[listed], f"{place}.{listed}" if place else listed, depth + 1, limit)
+                return
+        yield Found(value, place)
+
+    def key(self, value: Any) -> str | None:
+        if isinstance(value, dict) and not any(isinstance(value.get(name), list) for name in self.lists):
+            found = next(self.calls(value), None)
+            return as_text(as_object(found.call).get(self.id_field)) or None if found else None
+        return None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        found = [one for record in group.records for one in self.calls(record.value)]
+        if len(group.records) > 1:
+            calls = [one for one in found if isinstance(one.call, dict)]
+            if not calls:
+                raise InputError("is no call", field="call", hint=self.expected)
+            yield self.conversation(self.together(calls, notes), group, notes)
+        elif not found:
+            raise InputError("is an empty list of calls", field=self.lists[0], hint=self.expected)
+        elif len(found) == 1 and not found[0].place:
+            yield self._made(found[0], group, notes)
+        else:
+            yield from each(found, lambda one: self._made(one, group, notes), "calls", "call")
+
+    def _made(self, found: Found, group: Group, notes: Notes) -> Conversation:
+        if not isinstance(found.call, dict):
+            raise InputError(f"is a {type(found.call).__name__}, not a call", field="call", hint=self.expected)
+        return self.conversation(found, group, notes)
+
+
+def each(
+    found: Sequence[Found], make: Callable[[Found], Conversation], kind: str, field: str, hint: str = ""
+) -> Iterator[Conversation]:
+    """The conversations of a list. One that cannot be read does not stop the others; `hint` is for when none can."""
+    refused: list[str] = []
+    for one in found:
+        try:
+            conversation = make(one)
+        except InputError as error:
+            refused.append(f"{one.place} {error.message}")
+            continue
+        yield conversation
+    if refused:
+        message = f"{len(refused)} of {len(found)} {kind} skipped: {'; '.join(refused[:_TOLD_AT_MOST])}"
+        told = "the others were read" if len(refused) < len(found) else hint
+        raise InputError(message, field=field, hint=told, count=len(refused))
+
+
+def spoken_lines(transcript: str, begins: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Who said what in a transcript that is plain text; `begins` finds the speaker at the start of a line."""
+    speaker, said = "unknown", list[str]()
+    for line in transcript.splitlines():
+        begun = begins.match(line)
+        if begun is None:
+            said.append(line)
+            continue
+        if "".join(said).strip():
+            yield speaker, "\n".join(said).strip()
+        speaker, said = begun[1].lower(), [line[begun.end() :]]
+    if "".join(said).strip():
+        yield speaker, "\n".join(said).strip()
+
+
+# What is written on the timeline
+
+
+class States:
+    """The states that a call goes through, and what is filled and measured in them."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.timeline = timeline
+        self.current = ""
+        self.seen = False
+        """There was a state at all."""
+        self.slots: set[str] = set()
+
+    def enter(self, state: str, time: Time | None = None, extras: Facts | None = None, id: str = "") -> None:
+        seq = self.timeline.seq
+        self.timeline.events.append(
+            StateEntered(seq=seq, time=time, id=id, state=state, extras=filled(extras) if extras else {})
+        )
+        self.current, self.seen = state, True
+
+    def leave(self, to_state: str, time: Time | None = None, reason: str = "") -> None:
+        """Out of the state that the call is in, if it is in one."""
+        if self.current:
+            seq = self.timeline.seq
+            self.timeline.events.append(
+                StateExited(seq=seq, time=time, state=self.current, to_state=to_state, reason=reason)
+            )
+
+    def move(
+        self, to_state: str, time: Time | None = None, reason: str = "", extras: Facts | None = None, id: str = ""
+    ) -> None:
+        """On to another state. The log tells this as one thing: the old one is left and the new one entered."""
+        self.leave(to_state, time, reason)
+        self.enter(to_state, time, extras, id)
+
+    def fill(self, slot: str, value: Any, time: Time | None = None) -> None:
+        """A value was collected in the state that the call is in; the first one counts, and null is none."""
+        if value is not None and slot not in self.slots:
+            self.slots.add(slot)
+            seq = self.timeline.seq
+            self.timeline.events.append(SlotFilled(seq=seq, time=time, slot=slot, value=value, state=self.current))
+
+    def fill_somewhere(self, slot: str, value: Any, extras: Facts | None = None) -> bool:
+        """A value was collected, and nobody says where; False where it is known already, or none."""
+        if value is None or slot in self.slots:
+            return False
+        self.slots.add(slot)
+        self.timeline.events.append(SlotFilled(seq=self.timeline.seq, slot=slot, value=value, extras=extras or {}))
+        return True
+
+    def measure(
+        self,
+        component: str,
+        values: Facts,
+        speech_id: str = "",
+        time: Time | None = None,
+        label: str = "",
+        extras: Facts | None = None,
+    ) -> None:
+        self.timeline.events.append(
+            ComponentMetric(
+                seq=self.timeline.seq,
+                time=time,
+                component=component,
+                values=values,
+                speech_id=speech_id,
+                label=label,
+                state=self.current,
+                extras=extras or {},
+            )
+        )
+
+
+def settle(timeline: Timeline, *, worked: bool, error: str) -> None:
+    """The export says itself whether the tool worked that the last event tells of."""
+    event = timeline.events[-1]
+    if isinstance(event, ToolResult):
+        timeline.events[-1] = msgspec.structs.replace(event, success=worked, error="" if worked else error)
+
+
+def error_of(timeline: Timeline) -> str:
+    """What the last event, a tool's result, says of an error."""
+    event = timeline.events[-1]
+    return event.error if isinstance(event, ToolResult) else ""
+
+
+def says_it_failed(timeline: Timeline) -> bool:
+    event = timeline.events[-1]
+    return isinstance(event, ToolResult) and event.success is False
+
+
+class Stretch(NamedTuple):
+    """One side speaks, in seconds of the wall."""
+
+    role: str
+    start: float
+    end: float
+
+
+class SpokenInto(NamedTuple):
+    """An utterance, its place among the events, and one of somebody else that began before it ended."""
+
+    place: int
+    first: Utterance
+    second: Utterance
+
+
+def spoken_into(events: Sequence[AnyEvent]) -> Iterator[SpokenInto]:
+    """The utterances that the next one falls into, by their times."""
+    said = [(place, event) for place, event in enumerate(events) if isinstance(event, Utterance)]
+    for (place, first), (_, second) in pairwise(said):
+        timed = first.speaker != second.speaker and first.segments and second.segments
+        if timed and second.segments[0].start < first.segments[-1].end:
+            yield SpokenInto(place, first, second)
+
+
+# How a call ended, and what the platform thinks of it
+
+
+class Ends(NamedTuple):
+    """A platform's reasons for the end of a call, by what they say of it."""
+
+    natural: frozenset[str]
+    forced: frozenset[str]
+    broken: frozenset[str]
+    """The call itself could not be made or held: nothing of it speaks of the agent."""
+    broken_by_name: re.Pattern[str]
+    """Reasons that are in none of the lists, and say by how they are built that something broke."""
+
+    def is_error(self, reason: str) -> bool:
+        known = reason in self.natural or reason in self.forced
+        return reason in self.broken or (not known and bool(self.broken_by_name.search(reason)))
+
+    def finished(self, reason: str) -> bool | None:
+        """Whether all was said; None for a reason that nobody knows."""
+        return True if reason in self.natural else False if reason in self.forced or self.is_error(reason) else None
+
+
+def verdicts(rater: str, found: Mapping[str, Any]) -> tuple[Label, ...]:
+    """The platform's own verdicts, under its names."""
+    return tuple(
+        Label(name=name, value=value, rater=rater, rater_kind="external")
+        for name, value in found.items()
+        if value is not None
+    )

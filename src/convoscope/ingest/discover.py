@@ -1,0 +1,467 @@
+"""What the given paths hold: each file or folder, what it is taken for, and why."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Flow
+from convoscope.errors import InputError, UsageError
+from convoscope.ingest.beside.flow_files import YAML_ENDINGS
+from convoscope.ingest.beside.flow_shapes import declares_flow
+from convoscope.ingest.beside.flows import Definitions, PathLike
+from convoscope.ingest.io import containers as files
+from convoscope.ingest.io import tables
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.reader import (
+    Container,
+    Detection,
+    FolderSample,
+    Grouping,
+    Reader,
+    Sample,
+    reader_named,
+    registered,
+)
+from convoscope.ingest.report import FileRead, Problem, ReadReport
+
+HEAD_BYTES = 256 * 1024
+SAMPLE_RECORDS = 5
+MANY_LINES = 100
+
+_LINE_ENDINGS = (".jsonl", ".ndjson")
+_LOG_ENDINGS = (".json", *_LINE_ENDINGS, *tables.ENDINGS)
+_MANY_KEYS = 8
+
+
+class Input(msgspec.Struct, frozen=True):
+    """One file, or one folder that is a single conversation, and how it will be read."""
+
+    path: str
+    name: str
+    """The path below the one that was given; ids and reports use it."""
+    reader: str
+    container: Container
+    grouping: Grouping
+    why: str
+    companions: tuple[str, ...] = ()
+    """Paths of files that it is read together with."""
+
+
+class Found(NamedTuple):
+    """The inputs in a fixed order, and what was seen on the way to them."""
+
+    inputs: tuple[Input, ...]
+    report: ReadReport
+    flows: tuple[Flow, ...] = ()
+    """Definitions of flows, for all conversations."""
+
+
+def find_inputs(
+    paths: Sequence[PathLike],
+    *,
+    format: str | None = None,
+    flows: Iterable[PathLike | Flow] = (),
+    readers_from: Iterable[PathLike] = (),
+) -> Found:
+    """Every input below the paths, in the order of names: the order of `paths` does not matter.
+
+    `flows` are definitions of flows, or where they lie; those that lie below the paths are found.
+    `readers_from` are Python files and modules whose readers come beside the installed ones.
+    """
+    known = registered(readers_from)
+    readers = _readers(known.by_name, format)
+    report = ReadReport(warnings=list(known.problems))
+    definitions = Definitions(flows, report)
+    inputs: dict[str, Input] = {}
+    for given in paths:
+        path = Path(given)
+        if not path.exists():
+            raise InputError("there is no such file or folder", file=str(given))
+        for called, place in _walk(path, readers, report):
+            name = _utf8(called)
+            found = _folder_input(name, place, readers) if place.is_dir() else None
+            if found is None:
+                is_named = place == path
+                if definitions.holds(place):
+                    continue
+                if place.name.lower().endswith(YAML_ENDINGS) and definitions.find(place, name, explicit=is_named):
+                    continue
+                try:
+                    found = _file_input(name, place, readers, report, is_named=is_named)
+                except _DeclaresFlow:
+                    definitions.found(place, name, explicit=is_named)
+            if found is not None:
+                # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
+                real = str(place.resolve())
+                inputs[real] = min(found, inputs.get(real, found), key=lambda one: (len(one.name), one.name))
+    beside = [one for one in inputs.values() if one.grouping == "companion"]
+    rest = [one for one in inputs.values() if one.grouping != "companion"]
+    free = [one for one in beside if not any(_is_for(one, other) for other in rest)]
+    free.sort(key=lambda one: Path(one.path).resolve())
+    inputs = {real: _accompanied(one, beside, free) for real, one in inputs.items() if one.grouping != "companion"}
+    for one in beside:
+        report.files[one.name] = FileRead(one.reader, one.why)
+    told = _told_apart(inputs)
+    return Found(tuple(sorted(told, key=lambda one: one.name)), report, definitions.flows)
+
+
+def _told_apart(inputs: Mapping[str, Input]) -> list[Input]:
+    """The inputs, which are by their real paths. Those of one name get as many of the folders above as they need.
+
+    How their paths were written does not matter, nor where the folders lie.
+    """
+    names = {real: one.name for real, one in inputs.items()}
+    while clashing := _clashing(names):
+        for place, real in enumerate(clashing):
+            whole = _utf8("/".join(Path(real).parts[1:]))
+            folders = whole.split("/")[: -len(names[real].split("/"))]
+            # Names that are not UTF-8 may be alike to the end.
+            names[real] = f"{folders[-1]}/{names[real]}" if folders else f"{names[real]}~{place + 1}"
+    return [msgspec.structs.replace(one, name=names[real]) for real, one in inputs.items()]
+
+
+def _clashing(names: Mapping[str, str]) -> list[str]:
+    counts = Counter(names.values())
+    return sorted(real for real, name in names.items() if counts[name] > 1)
+
+
+def _utf8(name: str) -> str:
+    return name.encode("utf-8", "replace").decode()
+
+
+def _accompanied(one: Input, beside: Sequence[Input], free: Sequence[Input]) -> Input:
+    """An input is read together with what its reader claimed as a companion.
+
+    A companion belongs to the inputs below its folder, the nearest first; one that lies above none
+    was given for all of them.
+    """
+    near = [other for other in beside if _is_below(one, other)]
+    near.sort(key=lambda other: (-len(Path(other.path).resolve().parts), Path(other.path).resolve()))
+    mine = [other.path for other in (*near, *free) if other.reader == one.reader]
+    known = {Path(path).resolve() for path in mine}
+    mine += [str(path) for path in _beside(one) if path.resolve() not in known]
+    return msgspec.structs.replace(one, companions=tuple(mine)) if mine else one
+
+
+def _beside(one: Input) -> Sequence[Path]:
+    return reader_named(one.reader).beside(Path(one.path)) if one.grouping == "folder" else ()
+
+
+def _is_for(companion: Input, one: Input) -> bool:
+    return companion.reader == one.reader and _is_below(one, companion)
+
+
+def _is_below(one: Input, companion: Input) -> bool:
+    return Path(one.path).resolve().is_relative_to(Path(companion.path).resolve().parent)
+
+
+def fingerprint(one: Input) -> str:
+    """`sha256:` of the input's bytes; for a folder, of the names and bytes in it and of its companions."""
+    path = Path(one.path)
+    if not path.is_dir() and not one.companions:
+        return "sha256:" + _digest(path)
+    whole = hashlib.sha256()
+    if not path.is_dir():
+        whole.update(f"{_digest(path)}\n".encode())
+    for inner in sorted(place for place in path.rglob("*") if place.is_file()):
+        whole.update(f"{inner.relative_to(path).as_posix()} {_digest(inner)}\n".encode())
+    for companion in one.companions:
+        whole.update(f"{_digest(Path(companion))}\n".encode())
+    return "sha256:" + whole.hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _readers(known: Mapping[str, Reader], format: str | None) -> Mapping[str, Reader]:
+    if format is None:
+        return known
+    if format not in known:
+        raise UsageError(f"no format is called {format!r}", hint=f"there is {', '.join(sorted(known))}")
+    return {format: known[format]}
+
+
+def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iterator[tuple[str, Path]]:
+    """The files below a path, and the folders that a reader claims as one conversation, with their names."""
+    if not path.is_dir():
+        yield _name(path), path
+        return
+    pending, seen = [path], set[Path]()
+    while pending:
+        folder = pending.pop()
+        # A link may lead back to where we were.
+        if folder.resolve() in seen:
+            continue
+        seen.add(folder.resolve())
+        if folder != path and (reason := _left_out(folder, readers)):
+            report.files[folder.relative_to(path).as_posix()] = FileRead(skipped=reason)
+            report.ignore("folder_left_out")
+            continue
+        if _detect_folder(folder, readers) is not None:
+            yield (_name(path) if folder == path else folder.relative_to(path).as_posix()), folder
+            continue
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError as error:
+            name = folder.relative_to(path).as_posix()
+            report.problem(Problem(name, 0, f"cannot be opened: {error.strerror}", hint="check its permissions"))
+            continue
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                if not _is_run(entry):
+                    pending.append(entry)
+            elif entry.is_file():
+                yield entry.relative_to(path).as_posix(), entry
+            elif entry.is_symlink():
+                report.problem(Problem(entry.relative_to(path).as_posix(), 0, "is a link that leads nowhere"))
+
+
+def _name(path: Path) -> str:
+    """What a path leads to is called, however it is written: `.` is a folder of some name, too."""
+    return path.resolve().name if path.name in ("", "..") else path.name
+
+
+def _is_run(folder: Path) -> bool:
+    """A run of ours, finished or not, is an answer and not a log."""
+    try:
+        names = {entry.name for entry in folder.iterdir()}
+    except OSError:
+        return False
+    return {"receipt.json", "summary.json"} <= names or is_unfinished(folder)
+
+
+JOURNAL = "journal.jsonl"
+LOCK = "lock"
+UNFINISHED = b"an unfinished run of convoscope\n"
+"""Begins the lock of one."""
+_HEADER = re.compile(rb'\{"type":\s*"header",\s*"depends_on":')
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a folder carries the mark of a run that is being made: its lock or its journal begins as ours do."""
+    return _begin(folder / LOCK).startswith(UNFINISHED) or _HEADER.match(_begin(folder / JOURNAL)) is not None
+
+
+def _begin(path: Path) -> bytes:
+    # What is no file, such as a pipe, might keep us waiting.
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(100)
+    return b""
+
+
+def _sample(folder: Path) -> FolderSample:
+    try:
+        return FolderSample(folder, frozenset(entry.name for entry in folder.iterdir()))
+    except OSError:
+        return FolderSample(folder, frozenset())
+
+
+def _left_out(folder: Path, readers: Mapping[str, Reader]) -> str:
+    sample = _sample(folder)
+    for reader in readers.values():
+        with suppress(Exception):  # a reader that trips over a stranger's folder has nothing to say of it
+            if reason := reader.leave_out(sample):
+                return reason
+    return ""
+
+
+def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> tuple[Detection, Reader] | None:
+    sample = _sample(folder)
+    return _best((_folder_claim(reader, sample), reader) for reader in readers.values())
+
+
+def _folder_claim(reader: Reader, sample: FolderSample) -> Detection | None:
+    """A reader that trips over a stranger's folder does not know it."""
+    try:
+        return reader.detect_folder(sample)
+    except Exception:  # whatever odd names do to a reader
+        return None
+
+
+def _folder_input(name: str, folder: Path, readers: Mapping[str, Reader]) -> Input | None:
+    best = _detect_folder(folder, readers)
+    if best is None:
+        return None
+    claim, reader = best
+    return Input(str(folder), name, reader.name, "folder", "folder", claim.why)
+
+
+def _is_log_name(name: str) -> bool:
+    lower = name.lower()
+    for ending in files.PACKED_ENDINGS:
+        lower = lower.removesuffix(ending)
+    return lower.endswith(_LOG_ENDINGS)
+
+
+def _file_input(
+    name: str, path: Path, readers: Mapping[str, Reader], report: ReadReport, *, is_named: bool
+) -> Input | None:
+    """How a file will be read; None, and a word in the report, where nobody can read it.
+
+    That is a problem where the file was named, or is a log by its own name.
+    """
+    is_log = is_named or _is_log_name(path.name)
+    try:
+        return _recognised(name, path, readers)
+    except BadJson as error:
+        refusal = Problem(name, error.line, str(error), hint="the JSON must be whole")
+    except InputError as error:
+        refusal = Problem(name, 0, error.message, hint=error.hint)
+        is_log = is_named or (is_log and not isinstance(error, tables.StrangeTable))
+    except OSError as error:
+        refusal = Problem(name, 0, f"cannot be opened: {error.strerror}", hint="check its permissions")
+    report.files[name] = FileRead(skipped=refusal.message)
+    if is_log:
+        report.problem(refusal)
+    return None
+
+
+def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
+    head = files.head_of(path, HEAD_BYTES)
+    if not head.strip():
+        raise InputError("is empty", hint="nothing was written to it, or it was not closed")
+    container: Container = "table" if tables.is_table(path, head) else _container(path.name, head)
+    if container == "table":
+        if not tables.is_parquet(path) and b"\0" in head[:1024]:
+            raise InputError("is not text, as a table of this name should be", hint="write it again")
+        values = tables.first_rows(path, SAMPLE_RECORDS)
+    elif b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
+        if path.name.lower().endswith(YAML_ENDINGS):
+            raise InputError(
+                "is YAML that declares no flow", hint="docs/guides/flow-definitions.md shows one that does"
+            )
+        container, values = "text", _first_lines(head)
+    else:
+        values = _first_values(path, head, container)
+        if container != "lines" and declares_flow(values):
+            raise _DeclaresFlow
+    asked = readers.values() if values or container != "text" else ()
+    best = _best((_claim(reader, Sample(path, container, values)), reader) for reader in asked)
+    if best is None:
+        if container == "text":
+            raise InputError("is not JSON", hint=_SEE_FORMATS)
+        told = next(filter(None, (reader.part_of(path.name) for reader in readers.values())), "")
+        if told:
+            raise InputError(f"is {told}")
+        kind, refused = ("a table", tables.StrangeTable) if container == "table" else ("JSON", InputError)
+        raise refused(f"is {kind} of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
+    claim, reader = best
+    grouping = "file" if container == "text" and claim.grouping == "key" else claim.grouping
+    return Input(str(path), name, reader.name, container, grouping, claim.why)
+
+
+class _DeclaresFlow(Exception):
+    """The file is no log."""
+
+
+_SEE_FORMATS = "`convoscope formats` lists what can be read"
+
+
+def _claim(reader: Reader, sample: Sample) -> Detection | None:
+    """A reader that trips over a stranger's file does not know it."""
+    try:
+        return reader.detect(sample)
+    except Exception:  # whatever odd shapes do to a reader
+        return None
+
+
+def _best(claims: Iterable[tuple[Detection | None, Reader]]) -> tuple[Detection, Reader] | None:
+    made = [(claim, reader) for claim, reader in claims if claim is not None]
+    return max(made, key=lambda pair: (pair[0].confidence, pair[1].name), default=None)
+
+
+def _container(name: str, head: bytes) -> Container:
+    """Lines of JSON, one array, or one document, told by the first lines; in doubt, by the name."""
+    one_value: Container = "array" if head.lstrip().startswith(b"[") else "document"
+    lines = head.lstrip().split(b"\n")
+    if not any(line.strip() for line in lines[1:]):
+        return one_value
+    if len(head) < HEAD_BYTES and _is_json(head):
+        return one_value
+    # The last line may have been cut by the size of the head.
+    ended = lines[:-1] if len(head) >= HEAD_BYTES else lines
+    whole = [line for line in ended if line.strip()][:MANY_LINES]
+    alone = [line for line in whole if _stands_alone(line)]
+    if alone and (alone[0] == whole[0] or (len(alone) > 1 and 2 * len(alone) > len(whole))):
+        return "lines"
+    named_lines = any(f"{ending}." in f"{name.lower()}." for ending in _LINE_ENDINGS)
+    if named_lines and any(_stands_alone(line.strip()) for line in whole):
+        return "lines"
+    return one_value
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        decode(text)
+    except BadJson:
+        return False
+    return True
+
+
+def _stands_alone(line: bytes) -> bool:
+    return line[:1] in (b"{", b"[") and _is_json(line)
+
+
+def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
+    """The first few records, to tell the format by."""
+    if container == "document":
+        return [decode(head if len(head) < HEAD_BYTES else files.whole(path)).value]
+    values: list[Any] = []
+    if container == "lines":
+        for line in [line for line in head.split(b"\n") if line.strip()][:MANY_LINES]:
+            try:
+                values.append(decode(line).value)
+            except BadJson:
+                continue
+            if len(values) == SAMPLE_RECORDS:
+                break
+        return values
+    for stretch in files.element_stretches(path, 1):
+        if stretch.problem:
+            if not values:
+                raise BadJson(stretch.problem)
+            break
+        try:
+            values.append(decode(stretch.data or b"").value)
+        except BadJson:
+            continue
+        if len(values) >= SAMPLE_RECORDS:
+            break
+    return values
+
+
+def _first_lines(head: bytes) -> list[Any]:
+    """The first lines of a file of plain text; none where it is no text."""
+    # The last line may have been cut by the size of the head, in the middle of a letter.
+    whole = head.rpartition(b"\n")[0] if len(head) >= HEAD_BYTES else head
+    try:
+        told = whole.decode()
+    except UnicodeDecodeError:
+        return []
+    return [] if "\0" in told else [line.strip() for line in told.split("\n") if line.strip()][:MANY_LINES]
+
+
+def _describe(values: Sequence[Any]) -> str:
+    for value in values:
+        if isinstance(value, dict):
+            names = list(value)
+            more = f" and {len(names) - _MANY_KEYS} more" if len(names) > _MANY_KEYS else ""
+            return "its fields are " + ", ".join(names[:_MANY_KEYS]) + more if names else "an empty object"
+        if isinstance(value, list):
+            return "a list of " + (_describe(value) if value else "nothing")
+        return f"a {type(value).__name__}"
+    return "no record"

@@ -1,0 +1,1 @@
+"""One package for each format that can be read."""

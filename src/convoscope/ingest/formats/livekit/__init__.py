@@ -1,0 +1,1 @@
+"""Session reports and chat histories of LiveKit."""

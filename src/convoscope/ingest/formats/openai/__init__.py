@@ -1,0 +1,1 @@
+"""Chat messages and Responses of OpenAI."""

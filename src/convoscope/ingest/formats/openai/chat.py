@@ -1,0 +1,158 @@
+"""OpenAI chat messages with tool calls: requests, completions, fine-tuning files, plain message lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convoscope.conversation import Conversation, Text
+from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, one_by_one
+from convoscope.ingest.formats.openai.responses import is_item
+from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
+from convoscope.ingest.reader import Detection, Place, Sample
+from convoscope.ingest.record import (
+    CONVERSATION_IDS,
+    TIMES,
+    Facts,
+    answer_of,
+    filled,
+    is_role,
+    take,
+    take_content,
+    take_role,
+    take_text,
+    take_time,
+    without_payload,
+)
+from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import Timeline
+
+_USUAL_IN_MESSAGE = frozenset({"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS})
+_USUAL_IN_CALL = frozenset({"type", "index"})
+
+
+class OpenAIChatReader(OpenAIReader):
+    """Lists of messages with a role and content."""
+
+    name = "openai-chat"
+    title = "OpenAI chat messages"
+    entry = "message"
+    field = "messages"
+    expects = '{"messages": [{"role": …, "content": …}]}'
+    stranger = "not_a_message"
+    typed = Chat
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            if isinstance(value, list) and value and all(self.stands_alone(one) for one in value):
+                return Detection(0.9, "each record is a list of messages with a role")
+            if isinstance(value, dict):
+                if self.holds_entries(value):
+                    return Detection(0.9, '"messages" (or "choices") with a role')
+                if self.stands_alone(value):
+                    return one_by_one(sample, "message")
+        return None
+
+    def stands_alone(self, value: Any) -> bool:
+        # Outside a list called messages, an item of the other shape looks alike.
+        return self.is_entry(value) and not is_item(value)
+
+    def is_entry(self, value: Any) -> bool:
+        return isinstance(value, dict) and is_role(value.get("role"))
+
+    def holds_entries(self, record: Facts) -> bool:
+        messages, choices = record.get("messages"), record.get("choices")
+        if isinstance(messages, list) and any(self.is_entry(one) for one in messages):
+            return True
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+            return self.is_entry(choices[0].get("message"))
+        return any(isinstance(record.get(name), dict) and self.holds_entries(record[name]) for name in ENVELOPES)
+
+    def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
+        """The history that was sent, then what the model answered."""
+        messages = facts.get("messages")
+        found = facts.pop("messages") if isinstance(messages, list) else []
+        choices = facts.get("choices")
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+            first = dict(choices[0])
+            if self.is_entry(first.get("message")):
+                found = [*found, first.pop("message")]
+            facts["choices"] = [first, *choices[1:]] if filled(first) or choices[1:] else []
+            if choices[1:]:
+                notes.ignored("choices_beyond_the_first", f"{len(choices) - 1} more")
+        for name in ENVELOPES:
+            inner = facts.get(name)
+            if isinstance(inner, dict) and self.holds_entries(inner):
+                found = [*found, *self.take_entries(inner, notes)]
+        return found
+
+    def add(self, facts: Facts, timeline: Timeline, notes: Notes) -> None:
+        _add(facts, timeline, notes)
+
+    def build_typed(self, record: Chat, place: Place, notes: Notes) -> Conversation | None:
+        return conversation_of(record, place, notes, self.name)
+
+
+def _add(facts: Facts, timeline: Timeline, notes: Notes) -> None:
+    role = take_role(facts, timeline)
+    time = take_time(facts, timeline)
+    id = take_text(facts, "id")
+    if role == "tool":
+        answer = answer_of(facts.pop("content", None), notes, timeline.seq)
+        call_id, name = take_text(facts, "tool_call_id"), take_text(facts, "name")
+        extras = timeline.unknown("message", filled(facts), _USUAL_IN_MESSAGE)
+        timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=extras)
+        return
+    content = take_content(facts, notes, timeline.seq)
+    said = content.text or take(facts, "refusal") or ""
+    played = _take_transcript(facts, notes, timeline.seq)
+    calls = _take_calls(facts)
+    speaker = timeline.participant(role, take_text(facts, "name"))
+    extras = filled({**facts, "content": content.parts})
+    timeline.unknown("message", extras, _USUAL_IN_MESSAGE)
+    if said or played or content.parts or not calls:
+        timeline.say(
+            speaker,
+            intended=Text(said, "message.content") if said or played is None else None,
+            spoken=None if played is None else Text(played, "message.audio.transcript"),
+            time=time,
+            id=id,
+            extras=extras,
+        )
+        extras, id = {}, ""
+    for call in calls:
+        function = take(call, "function", "custom", kind=dict) or {}
+        rest = dict(function)
+        arguments = rest.pop("arguments", rest.pop("input", None))
+        name, call_id = take_text(rest, "name"), take_text(call, "id")
+        more = {key: value for key, value in {**call, **rest}.items() if key not in _USUAL_IN_CALL}
+        timeline.unknown("tool_call", more, _USUAL_IN_CALL)
+        timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras={**extras, **more})
+        extras, id = {}, ""
+
+
+def _take_transcript(facts: Facts, notes: Notes, seq: int) -> str | None:
+    audio = facts.get("audio")
+    if not isinstance(audio, dict):
+        return None
+    rest = dict(audio)
+    played = take(rest, "transcript")
+    facts["audio"] = without_payload(rest, notes, seq)
+    return None if played is None else str(played)
+
+
+def _take_calls(facts: Facts) -> list[Facts]:
+    """The tool calls of a message, of either generation; what is not shaped like one stays where it is."""
+    calls: list[Facts] = []
+    listed = facts.get("tool_calls")
+    if isinstance(listed, list) and all(_is_call(one) for one in listed):
+        calls = [dict(one) for one in facts.pop("tool_calls")]
+    if isinstance(facts.get("function_call"), dict):
+        calls.append({"function": facts.pop("function_call")})
+    return calls
+
+
+def _is_call(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("function") or value.get("custom"), dict)
+
+
+READER = OpenAIChatReader()

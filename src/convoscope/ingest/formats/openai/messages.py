@@ -1,0 +1,272 @@
+"""What the two OpenAI shapes have in common: roles, content parts, ids, what stands beside the messages.
+
+Facts are taken out of a copy of the record. What is left over goes to `extras`, so that nothing can
+be lost by being overlooked.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from convoscope.conversation import (
+    Agent,
+    Conversation,
+    Expected,
+    ExpectedToolCall,
+    Marker,
+    Outcome,
+    Source,
+    Tool,
+)
+from convoscope.errors import InputError
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.reader import Detection, Group, Reader, Sample
+from convoscope.ingest.record import (
+    CONVERSATION_IDS,
+    TIMES,
+    Facts,
+    conversation_id,
+    filled,
+    take,
+    take_content,
+    take_text,
+)
+from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import Timeline, dimensions
+
+ENVELOPES = ("request", "response", "body", "input", "output")
+
+_RECORD_IDS = (*CONVERSATION_IDS, "custom_id", "id", "uuid")
+_TRUTHS = ("ground_truth", "expected_output", "expected_answer", "ideal", "reference", "target", "expected")
+# Fields of the API that say nothing about the conversation: kept in extras, and no surprise.
+_USUAL = frozenset(
+    {*_RECORD_IDS, *_TRUTHS, *TIMES, *ENVELOPES, "object", "usage", "status", "choices", "metadata", "error"}
+    | {"temperature", "top_p", "tool_choice", "parallel_tool_calls", "max_tokens", "max_output_tokens", "stream"}
+    | {"system_fingerprint", "service_tier", "previous_response_id", "store", "user", "text", "reasoning"}
+    | {"truncation", "incomplete_details", "instructions", "data", "system_messages"}
+)
+
+
+def one_by_one(sample: Sample, entry: str) -> Detection:
+    """Records that are single entries: brought together by id where any has one, else by file."""
+    if any(isinstance(value, dict) and conversation_id(value) is not None for value in sample.values):
+        return Detection(0.8, f"each record is one {entry}, with the id of its conversation", "key")
+    return Detection(0.7, f"each record is one {entry}", "file")
+
+
+def search(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
+    """Take a field from the record, or from the request or response that it wraps."""
+    found = take(facts, *names, kind=kind)
+    for envelope in ENVELOPES:
+        inner = facts.get(envelope)
+        if found is None and isinstance(inner, dict):
+            found = search(inner, *names, kind=kind)
+    return found
+
+
+def copied(record: Any) -> Facts:
+    """A record to take facts from, down to what it wraps; the original stays as it is."""
+    facts = dict(record)
+    for envelope in ENVELOPES:
+        if isinstance(facts.get(envelope), dict):
+            facts[envelope] = copied(facts[envelope])
+    return facts
+
+
+class OpenAIReader(Reader, ABC):
+    """What both shapes do alike: records are single entries, lists of them, or objects that hold a list."""
+
+    entry = ""
+    """What a list holds: message, item."""
+    field = ""
+    """Where a user would look for them."""
+    expects = ""
+    """What such a record looks like."""
+    stranger = ""
+    """The name of a marker for what is in a list and is none."""
+
+    @abstractmethod
+    def stands_alone(self, value: Any) -> bool:
+        """Is this record a single entry?"""
+
+    @abstractmethod
+    def is_entry(self, value: Any) -> bool:
+        """Can this part of a list be read?"""
+
+    @abstractmethod
+    def holds_entries(self, record: Facts) -> bool:
+        """Does this record hold a list of entries?"""
+
+    @abstractmethod
+    def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
+        """The entries of a record, in their order."""
+
+    @abstractmethod
+    def add(self, facts: Facts, timeline: Timeline, notes: Notes) -> None:
+        """Put one entry into the timeline."""
+
+    def key(self, value: Any) -> str | None:
+        return conversation_id(value) if isinstance(value, dict) else None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        single = [record for record in group.records if self.stands_alone(record.value)]
+        if single:
+            entries = [(record.number, record.value) for record in group.records]
+            yield self._conversation({}, entries, group, notes, conversation_id(single[0].value) or group.name)
+            return
+        for record in group.records:
+            value = record.value
+            if isinstance(value, list):
+                facts, listed = Facts(), value
+            elif isinstance(value, dict) and self.holds_entries(value):
+                facts = copied(value)
+                listed = self.take_entries(facts, notes)
+            else:
+                raise InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
+            yield self._conversation(facts, [(record.number, one) for one in listed], group, notes, group.name)
+
+    def _conversation(
+        self, facts: Facts, entries: Sequence[tuple[int, Any]], group: Group, notes: Notes, name: str
+    ) -> Conversation:
+        timeline = Timeline(notes, f"{self.entry}.timestamp")
+        told = search(facts, "instructions")
+        instructions = [told] if told else []
+        beside: list[Facts] = []
+        by_line = not facts and len(group.records) > 1
+        for number, entry in entries:
+            notes.line = number if by_line else notes.line
+            if not self.is_entry(entry):
+                notes.ignored(self.stranger, repr(entry)[:80], timeline.seq)
+                timeline.mark(self.stranger, entry)
+            elif entry.get("role") in ("system", "developer") and not timeline.events:
+                rest = {key: value for key, value in entry.items() if key not in ("role", "type")}
+                content = take_content(rest, notes, 0)
+                instructions.append(content.text)
+                beside.append(filled({**rest, "content": content.parts}))
+            else:
+                self.add(dict(entry), timeline, notes)
+        if all(isinstance(event, Marker) for event in timeline.events) and not instructions:
+            raise InputError(f"has no {self.entry} that can be read", field=self.field)
+        if any(beside):
+            facts["system_messages"] = beside
+        return _put_together(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
+
+
+def _put_together(
+    facts: Facts, timeline: Timeline, instructions: str, name: str, format: str, group: Group, notes: Notes
+) -> Conversation:
+    """The conversation of a record: its timeline, and what stands beside the messages."""
+    metadata = facts.get("metadata")
+    dims = dimensions(facts, metadata)
+    for dimension, value in dims.items():
+        if str(facts.get(dimension, "")) == value:
+            del facts[dimension]
+    if facts.get("agent_name") == dims.get("agent"):
+        facts.pop("agent_name", None)
+    model = dims.get("model") or search(facts, "model")
+    if model:
+        dims["model"] = model
+    named = take_text(facts, *_RECORD_IDS)
+    if not named and isinstance(metadata, dict):
+        named = conversation_id(metadata) or ""
+    tools = search(facts, "tools", "functions", kind=list)
+    error = take(facts, "error")
+    expected = _expected(facts, metadata, notes)
+    return Conversation(
+        id=named or name,
+        dimensions=dims,
+        source=Source(format=format, files=group.file_names, record=group.name),
+        pipeline="text",
+        participants=timeline.participants,
+        clocks=timeline.clocks,
+        agent=Agent(
+            name=dims.get("agent", ""),
+            instructions=instructions,
+            tools=None if tools is None else read_tools(tools),
+            models={"llm": model} if model else {},
+        ),
+        expected=expected,
+        timeline=tuple(timeline.events),
+        outcome=Outcome(error=error or (repr(facts["error"]) if facts.get("error") else "")),
+        extras=_left_over(facts, notes),
+    )
+
+
+def _left_over(facts: Facts, notes: Notes) -> Facts:
+    """What nobody took. Of the usual fields, the empty ones are dropped."""
+    extras: Facts = {}
+    for name, value in facts.items():
+        if name not in _USUAL:
+            notes.unknown(f"record.{name}")
+            extras[name] = value
+        elif kept := filled({name: filled(value) if isinstance(value, dict) else value}):
+            extras |= kept
+    return extras
+
+
+def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
+    """The tools that an agent had."""
+    return tuple(_tool(one) for one in tools)
+
+
+def _tool(tool: Any) -> Tool:
+    if not isinstance(tool, dict):
+        return Tool(name=str(tool))
+    rest = dict(tool)
+    kind = take_text(rest, "type")
+    function = take(rest, "function", kind=dict)
+    rest = {**rest, **(function or {})}
+    return Tool(
+        name=take_text(rest, "name") or kind,
+        description=take_text(rest, "description"),
+        arguments_schema=take(rest, "parameters", kind=dict),
+        kind="" if kind == "function" else kind,
+        extras=filled(rest),
+    )
+
+
+def _expected(facts: Facts, metadata: Any, notes: Notes) -> Expected:
+    truth = take(facts, *_TRUTHS)
+    extras: Facts = {}
+    if truth is None:
+        several = take(facts, *_TRUTHS, kind=list)
+        if several is not None:
+            truth = next((one for one in several if isinstance(one, str)), None)
+            if several not in ([truth], []):
+                notes.ignored("further_ground_truths", f"{len(several) - 1} more")
+                extras["ground_truths"] = several
+    if truth is None:
+        other = take(facts, *_TRUTHS, kind=(int, float, dict))
+        if other is not None:
+            extras["ground_truth"] = other
+            notes.set_aside("ground_truth_not_text", type(other).__name__)
+    if truth is None and isinstance(metadata, dict) and isinstance(metadata.get("ground_truth"), str):
+        truth = metadata["ground_truth"] or None
+    calls = take(facts, "expected_tool_calls", kind=list)
+    if calls is None:
+        return Expected(ground_truth=truth, extras=extras)
+    if not all(isinstance(call, dict) for call in calls):
+        extras["expected_tool_calls"] = calls
+    return Expected(
+        ground_truth=truth,
+        tool_calls=tuple(_expected_call(call) for call in calls if isinstance(call, dict)),
+        extras=extras,
+    )
+
+
+def _expected_call(call: Facts) -> ExpectedToolCall:
+    facts = dict(call)
+    facts |= take(facts, "function", kind=dict) or {}
+    arguments = facts.pop("arguments", None)
+    if isinstance(arguments, str):
+        with suppress(BadJson):
+            arguments = decode(arguments.encode("utf-8", "replace")).value
+    return ExpectedToolCall(
+        name=take_text(facts, "name"),
+        arguments=arguments,
+        call_id=take_text(facts, "call_id", "id"),
+        extras={key: value for key, value in filled(facts).items() if key != "type"},
+    )

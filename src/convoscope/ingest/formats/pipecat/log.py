@@ -1,0 +1,267 @@
+"""The log of a Pipecat bot: which of its messages tell something, and what several of them tell together."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from convoscope.ingest.formats.pipecat.call import Kind, Line
+from convoscope.ingest.reader import Record
+from convoscope.ingest.record import Facts, as_number, as_object, as_text
+
+TAG = "record"
+PIPECAT = "pipecat"
+
+_FLOWS = ("pipecat_flows", "pipecat.flows")
+_ANY = ("",)
+_LONGEST = 20_000
+"""A message of more characters is a dump of something."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+# What loguru writes where nobody told it otherwise; a line may have something before it, and one more column.
+_LINE = re.compile(
+    r"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?) *\| *(?P<level>[A-Z]+) *\|"
+    r"(?:[^|]*\|)? *(?P<name>[\w.]+):[\w<>.]+:\d+ +- (?P<message>.*)"
+)
+_ERRORS = frozenset({"ERROR", "CRITICAL"})
+
+
+class _Message(NamedTuple):
+    """A message that tells something: who logs it, how it is built, and what it becomes."""
+
+    loggers: tuple[str, ...]
+    form: re.Pattern[str]
+    kind: Kind
+    facts: Facts = {}
+
+
+def _message(loggers: tuple[str, ...], form: str, of: Kind, /, **facts: Any) -> _Message:
+    return _Message(loggers, re.compile(form, re.DOTALL), of, facts)
+
+
+_ONE = (PIPECAT,)
+_CALL = r"\[(?P<function_name>[^\]:]+):(?P<tool_call_id>[^\]]+)\]"
+_PART = r"(?P<processor>\S+)"
+_SECONDS = r"(?P<seconds>[\d.]+)"
+# Services log what they heard in their own words.
+_HEARD = (
+    r"(?:Final )?[Tt]ranscription(?: \(from: [^)]*\))?: \[(?P<content>.*)\]",
+    r"\[Transcription:user\] \[(?P<content>.*)\]",
+    r"Committed transcript(?: with timestamps)?: \[(?P<content>.*)\]",
+    r"Smallest final transcript: \[(?P<content>.*)\]",
+    r"\S+ Transcript: \"(?P<content>.*)\"",
+    r"\S+: received final transcription: (?P<content>.*)",
+    r"\S+ finalized transcript: (?P<literal>.*)",
+    r"Cartesia Ink-2 ASR turn\.end: (?P<content>.*)",
+)
+# The first that fits counts.
+_MESSAGES: tuple[_Message, ...] = (
+    _message(_FLOWS, r"Setting node: (?P<node>.+)", "node"),
+    _message(_FLOWS, r"Successfully set node: (?P<node>.+)", "node_set"),
+    _message(_FLOWS, r"Error setting node (?P<node>.+?): (?P<error>.*)", "node_failed"),
+    _message(_FLOWS, r"Transition to function-returned node: (?P<node>.+)", "transition"),
+    _message(_FLOWS, r"Function called: (?P<function>.+)", "called"),
+    _message(_FLOWS, r"Function handler completed for (?P<function>.+)", "returned"),
+    _message(_FLOWS, r"Transition-only function called for (?P<function>.+)", "returned"),
+    _message(_FLOWS, r"Error in transition function (?P<function>.+?): (?P<error>.*)", "raised"),
+    _message(_FLOWS, r"Initialized \w*FlowManager", "begins"),
+    _message(_ONE, r"Bot(?: \[[^\]]*\])? started speaking", "speech", kind="bot_speech_started"),
+    _message(_ONE, r"Bot(?: \[[^\]]*\])? stopped speaking", "speech", kind="bot_speech_stopped"),
+    # Of a turn it is told when it was taken to have ended, not when the sound did.
+    _message(_ONE, r"\S+: User started speaking .*", "speech", kind="user_turn_started"),
+    _message(_ONE, r"\S+: User stopped speaking .*", "speech", kind="user_turn_stopped"),
+    _message(_ONE, r"User started speaking", "speech", kind="user_speech_started"),
+    _message(_ONE, r"User stopped speaking", "speech", kind="user_speech_stopped"),
+    _message(_ONE, r"\S+: broadcasting interruption", "speech", kind="interruption"),
+    _message(
+        _ONE, r"💬 \S+ → TRANSCRIPTION: (?P<literal>.*) from (?:'.*'|\".*\"|None) at [\d.]+s", "user", by="frames"
+    ),
+    *(_message(_ONE, form, "user") for form in _HEARD),
+    _message(_ONE, r"\S+: Generating TTS:? \[(?P<content>.*)\]", "assistant"),
+    _message(
+        _ONE,
+        rf"\S+ Calling function {_CALL} with arguments (?P<arguments>.*)",
+        "function",
+        kind="function_call_started",
+    ),
+    _message(_ONE, rf"\S+ FunctionCallResultFrame: {_CALL}", "function", kind="function_call_completed"),
+    _message(_ONE, rf"\S+ Function call {_CALL} timed out .*", "function", kind="function_call_timed_out"),
+    _message(_ONE, rf"\S+ Function call {_CALL} has been cancelled", "function", kind="function_call_cancelled"),
+    _message(_ONE, rf"{_PART} TTFB: {_SECONDS}s?", "latency", kind="ttfb"),
+    _message(
+        _ONE,
+        rf"{_PART} TTFA: {_SECONDS}s \((?P<leading_silence_secs>[\d.]+)s leading silence\)",
+        "latency",
+        kind="ttfa",
+    ),
+    _message(
+        _ONE, rf"{_PART} TTFAT: {_SECONDS}s \((?P<thinking_time_secs>[\d.]+)s thinking\)", "latency", kind="ttfat"
+    ),
+    _message(_ONE, rf"{_PART} processing time: {_SECONDS}s?", "latency", kind="duration"),
+    _message(
+        _ONE,
+        rf"{_PART} prompt tokens: (?P<prompt_tokens>\d+), completion tokens: (?P<completion_tokens>\d+).*",
+        "usage",
+        kind="llm",
+    ),
+    _message(_ONE, rf"{_PART} usage characters: (?P<characters>\d+)", "usage", kind="tts"),
+    _message(_ONE, rf"{_PART} usage audio seconds: (?P<audio_seconds>[\d.]+)", "usage", kind="stt"),
+    _message(_ANY, rf"\W*LATENCY FROM USER STOPPED SPEAKING TO BOT STARTED SPEAKING: {_SECONDS}s", "e2e"),
+    _message(_ANY, rf"(?i)\W*user[- ](?:to[- ])?bot latency:? {_SECONDS} ?s", "e2e"),
+    _message(_ANY, rf"\s*{_SECONDS}s +TOTAL", "e2e"),
+    _message(_ANY, r"(?i)(?:the )?client connected\b(?! in ).*", "begins"),
+    _message(_ANY, r"(?i)(?:the )?client disconnected\b.*", "end", reason="client_disconnected"),
+)
+_NUMBERS = frozenset(
+    {"seconds", "leading_silence_secs", "thinking_time_secs", "prompt_tokens", "completion_tokens"}
+    | {"characters", "audio_seconds"}
+)
+_AGAIN = frozenset({"speech", "user", "assistant", "function", "latency", "usage", "error", "e2e"})
+"""What a record tells better, where there are records of it."""
+_ENDS_SPEECH = frozenset({"node", "called", "function", "user"})
+
+
+def is_of_pipecat(line: Any) -> bool:
+    """Whether a line of plain text was logged by Pipecat."""
+    found = _LINE.search(_COLOUR.sub("", line)) if isinstance(line, str) else None
+    return found is not None and found["name"].startswith(PIPECAT)
+
+
+def as_logged(records: Sequence[Record]) -> Iterator[Record]:
+    """Lines of plain text in the shape that loguru gives them in JSON; a message may go on in the next line."""
+    open_entry: Facts | None = None
+    number = 0
+    for record in records:
+        if not isinstance(record.value, str):
+            yield record
+            continue
+        plain = _COLOUR.sub("", record.value)
+        found = _LINE.search(plain)
+        if found is None and open_entry is not None:
+            if len(open_entry["message"]) < _LONGEST:
+                open_entry["message"] += f"\n{plain}"
+            continue
+        if open_entry is not None:
+            yield Record({TAG: open_entry}, number)
+        told = found.groupdict() if found else {"message": plain, "name": "", "level": "", "time": None}
+        open_entry, number = {**told, "level": {"name": told["level"]}}, record.number
+    if open_entry is not None:
+        yield Record({TAG: open_entry}, number)
+
+
+def line_of(inner: Facts, number: int) -> Line:
+    """What a message of a log tells."""
+    message, logger = as_text(inner.get("message")).strip(), as_text(inner.get("name"))
+    timed: Facts = {"timestamp": _logged_at(inner)}
+    for one in _MESSAGES if len(message) < _LONGEST else ():
+        # A logger without a name: somebody writes the messages alone.
+        if (not logger or logger.startswith(one.loggers)) and (hit := one.form.fullmatch(message)):
+            return Line(one.kind, {**timed, **one.facts, **_values(hit.groupdict())}, number, logger=logger or "log")
+    level = as_text(as_object(inner.get("level")).get("name"))
+    if level in _ERRORS and logger.startswith(PIPECAT) and message:
+        return Line("error", {**timed, "message": message.partition("\n")[0][:500]}, number, logger=logger)
+    return Line("noise", {}, number, logger=logger or "log")
+
+
+def _logged_at(inner: Facts) -> Any:
+    told = inner.get("time")
+    return told.get("timestamp") or told.get("repr") if isinstance(told, dict) else told
+
+
+def _values(told: dict[str, str | None]) -> Facts:
+    found: Facts = {}
+    for name, value in told.items():
+        if value is None:
+            continue
+        if name == "literal":
+            found["content"] = as_text(_literal(value))
+        elif name == "arguments":
+            found[name] = _literal(value)
+        else:
+            found[name] = _number(value) if name in _NUMBERS else value.strip()
+    return found
+
+
+def _number(value: str) -> float | None:
+    try:
+        return as_number(float(value))
+    except ValueError:
+        return None
+
+
+def _literal(value: str) -> Any:
+    """A value as Python writes it; text where it is none."""
+    try:
+        told = ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+    return told if isinstance(told, str | dict | list) else value
+
+
+def put_together(lines: Sequence[Line]) -> list[Line]:
+    """The lines of a call, where messages of a log belong together. What a record tells, the log need not."""
+    recorded = {line.kind for line in lines if not line.logger} & _AGAIN
+    by_frames = any(line.logger and line.facts.get("by") == "frames" for line in lines)
+    joined = _Joined()
+    for line in lines:
+        if not line.logger:
+            joined.lines.append(line)
+        elif line.kind in recorded or (line.kind == "user" and by_frames and "by" not in line.facts):
+            joined.lines.append(Line("again", {}, line.number, line.file, line.logger))
+        else:
+            joined.add(line._replace(facts={name: one for name, one in line.facts.items() if name != "by"}))
+    return joined.lines
+
+
+class _Joined:
+    """Goes through the messages of a log in the order in which they were written."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.opened: dict[str, int] = {}
+        """Who is speaking, and the place of the line that says since when."""
+        self.speech: Facts | None = None
+        """What the bot is about to say, or says."""
+        self.spoken: Facts | None = None
+        self.raised: dict[str, str] = {}
+
+    def add(self, line: Line) -> None:
+        facts = line.facts
+        if line.kind in _ENDS_SPEECH:
+            self.speech = None
+        if line.kind == "speech":
+            self._sound(line, as_text(facts.get("kind")))
+            return
+        if line.kind == "assistant":
+            # A sentence at a time is made into sound.
+            if self.speech is not None:
+                self.speech["content"] = f"{self.speech['content']} {facts.get('content')}"
+                return
+            self.speech = self.spoken = facts
+            facts["as_intended"] = True
+        elif line.kind == "raised":
+            self.raised[as_text(facts.get("function"))] = as_text(facts.get("error"))
+        elif line.kind == "function" and facts.get("kind") == "function_call_completed":
+            error = self.raised.pop(as_text(facts.get("function_name")), None)
+            if error is not None:
+                facts |= {"kind": "function_call_failed", "error": error}
+        self.lines.append(line)
+
+    def _sound(self, line: Line, kind: str) -> None:
+        who, _, what = kind.rpartition("_")
+        if what == "started" and who.endswith("speech"):
+            self.opened[who] = len(self.lines)
+        elif what == "stopped" and who in self.opened:
+            begun = self.opened.pop(who)
+            line.facts["started_at"] = self.lines[begun].facts.get("timestamp")
+            self.lines[begun] = self.lines[begun]._replace(kind="told")
+            if who == "bot_speech":
+                self.speech = None
+        elif kind == "interruption":
+            if "bot_speech" in self.opened and self.spoken is not None:
+                self.spoken["interrupted"] = True
+            self.speech = None
+        elif kind == "user_turn_started":
+            self.speech = None
+        self.lines.append(line)

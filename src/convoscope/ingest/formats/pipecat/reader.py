@@ -1,0 +1,192 @@
+"""Pipecat: the records of its observers, the messages of its aggregators, and its log with that of Pipecat Flows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from convoscope.conversation import Conversation
+from convoscope.errors import InputError
+from convoscope.ingest.formats.pipecat.call import SILENT, Kind, Line, conversation
+from convoscope.ingest.formats.pipecat.log import PIPECAT, TAG, as_logged, is_of_pipecat, line_of, put_together
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.reader import Detection, Group, Reader, Record, Sample
+from convoscope.ingest.record import Facts, as_object, as_text
+from convoscope.ingest.report import Notes
+
+_IDS = ("conversation_id", "session_id", "call_id")
+_EXPECTED = 'expected lines such as {"record": "SpeechEvent", "kind": …, "timestamp": …}'
+
+# The name of a record, without case and underscores, and what it tells.
+_TAGS: dict[str, Kind] = {
+    "speechevent": "speech",
+    "functioncallevent": "function",
+    "servicelatencyrecord": "latency",
+    "serviceusagerecord": "usage",
+    "errorevent": "error",
+    "latencybreakdown": "breakdown",
+    "userbotlatency": "e2e",
+    "userturnstoppedmessage": "user",
+    "userturnmessageaddedmessage": "user",
+    "userbackchannelmessage": "user_backchannel",
+    "assistantturnstoppedmessage": "assistant",
+    "assistantbackchannelmessage": "assistant_backchannel",
+    "assistantthoughtmessage": "thought",
+    "nodetransition": "node",
+    "flowtransition": "node",
+    "flownode": "node",
+    "flownodechanged": "node",
+    "nodechanged": "node",
+    "flowstate": "slots",
+    "conversationended": "end",
+    "sessionended": "end",
+}
+# A record that was written without its name is told by the fields that only it has.
+_SHAPES: tuple[tuple[frozenset[str], Kind], ...] = (
+    (frozenset({"kind", "function_name", "tool_call_id"}), "function"),
+    (frozenset({"kind", "processor", "seconds"}), "latency"),
+    (frozenset({"message", "category", "processor_usable"}), "error"),
+    (frozenset({"contributions", "total_secs"}), "breakdown"),
+    (frozenset({"content", "interrupted", "timestamp"}), "assistant"),
+    (frozenset({"content", "user_id", "timestamp"}), "user"),
+    (frozenset({"kind", "processor", "timestamp"}), "usage"),
+    (frozenset({"kind", "timestamp", "started_at"}), "speech"),
+)
+
+
+class PipecatReader(Reader):
+    """Lines of records: those with one id, or all of a file, are a conversation."""
+
+    name = "pipecat"
+    title = "Pipecat observer records and Flows logs"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        if sample.container == "text":
+            ours = any(is_of_pipecat(value) for value in sample.values)
+            return Detection(0.9, "a log of Pipecat, in plain text", "file") if ours else None
+        objects = [value for value in sample.values if isinstance(value, dict)]
+        tagged = [value for value in objects if _tag(value)]
+        logged = [value for value in objects if _is_logged(value)]
+        if tagged:
+            sure, why = 0.95, f'lines with "record": "{tagged[0][TAG]}"'
+        elif any(as_text(value[TAG].get("name")).startswith(PIPECAT) for value in logged):
+            sure, why = 0.9, "a log of Pipecat, written as JSON"
+        elif logged and any(_from_log(value, 0).kind != "noise" for value in logged):
+            sure, why = 0.7, "a log that holds records of Pipecat"
+        else:
+            return None
+        has_ids = all(self.key(value) is not None for value in objects)
+        return Detection(sure, why, "key" if has_ids else "file")
+
+    def key(self, value: Any) -> str | None:
+        return _id(value) or None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        parts = list(_by_conversation(list(as_logged(group.records)), notes))
+        known = [part for part in parts if any(line.kind not in SILENT for line in part.lines)]
+        if not known:
+            raise InputError("holds no record of Pipecat", field=TAG, hint=_EXPECTED)
+        alone = len({part.id for part in known}) == len(known)
+        for number, part in enumerate(known, 1):
+            id = part.id or group.name
+            yield conversation(id if alone else f"{id}#{number}", _together(part.lines, notes), group, notes)
+
+
+class _Part(NamedTuple):
+    id: str
+    lines: list[Line]
+
+
+def _by_conversation(records: Sequence[Record], notes: Notes) -> Iterator[_Part]:
+    """The lines of each conversation; one without an id belongs to the conversation that was told last."""
+    parts: dict[str, list[Line]] = {}
+    current = next((id for record in records if (id := _id(record.value))), "")
+    for record in records:
+        line = _line(record)
+        if line.kind == "stranger":
+            notes.set_aside("line_of_no_known_record", repr(record.value)[:80])
+        current = _id(record.value) or current
+        parts.setdefault(current, []).append(line._replace(file=record.file))
+    for id, lines in parts.items():
+        for call in _calls(lines):
+            yield _Part(id, call)
+
+
+def _calls(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """The lines of each call, where a log goes on after one: by the messages that a call begins with."""
+    call: list[Line] = []
+    spoken = False
+    for line in lines:
+        if line.kind == "begins" and spoken:
+            yield call
+            call, spoken = [], False
+        call.append(line)
+        spoken = spoken or line.kind not in SILENT
+    yield call
+
+
+def _together(lines: Sequence[Line], notes: Notes) -> list[Line]:
+    """The lines of a call; those of its log that tell nothing are counted by who logged them."""
+    found = put_together(lines)
+    left_out = Counter(f"log.{line.logger}" for line in found if line.kind == "noise")
+    left_out["told_by_a_record"] = sum(line.kind == "again" for line in found)
+    for what, count in left_out.items():
+        if count:
+            notes.ignored(what, f"{count} lines" if count > 1 else "", count=count)
+    return found
+
+
+def _id(value: Any) -> str:
+    """The conversation that a line says it belongs to; in a log it stands in what was bound to the logger."""
+    places = (value, as_object(as_object(value).get(TAG)).get("extra"))
+    return next((as_text(as_object(place).get(name)) for place in places for name in _IDS if _has(place, name)), "")
+
+
+def _has(place: Any, name: str) -> bool:
+    return bool(as_text(as_object(place).get(name)))
+
+
+def _tag(value: Facts) -> Kind | None:
+    tag = value.get(TAG)
+    return _TAGS.get(tag.replace("_", "").replace(" ", "").lower()) if isinstance(tag, str) else None
+
+
+def _is_logged(value: Facts) -> bool:
+    """A line that loguru wrote with `serialize=True`."""
+    inner = value.get(TAG)
+    return isinstance(inner, dict) and "message" in inner and ("time" in inner or "level" in inner)
+
+
+def _line(record: Record) -> Line:
+    value = record.value
+    if not isinstance(value, dict):
+        return Line("stranger", {}, record.number)
+    if _is_logged(value):
+        return _from_log(value, record.number)
+    facts = {name: one for name, one in value.items() if name not in (TAG, *_IDS)}
+    kind = _tag(value) or (_shape(value) if TAG not in value else None)
+    if kind is None:
+        return Line("stranger" if TAG not in value else "other", dict(value), record.number)
+    return Line(kind, facts, record.number)
+
+
+def _shape(value: Facts) -> Kind | None:
+    return next((kind for fields, kind in _SHAPES if fields <= value.keys()), None)
+
+
+def _from_log(value: Facts, number: int) -> Line:
+    """A line of a log: a record that was logged as JSON, or a message of Pipecat Flows."""
+    inner = value[TAG]
+    message = as_text(inner.get("message")).strip()
+    if message.startswith("{"):
+        try:
+            told = decode(message.encode("utf-8", "replace")).value
+        except BadJson:
+            told = None
+        if isinstance(told, dict) and (kind := _tag(told) or _shape(told)) is not None:
+            return Line(kind, {name: one for name, one in told.items() if name not in (TAG, *_IDS)}, number)
+    return line_of(inner, number)
+
+
+READER = PipecatReader()

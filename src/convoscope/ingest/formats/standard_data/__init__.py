@@ -1,0 +1,1 @@
+"""Evaluation items of the StandardData schema."""

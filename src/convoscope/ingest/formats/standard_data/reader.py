@@ -1,0 +1,419 @@
+"""Evaluation items of the StandardData schema: one by one, wrapped in a document, or as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from types import NoneType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Conversation, Source
+from convoscope.conversation.timestamps import moment
+from convoscope.errors import InputError
+from convoscope.ingest.reader import Detection, Group, Grouping, Place, Reader, Record, Sample
+from convoscope.ingest.report import Notes
+from convoscope.views.standard_data.canonical import to_conversation
+from convoscope.views.standard_data.kinds import id_text
+from convoscope.views.standard_data.plain import Plan, conversation_by, plan_of
+from convoscope.views.standard_data.shapes import METRICS, STT, TTS
+from convoscope.views.standard_data.tidy import Tidied, tidy, unknown_names
+from convoscope.views.standard_data.warnings import Warned
+
+_JOINED_BY = ("conversation_id", "session_id", "task_id", "source_trace_id")
+"""The first of these that an item has says which conversation it belongs to."""
+_WRAPPERS = ("items", "data", "dataset_items")
+
+# One of these names is enough to tell an item: nobody else uses them.
+_DECISIVE = frozenset(
+    {"novaeval_item_type", "agent_task", "agent_response", "expected_tool_call", "parameters_passed"}
+    | {"retrieved_context", "retrieval_query", "conversation_context", "tool_call_results", "tools_available"}
+    | {"metrics_collected", "raw_complete_audio", "stt_data", "tts_data", "agent_exit", "expected_format"}
+    | set(METRICS)
+)
+_FLATTENED = ("metrics_collected.", "stt.", "tts.", "full_conversation.")
+# These are anybody's words: it takes two that go together.
+_ASKS = ("question", "query", "input_text", "agent_role", "system_prompt")
+_ANSWERS = ("answer", "output_text")
+_TRUTHS = ("ground_truth", "expected_output")
+_SURE, _LESS_SURE = 0.55, 0.45
+
+_NESTED = frozenset(
+    {"tools_available", "tool_calls", "tool_call_results", "expected_tool_call", "conversation_context"}
+    | {"stt_data", "tts_data", "raw_complete_audio", "metrics_collected"}
+)
+"""Fields whose objects may have names that the schema does not know."""
+_KEPT = frozenset({"json_repaired", "kept_as_json", "kept_as_text", "kept_words", "twins_differ"})
+"""Warnings about values that are still there, if in another form."""
+_NOTHING_MISSING = frozenset(
+    {
+        "empty_metric",
+        "empty_text",
+        "no_metric",
+        "null_element",
+        "repeated_metric",
+        "unknown_metric",
+        "unknown_processor",
+    }
+)
+"""Warnings about what told nothing, or nothing new, or is kept and cannot be told apart."""
+_FEW, _MANY = 8, 20
+_HINT = "an item has fields such as agent_task, agent_response and ground_truth"
+
+
+class StandardDataReader(Reader):
+    """Items to evaluate; those with the same id are one conversation."""
+
+    name = "standard-data"
+    title = "Evaluation items (StandardData)"
+    alone = True
+    typed = dict[str, Any]
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            if isinstance(value, dict):
+                if (found := _looks_like_an_item(value)) is not None:
+                    return found
+                wrapped = _wrapped(value)
+                if wrapped is not None:
+                    grouping: Grouping = "file" if sample.container == "document" else "record"
+                    return Detection(_SURE, f'evaluation items in "{wrapped.name}"', grouping)
+        return None
+
+    def key(self, value: Any) -> str | None:
+        return _key(value) if isinstance(value, dict) else None
+
+    def quick_key(self, text: bytes) -> str | None:
+        try:
+            ids = _decode_ids(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return super().quick_key(text)
+        for name in _JOINED_BY:
+            id = getattr(ids, name)
+            if id is not None and (type(id) is str or (id := id_text(id))) and id:
+                turn = ids.speaker is not None and ids.message is not None
+                return _joint(name, id, None if turn else ids.agent_name)
+        return None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        if len(group.records) == 1:
+            value = group.records[0].value
+            if type(value) is dict and not _WRAPS.isdisjoint(value) and (wrapped := _wrapped(value)) is not None:
+                return _unwrapped(wrapped, value, group, notes)
+        return iter((_built(group.records, group, group.name, notes),))
+
+    def build_typed(self, record: dict[str, Any], place: Place, notes: Notes) -> Conversation | None:
+        shape = (*record, *map(type, record.values()))
+        layout = _layouts.get(shape)
+        if layout is None:
+            layout = _layout(shape)
+        plan = layout.plan
+        if plan is None:
+            return None
+        id = ""
+        for name in layout.ids:
+            if id := record[name]:
+                break
+        source = Source(format="standard-data", files=place.files, record=str(place.number))
+        conversation = conversation_by(plan, record, id or place.name, source)
+        if conversation is None:
+            return None
+        for name in layout.nested:
+            if record[name]:
+                nested = {one: record[one] for one in layout.nested}
+                _note(Tidied(nested, {one: record[one] for one in plan.unknown}, []), notes, "")
+                return conversation
+        for name in layout.noted:
+            notes.unknown(name)
+        return conversation
+
+
+class _Layout(NamedTuple):
+    """What is known of all items with the same names and types of values."""
+
+    plan: Plan | None = None
+    ids: tuple[str, ...] = ()
+    """What they are called by, the first that is not empty."""
+    nested: tuple[str, ...] = ()
+    """Fields whose objects may have names that the schema does not know."""
+    noted: tuple[str, ...] = ()
+    """What is noted of each."""
+
+
+def _layout(shape: tuple[Any, ...]) -> _Layout:
+    half = len(shape) // 2
+    if half > _MOST_NAMES:
+        return _Layout()
+    layout = _laid_out(shape[:half], shape[half:])
+    if len(_layouts) >= _MOST_LAYOUTS:
+        _layouts.clear()
+    _layouts[shape] = layout
+    return layout
+
+
+def _laid_out(names: tuple[str, ...], types: tuple[type, ...]) -> _Layout:
+    type_of = dict(zip(names, types, strict=True))
+    ids = tuple(name for name in _CALLED_BY if type_of.get(name, NoneType) is not NoneType)
+    if not _WRAPS.isdisjoint(names) or any(type_of[name] is not str for name in ids):
+        return _Layout()
+    plan = plan_of(names, types)
+    if plan is None:
+        return _Layout()
+    unknown = [name for name in plan.unknown if type_of[name] is not NoneType and name not in _JOINED_BY]
+    nested = tuple(name for name in plan.fields if name in _NESTED)
+    return _Layout(plan, ids, nested, tuple(f"item.{name}" for name in unknown))
+
+
+_layouts: dict[tuple[Any, ...], _Layout] = {}
+_MOST_LAYOUTS, _MOST_NAMES = 1000, 100
+"""What is remembered stays small, whatever names a hostile file makes up."""
+_WRAPS = frozenset(_WRAPPERS)
+
+
+class _Ids(msgspec.Struct, gc=False):
+    """What of a record says where it belongs; first what it is joined by."""
+
+    conversation_id: Any = None
+    session_id: Any = None
+    task_id: Any = None
+    source_trace_id: Any = None
+    agent_name: Any = None
+    speaker: Any = None
+    message: Any = None
+
+
+_decode_ids = msgspec.json.Decoder(_Ids).decode
+
+
+def _key(value: Mapping[str, Any]) -> str | None:
+    """The id that joins an item to others, with its kind, since two kinds may use the same; None without one.
+
+    Runs of one task by two agents are two conversations. Single turns are not all the agent's.
+    """
+    for name in _JOINED_BY:
+        if id := _text(value.get(name)):
+            turn = value.get("speaker") is not None and value.get("message") is not None
+            return _joint(name, id, None if turn else value.get("agent_name"))
+    return None
+
+
+def _joint(name: str, id: str, agent: Any) -> str:
+    if type(agent) is not str:
+        agent = agent if isinstance(agent, str | int | float) else ""
+    return f"{name}\x1f{id}\x1f{agent}"
+
+
+def _text(id: Any) -> str:
+    """An id as text; "" for what is none."""
+    return id if type(id) is str else id_text(id) or ""
+
+
+def _looks_like_an_item(value: Mapping[str, Any]) -> Detection | None:
+    attributes = value.get("attributes")
+    names = [*value, *(attributes if isinstance(attributes, dict) else ())]
+    decisive = [name for name in names if name in _DECISIVE or name.startswith(_FLATTENED)]
+    if decisive:
+        return Detection(_SURE, f'"{decisive[0]}" is a field of an evaluation item', "key")
+    asks, answers, truths = (
+        next((name for name in names if name in value), "") for names in (_ASKS, _ANSWERS, _TRUTHS)
+    )
+    pair = [name for name in (asks, answers, truths) if name]
+    if len(pair) > 1:
+        return Detection(_SURE, f'"{pair[0]}" with "{pair[1]}" is an evaluation item', "key")
+    if _is_history(value.get("conversation")):
+        return Detection(_SURE, 'a "conversation" of turns is a field of an evaluation item', "key")
+    if "speaker" in value and "message" in value:
+        return Detection(_LESS_SURE, '"speaker" with "message" is one turn of a conversation', "key")
+    return None
+
+
+def _is_history(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = value.get("turns", value.get("messages"))
+    return isinstance(value, list) and any(
+        isinstance(one, dict) and ("speaker" in one or "role" in one) for one in value
+    )
+
+
+class _Wrapped(NamedTuple):
+    """Items inside of a document, and under which name."""
+
+    name: str
+    items: list[Any]
+
+
+def _wrapped(value: Mapping[str, Any]) -> _Wrapped | None:
+    for name in _WRAPPERS:
+        items = value.get(name)
+        if isinstance(items, list) and any(isinstance(one, dict) and _looks_like_an_item(one) for one in items):
+            return _Wrapped(name, items)
+    return None
+
+
+def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: Group, notes: Notes) -> Iterator[Conversation]:
+    """The conversations of a document; what else the document says is told with each of them."""
+    together: dict[str, list[Record]] = {}
+    for number, value in enumerate(wrapped.items, start=1):
+        key = _key(value) if isinstance(value, dict) else None
+        together.setdefault(f"{number}" if key is None else key, []).append(Record(value, number))
+    beside = {name: value for name, value in document.items() if name != wrapped.name and value is not None}
+    for name in beside:
+        notes.unknown(f"document.{name}")
+    bad: list[str] = []
+    for records in together.values():
+        name = f"{group.name}#{records[0].number}" if len(together) > 1 else group.name
+        try:
+            conversation = _built(records, group, name, notes, wrapped.name)
+        except InputError as error:
+            bad.append(f"item {records[0].number} {error.message}")
+            continue
+        yield msgspec.structs.replace(conversation, extras={"document": beside}) if beside else conversation
+    if bad:
+        told = f"{len(bad)} of {len(wrapped.items)} items cannot be used: {bad[0]}"
+        raise InputError(told, hint=_HINT, count=len(bad))
+
+
+def _built(records: Sequence[Record], group: Group, name: str, notes: Notes, inside: str = "") -> Conversation:
+    """One conversation of records that belong together; those of a document are told by their place `inside` of it."""
+    if len(records) > 1:
+        return _joined(records, group, name, notes, inside)
+    record = records[0]
+    value = record.value
+    tidied = tidy(value) if type(value) is dict else _NOTHING
+    if not tidied.fields:
+        raise _no_item(value)
+    if tidied.unknown or tidied.warnings or any(map(tidied.fields.get, _NESTED)):
+        _note(tidied, notes, _path(record, inside))
+    source = Source(format=StandardDataReader.name, files=group.file_names, record=str(record.number))
+    return to_conversation((tidied,), id=_id(value) or name, source=source)
+
+
+def _path(record: Record, inside: str) -> str:
+    """What stands before the name of a field, to say where it is."""
+    return f"{inside}[{record.number - 1}]." if inside else ""
+
+
+def _joined(records: Sequence[Record], group: Group, name: str, notes: Notes, inside: str) -> Conversation:
+    items = _several(records, notes, inside)
+    numbers = [str(record.number) for record in records]
+    place = ", ".join(numbers[:_MANY]) + (" …" if len(numbers) > _MANY else "")
+    source = Source(format=StandardDataReader.name, files=group.file_names, record=place)
+    conversation = to_conversation([one.tidied for one in items], id=_id(items[0].record.value) or name, source=source)
+    for item, one in zip(conversation.items, items, strict=True):
+        # Only one that was called otherwise still has what it was called.
+        if said := item.extras.get("turn_id"):
+            with _standing_at(one.record, notes, inside):
+                notes.repaired("turn_id_twice", f"{_path(one.record, inside)}turn_id {said}, now {item.id}")
+    return conversation
+
+
+class _Read(NamedTuple):
+    """An item, and the record that it was."""
+
+    tidied: Tidied
+    record: Record
+
+
+def _several(records: Sequence[Record], notes: Notes, inside: str) -> list[_Read]:
+    """The items among some records. What is none is left out, and said."""
+    items: list[_Read] = []
+    for record in records:
+        tidied = tidy(record.value) if isinstance(record.value, dict) else _NOTHING
+        with _standing_at(record, notes, inside):
+            if tidied.fields:
+                _note(tidied, notes, _path(record, inside))
+                items.append(_Read(tidied, record))
+            else:
+                notes.set_aside("not_an_item", f"{_path(record, inside)}{repr(record.value)[:80]}")
+                notes.unused.append(record)
+    if not items:
+        raise _no_item(records[0].value)
+    return items
+
+
+def _standing_at(record: Record, notes: Notes, inside: str) -> AbstractContextManager[None]:
+    """What is noted meanwhile stands in this record; one of a document stands where the document does."""
+    return nullcontext() if inside else notes.standing_at(record.file, record.number)
+
+
+_NOTHING = Tidied({}, {}, [])
+
+
+def _no_item(value: Any) -> InputError:
+    if not isinstance(value, dict):
+        return InputError(f"is not an object but {_kind(value)}", hint=_HINT)
+    filled = [str(name) for name, one in value.items() if one is not None]
+    told = f"its fields are {', '.join(filled[:_FEW])}" if filled else "it is empty"
+    return InputError(f"has no field of an evaluation item: {told}", hint=_HINT)
+
+
+def _kind(value: Any) -> str:
+    kinds = {str: "a text", bool: "true or false", int: "a number", float: "a number", list: "a list"}
+    return kinds.get(type(value), "null")
+
+
+def _id(value: Mapping[str, Any]) -> str:
+    """What a conversation is called: the id that joins its items, else that of its only turn."""
+    for name in _CALLED_BY:
+        id = value.get(name)
+        if id is not None and (text := _text(id)):
+            return text
+    return ""
+
+
+_CALLED_BY = (*_JOINED_BY, "turn_id")
+
+
+def _note(tidied: Tidied, notes: Notes, path: str) -> None:
+    """Say what is not of the schema, what had to be concluded, and what had to be set aside."""
+    _note_unknown(tidied.unknown, notes, path)
+    nested = {name: one for name, one in tidied.fields.items() if name in _NESTED and one}
+    if nested:
+        for name in unknown_names(Tidied(nested, {}, [])):
+            if tidied.unknown.get(name) is None:
+                notes.unknown(f"item.{name}")
+    for said in _times(tidied):
+        read = moment(said)
+        if read is not None and read.inferred and all(note.code != read.inferred for note in notes.taken):
+            notes.inferred(read.inferred, repr(said)[:80])
+    for warned in tidied.warnings:
+        _tell(warned, notes, path)
+
+
+def _note_unknown(unknown: Mapping[str, Any], notes: Notes, path: str) -> None:
+    for name, value in unknown.items():
+        # A table has a null wherever others have something.
+        if value is None:
+            continue
+        if name not in _JOINED_BY:
+            notes.unknown(f"item.{name}")
+        elif id_text(value) is None:
+            notes.set_aside("not_an_id", path + name)
+
+
+def _times(tidied: Tidied) -> Iterator[Any]:
+    """The times of turns and spans as they were written. Those of metrics are seconds, by the schema."""
+    for turn in tidied.fields.get("conversation_context", {}).get("turns") or ():
+        yield turn.get("timestamp")
+    for kind, name in ((STT, "stt_data"), (TTS, "tts_data")):
+        if given := tidied.fields.get(name):
+            for span in (given,) if kind.is_single(given) else given.values():
+                yield span.get("span_start_time")
+    if "message" in tidied.fields:
+        yield tidied.unknown.get("timestamp")
+
+
+def _tell(warned: Warned, notes: Notes, path: str) -> None:
+    where = path + warned.path
+    if warned.code.startswith("inferred"):
+        notes.inferred(warned.code, where)
+    elif warned.code in _KEPT:
+        notes.repaired(warned.code, where)
+    elif warned.code in _NOTHING_MISSING:
+        notes.ignored(warned.code, where)
+    else:
+        notes.set_aside(warned.code, where)
+
+
+READER = StandardDataReader()

@@ -1,0 +1,1 @@
+"""Event streams of agents that are driven by a flow."""

@@ -1,0 +1,462 @@
+"""The lines of an event stream: what their fields are called, when they happened, and in which order.
+
+Lines of one producer have few shapes. What a shape means is concluded once, as a `Plan`, and found again by
+the names of its fields, so that a line costs a few lookups.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from convoscope.conversation import DIMENSIONS, Time
+from convoscope.conversation.timestamps import moment
+from convoscope.ingest.reader import Record
+from convoscope.ingest.record import ROLES
+from convoscope.ingest.report import Notes
+
+Facts = dict[str, Any]
+
+ENTERED, EXITED, TURN, GUARD = "state_entered", "state_exited", "turn_complete", "guard_evaluated"
+SLOT, CALL, RESULT, ENDED, ERROR = "slot_filled", "tool_called", "tool_result", "conversation_ended", "error"
+TEXT, OTHER, STRANGER = "text", "other", "not_an_event"
+
+KINDS = {kind: kind for kind in (ENTERED, EXITED, TURN, GUARD, SLOT, CALL, RESULT, ENDED, ERROR)}
+KINDS["turn_completed"] = TURN
+TELLING = frozenset({ENTERED, EXITED, TURN, GUARD, SLOT, ENDED})
+"""Names that no other format uses: a line with one is of this format."""
+
+IDS = ("conversation_id", "session_id", "call_id")
+EVENT_NAMES = ("event", "type", "event_type", "name")
+TIMES = ("timestamp", "ts", "time")
+TEXT_TIMES = (*TIMES, "created_at", "created")
+SEQUENCES = ("seq", "sequence", "sequence_number")
+PAYLOADS = ("data", "payload")
+EVENTS, TEXT_LISTS = "events", ("messages", "transcript", "turns")
+SHARED = frozenset({*IDS, *DIMENSIONS, "agent_name", "persona"})
+"""What lines say of the whole conversation."""
+SPEAKERS = {**ROLES, "caller": "user", "client": "user", "guest": "user", "visitor": "user"}
+ROLE_NAMES, TEXT_NAMES = ("role", "speaker", "participant"), ("content", "text", "message", "transcript")
+
+_STATE = ("state", "state_name", "state_id")
+_TOOL = ("name", "tool", "tool_name", "function")
+_TOOL_IDS = ("tool_call_id", "call_id")
+_FIELDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    ENTERED: ((*_STATE, "name"),),
+    EXITED: (
+        (*_STATE, "from_state", "from", "name"),
+        ("to_state", "to", "next_state", "target_state", "target"),
+        ("reason", "trigger", "cause"),
+    ),
+    TURN: (_STATE, ("latency_ms", "latencyMs"), ("latency_s", "latency_seconds"), ("speech_id",)),
+    GUARD: (("guard", "guard_name", "name", "condition"), ("result", "passed"), ("error", "exception"), _STATE),
+    SLOT: (("slot", "slot_name", "name", "key"), ("value", "slot_value"), _STATE),
+    CALL: (_TOOL, ("arguments", "args", "parameters", "input"), _TOOL_IDS),
+    RESULT: (_TOOL, ("result", "output", "response", "content"), _TOOL_IDS),
+    ENDED: (
+        ("completed",),
+        ("stop_reason", "ended_reason", "end_reason", "reason"),
+        ("final_status", "status"),
+        ("error",),
+        ("errored", "is_error"),
+        ("duration_s", "duration_seconds"),
+    ),
+    ERROR: (("error", "message", "detail"), ("fatal",), ("severity", "level"), ("recoverable",)),
+}
+_VERDICTS = frozenset({"success", "ok", "is_error", "error", "error_message", "error_type", "status"})
+_USUAL = frozenset({*_STATE, *_VERDICTS, "turn", "turn_index", "turn_id", "id", "event_id"})
+_OF_TURN = re.compile(
+    r"model|.*tokens?(_.*)?|.*_(ms|s|secs|seconds|usd)|cost|ttft|ttfb|duration|latency|turn(_index|_id)?",
+    re.DOTALL,
+)
+_META = frozenset({*EVENT_NAMES, *TIMES, *SEQUENCES, *IDS}) - {"name"}
+
+_OWN = {CALL: "call_id", RESULT: "call_id", TURN: "model"}
+_MANY_PLANS = 4096
+_NEAR = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the fields of a shape of line are."""
+
+    kind: str
+    name: str
+    """The event, as the line calls it."""
+    payload: str = ""
+    """The field that the facts are nested in."""
+    time: str = ""
+    seq: str = ""
+    id: str = ""
+    shared: tuple[str, ...] = ()
+    """What it says of the whole conversation; lines that say the same have the same tuple."""
+    pick: Callable[[Facts], Any] | None = None
+    """Gives what it says of that."""
+    fields: tuple[str, ...] = ()
+    """The fields of its kind, in the order of the table; "" where the line has none."""
+    values: tuple[str, ...] = ()
+    """Figures of a turn."""
+    extra: tuple[str, ...] = ()
+    """All that is left."""
+    unknown: tuple[str, ...] = ()
+    """Those of them that nobody expects."""
+
+
+# Sorted by time, number and place; then its time, plan, facts and record. A plain tuple, since there are millions.
+Line = tuple[float, float, int, Time | None, Plan, Facts, Record]
+_ORDER = itemgetter(0, 1, 2)
+
+
+@lru_cache(maxsize=4096)
+def kind_of(name: str) -> str:
+    """The event that a name means, in whatever way it is written; "" for none."""
+    return KINDS.get(folded(name), "")
+
+
+def folded(name: str) -> str:
+    """`StateEntered`, `state-entered` and `STATE ENTERED` are `state_entered`."""
+    apart = name.strip() if name.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\s\-.:_]+", "_", apart).lower()
+
+
+def event_name(facts: Facts) -> tuple[str, str]:
+    """The field that says which event this is, and what it says; ("", "") where none does."""
+    first = "", ""
+    for field in EVENT_NAMES:
+        name = facts.get(field)
+        if type(name) is str and name:
+            if kind_of(name):
+                return field, name
+            if not first[0] and field != "name":
+                first = field, name
+    return first
+
+
+def is_text(facts: Facts) -> bool:
+    """Someone says something."""
+    role = next((facts[name] for name in ROLE_NAMES if name in facts), None)
+    said = next((facts[name] for name in TEXT_NAMES if name in facts), None)
+    return type(role) is str and (role.lower() in SPEAKERS or isinstance(said, str)) and said is not None
+
+
+def flattened(facts: Facts, payload: str) -> Facts:
+    """The facts of a line and of what it nests, as one."""
+    inner = facts[payload]
+    flat = {**facts, **inner}
+    if payload not in inner:
+        del flat[payload]
+    for name in inner.keys() & _META & facts.keys():
+        flat[name] = facts[name]
+        if inner[name] != facts[name]:
+            flat[f"{payload}.{name}"] = inner[name]
+    return flat
+
+
+def payload_of(facts: Facts) -> str:
+    """The field that holds the event's facts; "" where they stand in the line itself."""
+    return next((name for name in PAYLOADS if type(facts.get(name)) is dict), "")
+
+
+def may_hold(value: Any) -> bool:
+    """A list, or a record that has one of events or texts."""
+    return type(value) is list or (
+        type(value) is dict and any(type(value.get(name)) is list for name in (EVENTS, *TEXT_LISTS))
+    )
+
+
+class HoldsEvents(Exception):
+    """A line is a record with a list of events, and has to be taken apart first."""
+
+
+class Planner:
+    """Finds the plan of a line. Plans are kept: there are few shapes, but an odd log may have any number."""
+
+    def __init__(self) -> None:
+        self.plans: dict[tuple[str, ...], Plan] = {}
+        """By the field that tells the event, the event, and the names of all fields; only where they need no copy."""
+        self.nested: dict[tuple[str, ...], Plan] = {}
+        self.taken_apart = False
+        """Lists of events were taken out of their records: what looks like one now is nothing to be read."""
+        self.usual = EVENT_NAMES[0]
+        """The field that told the event of the line before."""
+
+    def look(self, facts: Facts) -> tuple[Plan, Facts]:
+        """The plan of a line, and its facts, flat."""
+        usual = self.usual
+        name = facts.get(usual)
+        if type(name) is not str:
+            return self._look_closer(facts)
+        key = (usual, name, *facts)
+        plan = self.plans.get(key)
+        if plan is not None:
+            return plan, facts
+        outer = self.nested.get(key)
+        if outer is None or type(facts.get(outer.payload)) is not dict:
+            return self._look_closer(facts)
+        flat = flattened(facts, outer.payload)
+        field = _outside(usual, facts[outer.payload])
+        inner = self.nested.get(("", field, name, *flat))
+        if inner is None:
+            inner = _kept(self.nested, ("", field, name, *flat), _plan(outer.kind, field, name, flat))
+        return inner, flat
+
+    def _look_closer(self, facts: Facts) -> tuple[Plan, Facts]:
+        field, name = event_name(facts)
+        payload = payload_of(facts)
+        kind = kind_of(name)
+        if not kind and not self.taken_apart and may_hold(facts):
+            raise HoldsEvents
+        flat = facts
+        if payload:
+            flat = flattened(facts, payload)
+            if kind and field == _first(EVENT_NAMES, facts):
+                _kept(self.nested, (field, name, *facts), Plan(kind, name, payload))
+                self.usual = field
+            if kind:
+                field = _outside(field, facts[payload])
+            else:
+                field, name = event_name(flat)
+                kind = kind_of(name)
+        if not kind and is_text(flat):
+            return Plan(TEXT, name, time=_first(TEXT_TIMES, flat), seq=_first(SEQUENCES, flat)), flat
+        plan = _plan(kind or (OTHER if name else STRANGER), field, name, flat)
+        if _is_told_by_names(field, kind, facts):
+            self.usual = field
+            _kept(self.plans, (field, name, *facts), plan)
+        return plan, flat
+
+
+def _is_told_by_names(field: str, kind: str, facts: Facts) -> bool:
+    """Whether every line with these fields, and this event in this field, has the same plan."""
+    if not field or any(name in facts for name in PAYLOADS):
+        return False
+    if kind:
+        return field == _first(EVENT_NAMES, facts)
+    others = (*EVENT_NAMES, *ROLE_NAMES, EVENTS, *TEXT_LISTS)
+    return not any(name in facts for name in others if name != field)
+
+
+def _kept(plans: dict[tuple[str, ...], Plan], key: tuple[str, ...], plan: Plan) -> Plan:
+    if len(plans) >= _MANY_PLANS:
+        plans.clear()
+    plans[key] = plan
+    return plan
+
+
+def _outside(field: str, inner: Facts) -> str:
+    """The field that tells the event, but where what is nested has another use for it."""
+    return "" if field == "name" and "name" in inner else field
+
+
+def _first(names: Iterable[str], facts: Iterable[str]) -> str:
+    return next((name for name in names if name in facts), "")
+
+
+def _plan(kind: str, event: str, name: str, facts: Facts) -> Plan:
+    """Which field is what, told by their names alone."""
+    left = [field for field in facts if field != event]
+    time, seq = _first(TIMES, left), _first(SEQUENCES, left)
+    left = [field for field in left if field not in (time, seq)]
+    # In the line of a tool, a call is one of the tool; in that of a turn, the model is the turn's.
+    own = _OWN.get(kind, "")
+    shared = tuple(field for field in left if field in SHARED and field != own)
+    fields: list[str] = []
+    for names in _FIELDS.get(kind, ()):
+        fields.append(_first(names, [field for field in left if field not in (*shared, *fields)]))
+    id = _first(("event_id", "id"), [field for field in left if field not in fields])
+    used = {*shared, *fields, id}
+    values: tuple[str, ...] = ()
+    if kind == TURN:
+        values = tuple(field for field in left if field not in used and _OF_TURN.fullmatch(field))
+    extra = tuple(field for field in left if field not in used and field not in values)
+    unknown = () if kind in (OTHER, STRANGER) else tuple(field for field in extra if field not in _USUAL)
+    pick = itemgetter(*shared) if shared else None
+    return Plan(kind, name, "", time, seq, id, _the_same(shared), pick, tuple(fields), values, extra, unknown)
+
+
+@lru_cache(maxsize=4096)
+def _the_same(names: tuple[str, ...]) -> tuple[str, ...]:
+    return names
+
+
+class Ordered(NamedTuple):
+    """The lines as they happened, and whose times they tell."""
+
+    lines: list[Line]
+    clocks: Collection[str]
+
+
+def in_order(records: Sequence[Record], planner: Planner, notes: Notes, second: int = 0) -> Ordered:
+    """Every line with its plan and time, sorted by time, number and place.
+
+    A line without a time keeps its place after the line before it. Lines that are the same in everything
+    are one. `second` is the place at which another list begins: that the two have to be merged is no fault.
+    """
+    clocked = _Clocked(notes)
+    lines, disordered, ties = _placed(records, planner, clocked, second)
+    if len(clocked.clocks) > 1:
+        lines, disordered = _by_one_clock(lines, notes, second)
+    if disordered or second:
+        lines.sort(key=_ORDER)
+    if disordered:
+        notes.repaired("events_out_of_order", f"{disordered} of {len(lines)} events")
+    if ties or disordered or second or len(clocked.clocks) > 1:
+        lines = _once(lines, notes)
+    return Ordered(lines, clocked.clocks)
+
+
+class _Placed(NamedTuple):
+    lines: list[Line]
+    disordered: int
+    """Lines that come after one that happened later."""
+    ties: int
+    """Lines that may repeat another, because they are of its moment."""
+
+
+def _placed(records: Sequence[Record], planner: Planner, clocked: _Clocked, second: int) -> _Placed:
+    """Every line with its place in the order. Written for speed: a stream has millions of lines."""
+    lines: list[Line] = []
+    append, plans, usual = lines.append, planner.plans, planner.usual
+    time: Time | None
+    same: Time | None = None
+    at, seq, anchor, wall = _NEVER, 0.0, 0, False
+    last: Any = None
+    high, high_seq, disordered, ties = at, seq, 0, 0
+    for place, record in enumerate(records):
+        facts = record.value
+        try:
+            plan = plans[usual, facts[usual], *facts]
+        except (KeyError, TypeError, IndexError):
+            plan, facts = planner.look(facts) if type(facts) is dict else (_NO_OBJECT, {"value": facts})
+            usual = planner.usual
+        time = None
+        if plan.time:
+            told = facts[plan.time]
+            if told == last:
+                time = same
+            elif type(told) is float and 1e8 <= told < 1e11:
+                # What most lines have, without a call.
+                wall, last = True, told
+                time = same = Time(told)
+            elif told is not None:
+                last = told
+                time = same = clocked.time(told, record)
+        if time is not None or at == _NEVER:
+            if time is not None:
+                at, anchor = time.at, place
+            if plan.seq:
+                number = facts[plan.seq]
+                seq = number if type(number) is int else _number(number, seq)
+            if at > high or (at == high and seq > high_seq) or place == second:
+                high, high_seq = at, seq
+            elif at == high and seq == high_seq:
+                ties += 1
+            else:
+                disordered += 1
+        elif plan.seq:
+            ties += 1
+        append((at, seq, anchor, time, plan, facts, record))
+    if wall:
+        clocked.clocks.add("wall")
+    return _Placed(lines, disordered, ties)
+
+
+_NEVER = float("-inf")
+_NO_OBJECT = Plan(STRANGER, "", extra=("value",))
+
+
+def _number(value: Any, otherwise: float) -> float:
+    """A number in the order, also of its text."""
+    try:
+        number = otherwise if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return otherwise
+    return number if math.isfinite(number) else otherwise
+
+
+class _Clocked:
+    """Reads times, and says once what had to be concluded. Seconds are what the format asks for."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self.clocks: set[str] = set()
+        self.told: set[str] = {"time_in_epoch_s"}
+
+    def time(self, value: Any, record: Record) -> Time | None:
+        if type(value) is float and 1e8 <= value < 1e11:
+            self.clocks.add("wall")
+            return Time(value)
+        read = moment(value)
+        if read is None:
+            with self.notes.standing_at(record.file, record.number):
+                self.notes.set_aside("unreadable_time", repr(value)[:80])
+            return None
+        if read.inferred and read.inferred not in self.told:
+            self.told.add(read.inferred)
+            with self.notes.standing_at(record.file, record.number):
+                self.notes.inferred(read.inferred, repr(value)[:80])
+        self.clocks.add(read.kind)
+        return Time(read.at, read.kind)
+
+
+def _by_one_clock(lines: Sequence[Line], notes: Notes, second: int) -> tuple[list[Line], int]:
+    """Times of two clocks cannot be compared: those of the rarer one keep their place in the file."""
+    clocks = Counter(time.clock for _, _, _, time, _, _, _ in lines if time is not None)
+    usual = max(clocks, key=lambda clock: (clocks[clock], clock))
+    notes.repaired(
+        "mixed_clocks", f"{clocks.total() - clocks[usual]} of {len(lines)} events are not by the {usual} clock"
+    )
+    placed: list[Line] = []
+    at, kept, anchor = _NEVER, 0.0, 0
+    high, disordered = (at, kept), 0
+    for place, (_, seq, _, time, plan, facts, record) in enumerate(lines):
+        if time is not None and time.clock == usual:
+            at, kept, anchor = time.at, seq, place
+            if (at, kept) >= high or place == second:
+                high = at, kept
+            else:
+                disordered += 1
+        placed.append((at, kept, anchor, time, plan, facts, record))
+    return placed, disordered
+
+
+def _once(lines: list[Line], notes: Notes) -> list[Line]:
+    """Without lines that repeat another in everything, their time or number included."""
+    again: list[int] = []
+    begun, seen = 0, set[str]()
+    before: Line | None = None
+    for place, line in enumerate(lines):
+        if before is None or line[0] != before[0] or line[1] != before[1]:
+            begun = place
+            seen.clear()
+        elif (line[3] is not None or line[4].seq) and _is_repeated(lines, begun, place, seen):
+            again.append(place)
+        before = line
+    if not again:
+        return lines
+    for place in again:
+        record = lines[place][6]
+        with notes.standing_at(record.file, record.number):
+            notes.repaired("duplicate_event", lines[place][4].name)
+    left_out = set(again)
+    return [line for place, line in enumerate(lines) if place not in left_out]
+
+
+def _is_repeated(lines: Sequence[Line], begun: int, place: int, seen: set[str]) -> bool:
+    """Compared with the others of its moment: one by one where there are few, by their text where there are many."""
+    facts = lines[place][5]
+    if place - begun <= _NEAR:
+        return any(lines[other][5] == facts for other in range(begun, place))
+    if not seen:
+        seen.update(repr(lines[other][5]) for other in range(begun, place))
+    text = repr(facts)
+    if text in seen:
+        return True
+    seen.add(text)
+    return False

@@ -1,0 +1,373 @@
+"""Event streams of agents that are driven by a flow: states entered and left, turns, guards, slots, tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Agent, Clock, Conversation, Outcome, Scenario, Source
+from convoscope.conversation.model import Pipeline
+from convoscope.errors import InputError
+from convoscope.ingest.formats.state_events.endings import outcome_of, seconds_of
+from convoscope.ingest.formats.state_events.lines import (
+    CALL,
+    EVENTS,
+    IDS,
+    RESULT,
+    SPEAKERS,
+    TELLING,
+    TEXT_LISTS,
+    TIMES,
+    Facts,
+    HoldsEvents,
+    Planner,
+    event_name,
+    flattened,
+    in_order,
+    is_text,
+    kind_of,
+    may_hold,
+    payload_of,
+)
+from convoscope.ingest.formats.state_events.strict import NotStrict, strict_conversation
+from convoscope.ingest.formats.state_events.timeline import Walk, text_of, truth
+from convoscope.ingest.io.json import decode
+from convoscope.ingest.reader import Detection, Group, Lines, Reader, Record, Sample
+from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import dimensions
+
+_LOOKED_AT = 50
+_EXPECTED = 'expected lines such as {"conversation_id": …, "timestamp": …, "event": "state_entered", "state": …}'
+_RECORD_IDS = (*IDS, "id")
+_ENDS = {
+    "completed": ("completed",),
+    "stop_reason": ("stop_reason", "ended_reason", "end_reason"),
+    "final_status": ("final_status", "status"),
+    "error": ("error",),
+    "errored": ("errored",),
+    "duration_s": ("duration_s", "duration_seconds"),
+}
+_PIPELINES: dict[str, Pipeline] = {"text": "text", "cascade": "cascade", "audio_llm": "audio_llm", "s2s": "s2s"}
+_USUAL_BESIDE = frozenset({"metadata", "seed", "started_at", "ended_at", "outcome", *IDS, *TIMES})
+
+
+class _Ids(msgspec.Struct, gc=False):
+    """All of a line that is looked at to bring lines together; the rest of its text is passed over."""
+
+    conversation_id: str | int | None = None
+    session_id: str | int | None = None
+    call_id: str | int | None = None
+    data: msgspec.Raw = msgspec.Raw()
+    payload: msgspec.Raw = msgspec.Raw()
+
+
+_decode_ids = msgspec.json.Decoder(_Ids).decode
+
+
+class _Id(msgspec.Struct, gc=False):
+    """What most lines have."""
+
+    conversation_id: str
+
+
+_decode_id = msgspec.json.Decoder(_Id).decode
+
+
+class StateEventsReader(Reader):
+    """Events of flow states: line by line, or in records that hold a list of them."""
+
+    name = "state-events"
+    title = "Flow state events"
+    strict_first = True
+    """Lines are decoded by type where they can be. The other way gives the same; tests compare the two."""
+
+    def __init__(self) -> None:
+        self._planner = Planner()
+
+    def detect(self, sample: Sample) -> Detection | None:
+        values = [value for value in sample.values if isinstance(value, dict | list)]
+        if any(_holds_events(value) for value in values):
+            return Detection(0.97, "a record with a list of state events")
+        lines = [_flat(value) for value in values if isinstance(value, dict)]
+        kinds = [kind_of(event_name(line)[1]) for line in lines]
+        sure = 0.95 if TELLING & set(kinds) else 0.6 if any(kinds) else 0.3
+        if not any(kinds) and not any(_may_be_event(line) for line in lines):
+            return None
+        # An id that only tools' lines carry is that of a call of a tool.
+        ids = [
+            _id_of(line, IDS[:2] if kind in (CALL, RESULT) else IDS) for line, kind in zip(lines, kinds, strict=True)
+        ]
+        if None not in ids or len(set(ids) - {None}) > 1:
+            return Detection(sure, "each record is one event of a flow, with the id of its conversation", "key")
+        return Detection(sure, "each record is one event of a flow", "file")
+
+    def key(self, value: Any) -> str | None:
+        return _id_of(_flat(value), IDS) if isinstance(value, dict) else None
+
+    def quick_key(self, text: bytes) -> str | None:
+        """The id, where it stands in the line itself; else the line is looked at more closely."""
+        try:
+            ids = _decode_ids(text)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return self.key(decode(text).value)
+        told = ids.conversation_id
+        if told is None and not ids.data and not ids.payload:
+            told = ids.session_id if ids.session_id is not None else ids.call_id
+        return self.key(decode(text).value) if told is None or told == "" else str(told)
+
+    def quick_keys(self, texts: Sequence[bytes]) -> Sequence[str] | None:
+        if not self.strict_first:
+            return None
+        try:
+            keys = [_decode_id(text).conversation_id for text in texts]
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        return keys if all(keys) else None
+
+    def quick_build(self, lines: Lines) -> Conversation | None:
+        if not self.strict_first:
+            return None
+        try:
+            return strict_conversation(lines, self.name)
+        except (NotStrict, msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        records = group.records
+        keyed = bool(records and records[0].file)
+        before = len(notes.taken)
+        try:
+            for id, mine in [(group.name, records)] if keyed else _by_id(group):
+                yield self._conversation(_Told({}, mine, apart=False), group, id, notes)
+        except HoldsEvents:
+            del notes.taken[before:]
+        else:
+            return
+        told = [_told(record, notes) for record in records]
+        if keyed or len(records) == 1:
+            entries = [entry for one in told for entry in one.entries]
+            whole = _Told(_merged(one.head for one in told), entries, told[0].second)
+            yield self._conversation(whole, group, group.name if keyed else _named(whole, group), notes)
+            return
+        for one in told:
+            yield self._conversation(one, group, _named(one, group), notes)
+
+    def _conversation(self, told: _Told, group: Group, id: str, notes: Notes) -> Conversation:
+        self._planner.taken_apart = told.apart
+        ordered = in_order(told.entries, self._planner, notes, told.second)
+        walk = Walk(id, notes)
+        walk.go(ordered.lines)
+        if not walk.told_something:
+            raise InputError("has no event of a flow", field="event", hint=_EXPECTED)
+        clocks = {clock.id: clock for clock in walk.timeline.clocks}
+        for kind in sorted(ordered.clocks):
+            clocks.setdefault(kind, Clock(id=kind, kind="wall" if kind == "wall" else "relative", source="timestamp"))
+        facts = _Facts(walk, told.head, id, notes)
+        return Conversation(
+            id=id,
+            dimensions=facts.dimensions,
+            source=Source(format=self.name, files=group.file_names, record=group.name),
+            pipeline=facts.pipeline,
+            participants=walk.timeline.participants,
+            clocks=tuple(clocks.values()),
+            agent=facts.agent,
+            scenario=facts.scenario,
+            timeline=tuple(walk.events),
+            outcome=facts.outcome,
+            extras=facts.extras,
+        )
+
+
+class _Told(NamedTuple):
+    """What a record tells: of the whole conversation, and event by event."""
+
+    head: Facts
+    entries: Sequence[Record]
+    second: int = 0
+    """The place of the first entry of a second list."""
+    apart: bool = True
+    """The entries were taken out of lists, where there were any."""
+
+
+def _by_id(group: Group) -> Iterator[tuple[str, Sequence[Record]]]:
+    """The lines of a file are one conversation, but where they carry several ids."""
+    if any(may_hold(record.value) for record in group.records):
+        raise HoldsEvents
+    by_id: dict[str | None, list[Record]] = {}
+    for record in group.records:
+        by_id.setdefault(_id_of(_flat(record.value), IDS[:2]), []).append(record)
+    ids = [id for id in by_id if id is not None]
+    if len(ids) <= 1:
+        yield ids[0] if ids else group.name, group.records
+    else:
+        yield from ((id or group.name, mine) for id, mine in by_id.items())
+
+
+def _merged(heads: Iterable[Facts]) -> Facts:
+    """The first that says something counts."""
+    whole: Facts = {}
+    for head in heads:
+        whole = {**head, **whole}
+    return whole
+
+
+def _told(record: Record, notes: Notes) -> _Told:
+    value = record.value
+    if isinstance(value, list):
+        return _Told({}, [record._replace(value=one) for one in value])
+    if not may_hold(value) or kind_of(event_name(value)[1]):
+        return _Told({}, [record])
+    head = dict(value)
+    entries: list[Record] = []
+    texts = next((name for name in TEXT_LISTS if isinstance(value.get(name), list)), "")
+    second = 0
+    for name in value:
+        if isinstance(value[name], list) and name in (EVENTS, texts):
+            second = len(entries)
+        if name == EVENTS and isinstance(value[name], list):
+            entries += [record._replace(value=one) for one in head.pop(name)]
+        elif name == texts:
+            for one in head.pop(name):
+                entries += [record._replace(value=part) for part in _parts(one)]
+    if any(isinstance(head.get(name), list) for name in TEXT_LISTS):
+        notes.ignored("second_transcript", ", ".join(name for name in TEXT_LISTS if name in head))
+    return _Told(head, entries, second)
+
+
+def _parts(message: Any) -> Iterator[Any]:
+    """A message, then the events that it carries; a turn of two speakers is two messages."""
+    if not isinstance(message, dict):
+        yield message
+        return
+    inner = message.get(EVENTS)
+    rest = {name: value for name, value in message.items() if name != EVENTS} if isinstance(inner, list) else message
+    pair = [name for name in rest if name in SPEAKERS and isinstance(rest[name], str)]
+    if pair and not is_text(rest) and not event_name(rest)[0]:
+        shared = {name: value for name, value in rest.items() if name not in pair}
+        for name in pair:
+            yield {"role": name, "content": rest[name], **shared}
+    elif rest:
+        yield rest
+    if isinstance(inner, list):
+        yield from inner
+
+
+def _flat(value: Any) -> Facts:
+    if not isinstance(value, dict):
+        return {}
+    payload = payload_of(value)
+    return flattened(value, payload) if payload else value
+
+
+def _id_of(facts: Facts, names: Sequence[str]) -> str | None:
+    """The conversation that something says it belongs to; a number is text."""
+    for name in names:
+        value = facts.get(name)
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return None
+
+
+def _named(told: _Told, group: Group) -> str:
+    metadata = told.head.get("metadata")
+    beside = _id_of(metadata, IDS) if isinstance(metadata, dict) else None
+    return _id_of(told.head, _RECORD_IDS) or beside or group.name
+
+
+def _holds_events(value: Any) -> bool:
+    """A list with events of a flow among it, or a record that holds one, or messages that carry some."""
+    if isinstance(value, list):
+        return any(_is_telling(one) for one in value[:_LOOKED_AT])
+    listed = value.get(EVENTS)
+    if isinstance(listed, list) and any(_is_telling(one) for one in listed[:_LOOKED_AT]):
+        return True
+    for name in TEXT_LISTS:
+        texts = value.get(name)
+        for one in texts[:_LOOKED_AT] if isinstance(texts, list) else ():
+            if _is_telling(one):
+                return True
+            carried = one.get(EVENTS) if isinstance(one, dict) else None
+            if isinstance(carried, list) and any(_is_telling(event) for event in carried[:_LOOKED_AT]):
+                return True
+    return False
+
+
+def _is_telling(value: Any) -> bool:
+    return isinstance(value, dict) and kind_of(event_name(_flat(value))[1]) in TELLING
+
+
+def _may_be_event(line: Facts) -> bool:
+    """An event of a kind that nobody knows, in a stream that may have others."""
+    return bool(event_name(line)[1]) and _id_of(line, IDS) is not None and any(name in line for name in TIMES)
+
+
+class _Facts:
+    """What lines and records say of the whole conversation."""
+
+    def __init__(self, walk: Walk, head: Facts, id: str, notes: Notes) -> None:
+        self._notes = notes
+        self._left = dict(head)
+        shared = walk.shared
+        metadata = self._left.get("metadata")
+        places = [_named_things(place) for place in (self._left, shared, metadata) if place and isinstance(place, dict)]
+        self.dimensions = dimensions(*places)
+        for place in places:
+            if "persona" not in self.dimensions and (called := text_of(place.get("persona"))):
+                self.dimensions["persona"] = called
+        self.outcome = self._outcome(walk)
+        self.pipeline = _PIPELINES.get(text_of(self._left.pop("pipeline", None)))
+        model = self.dimensions.get("model", "")
+        self.agent = Agent(
+            name=self.dimensions.get("agent", ""),
+            instructions="\n\n".join(walk.instructions),
+            models={"llm": model} if model else {},
+        )
+        persona = next(
+            (place["persona"] for place in (self._left, shared) if isinstance(place.get("persona"), dict)), None
+        )
+        self.scenario = None if persona is None else Scenario(persona=persona)
+        self.extras = self._extras(shared, id)
+
+    def _outcome(self, walk: Walk) -> Outcome:
+        told = dict(walk.ended)
+        beside = self._left.get("outcome")
+        for place in (self._left, beside if isinstance(beside, dict) else {}) if self._left else ():
+            for name, fields in _ENDS.items():
+                for field in fields:
+                    if place.get(field) is not None and name not in told:
+                        told[name] = place[field]
+                        if place is self._left:
+                            del place[field]
+        completed = truth(told.get("completed"))
+        if completed is None and told.get("completed") is not None:
+            self._notes.set_aside("completed_not_a_boolean", repr(told["completed"])[:40])
+            self._left["completed"] = told["completed"]
+        seconds = seconds_of(told.get("duration_s"))
+        if seconds is None and told.get("duration_s") is not None:
+            self._notes.set_aside("duration_not_a_time", repr(told["duration_s"])[:40])
+            self._left["duration_s"] = told["duration_s"]
+        return outcome_of(told)
+
+    def _extras(self, shared: Facts, id: str) -> Facts:
+        """What nobody took, of records and of what all lines say."""
+        for name, value in self._left.items():
+            if value is not None and name not in _USUAL_BESIDE and name not in self.dimensions and name != "id":
+                self._notes.unknown(f"record.{name}")
+        left = {**shared, **self._left}
+        return {name: value for name, value in left.items() if value is not None and not self._is_told(name, value, id)}
+
+    def _is_told(self, name: str, value: Any, id: str) -> bool:
+        if isinstance(value, dict | list):
+            return name == "persona" and isinstance(value, dict)
+        known = id if name in _RECORD_IDS else self.dimensions.get("agent" if name == "agent_name" else name)
+        return str(value) == known
+
+
+def _named_things(place: Facts) -> Facts:
+    """Dimensions by name, also where a log writes an object that has one."""
+    return {name: text_of(value) if isinstance(value, dict) else value for name, value in place.items()}
+
+
+READER = StateEventsReader()

@@ -1,0 +1,1 @@
+"""Full-duplex simulations of τ-voice."""

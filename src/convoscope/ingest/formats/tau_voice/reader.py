@@ -1,0 +1,471 @@
+"""τ-voice experiments: full-duplex simulations, tick by tick."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import (
+    ASSISTANT,
+    USER,
+    Agent,
+    Clock,
+    Conversation,
+    Marker,
+    Outcome,
+    Segment,
+    Source,
+    Text,
+    Time,
+    Tool,
+    ToolResult,
+    Utterance,
+)
+from convoscope.conversation.model import Pipeline
+from convoscope.errors import InputError
+from convoscope.ingest.io import containers as files
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.reader import Detection, Group, Reader, Sample
+from convoscope.ingest.record import as_object, as_text
+from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import Timeline
+
+USUAL_TICK = 0.2
+"""Seconds of a tick where nothing else is said."""
+SHORTEST_TICK, LONGEST_TICK = 1e-5, 1e5
+CLOCK = "tick"
+SETTINGS = "results.json"
+SIMULATIONS = "simulations"
+
+_LOOKED_AT = 20
+_LONG = 1024
+"""Letters from which on a text in a chunk is taken for embedded sound."""
+_EFFECTS = ("speech_effects", "source_effects")
+_OF_A_CHUNK = frozenset({"role", "content", "contains_speech", "turn_taking_action", "tool_calls", *_EFFECTS})
+_TOOLS = ("agent_tool_calls", "agent_tool_results", "user_tool_calls", "user_tool_results")
+_OF_A_TICK = frozenset({"tick_id", "timestamp", "user_chunk", "agent_chunk"} | set(_TOOLS))
+_OF_A_SIMULATION = frozenset({"id", "task_id", "trial", "ticks", "termination_reason", "messages"})
+_USUAL_BESIDE = frozenset(
+    {"timestamp", "start_time", "end_time", "duration", "seed", "mode", "agent_cost", "user_cost", "reward_info"}
+)
+_EXPECTED = 'expected {"id": …, "ticks": [{"user_chunk": …, "agent_chunk": …}]}'
+_NATURAL_ENDS = frozenset({"user_stop", "agent_stop"})
+_FORCED_ENDS = frozenset({"max_steps", "too_many_errors", "timeout"})
+
+
+class TauVoiceReader(Reader):
+    """The simulations of an experiment, each in its file or all in one results.json."""
+
+    name = "tau-voice"
+    title = "τ-voice experiments (full-duplex simulations)"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            if not isinstance(value, dict):
+                continue
+            sure = _looks_like_a_simulation(value)
+            if sure:
+                return Detection(sure, "a simulation with ticks of user_chunk and agent_chunk")
+            listed = value.get(SIMULATIONS)
+            if isinstance(listed, list) and any(_looks_like_a_simulation(one) for one in listed[:_LOOKED_AT]):
+                return Detection(1.0, 'its "simulations" are simulations of an experiment')
+            info = value.get("info")
+            if isinstance(info, dict) and {"environment_info", "audio_native_config"} & info.keys():
+                return Detection(0.9, "settings of an experiment: its simulations stand beside it", "companion")
+        return None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        for record in group.records:
+            value = record.value
+            if not isinstance(value, dict) or not (
+                _looks_like_a_simulation(value) or {"info", SIMULATIONS} & value.keys()
+            ):
+                raise InputError("is neither a simulation nor an experiment", field="ticks", hint=_EXPECTED)
+            if _looks_like_a_simulation(value):
+                yield _conversation(value, _experiment_beside(group.path), _Place(group, group.name), notes)
+            else:
+                yield from _whole_experiment(value, group, notes)
+
+
+def _looks_like_a_simulation(value: Any) -> float:
+    """How sure it is that this is a simulation; 0 for not at all."""
+    if not isinstance(value, dict):
+        return 0.0
+    ticks = value.get("ticks")
+    if isinstance(ticks, list) and any(
+        isinstance(tick, dict) and {"user_chunk", "agent_chunk", "tick_id"} & tick.keys() for tick in ticks[:_LOOKED_AT]
+    ):
+        return 1.0
+    if "termination_reason" not in value and "task_id" not in value:
+        return 0.0
+    # A text simulation of the same tool has messages, which another format reads.
+    return 0.95 if "ticks" in value or value.get("mode") == "full_duplex" else 0.5
+
+
+class _Place(NamedTuple):
+    """Where a simulation stands, and what to call it if it has no id."""
+
+    group: Group
+    name: str
+    record: str = ""
+
+
+class Experiment(NamedTuple):
+    """What an experiment says of all its simulations."""
+
+    tick: float = USUAL_TICK
+    concluded: str = "no results.json stands beside the simulation"
+    """Why the length of a tick had to be concluded; empty where it is told."""
+    dimensions: dict[str, str] = {}
+    agent: Agent = Agent()
+    pipeline: Pipeline | None = None
+
+
+def _whole_experiment(value: dict[str, Any], group: Group, notes: Notes) -> Iterator[Conversation]:
+    """The simulations of a list. One that cannot be read does not stop the others."""
+    listed = value.get(SIMULATIONS)
+    folder = group.path.parent / SIMULATIONS
+    in_files = {path.stem for path in folder.glob("*.json")} if folder.is_dir() else set()
+    if not isinstance(listed, list) or not listed:
+        if in_files:
+            return
+        hint = 'it has a list "simulations", or a folder of that name beside it'
+        raise InputError("is an experiment without simulations", field=SIMULATIONS, hint=hint)
+    experiment = experiment_of(value.get("info"))
+    refused: list[str] = []
+    for number, simulation in enumerate(listed):
+        place = _Place(group, f"{group.name}#{number + 1}", f"{SIMULATIONS}[{number}]")
+        if not isinstance(simulation, dict):
+            refused.append(f"{place.record} is not an object")
+            continue
+        if str(simulation.get("id")) in in_files:
+            continue
+        try:
+            conversation = _conversation(simulation, experiment, place, notes)
+        except InputError as error:
+            refused.append(f"{place.record} {error.message}")
+            continue
+        yield conversation
+    if refused:
+        message = f"{len(refused)} of {len(listed)} simulations skipped: {'; '.join(refused[:10])}"
+        hint = "the others were read" if len(refused) < len(listed) else ""
+        raise InputError(message, field=SIMULATIONS, hint=hint, count=len(refused))
+
+
+def _experiment_beside(path: Path) -> Experiment:
+    """What the results.json of the simulation's folder says."""
+    folders = [path.parent.parent, path.parent] if path.parent.name == SIMULATIONS else [path.parent]
+    for folder in folders:
+        try:
+            stat = (folder / SETTINGS).stat()
+        except OSError:
+            continue
+        return _read_experiment(folder / SETTINGS, stat.st_mtime_ns, stat.st_size)
+    return Experiment()
+
+
+@lru_cache(maxsize=8)
+def _read_experiment(path: Path, changed: int, size: int) -> Experiment:
+    del changed, size  # they tell one content of the file from the next
+    try:
+        value = decode(files.whole(path)).value
+    except (BadJson, InputError, OSError) as error:
+        return Experiment(concluded=f"results.json cannot be read: {error}")
+    return experiment_of(value.get("info") if isinstance(value, dict) else None)
+
+
+def experiment_of(info: Any) -> Experiment:
+    """The `info` of a results.json, of which any part may be missing."""
+    agent, environment, audio = (
+        _part(info, name) for name in ("agent_info", "environment_info", "audio_native_config")
+    )
+    told = audio.get("tick_duration_seconds")
+    usable = isinstance(told, int | float) and not isinstance(told, bool) and SHORTEST_TICK <= told <= LONGEST_TICK
+    model = as_text(audio.get("model")) or as_text(agent.get("llm"))
+    dimensions = {
+        "domain": as_text(environment.get("domain_name")),
+        "model": model,
+        "speech_complexity": as_text(as_object(info).get("speech_complexity")),
+    }
+    cascade = bool(audio.get("cascaded_config_name"))
+    return Experiment(
+        tick=float(told or 0) if usable else USUAL_TICK,
+        concluded="" if usable else f"tick_duration_seconds is {'not told' if not told else repr(told)[:40]}",
+        dimensions={name: value for name, value in dimensions.items() if value},
+        agent=Agent(
+            name=as_text(agent.get("implementation")),
+            instructions=as_text(environment.get("policy")),
+            tools=_tools(environment.get("tool_defs")),
+            models={"llm": model} if model else {},
+        ),
+        pipeline=("cascade" if cascade else "s2s") if audio else None,
+    )
+
+
+def _tools(listed: Any) -> tuple[Tool, ...] | None:
+    if not isinstance(listed, list):
+        return None
+    told = [as_object(as_object(one).get("function")) or as_object(one) for one in listed]
+    return tuple(
+        Tool(name=name, description=as_text(one.get("description")), arguments_schema=one.get("parameters"))
+        for one in told
+        if (name := as_text(one.get("name")))
+    )
+
+
+def _conversation(simulation: dict[str, Any], experiment: Experiment, place: _Place, notes: Notes) -> Conversation:
+    ticks = _ticks_of(simulation)
+    if experiment.concluded:
+        notes.inferred("tick_of_0.2_s", experiment.concluded)
+    listened = _Listener(experiment.tick, notes)
+    listened.hear(ticks)
+    timeline = listened.timeline()
+    if simulation.get("messages"):
+        notes.ignored("messages", "the ticks hold what was said")
+    extras = {
+        name: value
+        for name, value in simulation.items()
+        if name not in _OF_A_SIMULATION and value not in (None, "", [])
+    }
+    for name in sorted(extras.keys() - _USUAL_BESIDE):
+        notes.unknown(f"simulation.{name}")
+    task, trial = simulation.get("task_id"), simulation.get("trial")
+    return Conversation(
+        id=as_text(simulation.get("id")) or place.name,
+        dimensions={
+            **({} if task in (None, "") else {"scenario_id": str(task)}),
+            **({} if trial in (None, "") else {"trial": str(trial)}),
+            **experiment.dimensions,
+        },
+        source=Source(format=TauVoiceReader.name, files=place.group.file_names, record=place.record),
+        pipeline=experiment.pipeline,
+        participants=timeline.participants,
+        clocks=(Clock(id=CLOCK, kind="audio", source="ticks", resolution=experiment.tick),),
+        agent=experiment.agent,
+        timeline=tuple(timeline.events),
+        outcome=_outcome(as_text(simulation.get("termination_reason")), listened.at(len(ticks))),
+        extras=extras,
+    )
+
+
+def _ticks_of(simulation: dict[str, Any]) -> list[Any]:
+    ticks = simulation.get("ticks")
+    hint = "a simulation without ticks is skipped"
+    if ticks is None:
+        raise InputError("has no ticks", field="ticks", hint=hint)
+    if not isinstance(ticks, list):
+        raise InputError(f"has ticks that are a {type(ticks).__name__}, not a list", field="ticks", hint=hint)
+    if not ticks:
+        raise InputError("has an empty list of ticks", field="ticks", hint=hint)
+    return ticks
+
+
+def _outcome(reason: str, seconds: float) -> Outcome:
+    finished = True if reason in _NATURAL_ENDS else False if reason in _FORCED_ENDS else None
+    error = reason if reason.endswith("_error") else ""
+    return Outcome(finished=finished, ended_reason=reason, error=error, duration=seconds)
+
+
+@dataclass
+class _Speech:
+    """One participant speaks, from the tick `start` to before `end`."""
+
+    start: int
+    end: int
+    texts: list[str]
+    manner: str = ""
+    muffled: bool = False
+
+
+@dataclass
+class _Effect:
+    """Something that is heard on the user's side beside the user's own words."""
+
+    start: int
+    end: int
+    name: str
+    value: dict[str, Any]
+
+
+class _Listener:
+    """Goes through the ticks and brings together what goes on without a break."""
+
+    def __init__(self, tick: float, notes: Notes) -> None:
+        self.tick, self.notes = tick, notes
+        self.speech: dict[str, list[_Speech]] = {USER: [], ASSISTANT: []}
+        self.early: dict[str, list[str]] = {USER: [], ASSISTANT: []}
+        """Words of ticks without sound: they belong to the sound that follows."""
+        self.effects: list[_Effect] = []
+        self.latest: dict[str, _Effect] = {}
+        self.tools: list[tuple[int, str, dict[str, Any]]] = []
+        self.length = 0
+        self.odd: Counter[str] = Counter()
+        self.unused: Counter[str] = Counter()
+
+    def at(self, tick: int) -> float:
+        return round(tick * self.tick, 6)
+
+    def hear(self, ticks: list[Any]) -> None:
+        self.length = len(ticks)
+        for number, tick in enumerate(ticks):
+            if not isinstance(tick, dict):
+                self.odd["tick_not_an_object"] += 1
+                continue
+            self._leave(tick, "tick", _OF_A_TICK)
+            self._chunk(number, USER, tick.get("user_chunk"))
+            self._chunk(number, ASSISTANT, tick.get("agent_chunk"))
+            for name in _TOOLS:
+                self._tools(number, name, tick.get(name))
+        for role, texts in self.early.items():
+            if texts and self.speech[role]:
+                self.speech[role][-1].texts += texts
+            elif texts:
+                self.unused["words_without_sound"] += len(texts)
+
+    def _chunk(self, number: int, role: str, chunk: Any) -> None:
+        if not isinstance(chunk, dict):
+            self.odd["chunk_not_an_object"] += chunk is not None
+            return
+        self._leave(chunk, "chunk", _OF_A_CHUNK)
+        text = as_text(chunk.get("content"))
+        speaks = self._speaks(chunk)
+        if speaks:
+            speech = self._speech(number, role, chunk)
+            speech.texts += [text] if text else []
+            speech.muffled |= bool(as_object(chunk.get("speech_effects")).get("dynamic_muffling_enabled"))
+        elif text:
+            self.early[role].append(text)
+            self.odd["words_in_a_silent_tick"] += 1
+        if role == USER:
+            for place in _EFFECTS:
+                self._effect(number, place, as_object(chunk.get(place)))
+        self._tools(number, "agent_tool_calls" if role == ASSISTANT else "user_tool_calls", chunk.get("tool_calls"))
+
+    def _tools(self, number: int, name: str, listed: Any) -> None:
+        if isinstance(listed, list):
+            self.tools += [(number, name, one) for one in listed if isinstance(one, dict)]
+
+    def _speaks(self, chunk: dict[str, Any]) -> bool:
+        """A chunk that does not say whether it contains speech does."""
+        told = chunk.get("contains_speech")
+        if isinstance(told, bool):
+            return told
+        if told in (0, 1):
+            return bool(told)
+        self.odd["contains_speech_missing" if told is None else "contains_speech_not_a_boolean"] += 1
+        return True
+
+    def _speech(self, number: int, role: str, chunk: dict[str, Any]) -> _Speech:
+        runs = self.speech[role]
+        if not runs or runs[-1].end != number:
+            action = as_object(chunk.get("turn_taking_action")).get("action")
+            manner = "backchannel" if role == USER and action == "backchannel" else ""
+            runs.append(_Speech(number, number, self.early[role], manner))
+            self.early[role] = []
+        runs[-1].end = number + 1
+        return runs[-1]
+
+    def _effect(self, number: int, place: str, effects: dict[str, Any]) -> None:
+        insert, noise = effects.get("speech_insert"), effects.get("burst_noise_file")
+        if isinstance(insert, dict):
+            value = {name: insert[name] for name in ("type", "text") if insert.get(name) is not None}
+            self._sounds(number, "speech_insert", {**value, "place": place})
+        elif insert is not None:
+            self.odd["speech_insert_not_an_object"] += 1
+        if noise:
+            # Where on whose disk it lay does not matter.
+            self._sounds(number, "burst_noise", {"file": str(noise).replace("\\", "/").rpartition("/")[2]})
+
+    def _sounds(self, number: int, name: str, value: dict[str, Any]) -> None:
+        key = f"{name} {value.get('place')}"
+        last = self.latest.get(key)
+        if last is None or last.end != number or last.value != value:
+            last = self.latest[key] = _Effect(number, number, name, value)
+            self.effects.append(last)
+        last.end = number + 1
+
+    def _leave(self, facts: dict[str, Any], of: str, known: frozenset[str]) -> None:
+        for name in facts.keys() - known:
+            value = facts[name]
+            if value not in (None, "", [], {}, False):
+                self.unused["embedded_data" if isinstance(value, str) and len(value) > _LONG else f"{of}.{name}"] += 1
+
+    def timeline(self) -> Timeline:
+        """Everything in the order in which it begins."""
+        for code, count in sorted(self.odd.items()):
+            self.notes.repaired(code, f"{count} times")
+        for code, count in sorted(self.unused.items()):
+            self.notes.ignored(code, f"{count} times")
+        timeline = Timeline(self.notes)
+        who = {role: timeline.participant(role) for role in (USER, ASSISTANT)}
+        begun: list[tuple[int, int, Callable[[], None]]] = []
+        begun += [(one.start, 0, partial(self._mark, timeline, who[USER], one)) for one in self.effects]
+        for rank, (role, speaker) in enumerate(who.items(), 1):
+            begun += [(one.start, rank, partial(self._say, timeline, speaker, one)) for one in self.speech[role]]
+        begun += [
+            (tick, 3, partial(self._use, timeline, tick, name, one)) for tick, name, one in self._each_tool_once()
+        ]
+        for _, _, tell in sorted(begun, key=lambda one: one[:2]):
+            tell()
+        timeline.mark("recording_ended", time=Time(self.at(self.length), CLOCK))
+        return timeline
+
+    def _mark(self, timeline: Timeline, participant: str, one: _Effect) -> None:
+        time = Time(self.at(one.start), CLOCK, self.at(one.end))
+        timeline.events.append(
+            Marker(seq=timeline.seq, time=time, name=one.name, participant=participant, value=one.value)
+        )
+
+    def _say(self, timeline: Timeline, speaker: str, one: _Speech) -> None:
+        start, end = self.at(one.start), self.at(one.end)
+        words = "".join(one.texts).strip()
+        text = Text(words, f"{'user' if speaker == USER else 'agent'}_chunk.content") if words else None
+        timeline.events.append(
+            Utterance(
+                seq=timeline.seq,
+                time=Time(start, CLOCK, end),
+                speaker=speaker,
+                # The simulated user's words are what it meant to say; the agent's are a transcript.
+                intended=text if speaker == USER else None,
+                spoken=None if speaker == USER else text,
+                segments=(Segment(start, end, CLOCK),),
+                manner=one.manner,
+                extras={"dynamic_muffling": True} if one.muffled else {},
+            )
+        )
+
+    def _each_tool_once(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """A call may stand in the tick and in the chunk."""
+        seen: set[tuple[str, str]] = set()
+        for tick, name, one in self.tools:
+            key = (name, as_text(one.get("id")))
+            if not key[1] or key not in seen:
+                seen.add(key)
+                yield tick, name, one
+
+    def _use(self, timeline: Timeline, tick: int, name: str, one: dict[str, Any]) -> None:
+        time = Time(self.at(tick), CLOCK)
+        id, tool = as_text(one.get("id")), as_text(one.get("name"))
+        if name.startswith("user"):
+            timeline.mark(name.removesuffix("s"), value=one, time=time)
+        elif name == "agent_tool_calls":
+            timeline.call(tool, one.get("arguments"), call_id=id, time=time)
+        else:
+            timeline.result(one.get("content"), call_id=id, name=tool, time=time)
+            result = timeline.events[-1]
+            if isinstance(one.get("error"), bool) and isinstance(result, ToolResult):
+                error = (result.error or str(one.get("content"))[:500]) if one["error"] else ""
+                timeline.events[-1] = msgspec.structs.replace(result, success=not one["error"], error=error)
+
+
+def _part(info: Any, name: str) -> dict[str, Any]:
+    return as_object(as_object(info).get(name))
+
+
+READER = TauVoiceReader()

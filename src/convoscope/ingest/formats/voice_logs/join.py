@@ -1,0 +1,372 @@
+"""One conversation from three logs that were never meant to meet.
+
+Each log is trusted for what only it knows. The caller's log says when sound was heard, what the
+caller meant and what they understood; the framework's, what was sent to the speech engine; the
+audit log, what the recogniser made of the caller, and what model and tools did. Who spoke when
+comes from the sound. Texts are laid on it by time where that is plain, and by likeness where it is
+not. Everything then falls into the stretch between two utterances of the user.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from convoscope.conversation import Logged
+from convoscope.ingest.formats.voice_logs.framework import Run
+from convoscope.ingest.formats.voice_logs.likeness import likeness
+from convoscope.ingest.formats.voice_logs.logs import UNHEARD
+from convoscope.ingest.formats.voice_logs.replies import Reply, replies
+from convoscope.ingest.formats.voice_logs.sounds import Sound, find_sounds, parted
+from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
+from convoscope.ingest.report import Notes
+
+_EMPTY_SPEECH = frozenset({"", "...", "......", ".", ",", "?", "!"})
+_WORDS_PER_SECOND = 2.7
+_SPEECH = 1.0
+"""Seconds; a sound without words that is shorter is taken for noise."""
+_SOON = 10.0
+_WRITTEN_AFTER = 1.0
+"""Seconds after the agent's sound at which the caller writes down what they heard, at the least."""
+_EARLY = 0.3
+"""Seconds by which a text may be logged before its sound without being early."""
+
+
+class Offsets(NamedTuple):
+    """Seconds to add to each clock to reach the common time, and whether that was estimated."""
+
+    audit: float = 0.0
+    framework: float = 0.0
+    simulator: float = 0.0
+    audio: float = 0.0
+
+
+class Say:
+    """The user says something: sounds, what was meant and what was heard of it, as places in the log."""
+
+    __slots__ = ("at", "heard", "meant", "sounds")
+
+    def __init__(self, at: float, sounds: Sequence[Sound] = (), meant: Iterable[int] = ()) -> None:
+        self.at = at
+        self.sounds = list(sounds)
+        self.meant = list(meant)
+        self.heard: list[int] = []
+
+    @property
+    def until(self) -> float:
+        return self.sounds[-1].until if self.sounds else self.at
+
+
+class Joined(NamedTuple):
+    """The call put together: what the user said, the agent's replies by the user's utterance before them."""
+
+    says: list[Say]
+    replies: list[Reply]
+    slot: dict[int, int]
+    """For each record of the audit log, by its place, the number of user utterances before it."""
+    noise: list[Sound]
+    unsaid: list[int]
+    """Replies of the model that nobody heard."""
+
+
+class Join:
+    """The logs of one call. `log` holds all records, `runs` the framework's with the time of each word."""
+
+    def __init__(self, log: Sequence[Logged], runs: Sequence[Run], first_run: int, offsets: Offsets) -> None:
+        self.log = log
+        self.runs = runs
+        self.first_run = first_run
+        """Place in the log of the first run."""
+        self.offsets = offsets
+        self.times = self._moments()
+        """When each record was logged, in common time."""
+        self._orders: dict[str, list[int]] = {}
+
+    def _moments(self) -> list[float]:
+        """When each record was logged, in common time.
+
+        One without a time is as late as the one before it in its log; the first, as early as the one behind it.
+        """
+        shift = {"audit": self.offsets.audit, "framework": self.offsets.framework, "simulator": self.offsets.simulator}
+        first: dict[str, int] = {}
+        for record in self.log:
+            if record.ms is not None:
+                first.setdefault(record.source, record.ms)
+        found: list[float] = []
+        latest, source = 0, ""
+        for record in self.log:
+            if record.source != source:
+                latest, source = first.get(record.source, 0), record.source
+            latest = latest if record.ms is None else record.ms
+            found.append(latest / 1000 + shift[source])
+        return found
+
+    def at(self, place: int) -> float:
+        """When a record was logged, in common time."""
+        return self.times[place]
+
+    def latest(self, place: int) -> float:
+        """When a record was logged at the latest: one without a time, before the next of its log that has one."""
+        if self.log[place].ms is not None:
+            return self.times[place]
+        for after in range(place + 1, len(self.log)):
+            if self.log[after].source != self.log[place].source:
+                break
+            if self.log[after].ms is not None:
+                return self.times[after]
+        return float("inf")
+
+    def earliest(self, place: int) -> float:
+        """When a record was logged at the earliest: one without a time, after the one before it in its log."""
+        if self.log[place].ms is not None:
+            return self.times[place]
+        before = self.log[:place]
+        known = any(record.source == self.log[place].source and record.ms is not None for record in before)
+        return self.times[place] if known else float("-inf")
+
+    def _all_timed(self, places: Iterable[int]) -> bool:
+        return all(self.log[place].ms is not None for place in places)
+
+    def order(self, source: str) -> list[int]:
+        """The records of a log by their time, as places."""
+        if source not in self._orders:
+            places = [place for place, record in enumerate(self.log) if record.source == source]
+            # Sorting is stable: of one moment, the file's order.
+            self._orders[source] = sorted(places, key=self.times.__getitem__)
+        return self._orders[source]
+
+    def join(self, notes: Notes) -> Joined:
+        told = self.order("simulator")
+        sounds = find_sounds(self.log, told, self.offsets.audio, notes)
+        mine = [sound for sound in sounds if sound.role == "assistant"]
+        theirs = [sound for sound in sounds if sound.role == "user"]
+        texts = self._texts(told, "user_speech")
+        if len(texts) > 1:
+            theirs = parted(theirs, mine, [self.at(text) for text in texts], notes)
+        says = self._says(theirs, [sound.at for sound in mine], texts, notes)
+        heard = [place for place in self.order("audit") if self.log[place].kind == "user"]
+        self._hear(says, heard, notes)
+        spoken = [say for say in says if say.meant or say.heard or _is_answered(say, says, mine)]
+        noise = [sound for say in says if say not in spoken for sound in say.sounds]
+        says = spoken
+        self._tell_of(says, noise, heard, notes)
+        slot = self._slots(says)
+        mine = self._understood(mine, told, notes)
+        self._tell_of_understood(mine, says, notes)
+        found = replies(self, says, mine, slot, notes)
+        noise += [sound for sound in mine if sound not in found.sounds]
+        return Joined(says, found.replies, slot, noise, found.unsaid)
+
+    def _texts(self, told: Sequence[int], kind: str) -> list[int]:
+        return [
+            place
+            for place in told
+            if self.log[place].kind == kind and self.log[place].text.strip() not in _EMPTY_SPEECH
+        ]
+
+    def _says(self, sounds: list[Sound], replied: Sequence[float], texts: list[int], notes: Notes) -> list[Say]:
+        """What the user said, by the caller's own log. `replied`: when the agent began to speak."""
+        alone = self._lay(sounds, texts, notes, replied)
+        says = [Say(sound.at, [sound], sound.texts) for sound in sounds]
+        says += [Say(self.at(place), (), [place]) for place in alone]
+        for place in alone:
+            notes.repaired("text_without_sound", f"user: {self.log[place].text[:60]!r}")
+        return sorted(says, key=lambda say: say.at)
+
+    def _lay(self, sounds: list[Sound], texts: list[int], notes: Notes, replied: Sequence[float] = ()) -> list[int]:
+        """Lay texts on the sounds of their side; those that belong to none are given back."""
+        if not sounds:
+            return texts
+        where_to = self._plainly(sounds, texts) or self._by_length(sounds, texts, replied)
+        for text, where in zip(texts, where_to, strict=True):
+            if where != NOWHERE and self._is_said_twice(text, sounds[where].texts):
+                notes.repaired("duplicate_record", f"{self.log[text].kind}: {self.log[text].text[:60]!r}")
+            elif where != NOWHERE:
+                sounds[where].texts.append(text)
+                self._note_delay(text, sounds, where, notes)
+        return [text for text, where in zip(texts, where_to, strict=True) if where == NOWHERE]
+
+    def _is_said_twice(self, text: int, texts: list[int]) -> bool:
+        return any(self.log[text].text == self.log[other].text for other in texts)
+
+    def _plainly(self, sounds: list[Sound], texts: list[int]) -> list[int] | None:
+        """Each text with the last sound that had begun; None unless each has one of its own.
+
+        Where there are more sounds than texts, the user's words must also lie within their sound.
+        """
+        if not self._all_timed(texts):
+            return None
+        starts = [sound.at for sound in sounds]
+        found = [bisect_right(starts, self.at(text) + _EARLY) - 1 for text in texts]
+        if found == list(range(len(sounds))):
+            return found
+        if not texts or found[0] < 0 or any(before >= after for before, after in pairwise(found)):
+            return None
+        if sounds[0].role == "user" and any(
+            self.at(text) > sounds[where].until + _EARLY for text, where in zip(texts, found, strict=True)
+        ):
+            return None
+        return found
+
+    def _by_length(self, sounds: list[Sound], texts: list[int], replied: Sequence[float]) -> list[int]:
+        """By time and by how long each text takes to say."""
+        since = [self.earliest(text) for text in texts]
+        until = [self.latest(text) for text in texts]
+        spoken = [len(self.log[text].text.split()) / _WORDS_PER_SECOND for text in texts]
+        nexts = [sound.at for sound in sounds[1:]] + [float("inf")]
+        # A short burst without words is likely noise, a long one is likely speech whose words are late.
+        empty = [0.2 + min(1.5, 0.5 * (sound.length or 0.0)) for sound in sounds]
+
+        def cost(text: int, where: int) -> float:
+            sound = sounds[where]
+            early = max(0.0, sound.at - until[text] - _EARLY)
+            # A caller knows their own words soon; what they heard they may write down when they speak next.
+            due = sound.until + 2.5 if sound.role == "user" else max(nexts[where], sound.until + 3.0)
+            late = max(0.0, since[text] - due)
+            misfit = 0.0
+            if sound.length is not None:
+                misfit = abs(spoken[text] - sound.length) / (spoken[text] + sound.length + 0.5)
+            # Words that come when the agent has spoken since are hardly those of the sound before.
+            answered = bisect_right(replied, since[text]) - bisect_right(replied, sound.until) > 0
+            return 0.6 * early + 0.6 * late + misfit + answered
+
+        return placed(len(texts), empty, cost, again=0.4, alone=3.0)
+
+    def _note_delay(self, text: int, sounds: list[Sound], where: int, notes: Notes) -> None:
+        """Say of a text that it was logged before its sound, or so late that another had begun, or its own was over."""
+        record, sound, at = self.log[text], sounds[where], self.at(text)
+        if record.ms is None:
+            return
+        late = sound.end is not None and record.speaker == "user" and at > sound.end
+        if at < sound.at - _EARLY:
+            notes.repaired("early_transcript", f"{record.speaker}: {record.text[:60]!r}")
+        elif late or (where + 1 < len(sounds) and at > sounds[where + 1].at + _EARLY):
+            notes.repaired("late_transcript", f"{record.speaker}: {record.text[:60]!r}")
+
+    def _hear(self, says: list[Say], lines: list[int], notes: Notes) -> None:
+        """Lay what the recogniser heard on what the user said; what fits nowhere is an utterance by itself."""
+        if not lines:
+            return
+        where_to = self._heard_plainly(says, lines) or self._heard_by_likeness(says, lines)
+        for line, where in zip(lines, where_to, strict=True):
+            if where == NOWHERE:
+                say = Say(self.at(line))
+                say.heard.append(line)
+                says.append(say)
+            else:
+                says[where].heard.append(line)
+        if NOWHERE in where_to and any(say.sounds for say in says):
+            notes.repaired("heard_without_sound", f"{where_to.count(NOWHERE)} lines of the recogniser")
+        says.sort(key=lambda say: say.at)
+
+    def _heard_plainly(self, says: list[Say], lines: list[int]) -> list[int] | None:
+        """Each line with the last utterance that had begun, where that leaves no utterance in mid-call unheard."""
+        if not says or not all(say.meant for say in says) or not self._all_timed(lines):
+            return None
+        starts = [say.at for say in says]
+        found = [bisect_right(starts, self.at(line) + _EARLY) - 1 for line in lines]
+        if found[0] != 0 or len(set(found)) < max(1, len(says) - 1) or max(found) < len(says) - 2:
+            return None
+        if any(after - before > 1 or after < before for before, after in pairwise(found)):
+            return None
+        return found
+
+    def _heard_by_likeness(self, says: list[Say], lines: list[int]) -> list[int]:
+        meant = [" ".join(self.log[place].text for place in say.meant) for say in says]
+        nexts = [say.at for say in says[1:]] + [float("inf")]
+        since = [self.earliest(line) for line in lines]
+        until = [self.latest(line) for line in lines]
+
+        def cost(line: int, where: int) -> float:
+            early = max(0.0, says[where].at - until[line] - _EARLY)
+            late = max(0.0, since[line] - max(nexts[where], says[where].until + 3.0))
+            away = min(4.0, 0.5 * early + 0.4 * late)
+            text = self.log[lines[line]].text
+            if text in UNHEARD:
+                # Without words there is but the time, and a recogniser is done soon after the sound.
+                late = max(0.0, since[line] - says[where].until - 1.0)
+                return min(4.0, early + late) + (0.3 if meant[where] else 0.9)
+            if not meant[where]:
+                return away + 1.0
+            return away + 2.0 * (1 - likeness(text, meant[where]))
+
+        empty = [0.6 if text else 0.0 for text in meant]
+        return placed(len(lines), empty, cost, again=0.05, alone=3.0)
+
+    def _tell_of(self, says: list[Say], noise: list[Sound], heard: list[int], notes: Notes) -> None:
+        """Name what had to be concluded of the user's side."""
+        for sound in noise:
+            notes.repaired("false_speech_detection", f"user, sound of {sound.at:.3f} s: no words in any log")
+        for say in says:
+            if say.sounds and not say.meant:
+                notes.repaired(
+                    "words_of_caller_missing", f"user, sound of {say.at:.3f} s: known by the recogniser alone"
+                )
+        for say in says[:-1] if heard else ():
+            if say.meant and not say.heard:
+                notes.inferred("not_transcribed", f"user: {self.log[say.meant[0]].text[:60]!r}")
+
+    def _understood(self, sounds: list[Sound], told: Sequence[int], notes: Notes) -> list[Sound]:
+        """The agent's sounds with what the caller heard in each; words whose sound is lost stand for it."""
+        lost: list[Sound] = []
+        for text in self._lay(sounds, self._texts(told, "assistant_speech"), notes):
+            notes.repaired("text_without_sound", f"assistant: {self.log[text].text[:60]!r}")
+            said = len(self.log[text].text.split()) / _WORDS_PER_SECOND
+            sound = Sound("assistant", None, None, [])
+            sound.since = sound.till = self.at(text) - said - _WRITTEN_AFTER
+            sound.texts.append(text)
+            lost.append(sound)
+        return sorted([*sounds, *lost], key=lambda sound: sound.at) if lost else sounds
+
+    def _tell_of_understood(self, sounds: list[Sound], says: list[Say], notes: Notes) -> None:
+        """Name stretches of the agent's speech that the caller wrote down late, or not at all."""
+        starts = [say.at for say in says]
+        ends = bisect_right(starts, float("inf"))
+        spoken = {bisect_right(starts, sound.at) for sound in sounds}
+        understood = {bisect_right(starts, sound.at) for sound in sounds if sound.texts}
+        for slot in sorted(spoken - understood) if understood else ():
+            notes.inferred("not_understood", f"the caller wrote down nothing of what the agent said in stretch {slot}")
+        for sound in sounds:
+            following = bisect_right(starts, sound.at)
+            for text in sound.texts:
+                if following < ends and self.at(text) > starts[following] + _EARLY:
+                    notes.repaired("late_transcript", f"assistant: {self.log[text].text[:60]!r}")
+
+    def _slots(self, says: list[Say]) -> dict[int, int]:
+        """How many utterances of the user lie before each record of the audit log.
+
+        The audit log's own order holds: nothing falls before the line of the user that precedes it,
+        nor behind the one that follows. Between them the time decides.
+        """
+        number = {place: count for count, say in enumerate(says, 1) for place in say.heard}
+        ends = [say.until for say in says]
+        order = self.order("audit")
+        following: dict[int, int | None] = {}
+        coming: int | None = None
+        for place in reversed(order):
+            following[place] = coming
+            coming = number.get(place, coming)
+        found: dict[int, int] = {}
+        least = 0
+        for place in order:
+            if place in number:
+                least = found[place] = max(least, number[place])
+                continue
+            coming = following[place]
+            most = len(says) if coming is None else coming - 1
+            found[place] = max(least, min(most, bisect_right(ends, self.at(place))))
+        return found
+
+
+def _is_answered(say: Say, says: Sequence[Say], agent: Sequence[Sound]) -> bool:
+    """Whether a sound of the user without words in any log was speech: long, and after it the agent speaks anew."""
+    sound = say.sounds[0]
+    if sound.length is None or sound.length < _SPEECH:
+        return False
+    until = min((other.at for other in says if other.at > say.at), default=float("inf"))
+    before = [one for one in agent if one.at < sound.at]
+    if not before or before[-1].until > sound.at:
+        return False
+    return any(sound.until <= one.at < min(until, sound.until + _SOON) for one in agent)

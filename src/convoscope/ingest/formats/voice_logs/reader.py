@@ -1,0 +1,373 @@
+"""Folders of voice calls: three logs, and what lies beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation import (
+    Agent,
+    Conversation,
+    Database,
+    Logged,
+    Outcome,
+    Recording,
+    Scenario,
+    Source,
+)
+from convoscope.conversation.databases import database_hash, is_hash_of
+from convoscope.errors import InputError
+from convoscope.ingest.beside import datasets as dataset
+from convoscope.ingest.formats.voice_logs.folder import LOGS, PACKED, RESULT, CallFolder, track, unpacked_name
+from convoscope.ingest.formats.voice_logs.lines import read_document, read_lines
+from convoscope.ingest.formats.voice_logs.logs import (
+    Audit,
+    Framework,
+    LlmCall,
+    read_audit,
+    read_framework,
+    read_simulator,
+    read_transcript,
+)
+from convoscope.ingest.formats.voice_logs.pipeline import pipeline
+from convoscope.ingest.formats.voice_logs.timeline import Call, build
+from convoscope.ingest.io import containers as files
+from convoscope.ingest.reader import Detection, FolderSample, Group, Reader, Sample
+from convoscope.ingest.report import Notes
+
+_SET_ASIDE = re.compile(r"_(?:attempt|failed_attempt|extra|unvalidated)_\d+$")
+_TRIAL = re.compile(r"trial_(\d+)$")
+_OF_RUN = ("config.json", "dataset.json*", "*_dataset.json*")
+_OUTPUTS = ("overall_scores", "per_metric")
+_LATENCIES = ("llm", "stt", "tts", "model_response")
+
+
+class VoiceLogsReader(Reader):
+    """One folder is one call."""
+
+    name = "voice-logs"
+    title = "Voice calls: folders with audit, framework and caller logs"
+
+    def detect_folder(self, folder: FolderSample) -> Detection | None:
+        plain = {unpacked_name(name): name for name in folder.names}
+        found = sorted(plain.keys() & LOGS)
+        if found:
+            return Detection(0.95, f"holds {' and '.join(found)}", "folder")
+        if RESULT in plain:
+            value = read_document(folder.path / plain[RESULT], Notes())
+            if isinstance(value, dict) and "record_id" in value and "audit_log_path" in value:
+                return Detection(0.9, "its result.json names the logs of a call", "folder")
+        return None
+
+    def leave_out(self, folder: FolderSample) -> str:
+        if not _SET_ASIDE.search(folder.path.name):
+            return ""
+        logs = any(unpacked_name(name) in LOGS for name in folder.names)
+        return "an attempt that was set aside" if logs or any(map(_TRIAL.fullmatch, folder.names)) else ""
+
+    def beside(self, folder: Path) -> Sequence[Path]:
+        """Settings and dataset of the run that a record lies in, where only the record was given."""
+        records = next((parent for parent in folder.resolve().parents if parent.name == "records"), None)
+        if records is None:
+            return ()
+        return sorted(path for name in _OF_RUN for path in records.parent.glob(name) if path.is_file())
+
+    def part_of(self, name: str) -> str:
+        return "one log of a call: give the folder that holds it" if unpacked_name(name) in LOGS else ""
+
+    def detect(self, sample: Sample) -> Detection | None:
+        first = sample.values[0] if sample.values else None
+        if dataset.is_record(first):
+            return Detection(0.6, "evaluation records, matched to calls by id", "companion")
+        if sample.path.name == "config.json" and dataset.is_config(first):
+            return Detection(0.6, "settings of a run of calls", "companion")
+        if isinstance(first, dict) and all(key in first for key in _OUTPUTS):
+            return Detection(0.5, "figures that another tool made of calls", "companion")
+        return None
+
+    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+        yield read_call(group.path, notes, name=group.name, companions=group.companions)
+
+
+def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Path, ...] = ()) -> Conversation:
+    """The call in a folder. Whatever cannot be read is said, and the rest is joined."""
+    result = _result(path, notes)
+    beside = dataset.load(companions)
+    folder = CallFolder(path, result)
+    for missing in folder.missing:
+        notes.repaired("named_file_missing", f"{missing.field}: {missing.name}")
+    audit, framework, simulator = _logs(folder, notes)
+    told = pipeline(result, beside.config, audit.records, framework=bool(framework.runs))
+    if not framework.runs and told.pipeline != "s2s":
+        _note_missing(folder.framework, "framework: replies as the model wrote them, not as they were spoken", notes)
+    if told.inferred:
+        notes.inferred(f"pipeline_{told.pipeline}", told.inferred)
+    call = Call(
+        audit=audit.records,
+        runs=[] if told.pipeline == "s2s" else framework.runs,
+        simulator=simulator,
+        pipeline=told.pipeline,
+        llm_calls=audit.calls,
+        metrics=_component_lines(folder, notes),
+    )
+    if not call.audit and not call.runs and not call.simulator:
+        raise InputError("none of its logs holds a record", hint="a call needs one readable log of the three")
+    where = path.resolve()
+    record_id, trial = _identity(where, result)
+    language = str(beside.config.get("language") or "en")
+    record = beside.records.get(record_id)
+    if record is None:
+        # What is broken in a dataset matters to those whose record it may have held.
+        for problem in beside.problems:
+            notes.repaired("file_left_out", problem)
+        if beside.records:
+            notes.repaired("record_not_in_dataset", record_id)
+    record = dataset.resolved(record, language) if record is not None else None
+    built = build(call, notes)
+    dimensions = {"scenario_id": record_id, **({"trial": trial} if trial else {})}
+    if isinstance(beside.config.get("domain"), str):
+        dimensions["domain"] = beside.config["domain"]
+    return Conversation(
+        id=f"{record_id}/trial_{trial}" if trial else record_id,
+        dimensions=dimensions,
+        source=Source(format=VoiceLogsReader.name, files=_names(folder), record=name, folder=str(where)),
+        pipeline=told.pipeline,
+        participants=built.participants,
+        clocks=built.clocks,
+        agent=_agent(record, audit.calls, beside.config),
+        scenario=_scenario(folder, record, language, result, notes),
+        timeline=built.timeline,
+        log=built.log,
+        outcome=_outcome(result, simulator, built.duration),
+        recording=_recording(folder),
+        extras=_extras(folder, result, beside.config, notes),
+    )
+
+
+def _result(path: Path, notes: Notes) -> dict[str, Any]:
+    """result.json, packed or not; nothing, and said, where it is not what it should be."""
+    held = path / RESULT
+    if not held.exists():
+        packed = next((path / (RESULT + ending) for ending in PACKED if (path / (RESULT + ending)).exists()), None)
+        if packed is None:
+            return {}
+        held = packed
+    result = read_document(held, notes)
+    if isinstance(result, dict):
+        return result
+    if result is not None:
+        notes.repaired("file_left_out", f"{held.name}: holds no object")
+    return {}
+
+
+def _logs(folder: CallFolder, notes: Notes) -> tuple[Audit, Framework, list[Logged]]:
+    audit, framework, simulator = Audit([], []), Framework([], []), list[Logged]()
+    if folder.audit is not None:
+        audit = _readable(lambda path: read_audit(path, notes), folder.audit, notes) or audit
+    if folder.simulator is not None:
+        simulator = _readable(lambda path: read_simulator(path, notes), folder.simulator, notes) or simulator
+    if folder.framework is not None:
+        told = (audit.records, simulator)
+        framework = _readable(lambda path: read_framework(path, notes, *told), folder.framework, notes) or framework
+    if not audit.records:
+        _note_missing(folder.audit, "audit: no tool calls, and no words of the recogniser", notes)
+        if framework.heard:
+            audit = Audit(_as_audit(framework.heard), audit.calls)
+            notes.inferred("heard_from_framework", f"{len(framework.heard)} lines")
+        elif folder.transcript is not None:
+            said = _readable(lambda path: read_transcript(path, notes), folder.transcript, notes) or []
+            audit = Audit(said, audit.calls)
+            notes.inferred("heard_from_transcript", f"{len(said)} lines")
+    if not simulator:
+        _note_missing(folder.simulator, "caller: no sound, and no words as the caller meant or heard them", notes)
+    return audit, framework, simulator
+
+
+def _note_missing(path: Path | None, what: str, notes: Notes) -> None:
+    notes.repaired("log_missing" if path is None else "log_empty", what)
+
+
+def _readable(read: Any, path: Path, notes: Notes) -> Any:
+    """What a file holds; None, and said, where it cannot be read at all."""
+    try:
+        return read(path)
+    except (InputError, OSError) as error:
+        notes.repaired("file_left_out", f"{path.name}: {error}")
+        return None
+
+
+def _as_audit(heard: Sequence[Logged]) -> list[Logged]:
+    """The recogniser's words as the framework logged them, in the place of the audit log's."""
+    return [msgspec.structs.replace(record, source="audit", kind="user") for record in heard if record.text]
+
+
+def _identity(where: Path, result: dict[str, Any]) -> tuple[str, str]:
+    """The id of the record, and the number of the trial."""
+    trial = _TRIAL.fullmatch(where.name)
+    told = result.get("record_id")
+    folder = where.parent.name if trial else where.name
+    return str(told) if isinstance(told, str | int) and told != "" else folder, trial[1] if trial else ""
+
+
+def _names(folder: CallFolder) -> tuple[str, ...]:
+    found = (folder.audit, folder.framework, folder.simulator)
+    return tuple(path.name for path in found if path is not None)
+
+
+def _agent(record: Any, calls: Sequence[LlmCall], config: Any) -> Agent:
+    """As the dataset has it; instructions, where nobody tells them, as the model was prompted with them."""
+    agent = dataset.agent(record) if record is not None else Agent()
+    if not agent.instructions and calls:
+        agent = msgspec.structs.replace(agent, instructions=_system_prompt(calls[0]))
+    models = config.get("model")
+    models = models if isinstance(models, dict) else {"llm": models}
+    named = {part: name for part, name in models.items() if isinstance(name, str)}
+    return msgspec.structs.replace(agent, models=named) if named else agent
+
+
+class _Message(msgspec.Struct, gc=False):
+    role: Any = None
+    content: Any = None
+
+
+_messages = msgspec.json.Decoder(list[_Message])
+
+
+def _system_prompt(call: LlmCall) -> str:
+    try:
+        messages = _messages.decode(call.prompt)
+    except msgspec.DecodeError:
+        return ""
+    return next((one.content for one in messages if one.role == "system" and isinstance(one.content, str)), "")
+
+
+def _scenario(folder: CallFolder, record: Any, language: str, result: dict[str, Any], notes: Notes) -> Scenario | None:
+    scenario = dataset.scenario(record, language, notes) if record is not None else Scenario()
+    before = _database(folder, ("initial_scenario_db.json", "scenario_db.json"), result, "initial", notes)
+    after = _database(folder, ("final_scenario_db.json",), result, "final", notes)
+    if record is None and before is None and after is None:
+        return None
+    return msgspec.structs.replace(scenario, before=before, after=after)
+
+
+def _database(
+    folder: CallFolder, names: tuple[str, ...], result: dict[str, Any], which: str, notes: Notes
+) -> Database | None:
+    """A database as the folder holds it. The hash that is stored for it is recomputed, and a difference is said."""
+    stored = result.get(f"{which}_scenario_db_hash")
+    stored = stored if isinstance(stored, str) else ""
+    path = folder.file(*names)
+    content = read_document(path, notes) if path is not None else None
+    if content is None:
+        return Database(None, stored) if stored else None
+    wrong = bool(stored) and not is_hash_of(stored, content)
+    if wrong:
+        notes.repaired("database_hash_differs", f"{which}: stored {stored[:12]}…, is {database_hash(content)[:12]}…")
+    return Database(content, stored, wrong)
+
+
+def _outcome(result: dict[str, Any], simulator: Sequence[Logged], duration: float | None) -> Outcome:
+    reason = result.get("conversation_ended_reason")
+    if not isinstance(reason, str) or not reason:
+        reason = next(filter(None, map(_ended_reason, reversed(simulator))), "")
+    told = result.get("duration_seconds")
+    error = result.get("error")
+    kept = {
+        key: result[key]
+        for key in ("completed", "error_details", "num_turns", "num_tool_calls", "tools_called")
+        if result.get(key) is not None
+    }
+    return Outcome(
+        finished=None if not reason else reason.strip().casefold() == "goodbye",
+        ended_reason=reason,
+        error=str(error) if error else "",
+        duration=float(told) if isinstance(told, int | float) and not isinstance(told, bool) else duration,
+        extras=kept,
+    )
+
+
+def _ended_reason(record: Logged) -> str:
+    value = record.value
+    if record.kind != "connection_state" or not isinstance(value, dict) or value.get("state") != "session_ended":
+        return ""
+    details = value.get("details")
+    reason = details.get("reason") if isinstance(details, dict) else None
+    return reason if isinstance(reason, str) else ""
+
+
+def _recording(folder: CallFolder) -> Recording | None:
+    sides = {"assistant": ("assistant",), "user": ("user",), "user_clean": ("user",), "mixed": ("assistant", "user")}
+    tracks = tuple(track(path, sides[side]) for side, path in folder.sounds.items())
+    return Recording(tracks=tracks) if tracks else None
+
+
+def _extras(folder: CallFolder, result: dict[str, Any], config: Any, notes: Notes) -> dict[str, Any]:
+    extras: dict[str, Any] = {}
+    latencies = {
+        part: result[f"{part}_latency"] for part in _LATENCIES if isinstance(result.get(f"{part}_latency"), dict)
+    }
+    if latencies:
+        extras["latencies"] = latencies
+    path = folder.file("response_latencies.json")
+    listed = read_document(path, notes) if path is not None else None
+    if isinstance(listed, dict) and isinstance(listed.get("latencies"), list):
+        extras["response_latencies"] = listed["latencies"]
+    for key in ("language", "language_display_name"):
+        if isinstance(config.get(key), str):
+            extras[key] = config[key]
+    return extras
+
+
+class _ComponentLine(msgspec.Struct, gc=False):
+    timestamp: Any = None
+    type: str | None = None
+    processor: Any = None
+    model: Any = None
+    stage: Any = None
+    value: Any = None
+
+
+_component_line = msgspec.json.Decoder(_ComponentLine)
+
+
+def _component_lines(folder: CallFolder, notes: Notes) -> list[dict[str, Any]]:
+    """What the framework measured of its parts, and what each call to the model cost."""
+    found: list[dict[str, Any]] = []
+    path = folder.file("pipecat_metrics.jsonl", "framework_metrics.jsonl")
+    if path is not None:
+        lines = _readable(lambda place: read_lines(place, _component_line, notes), path, notes) or []
+        found += [msgspec.to_builtins(line) for line in lines]
+    path = folder.file("agent_perf_stats.csv")
+    if path is not None:
+        found += _perf_rows(path, notes)
+    return found
+
+
+def _perf_rows(path: Path, notes: Notes) -> list[dict[str, Any]]:
+    import csv
+
+    rows: list[dict[str, Any]] = []
+    try:
+        text = files.whole(path).decode("utf-8-sig", "replace")
+        for row in csv.DictReader(text.splitlines(keepends=True)):
+            tokens = {name: _number(row.get(name)) for name in ("output_tokens", "reasoning_tokens")}
+            tokens = {name: value for name, value in tokens.items() if value is not None}
+            if tokens:
+                rows.append({"type": "tokens", "value": tokens})
+    except (OSError, InputError, csv.Error) as error:
+        notes.repaired("file_left_out", f"{path.name}: {error}")
+    return rows
+
+
+def _number(text: Any) -> float | None:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return None
+
+
+READER = VoiceLogsReader()

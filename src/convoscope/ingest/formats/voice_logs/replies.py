@@ -1,0 +1,435 @@
+"""What the agent said: texts meant to be spoken, laid on sounds and on the user's utterances."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from convoscope.ingest.formats.voice_logs.likeness import compact, likeness, similarity
+from convoscope.ingest.formats.voice_logs.logs import UNHEARD
+from convoscope.ingest.formats.voice_logs.sounds import Sound
+from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
+from convoscope.ingest.report import Notes
+
+if TYPE_CHECKING:
+    from convoscope.ingest.formats.voice_logs.join import Join, Say
+
+_PAUSE = 2.0
+"""A silence between two words, in seconds, that parts them."""
+_TURN_PAUSE = 1.0
+"""The same where the user begins to speak in it."""
+_SAID = 20
+"""Letters and digits that must have been spoken of a reply for it to count as begun."""
+_EARLY = 0.7
+_SOON = 10.0
+"""Seconds from a reply's writing within which its first word is spoken, mostly."""
+_BETTER = 0.02
+_NEVER = float("inf")
+
+
+class Piece:
+    """Some words meant to be spoken: their times, the sounds they are heard in, the stretch they fall into."""
+
+    __slots__ = ("_text", "at", "by", "cut", "heard_in", "line", "records", "since", "slot", "sounds", "words")
+
+    def __init__(self, at: float, words: list[tuple[float, str]], records: list[int], slot: int = 0) -> None:
+        self.at = at
+        self.since = self.by = at
+        """The earliest and the latest that it may have been logged; other than `at` only where that is not known."""
+        self.words = words
+        self.records = records
+        self.slot = slot
+        self.sounds: list[Sound] = []
+        self.heard_in: Sound | None = None
+        """The sound that it begins in, be it its own or shared with the piece before."""
+        self.line: int | None = None
+        """Place in the log of the model's reply that they come from."""
+        self.cut = False
+        self._text = ""
+
+    @property
+    def text(self) -> str:
+        """The words in one; asked for only when all of them are there."""
+        if not self._text:
+            self._text = " ".join([word for _, word in self.words])
+        return self._text
+
+
+class Reply(NamedTuple):
+    """One utterance of the agent."""
+
+    slot: int
+    order: float
+    """Where it stands among the tool calls of its stretch."""
+    at: float
+    text: str
+    sounds: list[Sound]
+    records: list[int]
+    line: int | None = None
+    cut: bool = False
+    sent: float = 0.0
+    """When its first word was logged, or, where that is not known, heard."""
+
+
+class Replies(NamedTuple):
+    """All that the agent said, and the sounds that have found their words."""
+
+    replies: list[Reply]
+    sounds: list[Sound]
+    unsaid: list[int]
+
+
+def replies(join: Join, says: Sequence[Say], sounds: list[Sound], slot: dict[int, int], notes: Notes) -> Replies:
+    """The agent's utterances, from the framework's log where there is one, else from the model's replies."""
+    lines = [
+        place
+        for place in join.order("audit")
+        if join.log[place].kind == "assistant" and join.log[place].text and join.log[place].text not in UNHEARD
+    ]
+    starts = [say.at for say in says]
+    pieces = _sent(join, starts, notes)
+    sent = bool(pieces)
+    unsaid: list[int] = []
+    if sent:
+        pieces, missing = _by_line(join, pieces, lines, notes)
+        for line in missing:
+            if _was_heard(join, line, slot.get(line, 0), pieces, sounds, starts):
+                notes.repaired("voice_text_missing", f"{join.log[line].text[:60]!r} was spoken: the sound tells")
+                pieces.append(_piece(join, line, slot))
+            else:
+                unsaid.append(line)
+        pieces.sort(key=lambda piece: piece.at)
+    else:
+        pieces = [_piece(join, line, slot) for line in lines]
+    _lay(join, pieces, sounds, starts, lead=not sent)
+    for piece in pieces:
+        if piece.heard_in is not None:
+            piece.slot = bisect_right(starts, piece.heard_in.at)
+        elif piece.line is not None:
+            piece.slot = slot.get(piece.line, 0)
+        else:
+            piece.slot = bisect_right(starts, piece.at)
+    if not sent and sounds:
+        unsaid = [piece.line for piece in pieces if piece.heard_in is None and piece.line is not None]
+        pieces = [piece for piece in pieces if piece.heard_in is not None]
+    for line in unsaid:
+        notes.repaired("reply_not_spoken", f"{join.log[line].text[:60]!r}")
+    found = _finished(join, pieces, sounds, starts, unsaid)
+    for reply in found.replies:
+        if sent and not reply.text and any(sound.texts for sound in reply.sounds):
+            notes.repaired("voice_text_missing", f"sound of {reply.at:.3f} s: known by what the caller heard alone")
+    return found
+
+
+def _was_heard(
+    join: Join, line: int, slot: int, pieces: Sequence[Piece], sounds: Sequence[Sound], starts: Sequence[float]
+) -> bool:
+    """Whether a reply was spoken although no log of the voice has it.
+
+    The caller's words for the stretch are more like what was sent with the reply than without it; or,
+    where the caller wrote nothing down, there is sound without any words, of about its length.
+    """
+    mine = [sound for sound in sounds if bisect_right(starts, sound.at) == slot]
+    here = [piece for piece in pieces if bisect_right(starts, piece.at) == slot]
+    sent = " ".join(piece.text for piece in here)
+    heard = " ".join(join.log[text].text for sound in mine for text in sound.texts)
+    reply = join.log[line].text
+    if heard:
+        before = " ".join(piece.text for piece in here if piece.at <= join.at(line))
+        both = f"{before} {reply} {sent[len(before) :]}"
+        return similarity(both, heard) > similarity(sent, heard) + _BETTER
+    length = sum(sound.length or 0.0 for sound in mine)
+    return bool(mine) and not sent and 0.5 < (len(reply.split()) / 2.7 + 0.5) / (length + 0.5) < 2
+
+
+def _piece(join: Join, line: int, slot: dict[int, int]) -> Piece:
+    piece = Piece(join.at(line), [(join.at(line), join.log[line].text)], [line], slot.get(line, 0))
+    piece.line = line
+    piece.since, piece.by = join.earliest(line), join.latest(line)
+    return piece
+
+
+def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
+    """What was sent to the speech engine, parted where turns end, where the user speaks, and at long pauses."""
+    pieces: list[Piece] = []
+    shift = join.offsets.framework
+    spoken = [(number, run) for number, run in enumerate(join.runs) if run.kind in ("tts_text", "llm_response")]
+    if spoken and len(join.runs) == len(spoken):
+        notes.repaired("turn_markers_missing", "the framework's log was parted by pauses and by the user's speech")
+    for number, run in spoken:
+        record = join.first_run + number
+        logged = [ms for ms, _ in run.parts]
+        untimed = {at for at, ms in enumerate(logged) if ms is None} if None in logged and len(logged) > 1 else set()
+        times = _sent_at(logged, join.at(record), shift)
+        words = [(at, text) for at, (_, text) in zip(times, run.parts, strict=True)]
+        cuts = [
+            at
+            for at, (before, after) in enumerate(pairwise(times), 1)
+            if after - before > _TURN_PAUSE and _parts(before, after, starts)
+        ]
+        if untimed:
+            cuts = sorted({*cuts, *untimed, *(at + 1 for at in untimed)} - {0, len(words)})
+        begin = 0
+        for at in (*cuts, len(words)):
+            pieces.append(Piece(words[begin][0], words[begin:at], [record]))
+            if begin in untimed:
+                # What has no time of its own was said before what follows it.
+                pieces[-1].by = next((words[on][0] for on in range(at, len(words)) if on not in untimed), _NEVER)
+            begin = at
+        following = join.runs[number + 1] if number + 1 < len(join.runs) else None
+        pieces[-1].cut = following is not None and bool(following.interrupted)
+    return [piece for piece in pieces if piece.text.strip()]
+
+
+def _sent_at(logged: Sequence[int | None], known: float, shift: float) -> list[float]:
+    """When the words of a run were sent; one without a time, when the one before it was, the first, when known."""
+    if None not in logged:
+        return [ms / 1000 + shift for ms in logged if ms is not None]
+    found: list[float] = []
+    for ms in logged:
+        known = known if ms is None else ms / 1000 + shift
+        found.append(known)
+    return found
+
+
+def _parts(before: float, after: float, starts: Sequence[float]) -> bool:
+    """Whether a pause of the turn's length or longer parts two words."""
+    return after - before > _PAUSE or bisect_right(starts, before) < bisect_right(starts, after)
+
+
+def _lay(join: Join, pieces: list[Piece], sounds: list[Sound], starts: Sequence[float], *, lead: bool) -> None:
+    """Lay pieces on sounds. `lead`: texts were logged when the model had made them, before they were spoken."""
+    if not sounds or not pieces:
+        return
+    where_to = _plainly(pieces, sounds, lead=lead) or _by_likeness(join, pieces, sounds, lead=lead)
+    owner: dict[int, Piece] = {}
+    for piece, where in zip(pieces, where_to, strict=True):
+        if where != NOWHERE:
+            piece.heard_in = sounds[where]
+            owner.setdefault(where, piece)
+    holder: Piece | None = None
+    for number, sound in enumerate(sounds):
+        holder = owner.get(number, holder)
+        if holder is None:
+            continue
+        # A sound without words of its own goes on with what was being said, if it follows at once.
+        if number in owner or (not sound.texts and holder.sounds and _goes_on(holder, sound, starts)):
+            holder.sounds.append(sound)
+
+
+def _goes_on(piece: Piece, sound: Sound, starts: Sequence[float]) -> bool:
+    before = piece.sounds[-1]
+    if bisect_right(starts, before.at) < bisect_right(starts, sound.at):
+        return False
+    return sound.at - piece.sounds[-1].until < _PAUSE or piece.words[-1][0] >= sound.at - _EARLY
+
+
+def _plainly(pieces: list[Piece], sounds: list[Sound], *, lead: bool) -> list[int] | None:
+    """Each piece with the sound it was logged nearest to; None unless that pairs them one to one."""
+    if len(pieces) != len(sounds):
+        return None
+    for piece, sound in zip(pieces, sounds, strict=True):
+        late = piece.since - sound.at > max(_EARLY, sound.until - sound.at)
+        if late or sound.at - piece.by > (8.0 if lead else 2.0):
+            return None
+    return list(range(len(pieces)))
+
+
+def _by_likeness(join: Join, pieces: list[Piece], sounds: list[Sound], *, lead: bool) -> list[int]:
+    heard = [" ".join(join.log[text].text for text in sound.texts) for sound in sounds]
+    texts = [piece.text for piece in pieces]
+    allowed = 8.0 if lead else 1.5
+
+    def cost(number: int, where: int) -> float:
+        sound, piece = sounds[where], pieces[number]
+        early = max(0.0, sound.at - piece.by - allowed)
+        late = max(0.0, piece.since - max(sound.until, sound.at) - _EARLY)
+        away = min(4.0, 0.5 * early + 0.5 * late) + 0.01 * min(10.0, abs(sound.at - piece.at))
+        if not heard[where]:
+            return away + 0.8
+        return away + 2.0 * (1 - likeness(texts[number], heard[where]))
+
+    empty = [0.5 if text else 0.1 for text in heard]
+    return placed(len(pieces), empty, cost, again=0.2, alone=1.6 if lead else 3.0)
+
+
+class _Match(NamedTuple):
+    """A reply of the model in the letters of all that was sent."""
+
+    line: int
+    begin: int
+    end: int
+    worth: float
+
+
+def _by_line(join: Join, pieces: list[Piece], lines: list[int], notes: Notes) -> tuple[list[Piece], list[int]]:
+    """What was sent, parted where the model's replies begin and end, and the replies that are not in it."""
+    if _are_the_same(join, pieces, lines):
+        return pieces, []
+    words = [_Word(piece, at, word, compact(word)) for piece in pieces for at, word in piece.words]
+    whole = "".join([word.key for word in words])
+    when: dict[int, float] = {}
+    at = 0
+    for word in words:
+        when.setdefault(at, word.at)
+        at += len(word.key)
+    found: list[_Match] = []
+    for line in lines:
+        found += _matches(
+            whole, compact(join.log[line].text), _Written(line, join.earliest(line), join.latest(line)), when
+        )
+    chain = _chain(found)
+    for match in chain:
+        if match.end - match.begin < len(compact(join.log[match.line].text)):
+            notes.repaired("reply_cut_to_spoken", f"{join.log[match.line].text[:60]!r}")
+    taken = {match.line for match in chain}
+    return _cut(words, chain), [line for line in lines if line not in taken]
+
+
+def _are_the_same(join: Join, pieces: list[Piece], lines: list[int]) -> bool:
+    """Each reply is a piece as it is, in one order: then nothing need be cut."""
+    texts = [compact(piece.text) for piece in pieces]
+    at = 0
+    taken: list[tuple[Piece, int]] = []
+    for line in lines:
+        text = compact(join.log[line].text)
+        while at < len(texts) and texts[at] != text:
+            at += 1
+        if at == len(texts):
+            return False
+        taken.append((pieces[at], line))
+        at += 1
+    for piece, line in taken:
+        piece.line = line
+    return True
+
+
+class _Word(NamedTuple):
+    piece: Piece
+    at: float
+    text: str
+    key: str
+
+
+class _Written(NamedTuple):
+    """A reply of the model, and when it was logged, at the earliest and at the latest."""
+
+    line: int
+    since: float
+    until: float
+
+
+def _matches(whole: str, text: str, written: _Written, when: dict[int, float]) -> list[_Match]:
+    """Where a reply is spoken: in whole, or, where it is nowhere so, from its beginning on."""
+    found: list[_Match] = []
+    for part in (text, text[:_SAID]):
+        begin = whole.find(part) if part else NOWHERE
+        while begin >= 0:
+            if begin in when:
+                length = len(text) if part == text else _common(whole, begin, text)
+                # Words come within some seconds after the reply was written.
+                away = max(0.0, max(when[begin] - written.until, written.since - when[begin]) - _SOON)
+                found.append(_Match(written.line, begin, begin + length, length - min(0.9 * length, away)))
+            begin = whole.find(part, begin + 1)
+        if found:
+            break
+    return found
+
+
+def _chain(found: list[_Match]) -> list[_Match]:
+    """The matches that follow each other, each reply once, that are worth most together."""
+    best: list[float] = []
+    before: list[int] = []
+    for number, match in enumerate(found):
+        value, origin = 0.0, NOWHERE
+        for earlier in range(number):
+            if found[earlier].end <= match.begin and found[earlier].line != match.line and best[earlier] > value:
+                value, origin = best[earlier], earlier
+        best.append(value + match.worth)
+        before.append(origin)
+    chain: list[_Match] = []
+    at = max(range(len(found)), key=best.__getitem__, default=NOWHERE)
+    while at != NOWHERE:
+        chain.append(found[at])
+        at = before[at]
+    return chain[::-1]
+
+
+def _common(whole: str, where: int, text: str) -> int:
+    length = 0
+    for mine, theirs in zip(whole[where:], text, strict=False):
+        if mine != theirs:
+            break
+        length += 1
+    return length
+
+
+def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[Piece]:
+    """The words in pieces: each reply one, what lies between replies by the piece it came in."""
+    found: list[Piece] = []
+    ahead = iter(chain)
+    match = next(ahead, None)
+    key: tuple[int, int | None] | None = None
+    position = 0
+    for word in words:
+        while match is not None and position >= match.end:
+            match = next(ahead, None)
+        inside = match is not None and match.begin <= position and position + len(word.key) <= match.end
+        line = match.line if match is not None and inside else None
+        if not word.key and found:
+            # A dash between two replies, say, goes with the words before it.
+            line = found[-1].line
+        now = (0 if line is not None else id(word.piece), line)
+        if now != key:
+            found.append(Piece(word.at, [], []))
+            found[-1].line, found[-1].by = line, word.piece.by
+            key = now
+        mine = found[-1]
+        mine.words.append((word.at, word.text))
+        mine.cut = word.piece.cut
+        if word.piece.records[0] not in mine.records:
+            mine.records += word.piece.records
+        position += len(word.key)
+    for mine, after in pairwise(found):
+        # Only the last reply of a turn that was cut off was cut off itself.
+        mine.cut = mine.cut and mine.records[-1] != after.records[0]
+    return found
+
+
+def _finished(
+    join: Join,
+    pieces: list[Piece],
+    sounds: list[Sound],
+    starts: Sequence[float],
+    unsaid: list[int],
+) -> Replies:
+    done: list[Reply] = []
+    used: list[Sound] = []
+    for piece in pieces:
+        where = max(piece.slot, 0)
+        order = join.at(piece.line) if piece.line is not None else piece.at
+        at = piece.sounds[0].at if piece.sounds else piece.at
+        sent = piece.at if piece.by == piece.at else at
+        records = [
+            *piece.records,
+            *([piece.line] if piece.line is not None and piece.line not in piece.records else []),
+        ]
+        done.append(Reply(where, order, at, piece.text, piece.sounds, records, piece.line, piece.cut, sent))
+        used += piece.sounds
+    for sound in sounds:
+        if sound in used:
+            continue
+        slot = bisect_right(starts, sound.at)
+        # Sound without words of its own is part of what was said around it; else the sound itself is all there is.
+        around = [number for number, reply in enumerate(done) if reply.slot == slot]
+        if around and not sound.texts:
+            begun = [number for number in around if done[number].at <= sound.at + _EARLY]
+            mine = done[begun[-1] if begun else around[0]]
+            mine.sounds.append(sound)
+            mine.sounds.sort(key=lambda one: one.at)
+        else:
+            done.append(Reply(slot, sound.at, sound.at, "", [sound], []))
+        used.append(sound)
+    return Replies(done, used, unsaid)

@@ -1,0 +1,425 @@
+"""The joined call as a timeline of events, and which log records went into each."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import (
+    AnyEvent,
+    Clock,
+    ComponentMetric,
+    Logged,
+    Marker,
+    Participant,
+    Segment,
+    Text,
+    Time,
+    ToolCall,
+    ToolResult,
+    Utterance,
+)
+from convoscope.conversation.model import Pipeline
+from convoscope.ingest.formats.voice_logs.clocks import NOTICEABLE, Heard, Skew, sent_after, sent_in_time, skew
+from convoscope.ingest.formats.voice_logs.framework import Run
+from convoscope.ingest.formats.voice_logs.join import Join, Joined, Offsets, Say
+from convoscope.ingest.formats.voice_logs.lines import milliseconds
+from convoscope.ingest.formats.voice_logs.logs import UNHEARD, LlmCall, as_logged
+from convoscope.ingest.formats.voice_logs.lost_records import completed
+from convoscope.ingest.formats.voice_logs.replies import Reply
+from convoscope.ingest.formats.voice_logs.sounds import END, START, Sound, sound_shift
+from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import signs_of_success
+
+_USER, _AGENT = "user", "assistant"
+# Usual delays in seconds, as seen in calls whose clocks agree.
+_AFTER_SPEECH = 0.4
+"""From the end of the user's sound to the recogniser's line."""
+_AFTER_SOUND = 0.5
+"""From the start of the agent's sound to the first word that the framework logs."""
+_AFTER_REPLY = 0.7
+"""From the model's reply to the first word that the framework logs."""
+_BEFORE_SOUND = 0.25
+"""From the model's reply to the start of the agent's sound."""
+_PAUSE = 2.5
+"""A silence between two words, in seconds, that parts one utterance of the agent from the next."""
+_COMPONENTS = {"STT": "stt", "TTS": "tts", "LLM": "llm"}
+_MEASURES = {"TTFBMetricsData": "ttfb", "ProcessingMetricsData": "processing", "LatencyMetric": "latency"}
+
+
+class Call(NamedTuple):
+    """The logs of a call, as read."""
+
+    audit: list[Logged]
+    runs: list[Run]
+    simulator: list[Logged]
+    pipeline: Pipeline
+    llm_calls: Sequence[LlmCall] = ()
+    metrics: Sequence[dict[str, Any]] = ()
+
+
+class Built(NamedTuple):
+    """What a conversation is made of."""
+
+    participants: tuple[Participant, ...]
+    clocks: tuple[Clock, ...]
+    timeline: tuple[AnyEvent, ...]
+    log: tuple[Logged, ...]
+    duration: float | None
+
+
+class _Entry(NamedTuple):
+    """An event on its way into the order: by the user's utterance before it, then by time."""
+
+    slot: int
+    order: float
+    event: AnyEvent
+    records: Sequence[int] = ()
+    place: int = -1
+    """Among events of one moment, the place in the audit log."""
+    reply: int = -1
+    """The number of the reply that it is."""
+
+
+def build(call: Call, notes: Notes) -> Built:
+    """Join the logs of a call."""
+    log = _corrected([*call.audit, *map(as_logged, call.runs), *call.simulator], notes)
+    first_run = len(call.audit)
+    first_told = first_run + len(call.runs)
+    offsets, clocks = _clocks(log, call, first_run, first_told, notes)
+    join = Join(log, call.runs, first_run, offsets)
+    joined = join.join(notes)
+    if not joined.says and len([run for run in call.runs if run.text and run.kind in ("tts_text", "llm_response")]) > 1:
+        # Turn boundaries tell that the user spoke, but not what: without a word or a sound that is no utterance.
+        notes.inferred("turns_unknown", "no log tells of the user: all replies are one turn")
+    entries = _entries(join, joined, call)
+    entries.sort(key=lambda entry: (entry.slot, entry.order, entry.place))
+    timeline: list[AnyEvent] = []
+    event_of: dict[int, int] = {}
+    event_of_reply: dict[int, int] = {}
+    for seq, entry in enumerate(entries):
+        # The events were made here and nobody has seen them yet: no need of a copy.
+        msgspec.structs.force_setattr(entry.event, "seq", seq)
+        timeline.append(entry.event)
+        for place in entry.records:
+            event_of[place] = seq
+        event_of_reply[entry.reply] = seq
+    kept = [
+        msgspec.structs.replace(record, event=event_of[place]) if place in event_of else record
+        for place, record in enumerate(log)
+    ]
+    people = (Participant(_USER, _USER), Participant(_AGENT, _AGENT))
+    return Built(people, clocks, tuple(timeline), completed(kept, join, joined, event_of_reply, notes), _duration(join))
+
+
+def _corrected(log: list[Logged], notes: Notes) -> list[Logged]:
+    """Where the caller corrected what they had meant to say, they said the correction."""
+    for place, record in enumerate(log):
+        if record.kind == "user_speech_correction" and isinstance(record.value, dict):
+            wrong, right = record.value.get("original"), record.value.get("corrected")
+            for before in range(place - 1, -1, -1):
+                if log[before].kind == "user_speech" and log[before].text == wrong and isinstance(right, str):
+                    log[before] = msgspec.structs.replace(log[before], text=right)
+                    notes.repaired("user_text_corrected", f"{str(wrong)[:40]!r} to {right[:40]!r}")
+                    break
+    return log
+
+
+def _clocks(
+    log: Sequence[Logged], call: Call, first_run: int, first_told: int, notes: Notes
+) -> tuple[Offsets, tuple[Clock, ...]]:
+    """The clocks of the logs, and how they relate: one clock, unless the texts say otherwise."""
+    told = range(first_told, len(log))
+    audio = sound_shift(log, told)
+    if audio:
+        notes.repaired("clock_skew", f"sounds are told {audio:+.1f} s away from the caller's log")
+    meant, heard = _told_texts(log, told, audio, ends=call.pipeline != "s2s")
+    of_audit = _line_texts(log, range(first_run), "user")
+    of_replies = _line_texts(log, range(first_run), "assistant")
+    runs = [Heard(run.ms / 1000, run.text) for run in call.runs if run.kind == "tts_text" and run.ms is not None]
+    ahead: dict[str, Skew | None] = {"audit": None, "framework": None}
+    if meant or heard:
+        # Speech-to-speech services stamp the user's words when speech begins, recognisers when it has ended.
+        usual = 0.0 if call.pipeline == "s2s" else _AFTER_SPEECH
+        ahead["audit"] = skew(of_audit, meant, usual) if of_audit else skew(of_replies, heard, -_BEFORE_SOUND)
+    if of_replies:
+        in_time = sent_in_time(of_replies, runs, _AFTER_REPLY)
+        late = None if in_time else sent_after(of_replies, _words(call), _AFTER_REPLY)
+        ahead["framework"] = _added(late, ahead["audit"])
+    elif heard and runs:
+        ahead["framework"] = skew(_phrases(_words(call)), heard, _AFTER_SOUND)
+    for source, found in ahead.items():
+        if found is not None:
+            told_by = "the caller's" if meant or heard else "the audit log's"
+            detail = (
+                f"the {source} clock is {found.seconds:+.1f} s away from {told_by}, by {found.texts} matching texts"
+            )
+            notes.repaired("clock_skew", detail)
+    shift = {source: -found.seconds if found is not None else 0.0 for source, found in ahead.items()}
+    offsets = Offsets(shift.get("audit", 0.0), shift.get("framework", 0.0), 0.0, audio)
+    clocks = tuple(
+        Clock(
+            id=source,
+            kind="audio" if source == "audio" else "wall",
+            source="audio_timestamp" if source == "audio" else f"{source} log",
+            resolution=None if source == "audio" else 0.001,
+            offset=offset,
+            estimated=offset != 0.0,
+        )
+        for source, offset in offsets._asdict().items()
+    )
+    return offsets, clocks
+
+
+def _added(one: Skew | None, other: Skew | None) -> Skew | None:
+    if one is None or other is None:
+        return one or other
+    seconds = one.seconds + other.seconds
+    return Skew(seconds, min(one.texts, other.texts)) if abs(seconds) >= NOTICEABLE else None
+
+
+def _words(call: Call) -> list[Heard]:
+    return [Heard(ms / 1000, text) for run in call.runs if run.kind == "tts_text" for ms, text in run.parts if ms]
+
+
+def _phrases(words: list[Heard]) -> list[Heard]:
+    """Words that follow each other at once, as one text with the time of the first."""
+    found: list[Heard] = []
+    latest = float("-inf")
+    for word in words:
+        if word.at - latest > _PAUSE:
+            found.append(word)
+        else:
+            found[-1] = Heard(found[-1].at, f"{found[-1].text} {word.text}")
+        latest = word.at
+    return found
+
+
+def _told_texts(log: Sequence[Logged], told: range, audio: float, *, ends: bool) -> tuple[list[Heard], list[Heard]]:
+    """What the caller meant, with the end (or else the start) of its sound, and what they heard, with its start."""
+    meant: list[Heard] = []
+    heard: list[Heard] = []
+    began = spoke = latest = 0.0
+    for place in told:
+        record = log[place]
+        latest = latest if record.ms is None else record.ms / 1000
+        when = record.sound + audio if record.sound is not None else latest
+        if record.kind == START and record.speaker == _AGENT:
+            began = when
+        elif record.kind == "assistant_speech":
+            heard.append(Heard(began or when, record.text))
+        elif record.kind == "user_speech":
+            meant.append(Heard(when + len(record.text) / 15 if ends else spoke or when, record.text))
+        elif record.kind == START and record.speaker == _USER:
+            spoke = when
+        elif record.kind == END and record.speaker == _USER and meant and ends:
+            meant[-1] = Heard(when, meant[-1].text)
+    return meant, heard
+
+
+def _line_texts(log: Sequence[Logged], places: range, kind: str) -> list[Heard]:
+    return [
+        Heard(record.ms / 1000, record.text)
+        for place in places
+        if (record := log[place]).kind == kind and record.ms is not None and record.text not in UNHEARD
+    ]
+
+
+def _entries(join: Join, joined: Joined, call: Call) -> list[_Entry]:
+    starts = [say.at for say in joined.says]
+    entries = [_say(join, number, say) for number, say in enumerate(joined.says, 1)]
+    fallback = _fallbacks(join, call)
+    entries += [
+        _reply(join, reply, joined.says, manner="fallback" if reply.line in fallback else "")._replace(reply=number)
+        for number, reply in enumerate(joined.replies)
+    ]
+    for place, slot in joined.slot.items():
+        event = _tool(join, place)
+        if event is not None:
+            entries.append(_Entry(slot, join.at(place), event, (place,), place))
+    for place in joined.unsaid:
+        text = join.log[place].text
+        event = Marker(seq=0, name="reply_not_spoken", participant=_AGENT, value=text, time=_time(join, place))
+        entries.append(_Entry(joined.slot.get(place, 0), join.at(place), event, (place,)))
+    for sound in joined.noise:
+        time = Time(
+            sound.at - join.offsets.audio, "audio", None if sound.end is None else sound.until - join.offsets.audio
+        )
+        event = Marker(seq=0, name="noise", participant=sound.role, time=time)
+        entries.append(_Entry(_slot(starts, sound.at), sound.at, event, sound.records))
+    for place in range(len(call.audit) + len(call.runs), len(join.log)):
+        record = join.log[place]
+        if record.kind == "connection_state" or record.kind in ("timeout", "error"):
+            event = Marker(seq=0, name=record.kind, value=record.value, time=_time(join, place))
+            entries.append(_Entry(_slot(starts, join.at(place)), join.at(place), event, (place,)))
+    return [*entries, *_components(join, call, starts)]
+
+
+def _slot(starts: Sequence[float], at: float) -> int:
+    return bisect_right(starts, at)
+
+
+def _time(join: Join, place: int) -> Time | None:
+    record = join.log[place]
+    return None if record.ms is None else Time(record.ms / 1000, record.source)
+
+
+def _segments(join: Join, sounds: Sequence[Sound]) -> tuple[Segment, ...]:
+    shift = join.offsets.audio
+    return tuple(
+        Segment(sound.start - shift, sound.end - shift, "audio")
+        for sound in sounds
+        if sound.start is not None and sound.end is not None
+    )
+
+
+def _heard_at(join: Join, sounds: Sequence[Sound], place: int | None) -> Time | None:
+    """When an utterance began: by its sound, else by its log.
+
+    Of a sound of the user whose start is lost the end is the one moment that is known, and what a reply is timed by.
+    """
+    if sounds:
+        shift = join.offsets.audio
+        start, end = sounds[0].start, sounds[-1].end
+        if start is None and sounds[0].role == _USER:
+            start = end
+        if start is not None:
+            return Time(start - shift, "audio", None if end is None else end - shift)
+    return None if place is None else _time(join, place)
+
+
+def _text(join: Join, places: Sequence[int], source: str) -> Text | None:
+    words = [join.log[place].text.strip() for place in places]
+    return Text(" ".join(word for word in words if word), source) if words else None
+
+
+def _heard(join: Join, say: Say) -> Text | None:
+    """What the recogniser heard. What stands in the place of words is told only where nobody knows the words."""
+    words = [place for place in say.heard if join.log[place].text not in UNHEARD]
+    return _text(join, words or ([] if say.meant else say.heard), "audit")
+
+
+def _say(join: Join, number: int, say: Say) -> _Entry:
+    first = next(iter([*say.meant, *say.heard]), None)
+    event = Utterance(
+        seq=0,
+        speaker=_USER,
+        intended=_text(join, say.meant, "simulator"),
+        heard=_heard(join, say),
+        segments=_segments(join, say.sounds),
+        time=_heard_at(join, say.sounds, first),
+    )
+    records = [*(place for sound in say.sounds for place in sound.records), *say.meant, *say.heard]
+    return _Entry(number, float("-inf"), event, sorted(records))
+
+
+def _reply(join: Join, reply: Reply, says: Sequence[Say], *, manner: str) -> _Entry:
+    heard = [place for sound in reply.sounds for place in sound.texts]
+    segments = _segments(join, reply.sounds)
+    following = says[reply.slot] if reply.slot < len(says) else None
+    cut = reply.cut
+    if following is not None and following.sounds and segments:
+        cut = following.at < reply.sounds[-1].until - 0.001
+    source = join.log[reply.records[0]].source if reply.records else ""
+    event = Utterance(
+        seq=0,
+        speaker=_AGENT,
+        intended=Text(reply.text, source) if reply.text else None,
+        heard=_text(join, heard, "simulator"),
+        segments=segments,
+        time=_heard_at(join, reply.sounds, reply.records[0] if reply.records else None),
+        cut_off_by=_USER if cut else "",
+        manner=manner,
+    )
+    records = [*(place for sound in reply.sounds for place in sound.records), *heard, *reply.records]
+    return _Entry(reply.slot, reply.order, event, sorted(records), -1 if reply.line is None else reply.line)
+
+
+def _fallbacks(join: Join, call: Call) -> set[int]:
+    """The replies that follow a turn that was ended for want of an answer."""
+    found: set[int] = set()
+    waiting = False
+    for place in range(len(call.audit)):
+        kind = join.log[place].kind
+        if kind == "turn_fallback":
+            waiting = True
+        elif kind == "assistant" and waiting:
+            found.add(place)
+            waiting = False
+    return found
+
+
+def _tool(join: Join, place: int) -> AnyEvent | None:
+    record = join.log[place]
+    value = record.value if isinstance(record.value, dict) else {}
+    name = str(value.get("tool") or value.get("tool_name") or "")
+    if record.kind == "tool_call":
+        arguments = value.get("parameters", value.get("arguments"))
+        return ToolCall(seq=0, name=name, arguments=arguments, time=_time(join, place))
+    if record.kind == "tool_response":
+        answer = value.get("response", value.get("result"))
+        success, error = signs_of_success(answer)
+        return ToolResult(seq=0, name=name, result=answer, success=success, error=error, time=_time(join, place))
+    if record.kind == "turn_fallback":
+        return Marker(seq=0, name="turn_fallback", value=record.text or record.value, time=_time(join, place))
+    return None
+
+
+def _components(join: Join, call: Call, starts: Sequence[float]) -> list[_Entry]:
+    """What the parts of the stack say of themselves: calls to the model, first bytes, tokens."""
+    entries: list[_Entry] = []
+    for made in call.llm_calls:
+        latency = _float(made.latency_ms)
+        ended = milliseconds(made.end_time)
+        if latency is None:
+            continue
+        at = float("inf") if ended is None else ended / 1000 + join.offsets.audit
+        event = ComponentMetric(
+            seq=0,
+            component="llm",
+            values={"latency": latency / 1000},
+            label=_label(made.model),
+            time=None if ended is None else Time(ended / 1000, "audit"),
+        )
+        entries.append(_Entry(_slot(starts, at), at, event))
+    for line in call.metrics:
+        component, measure, value = _component(line)
+        if component and value is not None:
+            values = value if isinstance(value, dict) else {measure: value}
+            event = ComponentMetric(seq=0, component=component, values=values, label=_label(line.get("model")))
+            entries.append(_Entry(len(starts), float("inf"), event))
+    return entries
+
+
+def _component(line: dict[str, Any]) -> tuple[str, str, Any]:
+    if line.get("type") == "tokens":
+        return "llm", "", line["value"]
+    measure = _MEASURES.get(str(line.get("type")))
+    stage = line.get("stage")
+    if measure is None:
+        return "", "", None
+    processor = str(line.get("processor") or "")
+    component = str(stage) if stage else next((one for sign, one in _COMPONENTS.items() if sign in processor), "")
+    value = _float(line.get("value"))
+    # Frameworks log a zero for every part when the call starts.
+    return (component, measure, value) if value else ("", "", None)
+
+
+def _label(model: Any) -> str:
+    return model if isinstance(model, str) else ""
+
+
+def _float(value: Any) -> float | None:
+    try:
+        return None if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _duration(join: Join) -> float | None:
+    """From the first record of any log to the last, in common time."""
+    times = [at for at, record in zip(join.times, join.log, strict=True) if record.ms is not None]
+    return round(max(times) - min(times), 3) if len(times) > 1 else None

@@ -1,0 +1,1 @@
+"""Bytes in, records out: containers, JSON, YAML, tables, standard input."""

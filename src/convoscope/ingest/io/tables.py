@@ -1,0 +1,356 @@
+"""Rows of tables as records: CSV and TSV, told by their names, and Parquet, told by its first bytes.
+
+A row becomes a JSON object by column name. Cells of CSV are text, as they stand there: whoever reads the
+records knows what is a number. An empty cell is null.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import os
+import re
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from convoscope.errors import InputError
+from convoscope.harmless import is_utf8
+from convoscope.ingest.io import containers as files
+from convoscope.ingest.io.containers import Stretch
+from convoscope.ingest.io.json import BadJson, decode
+
+if TYPE_CHECKING:
+    import duckdb
+
+BETWEEN_ROWS = b"\n"
+"""Stands between the rows of a stretch. A row that took several lines is followed by as many blank ones."""
+
+_PARQUET = b"PAR1"
+_TEXT_ENDINGS = (".csv", ".tsv", ".tab")
+ENDINGS = (*_TEXT_ENDINGS, ".parquet")
+_DELIMITERS = ",\t;"
+_READ_BYTES = 1024 * 1024
+_FETCH_ROWS = 512
+_MEMORY_MB = 256
+_SKIPPED = "the row was skipped, and the rest is read"
+_NEVER_CLOSED = "a quotation mark is opened and never closed"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class StrangeTable(InputError):
+    """A table that is whole, and no log."""
+
+
+def is_table(path: Path, head: bytes) -> bool:
+    """Is this file a table? A CSV file that begins like JSON is taken for what it holds."""
+    return head.startswith(_PARQUET) or (_is_named_text(path) and head.lstrip()[:1] not in (b"{", b"["))
+
+
+def first_rows(path: Path, count: int) -> list[Any]:
+    """The first rows, to tell the format by. Raises `InputError` where the table cannot be read."""
+    found = list(islice(_parquet_values(path, count) if is_parquet(path) else _text_values(path), count))
+    if not found:
+        raise StrangeTable("is a table without rows", hint="nothing was written to it but its columns")
+    return found
+
+
+def _text_values(path: Path) -> Iterator[Any]:
+    good, bad = False, None
+    for row in _rows(path):
+        if isinstance(row, _Row):
+            good = True
+            yield row.cells
+        else:
+            bad = bad or row
+    if bad is not None and not good:
+        raise InputError(f"no row can be read: {bad.problem}", line=bad.first, hint=bad.hint)
+
+
+def _parquet_values(path: Path, count: int) -> Iterator[Any]:
+    for text in _parquet_rows(path, f"LIMIT {count}"):
+        with suppress(BadJson):
+            yield decode(text).value
+
+
+def row_stretches(path: Path, size: int) -> Iterator[Stretch]:
+    """The rows of a table in stretches of about `size` bytes, as JSON objects.
+
+    Rows of CSV are numbered by the line they begin in, rows of Parquet from 1.
+    """
+    return _parquet_stretches(path, size) if is_parquet(path) else _text_stretches(path, size)
+
+
+def _is_named_text(path: Path) -> bool:
+    lower = path.name.lower()
+    for ending in files.PACKED_ENDINGS:
+        lower = lower.removesuffix(ending)
+    return lower.endswith(_TEXT_ENDINGS)
+
+
+def is_parquet(path: Path) -> bool:
+    """Told by its first bytes."""
+    with path.open("rb") as stream:
+        return stream.read(4) == _PARQUET
+
+
+class _Row(NamedTuple):
+    """A row, and the lines it takes."""
+
+    first: int
+    last: int
+    cells: dict[str, str | None]
+
+
+class _BadRow(NamedTuple):
+    """In place of a row: why it cannot be read."""
+
+    first: int
+    last: int
+    problem: str
+    hint: str = _SKIPPED
+
+
+def _text_stretches(path: Path, size: int) -> Iterator[Stretch]:
+    held: list[bytes] = []
+    length, first, line = 0, 1, 1
+    for row in _rows(path):
+        if isinstance(row, _BadRow) or length >= size:
+            if held:
+                yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
+            held, length, first, line = [], 0, row.first, row.first
+        if isinstance(row, _BadRow):
+            yield Stretch(row.first, 0, 0, b"", row.problem, row.hint)
+            first = line = row.last + 1
+            continue
+        if not held:
+            first = line = row.first
+        text = _json(row.cells)
+        # Blank lines keep the numbers right: those before this row, and those that it goes on for.
+        held.extend([b""] * (row.first - line))
+        held.append(text)
+        held.extend([b""] * (row.last - row.first))
+        length += len(text)
+        line = row.last + 1
+    if held:
+        yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
+
+
+def _json(cells: dict[str, str | None]) -> bytes:
+    try:
+        return _encode(cells)
+    except UnicodeEncodeError:
+        # Bytes that were not UTF-8 came through as surrogates and go out as they were.
+        return json.dumps(cells, ensure_ascii=False).encode("utf-8", "surrogateescape")
+
+
+def _rows(path: Path) -> Iterator[_Row | _BadRow]:
+    """The rows below the header. Raises `InputError` where the header cannot be used."""
+    lines = _Lines(path)
+    csv.field_size_limit(files.MAX_RECORD_BYTES)
+    parsed = csv.reader(lines, delimiter=_delimiter(path, lines.peek()), strict=True)
+    names = _header(parsed)
+    while True:
+        lines.row.clear()
+        first = lines.number + 1
+        try:
+            cells = next(parsed)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            problem = _why(error)
+            if problem in (_NEVER_CLOSED, files.TOO_LONG):
+                # It swallowed what follows: only its first line is given up.
+                lines.back_to(first + 1)
+            yield _BadRow(first, lines.number, problem)
+            continue
+        if not any(cells):
+            continue
+        if len(cells) != len(names):
+            told = f"the row has {_cells(len(cells))}, and the header {len(names)}"
+            yield _BadRow(first, lines.number, told, f"{_SKIPPED}; put a cell that holds the delimiter in quotes")
+            continue
+        yield _Row(first, lines.number, {name: cell or None for name, cell in zip(names, cells, strict=True)})
+    if lines.broken:
+        yield _BadRow(lines.number + 1, lines.number + 1, lines.broken, "what stands before it was read")
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
+
+
+def _header(parsed: Any) -> list[str]:
+    """The names of the columns; one without a name is called by its place."""
+    try:
+        cells: list[str] = next((row for row in parsed if row), [])
+    except csv.Error as error:
+        raise InputError(f"the header cannot be read: {_why(error)}", line=1) from None
+    names = [cell.strip() or f"column_{place}" for place, cell in enumerate(cells, start=1)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"two columns are called {twice[0]!r}", hint="give each column a name of its own")
+    return names
+
+
+def _delimiter(path: Path, header: str) -> str:
+    """The one that stands most often in the header, outside of quotes."""
+    bare = re.sub(r'"[^"]*"', "", header)
+    most = max(_DELIMITERS, key=bare.count)
+    if bare.count(most):
+        return most
+    return "," if ".csv" in path.name.lower() else "\t"
+
+
+def _why(error: csv.Error) -> str:
+    said = str(error)
+    if "unexpected end of data" in said:
+        return _NEVER_CLOSED
+    if "expected after" in said:
+        return "there is text behind the closing quotation mark of a cell"
+    if "field limit" in said:
+        return files.TOO_LONG
+    return f"cannot be read: {said}"
+
+
+class _Lines:
+    """The lines of a text with their ends, to be parsed row by row; `broken` says why it broke off, where it did."""
+
+    def __init__(self, path: Path) -> None:
+        self.broken = ""
+        self.number = 0
+        """Of the line that was given last."""
+        self.row: list[str] = []
+        """The lines that the row under way has taken."""
+        self._again: deque[str] = deque()
+        self._lines = self._read(path)
+
+    def peek(self) -> str:
+        """The first line that is not blank."""
+        for line in self._lines:
+            self._again.append(line)
+            if line.strip():
+                return line
+        return ""
+
+    def back_to(self, number: int) -> None:
+        """Give the lines of this row again, from this one on."""
+        again = self.row[number - self.number - 1 :] if number <= self.number else []
+        self._again.extendleft(reversed(again))
+        self.number -= len(again)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._again.popleft() if self._again else next(self._lines)
+        self.row.append(line)
+        self.number += 1
+        return line
+
+    def _read(self, path: Path) -> Iterator[str]:
+        unpacked = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        rest, newline = "", ""
+        with files.open_bytes(path) as stream:
+            while True:
+                block, self.broken = files.read_block(stream, _READ_BYTES)
+                ended = bool(self.broken) or len(block) < _READ_BYTES
+                text = rest + unpacked.decode(block, ended)
+                if not newline:
+                    text = text.removeprefix("\ufeff")
+                    # Some spreadsheets still end lines with a carriage return alone.
+                    newline = "\n" if "\n" in text or "\r" not in text else "\r"
+                *lines, rest = text.split(newline)
+                for line in lines:
+                    yield f"{line}\n"
+                if len(rest) > files.MAX_RECORD_BYTES:
+                    self.broken, ended = files.TOO_LONG, True
+                if ended:
+                    break
+        # The line in which an archive breaks off is lost.
+        if rest and not self.broken:
+            yield rest
+
+
+def _parquet_stretches(path: Path, size: int) -> Iterator[Stretch]:
+    held: list[bytes] = []
+    length, first = 0, 1
+    try:
+        for number, text in enumerate(_parquet_rows(path), start=1):
+            held.append(text)
+            length += len(text)
+            if length >= size:
+                yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
+                held, length, first = [], 0, number + 1
+    except InputError as error:
+        if held:
+            yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
+        yield Stretch(first + len(held), 0, 0, b"", error.message, error.hint)
+        return
+    if held:
+        yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
+
+
+def _parquet_rows(path: Path, rest: str = "") -> Iterator[bytes]:
+    """The rows as JSON, in their order; a few at a time, so that a file of any size takes little memory."""
+    import duckdb
+
+    try:
+        with _database() as connection:
+            found = connection.execute(f"SELECT CAST(to_json(row) AS VARCHAR) FROM {_parquet(path)} AS row {rest}")
+            while rows := found.fetchmany(_FETCH_ROWS):
+                for (text,) in rows:
+                    yield text.encode("utf-8", "surrogatepass")
+    except duckdb.Error as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: duckdb.Error) -> InputError:
+    """Why a Parquet file cannot be read. DuckDB's own words are of its insides, and name the path on this machine."""
+    import duckdb
+
+    if not _ends_like_parquet(path):
+        hint = "copy or download it again, or have it written again"
+        return InputError("begins like a Parquet file, but its end is missing", hint=hint)
+    if isinstance(error, duckdb.OutOfMemoryException):
+        hint = "write the file again with smaller row groups"
+        return InputError(f"is a Parquet file that takes more than {_MEMORY_MB} MB to unpack", hint=hint)
+    if isinstance(error, duckdb.NotImplementedException):
+        hint = "write the file again with usual types and Snappy or Zstandard compression"
+        return InputError("is a Parquet file with something in it that cannot be read here", hint=hint)
+    return InputError("is a Parquet file that is damaged", hint="copy or download it again, or have it written again")
+
+
+def _ends_like_parquet(path: Path) -> bool:
+    size = len(_PARQUET)
+    with path.open("rb") as stream:
+        return stream.seek(0, os.SEEK_END) > size and stream.seek(-size, os.SEEK_END) >= 0 and stream.read() == _PARQUET
+
+
+def _database() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    connection.execute("SET threads = 1")
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET autoinstall_known_extensions = false")
+    connection.execute("SET autoload_known_extensions = false")
+    connection.execute(f"SET memory_limit = '{_MEMORY_MB}MB'")
+    return connection
+
+
+def _parquet(path: Path) -> str:
+    """The file as a table, by its very name: DuckDB would read * ? [ as patterns."""
+    if not is_utf8(path.resolve()):
+        raise InputError("is a Parquet file whose path is not UTF-8", hint="rename it, or its folder")
+    name = re.sub(r"([*?\[])", r"[\1]", str(path.resolve())).replace("'", "''")
+    return f"read_parquet(['{name}'])"
+
+
+__all__ = ["BETWEEN_ROWS", "ENDINGS", "StrangeTable", "first_rows", "is_parquet", "is_table", "row_stretches"]

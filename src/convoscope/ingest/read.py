@@ -1,0 +1,100 @@
+"""Read conversations from files and folders, one after the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from convoscope.conversation import Conversation, Flow, turn_rule
+from convoscope.errors import NothingReadable
+from convoscope.harmless import one_line
+from convoscope.ingest.discover import find_inputs
+from convoscope.ingest.io.streams import as_files
+from convoscope.ingest.report import ReadReport
+from convoscope.ingest.split import Read, cut, read_partition
+
+PathLike = str | os.PathLike[str]
+
+
+class Reading:
+    """Iterates over the conversations; `report` tells what reading did, and grows on the way."""
+
+    def __init__(
+        self,
+        paths: Sequence[PathLike],
+        *,
+        format: str | None = None,
+        limit: int | None = None,
+        turns: str | None = None,
+        flows: Iterable[PathLike | Flow] = (),
+        readers_from: Iterable[PathLike] = (),
+    ) -> None:
+        files = as_files(paths)
+        if files.folder is not None:
+            weakref.finalize(self, files.folder.cleanup)
+        self._found = find_inputs(files.paths, format=format, flows=flows, readers_from=readers_from)
+        # No iterator counts further.
+        self._limit = None if limit is None else min(limit, sys.maxsize)
+        self._turn_rule = None if turns is None else turn_rule(turns)
+        self._current: Iterator[Conversation] | None = None
+        self.report: ReadReport = self._found.report
+
+    def __iter__(self) -> Iterator[Conversation]:
+        return (read.conversation for read in self.with_notes())
+
+    def __next__(self) -> Conversation:
+        if self._current is None:
+            self._current = iter(self)
+        return next(self._current)
+
+    def with_notes(self) -> Iterator[Read]:
+        """The conversations with what was done to read each."""
+        # A second iteration tells its own story, not the sum of both.
+        self.report = msgspec.json.decode(msgspec.json.encode(self._found.report), type=ReadReport)
+        yield from islice(self._all(), self._limit)
+        if not self.report.conversations:
+            raise nothing_readable(self.report)
+
+    def _all(self) -> Iterator[Read]:
+        with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
+            for partition in cut(self._found.inputs, self.report, Path(scratch)):
+                yield from read_partition(partition, self.report, self._turn_rule, self._found.flows)
+
+
+def read(
+    path: PathLike | Sequence[PathLike],
+    *,
+    format: str | None = None,
+    limit: int | None = None,
+    turns: str | None = None,
+    flows: Iterable[PathLike | Flow] = (),
+    readers_from: Iterable[PathLike] = (),
+) -> Reading:
+    """Read the conversations of a file, a folder, or several of them; `-` is standard input.
+
+    The format is told by content unless `format` names one. `turns` is the rule that turns are cut
+    by, `exchange` or `eva`. `flows` are files and folders of flow definitions, beside those that lie
+    among the logs. `readers_from` are Python files and modules whose readers come beside the
+    installed ones. The result is an iterator of `Conversation`, with the read report at hand as
+    `.report`.
+    """
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    return Reading(paths, format=format, limit=limit, turns=turns, flows=flows, readers_from=readers_from)
+
+
+def nothing_readable(report: ReadReport) -> NothingReadable:
+    """The error for a read that gave no conversation, with what stood in the way."""
+    reasons = [str(problem) for problem in report.problems[:10]]
+    reasons += [f"{name}: {file.skipped}" for name, file in report.files.items() if file.skipped and not reasons][:10]
+    if not reasons:
+        reasons += [f"{name}: {file.why}; what it belongs to is not there" for name, file in report.files.items()][:10]
+    reasons += [f"unknown name {name}" for name in list(report.unknown)[:10]]
+    told = ["no conversation could be read", *(one_line(reason, None) for reason in reasons)]
+    return NothingReadable("\n  ".join(told), hint="`convoscope formats` lists what can be read")

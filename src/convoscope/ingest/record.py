@@ -1,0 +1,197 @@
+"""The toolkit of readers: fields taken from a record by their names, values of any kind made plain, what is left over.
+
+Facts are taken out of a copy of the record. What is left over goes to `extras`, so that nothing can be lost by being
+overlooked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from convoscope.conversation import Time
+from convoscope.conversation.timestamps import moment
+from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import Timeline
+
+Facts = dict[str, Any]
+
+
+ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "customer": "user",
+    "assistant": "assistant",
+    "agent": "assistant",
+    "bot": "assistant",
+    "ai": "assistant",
+    "model": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+_OWN_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+
+
+CONVERSATION_IDS = ("conversation_id", "session_id", "thread_id", "chat_id")
+
+
+TIMES = ("timestamp", "created_at", "created", "time", "ts")
+
+
+MAX_EMBEDDED = 1024
+
+
+class Content(NamedTuple):
+    """The text of a message, and its parts that are more than text."""
+
+    text: str
+    parts: list[Any]
+
+
+def is_role(value: Any) -> bool:
+    return isinstance(value, str) and value in ROLES
+
+
+def take_role(facts: Facts, timeline: Timeline) -> str:
+    """The role, in our words; one that OpenAI does not use is noted."""
+    said = facts.pop("role")
+    if said not in _OWN_ROLES:
+        timeline.notes.inferred(f"role_{said}_is_{ROLES[said]}", "", timeline.seq)
+    return ROLES[said]
+
+
+def take(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
+    """The first of these fields that has a value of this kind, taken out; None where there is none."""
+    for name in names:
+        value = facts.get(name)
+        if isinstance(value, kind) and value != "":
+            return facts.pop(name)
+    return None
+
+
+def take_text(facts: Facts, *names: str) -> str:
+    """An id or a name, as text."""
+    found = take(facts, *names, kind=(str, int))
+    return "" if found is None else str(found)
+
+
+def take_time(facts: Facts, timeline: Timeline) -> Time | None:
+    """The time of a message; one that cannot be read is left where it was."""
+    for name in TIMES:
+        if facts.get(name) not in (None, ""):
+            time = timeline.time(facts[name])
+            if time is not None:
+                del facts[name]
+            return time
+    return None
+
+
+def take_content(facts: Facts, notes: Notes, seq: int) -> Content:
+    """Text of a string or of a list of parts; what a part holds beside its text is kept with it."""
+    content = facts.pop("content", None)
+    if content is None and isinstance(facts.get("parts"), list):
+        content = facts.pop("parts")
+    if isinstance(content, str):
+        return Content(content, [])
+    if content is None:
+        return Content("", [])
+    texts: list[str] = []
+    parts: list[Any] = []
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        rest = dict(part) if isinstance(part, dict) else part
+        text = take(rest, "text", "refusal", "transcript") if isinstance(rest, dict) else None
+        if text is not None:
+            texts.append(text)
+        if not isinstance(rest, dict) or filled({**rest, "type": None if text is not None else rest.get("type")}):
+            parts.append(without_payload(rest, notes, seq))
+    return Content("\n".join(texts), parts)
+
+
+def filled(facts: Facts) -> Facts:
+    """Without fields that hold nothing."""
+    return {name: value for name, value in facts.items() if value is not None and value not in ("", [], {})}
+
+
+def without_payload(value: Any, notes: Notes, seq: int) -> Any:
+    """Sound and pictures are described, not copied."""
+    if isinstance(value, str) and len(value) > MAX_EMBEDDED:
+        notes.ignored("embedded_data", f"{len(value)} characters", seq)
+        return f"({len(value)} characters left out)"
+    if isinstance(value, dict):
+        return {name: without_payload(one, notes, seq) for name, one in value.items()}
+    if isinstance(value, list):
+        return [without_payload(one, notes, seq) for one in value]
+    return value
+
+
+def answer_of(content: Any, notes: Notes, seq: int) -> Any:
+    """What a tool answered: its text where it is text, else the value as it is."""
+    if isinstance(content, list) and content:
+        told = take_content({"content": content}, Notes(), seq)
+        return without_payload(content, notes, seq) if told.parts else told.text
+    return content
+
+
+def conversation_id(record: Facts) -> str | None:
+    """The conversation that a message or item says it belongs to."""
+    for name in CONVERSATION_IDS:
+        value = record.get(name)
+        if isinstance(value, str | int) and value != "":
+            return str(value)
+    return None
+
+
+def as_object(value: Any) -> Facts:
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def as_text(value: Any) -> str:
+    """A text, or a number as text; nothing else is a name or an id."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number; truth values are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def from_milliseconds(value: Any) -> float | None:
+    """Seconds; None for what is no length of time."""
+    told = as_number(value)
+    return None if told is None or told < 0 else round(told / 1000, 6)
+
+
+def wall(value: Any) -> float | None:
+    """Seconds of the wall clock; None for any other time."""
+    read = moment(value)
+    return read.at if read is not None and read.kind == "wall" else None
+
+
+def in_order(times: Sequence[float | None]) -> list[int]:
+    """Places by time; what has none stays behind what stood before it."""
+    keys: list[float] = []
+    latest = -math.inf
+    for at in times:
+        latest = latest if at is None else at
+        keys.append(latest)
+    return sorted(range(len(times)), key=lambda place: (keys[place], place))

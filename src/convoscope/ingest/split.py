@@ -1,0 +1,545 @@
+"""The work, cut into pieces that can be read apart from each other, and the reading of one piece.
+
+Where the cuts fall depends on the input alone, never on who works on it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Conversation, Flow
+from convoscope.errors import InputError
+from convoscope.ingest.beside.flows import Attacher
+from convoscope.ingest.discover import Input
+from convoscope.ingest.hash_buckets import Keyed, Run, Together, spread, together
+from convoscope.ingest.io import containers as files
+from convoscope.ingest.io import tables
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.reader import Group, Place, Reader, Record, reader_named
+from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
+
+PART_BYTES = 4 * 1024 * 1024
+MAX_PIECES = 500
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A stretch of one input; `place` is the input's place in the order of inputs."""
+
+    input: Input
+    place: int
+    first: int = 1
+    start: int = 0
+    end: int = 0
+    data: bytes | None = None
+    problem: str = ""
+    hint: str = ""
+
+
+class Partition(msgspec.Struct, frozen=True):
+    """Some pieces that are read together."""
+
+    number: int
+    pieces: tuple[Piece, ...]
+
+
+class Origin(NamedTuple):
+    """Where a conversation stood in the input: the order of a run is the order of these."""
+
+    place: int
+    record: int
+    part: int
+
+
+class Read(NamedTuple):
+    """A conversation, what was done to read it, and where it stood."""
+
+    conversation: Conversation
+    notes: tuple[Note, ...]
+    origin: Origin
+    exact: bool = False
+    """Its values are those of the JSON that it was read from, which holds no NaN and no infinity."""
+
+
+def cut(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int = PART_BYTES) -> Iterator[Partition]:
+    """Cut the inputs into partitions of about `size` bytes.
+
+    Records that must be brought together by key are first spread over files in `scratch`; what
+    cannot be read on the way goes to `report`.
+    """
+    number, held, weight = 0, list[Piece](), 0
+    for piece, cost in _pieces(inputs, report, scratch, size):
+        held.append(piece)
+        weight += cost
+        if weight >= size or len(held) >= MAX_PIECES:
+            yield Partition(number, tuple(held))
+            number, held, weight = number + 1, [], 0
+    if held:
+        yield Partition(number, tuple(held))
+
+
+def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int) -> Iterator[tuple[Piece, int]]:
+    by_key: dict[str, list[tuple[int, Input]]] = {}
+    for place, one in enumerate(inputs):
+        report.files[one.name] = FileRead(one.reader, one.why)
+        if one.grouping == "key":
+            by_key.setdefault(one.reader, []).append((place, one))
+        elif one.grouping == "record" and one.container in _CUTTERS:
+            for piece in _cut_up(Piece(one, place), size):
+                yield piece, piece.end - piece.start or len(piece.data or b"")
+        else:
+            # The logs of a folder say most things more than once: little of them is left in the conversation.
+            yield Piece(one, place), _size(one) // (4 if one.grouping == "folder" else 1)
+    for reader, keyed in sorted(by_key.items()):
+        if reader_named(reader).alone and not _share_keys(reader, keyed, size):
+            for place, one in keyed:
+                apart = msgspec.structs.replace(one, grouping="record")
+                for piece in _cut_up(Piece(apart, place), size):
+                    yield piece, piece.end - piece.start or len(piece.data or b"") or _size(one)
+            continue
+        by_name = reader_named(reader)
+        cuts = (piece for place, one in keyed for piece in _cut_up(Piece(one, place), size))
+        buckets = -(-sum(_size(one) for _, one in keyed) // size)
+        spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
+        for place, bucket in enumerate(spilled):
+            yield Piece(bucket, len(inputs) + place), size
+
+
+def _cut_up(piece: Piece, size: int) -> Iterator[Piece]:
+    """A whole input as pieces of about `size` bytes; a document is one piece."""
+    one = piece.input
+    cutter = _CUTTERS.get(one.container)
+    if cutter is None:
+        yield piece
+        return
+    try:
+        for stretch in cutter(Path(one.path), size):
+            yield Piece(one, piece.place, *stretch)
+    except OSError as error:
+        yield Piece(one, piece.place, problem=f"cannot be read: {error.strerror}")
+    except InputError as error:
+        yield Piece(one, piece.place, problem=error.message, hint=error.hint)
+
+
+_CUTTERS = {
+    "lines": files.line_stretches,
+    "text": files.line_stretches,
+    "array": files.element_stretches,
+    "table": tables.row_stretches,
+}
+
+
+def _size(one: Input) -> int:
+    path = Path(one.path)
+    try:
+        if path.is_dir():
+            return sum(place.stat().st_size for place in path.iterdir() if place.is_file())
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> bool:
+    """Whether any two records belong together. Only hashes are held, eight bytes for each record."""
+    key_of = reader_named(reader).quick_key
+    seen: set[int] = set()
+    rest = array("q")
+    for place, one in keyed:
+        for piece in _cut_up(Piece(one, place), size):
+            codes = array("q", map(hash, _keys(piece, key_of)))
+            if len(rest) < _EARLY:
+                seen.update(codes)
+                if len(seen) < len(rest) + len(codes):
+                    return True
+            rest.extend(codes)
+    import numpy as np
+
+    ordered = np.sort(np.frombuffer(rest, dtype=np.int64))
+    return bool((ordered[1:] == ordered[:-1]).any())
+
+
+def _keys(piece: Piece, key_of: Callable[[bytes], str | None]) -> Iterator[str]:
+    """The keys of a piece's records; what cannot be read is told when it is read."""
+    if piece.problem:
+        return
+    with suppress(OSError, InputError):
+        for _, text in _texts(piece):
+            if text:
+                try:
+                    key = key_of(text)
+                except BadJson:
+                    continue
+                if key is not None:
+                    yield key
+
+
+_EARLY = 100_000
+"""Of about so many records it is known at once that two belong together, of the others in the end."""
+
+
+def _with_keys(piece: Piece, reader: Reader, report: ReadReport) -> Keyed:
+    """The records of a piece, and the key of each; they are decoded in their buckets.
+
+    What is not JSON is told here or there, but once.
+    """
+    one = piece.input
+    if one.container == "lines" and not piece.problem and (usual := _usual_lines(piece, reader, report)) is not None:
+        return usual
+    texts = list[bytes]()
+    numbers, keys, repairs = list[int](), list[str](), dict[int, tuple[str, ...]]()
+    for number, text in _whole_texts(piece, report):
+        try:
+            key = reader.quick_key(text)
+        except BadJson as error:
+            report.problem(_not_json(one.name, number, error))
+            continue
+        if key is None and reader.alone:
+            key = _ALONE + _called(one, number)
+        if key is None:
+            message = "no id says which conversation this belongs to"
+            report.problem(Problem(one.name, number, message, hint="add a conversation_id"))
+            continue
+        if one.container == "lines":
+            texts.append(text)
+        elif (record := _record(text, number, one.name, report)) is not None:
+            # What is no line may hold line ends.
+            if record.repairs:
+                repairs[len(texts)] = record.repairs
+            texts.append(_encode(record.value))
+        else:
+            continue
+        numbers.append(number)
+        keys.append(key)
+    return Keyed(one.name, numbers, texts, keys, repairs)
+
+
+def _usual_lines(piece: Piece, reader: Reader, report: ReadReport) -> Keyed | None:
+    """The lines of a piece, where each has a key that is seen at once."""
+    try:
+        data = _data(piece)
+    except (OSError, InputError):
+        return None
+    if len(data) > files.MAX_RECORD_BYTES:
+        return None
+    lines = [line.strip() for line in data.split(b"\n")]
+    keys = reader.quick_keys(lines)
+    if keys is None:
+        return None
+    report.records_seen += len(lines)
+    return Keyed(piece.input.name, range(piece.first, piece.first + len(lines)), lines, keys)
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def read_partition(
+    partition: Partition, report: ReadReport, turn_rule: str | None = None, flows: Sequence[Flow] = ()
+) -> Iterator[Read]:
+    """The conversations of a partition. What cannot be read goes to the report; the rest goes on.
+
+    `turn_rule` is the rule that their turns are cut by; None leaves it to each of them. `flows` are the
+    definitions of flows that they may have gone through.
+    """
+    attacher = Attacher(flows) if flows else None
+    for piece in partition.pieces:
+        for plain, notes in _reads(piece, reader_named(piece.input.reader), report):
+            reads = plain if attacher is None else _attached(attacher, plain, notes, report)
+            yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
+
+
+def _read_typed(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) -> Iterator[Read]:
+    """The conversations of records that stand for themselves: typed where they fit, else by the reader's `build`.
+
+    Line by line: a batch takes as long to decode, and has to be held.
+    """
+    one = piece.input
+    name, place, path = one.name, piece.place, Path(one.path)
+    numbered, mark = one.container in _CUTTERS, _MARKS.get(one.container)
+    names = Group("", path).file_names
+    typed, build = _decoder(reader.typed), reader.build_typed
+    new = tuple.__new__  # half of what the class takes to make one
+    file: FileRead | None = None
+    for number, text in _whole_texts(piece, report):
+        notes.begin(name, number if numbered else 0)
+        called = f"{name}{mark}{number}" if mark else _called(one, number)
+        try:
+            conversation = build(typed(text), Place(called, number, names, text), notes)
+        except Exception:  # whatever it is, the reader's `build` says what is wrong
+            conversation = None
+        if conversation is None:
+            if (record := _record(text, number, name, report)) is not None:
+                notes.begin(name, number if numbered else 0)
+                for code in record.repairs:
+                    notes.repaired(code)
+                group = Group(called, path, (record,))
+                yield from _build(reader, group, name, Origin(place, number, 0), notes, report)
+            continue
+        taken = notes.hand_over()
+        if taken:
+            report.add_notes(taken)
+        report.conversations += 1
+        report.records_used += 1
+        if file is None:
+            file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
+        file.conversations += 1
+        yield new(Read, (conversation, taken, new(Origin, (place, number, 0)), True))
+
+
+@cache
+def _decoder(type: Any) -> Callable[[bytes], Any]:
+    return msgspec.json.Decoder(type).decode
+
+
+def _reads(piece: Piece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
+    """What is read of each group of records, and where notes about it go."""
+    if piece.input.grouping == "key":
+        yield from _keyed(piece, reader, report)
+        return
+    if piece.input.grouping == "record" and piece.input.container != "text" and reader.typed is not None:
+        notes = Notes(piece.input.name)
+        yield _read_typed(piece, reader, notes, report), notes
+        return
+    numbered = piece.input.container in _CUTTERS
+    for group, name, origin in _groups(piece, report):
+        notes = _repairs(group, name, numbered=numbered)
+        yield _build(reader, group, name, origin, notes, report), notes
+
+
+def _repairs(group: Group, name: str, *, numbered: bool) -> Notes:
+    """Notes that begin with what had to be put right to read the records."""
+    notes = Notes(name, group.records[0].number if numbered and group.records else 0)
+    for record in group.records:
+        if record.repairs:
+            with notes.standing_at(record.file, record.number if numbered else 0):
+                for code in record.repairs:
+                    notes.repaired(code)
+    return notes
+
+
+def _attached(attacher: Attacher, reads: Iterable[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
+    """The conversations with the definitions of their flows."""
+    for read in reads:
+        found = attacher.attached(read.conversation)
+        if found is None:
+            yield read
+            continue
+        if found.inferred:
+            notes.inferred(found.inferred)
+        if found.repaired:
+            notes.repaired(found.repaired, read.conversation.dimensions["flow"])
+        taken = notes.hand_over()
+        report.add_notes(taken)
+        yield Read(found.conversation, read.notes + taken, read.origin)
+
+
+def _cut_by(turn_rule: str, read: Read) -> Read:
+    if read.conversation.turn_rule == turn_rule:
+        return read
+    return read._replace(conversation=msgspec.structs.replace(read.conversation, turn_rule=turn_rule))
+
+
+def _build(
+    reader: Reader, group: Group, name: str, origin: Origin, notes: Notes, report: ReadReport, *, by_key: bool = False
+) -> Iterator[Read]:
+    line = notes.line
+    # Of records that were brought together by key each is lost that is in no conversation.
+    lost = len(group.records) if by_key else 1
+    try:
+        for part, conversation in enumerate(reader.build(group, notes)):
+            lost = 1
+            taken = notes.hand_over()
+            report.add_notes(taken)
+            report.conversations += 1
+            used = _used(group, notes)
+            report.records_used += len(used) if part == 0 else 0
+            report.records_seen += notes.records
+            report.records_used += notes.records
+            notes.records = 0
+            for told in dict.fromkeys(record.file or name for record in used) or (name,):
+                file = report.files.get(told) or report.files.setdefault(told, FileRead(reader.name))
+                file.conversations += 1
+            yield Read(conversation, taken, Origin(origin.place, origin.record, part) if part else origin)
+    except InputError as error:
+        count = max(lost, error.count)
+        report.problem(Problem(name, error.line or line, error.message, error.field, error.hint, count))
+    except OSError as error:
+        report.problem(Problem(name, line, f"cannot be read: {error.strerror or error}", count=lost))
+    except Exception as error:  # a reader that trips over a record must not stop the rest
+        message = f"the {reader.name} reader failed: {type(error).__name__}: {error}"
+        report.problem(Problem(name, line, message, hint="please report this with the record", count=lost))
+
+
+def _used(group: Group, notes: Notes) -> Sequence[Record]:
+    """The records that became part of a conversation."""
+    if not notes.unused:
+        return group.records
+    unused = {id(record) for record in notes.unused}
+    return [record for record in group.records if id(record) not in unused]
+
+
+def _groups(piece: Piece, report: ReadReport) -> Iterator[tuple[Group, str, Origin]]:
+    one = piece.input
+    path = Path(one.path)
+    if one.grouping == "folder":
+        beside = tuple(Path(companion) for companion in one.companions)
+        yield Group(one.name, path, companions=beside), one.name, Origin(piece.place, 0, 0)
+    elif one.grouping == "file":
+        records = tuple(_all_records(piece, report))
+        if records:
+            called = _stem(one.name, _TEXT_ENDINGS if one.container == "text" else ())
+            yield Group(called, path, records), one.name, Origin(piece.place, 0, 0)
+    else:
+        for record in _records(piece, report):
+            yield Group(_called(one, record.number), path, (record,)), one.name, Origin(piece.place, record.number, 0)
+
+
+def _called(one: Input, number: int) -> str:
+    """A name for a record that stands for itself."""
+    mark = _MARKS.get(one.container)
+    return f"{one.name}{mark}{number}" if mark else _stem(one.name)
+
+
+_MARKS = {"lines": ":", "text": ":", "array": "#", "table": ":"}
+_ALONE = "\0"
+"""Begins the key of a record that has none."""
+
+
+def _keyed(piece: Piece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
+    """What is read of each key of a bucket."""
+    for number, mine in enumerate(together(Path(piece.input.path))):
+        origin = Origin(piece.place, number, 0)
+        read = _quick_read(reader, mine, origin, report)
+        if read is not None:
+            first = mine.runs[0]
+            yield (read,), Notes(first.name, first.numbers[0])
+            continue
+        records = tuple(record for run in mine.runs for record in _decoded(run, report))
+        if records:
+            name = records[0].file
+            names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
+            group = Group(mine.key.removeprefix(_ALONE), Path(name), records, names)
+            notes = _repairs(group, name, numbered=True)
+            yield _build(reader, group, name, origin, notes, report, by_key=True), notes
+
+
+def _quick_read(reader: Reader, mine: Together, origin: Origin, report: ReadReport) -> Read | None:
+    lines = mine.lines
+    try:
+        conversation = reader.quick_build(lines)
+    except Exception:  # whatever it trips over, `build` looks at it more closely, and tells of it
+        return None
+    if conversation is None:
+        return None
+    report.conversations += 1
+    report.records_used += len(lines.texts)
+    for name in lines.files:
+        file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
+        file.conversations += 1
+    return Read(conversation, (), origin)
+
+
+def _decoded(run: Run, report: ReadReport) -> Iterator[Record]:
+    for index, (number, text) in enumerate(zip(run.numbers, run.texts, strict=True)):
+        try:
+            value, repairs = decode(text)
+        except BadJson as error:
+            report.problem(_not_json(run.name, number, error))
+        else:
+            yield Record(value, number, run.repairs.get(index, ()) + repairs, run.name)
+
+
+def _all_records(piece: Piece, report: ReadReport) -> Iterator[Record]:
+    for part in _cut_up(piece, PART_BYTES):
+        yield from _records(part, report)
+
+
+def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
+    """The records of a piece; what is not JSON goes to the report, unless they are lines of plain text."""
+    for number, text in _whole_texts(piece, report):
+        if piece.input.container == "text":
+            yield Record(text.decode("utf-8", "replace"), number)
+        elif (record := _record(text, number, piece.input.name, report)) is not None:
+            yield record
+
+
+def _whole_texts(piece: Piece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
+    """The records of a piece as text, which may be JSON; what cannot be read at all goes to the report."""
+    name = piece.input.name
+    if piece.problem:
+        report.records_seen += 1
+        usual = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "what stands before it was read"
+        report.problem(Problem(name, piece.first, piece.problem, hint=piece.hint or usual))
+        return
+    try:
+        for number, text in _texts(piece):
+            if not text:
+                if piece.input.container != "table":
+                    report.ignore("blank_line")
+                continue
+            report.records_seen += 1
+            if len(text) > files.MAX_RECORD_BYTES:
+                report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
+            else:
+                yield number, text
+    except OSError as error:
+        report.problem(Problem(name, 0, f"cannot be read: {error.strerror or error}"))
+    except InputError as error:
+        report.problem(Problem(name, 0, f"cannot be read: {error.message}", hint=error.hint))
+
+
+def _texts(piece: Piece) -> Iterator[tuple[int, bytes]]:
+    """The records of a piece as they are written, each with its number; blank lines are among them."""
+    data = _data(piece)
+    between = _BETWEEN.get(piece.input.container)
+    # One line after the other: all of them at once would be as much memory again, and none of it in the cache.
+    texts = (data,) if between is None else BytesIO(data) if between == b"\n" and data else data.split(between)
+    for number, text in enumerate(texts, piece.first):
+        yield number, text.strip()
+
+
+def _data(piece: Piece) -> bytes:
+    if piece.data is not None:
+        data = piece.data
+    elif piece.input.container == "document":
+        return files.whole(Path(piece.input.path))
+    else:
+        with Path(piece.input.path).open("rb") as stream:
+            stream.seek(piece.start)
+            data = stream.read(piece.end - piece.start)
+    return data.removeprefix(files.BOM) if piece.start == 0 else data
+
+
+_BETWEEN = {"lines": b"\n", "text": b"\n", "array": files.BETWEEN_ELEMENTS, "table": tables.BETWEEN_ROWS}
+
+
+def _record(text: bytes, number: int, name: str, report: ReadReport) -> Record | None:
+    try:
+        value, repairs = decode(text)
+    except BadJson as error:
+        report.problem(_not_json(name, number, error))
+        return None
+    return Record(value, number, repairs)
+
+
+def _not_json(name: str, number: int, error: BadJson) -> Problem:
+    return Problem(name, number, str(error), hint="the record was skipped; write it whole")
+
+
+_TEXT_ENDINGS = (".log", ".txt")
+
+
+def _stem(name: str, more: Sequence[str] = ()) -> str:
+    stem = name
+    for ending in (".gz", ".zst", ".zstd", ".json", ".jsonl", ".ndjson", *more):
+        stem = stem.removesuffix(ending)
+    return stem or name
+
+
+__all__ = ["PART_BYTES", "Origin", "Partition", "Piece", "Read", "cut", "read_partition"]

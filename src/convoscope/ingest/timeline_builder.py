@@ -1,0 +1,220 @@
+"""Puts a timeline together event by event, for readers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convoscope.conversation import (
+    AnyEvent,
+    Clock,
+    Marker,
+    Participant,
+    Text,
+    Time,
+    ToolCall,
+    ToolResult,
+    Utterance,
+)
+from convoscope.conversation.model import DIMENSIONS
+from convoscope.conversation.timestamps import moment
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.report import Notes
+
+_FAILED = frozenset({"error", "failed", "failure", "fail"})
+_WORKED = frozenset({"success", "succeeded", "successful", "ok", "completed"})
+_TELLING = frozenset({"error", "error_message", "error_type", "success", "ok", "is_error", "status"})
+"""The names in a result that say whether it is one."""
+
+
+class Timeline:
+    """The events, participants and clocks of a conversation under construction."""
+
+    def __init__(self, notes: Notes, clock_source: str = "") -> None:
+        self.notes = notes
+        self.events: list[AnyEvent] = []
+        self._participants: dict[str, Participant] = {}
+        self._clocks: dict[str, Clock] = {}
+        self._clock_source = clock_source
+        self._inferred: set[str] = set()
+
+    @property
+    def participants(self) -> tuple[Participant, ...]:
+        return tuple(self._participants.values())
+
+    @property
+    def clocks(self) -> tuple[Clock, ...]:
+        return tuple(self._clocks.values())
+
+    @property
+    def seq(self) -> int:
+        """The number of the next event."""
+        return len(self.events)
+
+    def participant(self, role: str, name: str = "") -> str:
+        """The id of a speaker, who is added on first sight."""
+        key = f"{role}:{name}" if name else role
+        if key not in self._participants:
+            self._participants[key] = Participant(key, role, name)
+        return key
+
+    def time(self, value: object) -> Time | None:
+        """A logged time, or None; what had to be concluded is noted once."""
+        if value is None:
+            return None
+        read = moment(value)
+        if read is None:
+            self.notes.set_aside("unreadable_time", repr(value)[:80], self.seq)
+            return None
+        if read.inferred and read.inferred not in self._inferred:
+            self._inferred.add(read.inferred)
+            self.notes.inferred(read.inferred, repr(value)[:80], self.seq)
+        if read.kind not in self._clocks:
+            self._clocks[read.kind] = Clock(id=read.kind, kind=read.kind, source=self._clock_source)
+        return Time(read.at, read.kind)
+
+    def say(
+        self,
+        speaker: str,
+        *,
+        intended: Text | None = None,
+        spoken: Text | None = None,
+        heard: Text | None = None,
+        time: Time | None = None,
+        id: str = "",
+        extras: dict[str, Any] | None = None,
+    ) -> None:
+        self.events.append(
+            Utterance(
+                seq=self.seq,
+                speaker=speaker,
+                intended=intended,
+                spoken=spoken,
+                heard=heard,
+                time=time,
+                id=id,
+                extras=extras or {},
+            )
+        )
+
+    def call(
+        self,
+        name: str,
+        arguments: object,
+        *,
+        call_id: str = "",
+        time: Time | None = None,
+        id: str = "",
+        extras: dict[str, Any] | None = None,
+    ) -> None:
+        """A tool call; arguments that are JSON in a string are read, and kept raw where they are not JSON."""
+        value, raw = arguments, None
+        if isinstance(arguments, str):
+            try:
+                value = self._decoded(arguments) if arguments.strip() else None
+            except BadJson as error:
+                value, raw = None, arguments
+                self.notes.repaired("tool_arguments_kept_as_text", f"{name}: {error}", self.seq)
+        self.events.append(
+            ToolCall(
+                seq=self.seq,
+                name=name,
+                arguments=value,
+                raw_arguments=raw,
+                call_id=call_id,
+                time=time,
+                id=id,
+                extras=extras or {},
+            )
+        )
+
+    def result(
+        self,
+        content: object,
+        *,
+        call_id: str = "",
+        name: str = "",
+        time: Time | None = None,
+        id: str = "",
+        extras: dict[str, Any] | None = None,
+    ) -> None:
+        """A tool's answer; a string of JSON is read, and signs of success or failure are taken from it."""
+        value = content
+        if isinstance(content, str) and content.lstrip().startswith(("{", "[")):
+            try:
+                value = self._decoded(content)
+            except BadJson:
+                value = content
+        verdict, error = signs_of_success(value)
+        if verdict is not None and not isinstance(value, dict):
+            self.notes.inferred("tool_error_from_text", str(value)[:80], self.seq)
+        self.events.append(
+            ToolResult(
+                seq=self.seq,
+                name=name,
+                call_id=call_id,
+                result=value,
+                success=verdict,
+                error=error,
+                time=time,
+                id=id,
+                extras=extras or {},
+            )
+        )
+
+    def _decoded(self, text: str) -> Any:
+        """JSON inside a string; what had to be put right is noted."""
+        value, repairs = decode(text.encode("utf-8", "replace"))
+        for code in repairs:
+            self.notes.repaired(code, "in a tool's JSON", self.seq)
+        return value
+
+    def unknown(self, of: str, facts: dict[str, Any], usual: frozenset[str]) -> dict[str, Any]:
+        """Facts left over, for the next event's extras; names that are not usual there are noted."""
+        for key in facts:
+            if key not in usual:
+                self.notes.unknown(f"{of}.{key}", self.seq)
+        return facts
+
+    def mark(self, name: str, value: object = None, time: Time | None = None, id: str = "") -> None:
+        self.events.append(Marker(seq=self.seq, name=name, value=value, time=time, id=id))
+
+
+def signs_of_success(result: object) -> tuple[bool | None, str]:
+    """Whether a tool's result says that it worked, and its error; (None, "") where it says neither."""
+    if isinstance(result, str):
+        first = result.lstrip()
+        if first.lower().startswith(("error:", "error ", "exception:", "traceback (most")):
+            return False, first.splitlines()[0][:500]
+        return None, ""
+    if not isinstance(result, dict):
+        return None, ""
+    if _TELLING.isdisjoint(result):
+        return None, ""
+    error = result.get("error") or result.get("error_message") or result.get("error_type")
+    said = "" if not error else error if isinstance(error, str) else repr(error)[:500]
+    for key in ("success", "ok"):
+        if isinstance(result.get(key), bool):
+            return bool(result[key]), said
+    if isinstance(result.get("is_error"), bool):
+        return not result["is_error"], said
+    status = result.get("status")
+    if isinstance(status, str):
+        word = status.lower()
+        if word in _WORKED or word in _FAILED:
+            return word in _WORKED, said
+    return (False, said) if error else (None, "")
+
+
+def dimensions(*places: object) -> dict[str, str]:
+    """The dimensions named in the given mappings, as text; the first that names one wins."""
+    found: dict[str, str] = {}
+    for place in places:
+        if isinstance(place, dict):
+            for name in DIMENSIONS:
+                value = place.get(name)
+                if name not in found and isinstance(value, str | int | float) and value != "":
+                    found[name] = str(value)
+            name_of_agent = place.get("agent_name")
+            if "agent" not in found and isinstance(name_of_agent, str) and name_of_agent:
+                found["agent"] = name_of_agent
+    return found

@@ -1,0 +1,1 @@
+"""The family `answer`: an answer against the truth, and its form."""

@@ -1,0 +1,326 @@
+"""Multiple choice: which letter an answer picks, which is right, and candidates that patterns find in an answer."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from convoscope.conversation.events import Json
+from convoscope.text.comparison import UNSPACED, candidate, folded, occurs, places_of, settled
+from convoscope.text.patterns import Checked
+
+LETTERS = "ABCDEFGHIJ"
+
+
+class Picked(NamedTuple):
+    """Places of choices, counted from 0: the one that the answer picks, and the right one. None is "not told"."""
+
+    chosen: int | None
+    right: int | None
+
+
+def picked_of(answer: str, truth: str, *, choices: Sequence[str] = (), answer_index: int | None = None) -> Picked:
+    """What the answer picks, and what would be right.
+
+    >>> picked_of("It is not A but B", "B")
+    Picked(chosen=1, right=1)
+    """
+    right = right_choice(truth, choices, answer_index)
+    if right is None:
+        return Picked(None, None)
+    chosen = chosen_of(answer, choices)
+    listed = chosen is not None and max(chosen, right) < len(choices)
+    if chosen is not None and listed and settled(choices[chosen]) == settled(choices[right]):
+        chosen = right  # the same choice, listed twice
+    return Picked(chosen, right)
+
+
+def choice_accuracy_of(
+    answer: str, truth: str, *, choices: Sequence[str] = (), answer_index: int | None = None
+) -> float | None:
+    """1 if the answer picks the right choice, else 0. None where it is no multiple choice, or its truth is no choice.
+
+    >>> choice_accuracy_of("Answer: B", "Paris", choices=["London", "Paris"])
+    1.0
+    """
+    chosen, right = picked_of(answer, truth, choices=choices, answer_index=answer_index)
+    return None if right is None else float(chosen == right)
+
+
+def right_choice(truth: str, choices: Sequence[str] = (), answer_index: int | None = None) -> int | None:
+    """The place of the right choice: the truth is the text of one, a letter A to J, or a place counted from 0.
+
+    Where two choices have the same text, and where the truth is none of these, `answer_index` says it.
+    """
+    wanted = settled(truth)
+    if not wanted:
+        return None
+    if choices and (same := _places_of(wanted, choices)):
+        return answer_index if answer_index in same else same[0]
+    if len(wanted) <= _LONGEST_NAME and (letter := _NAMED_LETTER.fullmatch(wanted)) is not None:
+        return LETTERS.index(letter[1].upper())
+    if wanted.isascii() and wanted.isdigit() and len(wanted) < 3 and int(wanted) < len(choices):
+        return int(wanted)
+    return answer_index if answer_index is not None and 0 <= answer_index < len(choices) else None
+
+
+def _places_of(wanted: str, choices: Sequence[str]) -> list[int]:
+    """The places of the choices with this text, which may have their letter before it."""
+    return [place for place, text in enumerate(choices) if wanted in (settled(text), settled(labelled(place, text)))]
+
+
+def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
+    """The place of the choice that the answer picks; None where it picks none, or does not say which.
+
+    1. The answer is the text of a choice.
+    2. A letter is stated: "Answer: B", "the answer is B", "I choose B", "B is correct"; the last one counts.
+    3. A letter is marked: **B**, (B), option B; or stands alone on a line.
+    4. The text of exactly one choice stands in the answer.
+    5. A letter begins a line, or stands alone among the words.
+
+    In 3 and 5 it must be the only such letter, but for those on lines of their own, where the last one
+    counts; where several are marked, 5 does not help. A letter or a text that is ruled out ("not A",
+    "Paris is wrong") does not count, nor does the article "a".
+    """
+    texts = [settled(text) for text in choices]
+    whole = settled(answer)
+    if whole and whole in texts:
+        return texts.index(whole)
+    text = unicodedata.normalize("NFKC", answer)
+    marked = set(_letters(text, _MARKED))
+    letter = _last(text, _STATED) or _only(marked) or _last(text, _LONE_LINE)
+    if letter is None and texts:
+        given = " ".join(folded(answer).split())
+        found = [one for one in dict.fromkeys(texts) if one and occurs(one, given)]
+        longest = [one for one in found if not any(one != other and occurs(one, other) for other in found)]
+        meant = [one for one in longest if _is_meant(one, given)]
+        if len(meant) == 1:
+            return texts.index(meant[0])
+    if letter is None and not marked:
+        alone = (_only(set(_letters(text, pattern))) for pattern in (_LINE_START, _CAPITAL, _SMALL))
+        letter = next(filter(None, alone), None)
+    return None if letter is None else LETTERS.index(letter)
+
+
+def is_multiple_choice(truth: str | None, context: Json) -> bool:
+    """Whether there is something to choose from: choices of the context, or a truth that is a letter."""
+    if isinstance(context, dict) and offered_by(context).choices:
+        return True
+    return truth is not None and right_choice(truth) is not None
+
+
+def labelled(place: int, text: str) -> str:
+    """A choice as it is often written out: "B) Paris"."""
+    return f"{LETTERS[place]}) {text}" if place < len(LETTERS) else text
+
+
+class Offered(NamedTuple):
+    """The choices of an item, and the place of the right one where the item says it."""
+
+    choices: Sequence[str] = ()
+    answer_index: int | None = None
+
+
+def offered_by(context: Json, choices: Sequence[str] = ()) -> Offered:
+    """`choices` and `answer_index` of an item's context; the given choices where it has none.
+
+    Choices are a list of texts, of `{"text": …}` or `{"label": …}`, or a map from letters to texts; a
+    letter written before the text ("B) Paris") is not part of it.
+    """
+    if not isinstance(context, dict):
+        return Offered(tuple(choices))
+    told = context.get("choices")
+    if isinstance(told, dict):
+        told = [told[key] for key in sorted(told)]
+    if isinstance(told, list | tuple) and told:
+        choices = [_bare(place, _choice_text(one)) for place, one in enumerate(told)]
+    index = context.get("answer_index")
+    if isinstance(index, str) and index.strip().isdecimal() and len(index) < 9:
+        index = int(index)
+    return Offered(tuple(choices), index if isinstance(index, int) and not isinstance(index, bool) else None)
+
+
+def _choice_text(one: Json) -> str:
+    if isinstance(one, dict):
+        one = next((one[key] for key in ("text", "label", "content", "value") if isinstance(one.get(key), str)), "")
+    return "" if one is None else str(one)
+
+
+def _bare(place: int, text: str) -> str:
+    found = _LABEL.match(text)
+    if found is not None and place < len(LETTERS) and found[1].upper() == LETTERS[place]:
+        return text[found.end() :]
+    return text
+
+
+def multi_pattern_of(
+    answer: str,
+    truth: str,
+    *,
+    patterns: Sequence[re.Pattern[str] | Checked] | None = None,
+    choices: Sequence[str] = (),
+    answer_index: int | None = None,
+) -> float | None:
+    """1 if any candidate that the patterns find in the answer is the truth, else 0. None for a blank truth.
+
+    The answer itself is always a candidate. Of a pattern, every match gives one: its first group that
+    took part, or all of it. A candidate is compared with the truth after NFKC, in small letters, with
+    single blanks, without punctuation at its edges. Where choices are given, the letter and the text
+    of the right one are the truth too.
+
+    >>> multi_pattern_of("I say Rome. Answer: Paris", "paris"), multi_pattern_of("Paris it may be", "paris")
+    (1.0, 0.0)
+    """
+    wanted, given = settled(truth), settled(answer)
+    if not wanted:
+        return None
+    if patterns is None and not choices and wanted not in given:
+        return 0.0  # whatever a pattern can find stands in the text
+    right = {wanted}
+    if choices:
+        place = right_choice(truth, choices, answer_index)
+        if place is not None and place < len(choices):
+            right |= {settled(choices[place]), LETTERS[place : place + 1].lower()} - {""}
+    if given in right:
+        return 1.0
+    if patterns is not None:
+        return float(any(settled(candidate(found)) in right for one in patterns for found in one.finditer(answer)))
+    for one in right:
+        if one in given:
+            break
+    else:  # whatever a pattern can find stands in the text
+        return 0.0
+    for one in _candidates(answer, given, min(map(len, right)) == 1):
+        if settled(one) in right:
+            return 1.0
+    return 0.0
+
+
+def _candidates(answer: str, given: str, letters: bool) -> Iterator[str]:
+    """What our own patterns find; those whose signs are not in the text are not tried, nor letters for no letter."""
+    text = answer if answer.isascii() else unicodedata.normalize("NFKC", answer)
+    for sign, patterns in _CLUES:
+        if sign in given:
+            for pattern in patterns:
+                for found in pattern.finditer(text):
+                    yield found[1]
+    if "\n" in text:
+        yield from text.split("\n")
+    if letters:
+        for found in _LETTER_ALONE.finditer(text):
+            if not _is_article(text, found):
+                yield found["letter"]
+
+
+def _is_meant(wanted: str, given: str) -> bool:
+    """Whether the text of a choice stands in an answer where it is not ruled out."""
+    for place in places_of(wanted, given):
+        before, end = given[max(0, place - 60) : place], place + len(wanted)
+        if not (_RULED_OUT_BEFORE.search(before) or _RULED_OUT_AFTER.match(given, end)):
+            return True
+    return False
+
+
+def _last(text: str, pattern: re.Pattern[str]) -> str | None:
+    return next(reversed(list(_letters(text, pattern))), None)
+
+
+def _only(letters: set[str]) -> str | None:
+    return next(iter(letters)) if len(letters) == 1 else None
+
+
+def _letters(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    """The letters that a pattern finds, without articles and without those that are ruled out."""
+    for found in pattern.finditer(text):
+        start, end = found.span(found.lastgroup or 0)
+        ruled_out = (
+            _RULED_OUT_BEFORE.search(text[max(0, start - 60) : start])
+            or _RULED_OUT_AFTER.match(text, end)
+            or _WRONG.search(text[max(0, found.start() - 12) : found.start()])
+        )
+        if not ruled_out and not _is_article(text, found):
+            yield text[start:end].upper()
+
+
+def _is_article(text: str, found: re.Match[str]) -> bool:
+    """Whether an "a" or an "I" is a word of the sentence and no letter of a choice."""
+    start, end = found.span(found.lastgroup or 0)
+    if text[start:end] not in "aAiI":
+        return False
+    next_word = _NEXT_WORD.match(text, end)
+    return next_word is not None and not _AFTER_A_LETTER[text[start].lower()].fullmatch(next_word[1].lower())
+
+
+_WORD = f"[^\\W_{UNSPACED}]"
+_ALONE = f"(?<!{_WORD})(?<!\\w[-'’])"
+_END = f"(?!{_WORD}|['’-]\\w)"
+_DRESS = r"(?:(?:the\s+)?(?:option|choice|letter|answer|alternative)\s+)?[\"'“‘(\[{*_`$\\]*(?:(?:boxed|text)\{)*"
+_IS = r"(?:is|was|are|would\s+be|should\s+be|must\s+be|will\s+be|has\s+to\s+be)\b(?:\s++\w+ly\b)?"
+_CUES = ("answer", "choice", "option", "result", "solution")
+_CUE = rf"\b(?:{'|'.join(_CUES)})(?:\s++(?:to|for)\s++[^.:\n]{{1,40}}?)?"
+_LINK = rf"\s*+(?:\b{_IS}\s*+[:=]?|[-=]+>|→|[:=]|[-–—])\s*+"
+
+
+def _letter(name: str) -> str:
+    return f"{_ALONE}(?P<{name}>[A-Ja-j]){_END}"
+
+
+_STATED = re.compile(
+    rf"{_CUE}{_LINK}{_DRESS}{_letter('answered')}"
+    rf"|\b(?:cho(?:o)?se|pick(?:ed)?|select(?:ed)?|(?:go(?:ing)?|went|stick(?:ing)?)\s+with|opt(?:ed|ing)?\s+for)"
+    rf"\s+{_DRESS}{_letter('taken')}"
+    rf"|\b(?:it['’]s|(?:it|that|this)\s+{_IS}|must\s+be|has\s+to\s+be|therefore,?|thus,?|hence,?)\s+"
+    rf"{_DRESS}{_letter('concluded')}"
+    rf"|{_letter('praised')}[\"'”’)\]*_`]*\s+(?:is|was|must\s+be|seems|looks)\s+(?:\w+ly\s+)?(?:the\s+)?"
+    r"(?:correct|right|best|true|answer)\b"
+    rf"|\\boxed\{{\s*(?:\\text\{{)?{_letter('boxed')}",
+    re.IGNORECASE,
+)
+_MARKED = re.compile(
+    rf"(?:\*\*|__)\s*\(?{_letter('bold')}(?:\)?[.):]|\)?\s*(?:\*\*|__))"
+    rf"|\({_letter('round')}\)|\[{_letter('square')}\]"
+    rf"|\b(?:[Oo]ption|[Cc]hoice|[Ll]etter|[Aa]lternative)\s+{_letter('option')}"
+)
+_LONE_LINE = re.compile(rf"^[^\w\n]*{_letter('letter')}[^\w\n]*$", re.MULTILINE)
+_LINE_START = re.compile(rf"^[^\w\n]*{_letter('letter')}[).:\]]\s", re.MULTILINE)
+_LETTER_ALONE = re.compile(_letter("letter"))
+_CAPITAL = re.compile(f"{_ALONE}(?P<letter>[A-J]){_END}")
+_SMALL = re.compile(f"{_ALONE}(?P<letter>[a-j]){_END}")
+_RULED_OUT_BEFORE = re.compile(
+    r"(?:\b(?:not|never|neither|nor|rather\s+than|instead\s+of|except(?:\s+for)?|unlike|cannot\s+be"
+    r"|(?:exclud|eliminat|rul)\w+(?:\s+out)?|n['’]t(?:\s+be)?)|n['’]t(?:\s+be)?)\s+"
+    rf"(?:[A-J]\s+(?:or|nor|and)\s+)*{_DRESS}$",
+    re.IGNORECASE,
+)
+_RULED_OUT_AFTER = re.compile(
+    r"[\"'”’)\]*_`]*\s+(?:(?:is|was|does|would|could|can|are)(?:n['’]t|\s+not)\b|can['’]t\b|cannot\b"
+    r"|(?:is|was|seems|looks|are)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|out|eliminated)\b|\((?:wrong|incorrect)\))",
+    re.IGNORECASE,
+)
+_WRONG = re.compile(r"\b(?:wrong|incorrect|worst|false|bad)\s+$", re.IGNORECASE)
+_NEXT_WORD = re.compile(r"[^\S\n]+([^\W\d_]+)")
+_AFTER_A_LETTER = {
+    "a": re.compile(
+        "is|was|are|as|and|or|but|nor|because|since|for|seems|looks|would|must|should|can|cannot|fits|has"
+        "|with|which|that|if|so|then|not"
+    ),
+    "i": re.compile("is|because|since|and|or|but|nor"),
+}
+"""Words that follow the letter of a choice rather than an article or a pronoun."""
+_NAMED_LETTER = re.compile(r"(?:(?:option|choice|answer|letter)\s+)?\(?([a-j])\)?")
+_LONGEST_NAME = len("choice (a)")
+_LABEL = re.compile(r"\(?([A-Ja-j])[).:]\s+")
+_STATED_TEXTS = tuple(
+    re.compile(f"{_CUE}{_LINK}{rest}", re.IGNORECASE)
+    for rest in (r"(\S+)", r"([^\n]+?)(?=[.!?;](?:\s|$)|\n|$)", r"([^\n]+)")
+)
+_CLUES: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
+    *((cue, _STATED_TEXTS) for cue in _CUES),
+    ("**", (re.compile(r"\*\*([^*\n]+)\*\*"),)),
+    ("__", (re.compile(r"__([^_\n]+)__"),)),
+    ("`", (re.compile(r"`([^`\n]+)`"),)),
+    ("boxed", (re.compile(r"\\boxed\{([^{}\n]+)\}"),)),
+)
+"""Our own patterns, each with the sign without which it can find nothing."""

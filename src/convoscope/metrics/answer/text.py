@@ -1,0 +1,306 @@
+"""Metrics of an answer against the truth. Each is made by a function that takes its options, for variants of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from inspect import cleandoc
+
+from convoscope.conversation import Conversation
+from convoscope.conversation.events import Json
+from convoscope.errors import DeclarationError
+from convoscope.metrics.answer.multiple_choice import (
+    LETTERS,
+    is_multiple_choice,
+    multi_pattern_of,
+    offered_by,
+    picked_of,
+)
+from convoscope.metrics.columns import Conversations
+from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, Measure, Metric, TenPoints, metric
+from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.metrics.needs import Need
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
+from convoscope.text.comparison import Comparison, accuracy_of, exact_match_of, overlap_of
+from convoscope.text.patterns import BadPattern, Checked, UnsupportedPattern, Untried, checked
+from convoscope.views.items import Case, cases
+
+
+def _has_choices(conversation: Conversation) -> bool:
+    mine = cases(conversation)
+    return _is_multiple_choice(mine[0]) or any(_is_multiple_choice(case) for case in mine[1:])
+
+
+def _is_multiple_choice(case: Case) -> bool:
+    # Of a blank truth there is another thing to be said.
+    truth = case.expected.ground_truth
+    return (truth is not None and not truth.strip()) or is_multiple_choice(truth, case.extras.get("context"))
+
+
+FULL_MARKS = TenPoints(zero=0.0, ten=1.0)
+MULTIPLE_CHOICE = Need(
+    code="not_multiple_choice",
+    field="context.choices",
+    unlock="`choices` in the `context` of the items, or a ground truth that is a letter from A to J",
+    present=_has_choices,
+    otherwise=NOT_APPLICABLE,
+)
+_FLAGS = re.IGNORECASE | re.MULTILINE
+
+
+_Result = float | tuple[float, Mapping[str, object]] | Observation
+"""A value, or a value with its evidence, or why there is none."""
+
+
+def exact_match_metric(
+    variant: str, *, strip: bool = True, collapse: bool = False, case_sensitive: bool = True
+) -> Metric:
+    """`answer.exact_match` with other options: see `exact_match_of`."""
+
+    def exact_match(many: Conversations) -> None:
+        """Is the answer the expected one, to the letter?
+
+        1 if answer and ground truth are equal after trimming blanks at both ends, else 0; case counts,
+        how an accented letter is composed does not.
+        The answer is the last thing that the agent says; for an item, the item's own answer. An answer
+        without words scores 0; where the log holds none, it is unmeasured. An empty truth is not
+        applicable.
+        """
+        _compared(many, "exact_match", compare)
+
+    def compare(case: Case, of: Comparison) -> _Result:
+        value = exact_match_of(of.answer, of.truth, strip=strip, collapse=collapse, case_sensitive=case_sensitive)
+        return _value(case, value)
+
+    told = _told(strip=(strip, True), collapse=(collapse, False), case_sensitive=(case_sensitive, True))
+    return _declared("exact_match", variant, exact_match, told, version=2, unit=SHARE)
+
+
+def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metric:
+    """`answer.accuracy` of what a pattern finds in the answer: see `accuracy_of`."""
+    declared = None if answer_pattern is None else _pattern_of_a_declaration(answer_pattern)
+
+    def accuracy(many: Conversations) -> None:
+        """Does the answer say what is true?
+
+        1 if the ground truth stands in the answer as whole words, which it does where both are equal;
+        else the share of the truth's words that the answer has, repeats counted. Case, punctuation at
+        the edges, runs of blanks and ways of writing one character (NFKC) do not count.
+        Where the item's context has an `answer_pattern`, only what it finds is the answer. Which answer
+        is compared: see `answer.exact_match`. An empty truth is not applicable.
+        """
+        _compared(many, "accuracy", compare)
+
+    def compare(case: Case, of: Comparison) -> _Result:
+        pattern = declared
+        context = case.extras.get("context")
+        if type(context) is dict and context.get("answer_pattern") is not None:
+            try:
+                pattern = _pattern(context["answer_pattern"])
+            except BadPattern as error:
+                return _unusable(case, "answer_pattern", error)
+        if pattern is None:
+            return _value(case, of.accuracy())
+        try:
+            return _value(case, accuracy_of(of.answer, of.truth, pattern=pattern))
+        except Untried as error:
+            return unmeasured(case.subject, f"answer_{error.code}", str(error))
+
+    return _declared("accuracy", variant, accuracy, _told(answer_pattern=(answer_pattern, None)), version=2, unit=RATIO)
+
+
+def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metric:
+    """`answer.accuracy@choice` with choices for items that bring none: see `choice_accuracy_of`."""
+
+    def choice_accuracy(many: Conversations) -> None:
+        """Does the answer pick the right choice?
+
+        1 if the letter that the answer picks, or the text of a choice that it gives, is the right one;
+        else 0, also where it picks none. The choices are `choices` of the item's context. The truth is
+        a letter A to J, the text of a choice or its place counted from 0, else `answer_index` of the
+        context says it. A letter that is stated goes before one that merely stands there; one that is
+        ruled out does not count. Where there are no choices and the truth is no letter, and where the
+        truth is none of the choices, it is not applicable.
+        """
+        _compared(many, "accuracy", compare)
+
+    def compare(case: Case, of: Comparison) -> _Result:
+        answer, truth = of.answer, of.truth
+        offered = offered_by(case.extras.get("context"), choices)
+        chosen, right = picked_of(answer, truth, choices=offered.choices, answer_index=offered.answer_index)
+        if right is not None:
+            details = {"chosen": _letter(chosen), "right": _letter(right)}
+            return measured(case.subject, 1.0 if chosen == right else 0.0, details=details)
+        if not truth.strip():
+            return not_applicable(case.subject, "empty_ground_truth")
+        if offered.choices:
+            return not_applicable(case.subject, "truth_not_a_choice", truth[:200])
+        return not_applicable(case.subject, "not_multiple_choice")
+
+    needs = () if choices else (MULTIPLE_CHOICE,)
+    told = _told(choices=(tuple(choices), ()))
+    return _declared("accuracy", variant, choice_accuracy, told, version=1, unit=SHARE, needs=needs)
+
+
+def multi_pattern_accuracy_metric(
+    variant: str, *, patterns: Sequence[str] | None = None, choices: Sequence[str] = ()
+) -> Metric:
+    """`answer.multi_pattern_accuracy` with patterns or choices of your own: see `multi_pattern_of`."""
+    declared = None if patterns is None else tuple(map(_pattern_of_a_declaration, patterns))
+
+    def multi_pattern_accuracy(many: Conversations) -> None:
+        """Is the truth among the answers that can be read out of the response?
+
+        1 if any candidate equals the ground truth, else 0. Candidates are the whole answer, each of its
+        lines, what it states ("Answer: …", "the answer is …", **…**), and letters A to J that stand
+        alone; where the item's context has `patterns`, what these find instead. Case, blanks and
+        punctuation at the edges do not count. Where the context has `choices`, the letter and the text
+        of the right one are as good as the truth. An empty truth is not applicable.
+        """
+        _compared(many, "multi_pattern_accuracy", compare)
+
+    def compare(case: Case, of: Comparison) -> _Result:
+        answer, truth = of.answer, of.truth
+        context = case.extras.get("context")
+        if declared is None and not choices and type(context) is not dict:
+            return _value(case, 0.0 if of.lacks_a_word else multi_pattern_of(answer, truth))
+        try:
+            tried = _patterns(context, declared)
+        except BadPattern as error:
+            return _unusable(case, "patterns", error)
+        offered, index = offered_by(context, choices)
+        try:
+            return _value(case, multi_pattern_of(answer, truth, patterns=tried, choices=offered, answer_index=index))
+        except Untried as error:
+            return unmeasured(case.subject, f"answer_{error.code}", str(error))
+
+    told = _told(patterns=(patterns, None), choices=(tuple(choices), ()))
+    return _declared("multi_pattern_accuracy", variant, multi_pattern_accuracy, told, version=2, unit=SHARE)
+
+
+def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
+    """`answer.f1` with other options: see `f1_of`."""
+
+    def f1(many: Conversations) -> None:
+        """How many words do answer and truth share?
+
+        Words in small letters, repeats counted; a number is one word. P = shared ÷ words of the answer,
+        R = shared ÷ words of the truth, F1 = 2PR ÷ (P + R); 0 where they share none. Which answer is
+        compared: see `answer.exact_match`. A truth without words is not applicable.
+        """
+        _compared(many, "f1", compare)
+
+    def compare(case: Case, of: Comparison) -> _Result:
+        overlap = overlap_of(of.answer, of.truth, case_sensitive=True) if case_sensitive else of.overlap
+        if overlap is None:
+            return not_applicable(case.subject, "empty_ground_truth")
+        return float(overlap.f1), {"precision": overlap.precision, "recall": overlap.recall}
+
+    return _declared("f1", variant, f1, _told(case_sensitive=(case_sensitive, False)), version=2, unit=RATIO)
+
+
+def _compared(many: Conversations, scorer: str, compare: Callable[[Case, Comparison], _Result]) -> None:
+    """Each case that has both an answer and a truth is compared; of the others, the missing field is named."""
+    fill = many.measured
+    for place, case, comparison in many.together(_comparisons):
+        if comparison is None:
+            field = missing(case, scorer)
+            many.add(place, unmeasured(case.subject, f"no_{field}", str(field)))
+            continue
+        result = compare(case, comparison)
+        if type(result) is float:
+            fill(place, case.subject, result)
+        elif type(result) is tuple:
+            fill(place, case.subject, *result)
+        else:
+            many.add(place, result)  # type: ignore[arg-type]
+
+
+def _comparisons(conversations: Sequence[Conversation]) -> list[tuple[int, Case, Comparison | None]]:
+    return [
+        (place, case, case.comparison)
+        for place, conversation in enumerate(conversations)
+        for case in cases(conversation)
+    ]
+
+
+def _value(case: Case, value: float | None) -> _Result:
+    return not_applicable(case.subject, "empty_ground_truth") if value is None else float(value)
+
+
+def _letter(place: int | None) -> str | None:
+    return None if place is None else LETTERS[place] if place < len(LETTERS) else str(place)
+
+
+# Patterns, declared or brought by an item
+
+
+def _patterns(context: Json, declared: Sequence[Checked] | None) -> Sequence[Checked] | None:
+    """The patterns to try: those of the item where it brings some. Refused with `BadPattern`."""
+    told = context.get("patterns") if isinstance(context, dict) else None
+    if told is None:
+        return declared
+    return [_pattern(one) for one in (told if isinstance(told, list | tuple) else [told])]
+
+
+def _pattern(told: Json) -> Checked:
+    if not isinstance(told, str):
+        raise BadPattern(f"{told!r} is no text")
+    return checked(told, _FLAGS)
+
+
+def _pattern_of_a_declaration(text: str) -> Checked:
+    try:
+        return checked(text, _FLAGS)
+    except BadPattern as error:
+        raise DeclarationError(
+            f"{text!r} is not a pattern that can be used: {error}", hint="mend the pattern"
+        ) from None
+
+
+def _unusable(case: Case, field: str, error: BadPattern) -> Observation:
+    """A pattern that is none is a fault of the item; one that cannot be tried here is not."""
+    said = unmeasured if isinstance(error, UnsupportedPattern) else failed
+    return said(case.subject, error.reason, f"{field}: {error}")
+
+
+# Declarations
+
+
+def _told(**options: tuple[object, object]) -> Mapping[str, object]:
+    """The options that are not as usual, for the definition; each is given with what is usual."""
+    return {name: value for name, (value, usual) in options.items() if value != usual}
+
+
+def _declared(
+    scorer: str,
+    variant: str,
+    measure: Measure,
+    options: Mapping[str, object],
+    *,
+    version: int,
+    unit: str,
+    needs: tuple[Need, ...] = (),
+) -> Metric:
+    if options:
+        told = ", ".join(f"{name} = {value!r}" for name, value in options.items())
+        measure.__doc__ = f"{cleandoc(measure.__doc__ or '')}\n\nHere with {told}."
+    return metric(
+        f"answer.{scorer}",
+        version=version,
+        observes=ITEM,
+        unit=unit,
+        better=HIGHER,
+        needs=(*needs_of(scorer), *needs),
+        reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
+        variant=variant,
+        ten=FULL_MARKS,
+    )(measure)
+
+
+exact_match = exact_match_metric("")
+accuracy = accuracy_metric("")
+accuracy_choice = choice_accuracy_metric("choice")
+multi_pattern_accuracy = multi_pattern_accuracy_metric("")
+f1 = f1_metric("")

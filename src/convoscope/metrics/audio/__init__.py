@@ -1,0 +1,1 @@
+"""The family `audio`: what can be heard of the agent."""

@@ -1,0 +1,1 @@
+"""Figures made of other figures: EVA's passes, pass@k over trials."""

@@ -1,0 +1,1 @@
+"""The families `flow` and `state`, and where callers leave a flow."""

@@ -1,0 +1,331 @@
+"""The aspects of a flow: was the task done rightly, completely, without errors, fast, humanly (flow-states, tier 3)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from math import fsum
+from typing import NamedTuple
+
+import msgspec
+
+from convoscope.conversation import (
+    Conversation,
+    GuardEvaluated,
+    Label,
+    Marker,
+    StateEntered,
+    StateExited,
+    ToolResult,
+)
+from convoscope.conversation.flow import Flow
+from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, TenPoints, metric
+from convoscope.metrics.flow.drop_off import STATES
+from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need
+from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.views.flow.endings import (
+    contract_of,
+    folded,
+    is_completed,
+    is_loop_stop,
+    is_terminal_stop,
+    is_turn_limit,
+    is_unsafe_stop,
+)
+from convoscope.views.flow.state_rows import has_worked, percentile_95, state_rows
+from convoscope.views.flow.totals import totals
+from convoscope.views.flow.walk import walk
+from convoscope.views.subjects import WHOLE
+
+LOOP = 3
+"""A state that is entered again so often is a loop."""
+
+_BOUNDS = re.compile(r"(?:from )?0(?:\.0*)?\s*(?:-|–|to|\.\.\.?|…|/)\s*(\d+(?:\.\d+)?)")
+_POINTS = TenPoints(zero=0.0, ten=1.0)
+_NEEDS = (NOT_BROKEN, STATES, FLOW_DECLARED)
+
+
+class _Part(NamedTuple):
+    """One part of being correct: whether it holds, or why that cannot be told."""
+
+    holds: bool | None
+    reason: str = ""
+    told: dict[str, object] | None = None
+
+
+@metric(
+    "flow.correctness",
+    version=1,
+    observes=CONVERSATION,
+    unit=RATIO,
+    better=HIGHER,
+    needs=_NEEDS,
+    aspect="correctness",
+    ten=_POINTS,
+)
+def correctness(conversation: Conversation) -> Observation:
+    """Did the conversation end as its flow wants it to?
+
+    Three parts of equal weight: it reached an end that the flow declares as a success; every slot that a state it
+    was in requires, and every completion slot, is filled; its final status is one of the contract. A part that
+    the flow declares nothing for is no part. Not applicable where the flow declares none of the three;
+    unmeasured where one of them cannot be told from the log.
+    """
+    parts = _parts(conversation)._asdict()
+    for part in parts.values():
+        if part.holds is None and part.reason == "final_status_unknown":
+            return unmeasured(WHOLE, part.reason)
+    held = {name: part.holds for name, part in parts.items() if part.holds is not None}
+    if not held:
+        return not_applicable(WHOLE, "nothing_declared")
+    details = {"parts": {name: part.reason if part.holds is None else part.holds for name, part in parts.items()}}
+    return measured(WHOLE, sum(held.values()) / len(held), details=details)
+
+
+@metric("flow.correctness.success_terminal", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
+def success_terminal(conversation: Conversation) -> Observation:
+    """Did the conversation reach an end that the flow declares as a success?"""
+    return _observed(_parts(conversation).success_terminal)
+
+
+@metric("flow.correctness.slots_filled", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
+def slots_filled(conversation: Conversation) -> Observation:
+    """Is every slot filled that the states it was in, and the flow, require?"""
+    return _observed(_parts(conversation).slots_filled)
+
+
+@metric("flow.correctness.final_status", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
+def final_status(conversation: Conversation) -> Observation:
+    """Is the final status one that the flow's contract names?"""
+    return _observed(_parts(conversation).final_status)
+
+
+def _observed(part: _Part) -> Observation:
+    if part.holds is not None:
+        return measured(WHOLE, float(part.holds), details=part.told)
+    explain = unmeasured if part.reason == "final_status_unknown" else not_applicable
+    return explain(WHOLE, part.reason)
+
+
+class _Parts(NamedTuple):
+    """The three parts of being correct."""
+
+    success_terminal: _Part
+    slots_filled: _Part
+    final_status: _Part
+
+
+def _parts(conversation: Conversation) -> _Parts:
+    """Made once: four metrics look at them."""
+    held = conversation.__dict__
+    found: _Parts | None = held.get("_flow_parts")
+    if found is None:
+        assert conversation.flow is not None  # a need of the metrics
+        found = held["_flow_parts"] = _Parts(
+            _reached_success(conversation, conversation.flow),
+            _filled_slots(conversation, conversation.flow),
+            _kept_contract(conversation, conversation.flow),
+        )
+    return found
+
+
+def _reached_success(conversation: Conversation, flow: Flow) -> _Part:
+    successes = flow.successes
+    if not successes:
+        return _NO_SUCCESS
+    # From the end, where it is reached.
+    for event in reversed(conversation.timeline):
+        if type(event) is StateEntered:
+            if event.state in successes:
+                return _HOLDS
+        elif type(event) is StateExited and event.to_state in successes:
+            return _HOLDS
+    return _HOLDS_NOT
+
+
+def _filled_slots(conversation: Conversation, flow: Flow) -> _Part:
+    states = [flow.by_name.get(row.state) for row in state_rows(conversation)]
+    wanted = [state.required_slots for state in states if state is not None and state.required_slots]
+    if flow.completion_slots:
+        wanted.append(flow.completion_slots)
+    if not wanted:
+        return _NO_SLOTS
+    filled = walk(conversation).fills
+    missing = list(dict.fromkeys([slot for slots in wanted for slot in slots if slot not in filled]))
+    return _Part(False, told={"missing": missing}) if missing else _HOLDS
+
+
+def _kept_contract(conversation: Conversation, flow: Flow) -> _Part:
+    if flow.final_status is None:
+        return _NO_CONTRACT
+    status = conversation.outcome.final_status
+    if not status:
+        # One that was not completed kept no contract; of any other nobody knows.
+        return _HOLDS_NOT if is_completed(conversation) is False else _UNKNOWN
+    return _Part(folded(status) in contract_of(flow), told={"final_status": status})
+
+
+_HOLDS, _HOLDS_NOT = _Part(True), _Part(False)
+_NO_SUCCESS, _NO_SLOTS = _Part(None, "no_success_declared"), _Part(None, "no_slots_declared")
+_NO_CONTRACT, _UNKNOWN = _Part(None, "no_contract_declared"), _Part(None, "final_status_unknown")
+
+
+@metric(
+    "flow.completion",
+    version=1,
+    observes=CONVERSATION,
+    unit=SHARE,
+    better=HIGHER,
+    needs=(NOT_BROKEN, STATES),
+    aspect="completion",
+    ten=_POINTS,
+)
+def completion(conversation: Conversation) -> Observation:
+    """Was the conversation completed, and did it stop because the flow came to an end?
+
+    1 where the log says that it was completed and the reason for its stop is an end of the flow: the reason says
+    so or names one, or the last state is one. Where no reason is told, or nobody knows its words, and the flow
+    declares no end, the flag alone decides. Unmeasured where nothing tells whether it was completed.
+    """
+    completed = is_completed(conversation)
+    if completed is None:
+        return unmeasured(WHOLE, "outcome_unknown")
+    ended = is_terminal_stop(conversation)
+    details = {"completed": completed, "stopped_at_an_end": ended}
+    return measured(WHOLE, float(completed and ended is not False), details=details)
+
+
+@metric(
+    "flow.errors",
+    version=1,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=LOWER,
+    needs=(NOT_BROKEN, STATES),
+    aspect="errors",
+    ten=TenPoints(zero=10.0, ten=0.0),
+)
+def errors(conversation: Conversation) -> Observation:
+    """How many things went wrong on the way?
+
+    Errors (failed tool calls, guards that could not be evaluated, errors that the log marks) + 1 for a stop for
+    safety + 1 for a stop at the limit of turns + loops (a stop for a loop, and each state that was entered again
+    three times or more). Ten points minus that number.
+    """
+    reason = conversation.outcome.ended_reason
+    tools = guards = marked = 0
+    for one in conversation.timeline:
+        kind = type(one)
+        if kind is ToolResult:
+            tools += has_worked(one) is False  # type: ignore[arg-type]
+        elif kind is GuardEvaluated:
+            guards += bool(one.error)  # type: ignore[union-attr]
+        elif kind is Marker:
+            marked += one.name == "error"  # type: ignore[union-attr]
+    looped = sum([times >= LOOP for times in totals(conversation).again.values()])
+    found = {
+        name: count
+        for name, count in (
+            ("failed_tools", tools),
+            ("failed_guards", guards),
+            ("errors", marked),
+            ("unsafe_stops", int(is_unsafe_stop(reason))),
+            ("turn_limits", int(is_turn_limit(reason))),
+            ("loops", int(is_loop_stop(reason)) + looped),
+        )
+        if count
+    }
+    return measured(WHOLE, float(sum(found.values())), details=found or None)
+
+
+@metric(
+    "flow.latency_mean",
+    version=1,
+    observes=CONVERSATION,
+    unit=SECONDS,
+    better=LOWER,
+    needs=(NOT_BROKEN, STATES),
+    aspect="latency_mean",
+)
+def latency_mean(conversation: Conversation) -> Observation:
+    """How long does the agent take for a turn?
+
+    The mean over the timed turns that ran in a state.
+    """
+    latencies = totals(conversation).latencies
+    if not latencies:
+        return unmeasured(WHOLE, "no_latency_logged")
+    return measured(WHOLE, fsum(latencies) / len(latencies) / 1000)
+
+
+@metric(
+    "flow.latency_p95",
+    version=1,
+    observes=CONVERSATION,
+    unit=SECONDS,
+    better=LOWER,
+    needs=(NOT_BROKEN, STATES),
+    aspect="latency_p95",
+)
+def latency_p95(conversation: Conversation) -> Observation:
+    """How long does the agent take for its slow turns?
+
+    The 95th percentile over the timed turns that ran in a state, with linear interpolation.
+    """
+    worst = percentile_95(totals(conversation).latencies)
+    return unmeasured(WHOLE, "no_latency_logged") if worst is None else measured(WHOLE, worst / 1000)
+
+
+def _highest(scale: str) -> float | None:
+    """The upper end of a scale that begins at 0, such as `0-10`; 1 where none is told, None where it is another."""
+    if not scale.strip():
+        return 1.0
+    bounds = _BOUNDS.fullmatch(scale.strip().casefold())
+    return float(bounds[1]) if bounds and float(bounds[1]) > 0 else None
+
+
+def _verdicts(conversation: Conversation) -> list[Label]:
+    named = ("humanness", "flow.humanness")
+    return [one for one in conversation.labels if one.name in named and one.subject_kind == "conversation"]
+
+
+_HUMANNESS = Need(
+    code=JUDGE.code,
+    field="labels",
+    unlock="a verdict that came with the data: a label `humanness` from 0 to 1, or from 0 to N with that scale",
+    present=lambda conversation: bool(_verdicts(conversation)),
+)
+
+
+@metric(
+    "flow.humanness",
+    version=1,
+    observes=CONVERSATION,
+    unit=RATIO,
+    better=HIGHER,
+    needs=(NOT_BROKEN, _HUMANNESS),
+    aspect="humanness",
+    ten=_POINTS,
+)
+def humanness(conversation: Conversation) -> Iterator[Observation]:
+    """Does the agent sound like a person who is good at this job?
+
+    As judges say who came with the data: labels named `humanness` with a value from 0 to 1, or to the upper end
+    of the scale that they name, such as 0-10. Each judge speaks for itself, and a panel is the median of several.
+    Unmeasured without such a label, or off its scale.
+    """
+    asked: Counter[str] = Counter()
+    for label in _verdicts(conversation):
+        judge = f"{label.rater_kind}:{label.rater or 'unnamed'}"
+        most = _highest(label.scale)
+        value = label.value
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if most is not None and number and 0 <= value <= most:
+            details = {"notes": label.notes} if label.notes else None
+            yield measured(WHOLE, value / most, judge=judge, repeat=asked[judge], details=details)
+        else:
+            told = f"{value!r} on {label.scale or '0 to 1'}"[:80]
+            broken = unmeasured(WHOLE, "not_on_scale", told, judge=judge)
+            yield msgspec.structs.replace(broken, repeat=asked[judge])
+        asked[judge] += 1

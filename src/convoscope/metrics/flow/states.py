@@ -1,0 +1,188 @@
+"""What each state of a flow did in a conversation (flow-states, tier 1).
+
+They observe states, so that "by flow and state" is a grouping like any other. What stands behind them is kept in
+the table `states`, one row for each conversation and state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from operator import attrgetter
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.columns import Conversations
+from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, SHARE, STATE, metric
+from convoscope.metrics.flow.drop_off import STATES
+from convoscope.metrics.needs import NOT_BROKEN
+from convoscope.scores.observation import not_applicable, subject_of, unmeasured
+from convoscope.scores.reducers import (
+    MEAN_OF_CONVERSATIONS,
+    RATIO,
+    RATIO_OF_SUMS,
+    WHOLE_RATIO,
+    Reduce,
+)
+from convoscope.scores.side_tables import SideTable
+from convoscope.views.flow.recount import MOVES, recount_visits
+from convoscope.views.flow.state_rows import STATE_METRICS, StateRow, state_rows
+from convoscope.views.subjects import State, Subject
+
+_NEEDS = (NOT_BROKEN, STATES)
+_OF_STATES = Reduce(RATIO, RATIO_OF_SUMS)
+_OF_ALL_STATES = Reduce(WHOLE_RATIO, RATIO_OF_SUMS)
+
+
+@metric("state.progress", version=2, observes=STATE, unit=SHARE, better=HIGHER, needs=_NEEDS, reduce=_OF_STATES)
+def progress(many: Conversations) -> None:
+    """Of the states that were entered, how many led on?
+
+    A state led on where one of its visits was left for a state that is not itself, not an escalation, and not
+    one that was visited before, unless the flow's order says that it is ahead. Ends of the flow lead nowhere:
+    they count as states that did not lead on.
+    """
+    _observe(many, "progress")
+
+
+@metric("state.stall", version=2, observes=STATE, unit=SHARE, better=LOWER, needs=_NEEDS, reduce=_OF_ALL_STATES)
+def stall(many: Conversations) -> None:
+    """Of the states that were entered, how many did the conversation get stuck in?
+
+    A conversation that was not completed is stuck in its last state. Unmeasured where nothing tells whether it
+    was completed.
+    """
+    _observe(many, "stall")
+
+
+@metric("state.escalation", version=2, observes=STATE, unit=SHARE, better=LOWER, needs=_NEEDS, reduce=_OF_STATES)
+def escalation(many: Conversations) -> None:
+    """Of the states that were entered, how many handed the caller over to somebody else?
+
+    A state escalates where one of its visits was left for `escalated`, `escalate`, or a state that the flow
+    declares as an escalation.
+    """
+    _observe(many, "escalation")
+
+
+@metric("state.revisit", version=2, observes=STATE, unit=COUNT, better=LOWER, needs=_NEEDS, reduce=_OF_STATES)
+def revisit(many: Conversations) -> None:
+    """How often is a state entered again?
+
+    Entries − 1 of each state, as a mean over the states that were entered.
+    """
+    _observe(many, "revisit")
+
+
+@metric(
+    "state.dwell_turns", version=2, observes=STATE, unit="turns", better=NEITHER, needs=_NEEDS, reduce=_OF_ALL_STATES
+)
+def dwell_turns(many: Conversations) -> None:
+    """How many turns does the agent spend in a state each time?
+
+    Agent turns in the state ÷ its visits, as a mean over the states that were entered. Unmeasured where the log
+    tells of no agent turn at all.
+    """
+    _observe(many, "dwell_turns")
+
+
+@metric("state.latency_p95_ms", version=2, observes=STATE, unit="ms", better=LOWER, needs=_NEEDS, reduce=_OF_STATES)
+def latency_p95_ms(many: Conversations) -> None:
+    """How slow are the slow turns of a state?
+
+    The 95th percentile of the latencies of the turns in a state, as a mean over the states in which turns were
+    timed. The state matrix has the percentile over all turns of a state.
+    """
+    _observe(many, "latency_p95_ms")
+
+
+@metric("state.guard_error", version=2, observes=STATE, unit=COUNT, better=LOWER, needs=_NEEDS, reduce=_OF_ALL_STATES)
+def guard_error(many: Conversations) -> None:
+    """How often does a guard of a state fail to evaluate?
+
+    Guard evaluations with an error, as a mean over the states that were entered. Unmeasured where the log is of
+    a kind that does not tell of guards.
+    """
+    _observe(many, "guard_error")
+
+
+_RATES = Reduce(RATIO, MEAN_OF_CONVERSATIONS)
+
+
+@metric("state.slot_fill_rate", version=2, observes=STATE, unit=SHARE, better=HIGHER, needs=_NEEDS, reduce=_RATES)
+def slot_fill_rate(many: Conversations) -> None:
+    """How many of the slots that a state requires are collected in that state?
+
+    Required slots that were committed in the state before it was last left ÷ required, as a mean over the states
+    that require any. A caller who says everything at once leaves later states with 0, which is healthy: read it
+    together with progress. Not applicable where no state that was entered requires a slot; unmeasured without a
+    definition of the flow.
+    """
+    _observe(many, "slot_fill_rate")
+
+
+@metric("state.slot_ready_rate", version=1, observes=STATE, unit=SHARE, better=HIGHER, needs=_NEEDS, reduce=_RATES)
+def slot_ready_rate(many: Conversations) -> None:
+    """How many of the slots that a state requires are filled when it is left?
+
+    Required slots that were committed before the state was last left, in it or in a state before ÷ required, as a
+    mean over the states that require any. Not applicable where no state that was entered requires a slot;
+    unmeasured without a definition of the flow.
+    """
+    _observe(many, "slot_ready_rate")
+
+
+def _observe(many: Conversations, column: str) -> None:
+    """One score for each state of each conversation: what its row says; what has no value is explained there."""
+    value_of, explained_by = attrgetter(column), EXPLAINED_BY.get(column, column)
+    for place, rows in enumerate(many.together(_rows)):
+        for row, subject in rows:
+            value = value_of(row)
+            if value is not None:
+                many.ratio(place, subject, float(value), 1.0)
+            else:
+                reason = row.reasons[explained_by]
+                explain = not_applicable if reason in NO_OPPORTUNITY else unmeasured
+                many.add(place, explain(subject, reason))
+
+
+EXPLAINED_BY = {"slot_ready_rate": "slot_fill_rate"}
+"""Columns without a value whose reason stands under another name."""
+NO_OPPORTUNITY = frozenset(("nothing_required", "state_not_declared", "no_turn_ran"))
+"""Reasons for which there is nothing to measure, rather than something that could not be."""
+
+
+def _rows(conversations: Sequence[Conversation]) -> list[list[tuple[StateRow, Subject]]]:
+    return [[(row, _subject(row.state, row.position)) for row in state_rows(one)] for one in conversations]
+
+
+@lru_cache(4096)
+def _subject(state: str, position: int) -> Subject:
+    return subject_of(State(state, position))
+
+
+STATE_TABLE = SideTable(
+    name="states",
+    what="what a state did in a conversation",
+    row=StateRow,
+    rows=state_rows,
+    key="state",
+    combine={
+        "segment": "min(segment)",
+        "n": "count(*)",
+        "visits": "sum(visits)::BIGINT",
+        "turns": "sum(turns)::BIGINT",
+        "guard_errors": "sum(guard_error)::BIGINT",
+        "guarded": "count(*) FILTER (guard_error > 0)",
+        "revisited": "count(*) FILTER (revisit > 0)",
+        "front_loaded": "sum(front_loaded)::BIGINT",
+        "latency_n": "sum(len(latencies))::BIGINT",
+        "latency_p95_ms": "list_aggregate(flatten(list(latencies)), 'quantile_cont', 0.95)",
+    },
+    views={
+        # The metrics of the seed under their names.
+        "state_scores": f"run, conversation, flow, agent, state, segment, visits, {', '.join(STATE_METRICS)}, to_states"
+    },
+    counted="visits",
+    recount=recount_visits,
+    mentions=MOVES,
+)

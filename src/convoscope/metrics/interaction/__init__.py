@@ -1,0 +1,1 @@
+"""The family `interaction`: turn-taking in full-duplex speech."""

@@ -1,0 +1,97 @@
+"""Metrics that look at one evaluation item at a time: what they give for each becomes a score of that item."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.async_metrics import awaited, coming
+from convoscope.scores.observation import Observation, failed, measured, not_applicable
+from convoscope.views.items import Case
+from convoscope.views.subjects import WHOLE, Subject
+
+if TYPE_CHECKING:
+    from convoscope.views.standard_data.model import StandardData
+
+NO_VALUE = "no_value"
+
+
+class Viewed(NamedTuple):
+    """One case, and the item as the published schema has it."""
+
+    case: Case
+    data: StandardData
+
+
+def viewed(conversation: Conversation) -> list[Viewed]:
+    """The items of a conversation, each as `StandardData`; without items, one view of the whole. Built once."""
+    held = conversation.__dict__
+    if "_viewed" not in held:
+        # The schema is a Pydantic model: whoever does not ask for it need not wait for Pydantic.
+        from convoscope.views.standard_data.canonical import standard_data_of
+
+        mine = [
+            Case(conversation, Subject("item", item.id, position), item)
+            for position, item in enumerate(conversation.items)
+        ] or [Case(conversation, WHOLE)]
+        held["_viewed"] = [Viewed(*one) for one in zip(mine, standard_data_of(conversation), strict=True)]
+    found: list[Viewed] = held["_viewed"]
+    return found
+
+
+def each_item(function: Callable[..., Any], conversation: Conversation) -> Iterator[Observation]:
+    """What a function of an item gives, item by item. An item that breaks it does not keep the others from a score."""
+    for case, data in viewed(conversation):
+        try:
+            observations = _all(case.subject, awaited(function(data)))
+        except (Exception, SystemExit) as error:  # whatever a metric raises is its result
+            observations = [failed(case.subject, "metric_raised", _say(error))]
+        yield from observations
+
+
+async def each_item_awaited(function: Callable[..., Any], conversation: Conversation) -> AsyncIterator[Observation]:
+    """The same of a function that waits."""
+    for case, data in viewed(conversation):
+        try:
+            observations = _all(case.subject, await coming(function(data)))
+        except (Exception, SystemExit) as error:  # whatever a metric raises is its result
+            observations = [failed(case.subject, "metric_raised", _say(error))]
+        for one in observations:
+            yield one
+
+
+def _all(subject: Subject, given: Any) -> list[Observation]:
+    return list(_observations(subject, given)) or [not_applicable(subject, NO_VALUE)]
+
+
+def _observations(subject: Subject, given: Any) -> Iterator[Observation]:
+    """A score of this item, whatever the function took it for."""
+    if getattr(given, "ndim", None) == 0:
+        given = given.item()  # a number, or a truth value, as NumPy has it
+    if given is None:
+        yield not_applicable(subject, NO_VALUE)
+    elif isinstance(given, Observation):
+        yield msgspec.structs.replace(given, subject=subject)
+    elif isinstance(given, Real):
+        yield measured(subject, float(given))
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes | dict):
+        for one in given:
+            if not isinstance(one, Observation):
+                raise TypeError(f"gave {one!r} among its scores: yield measured(item, value)")
+            yield msgspec.structs.replace(one, subject=subject)
+    else:
+        raise TypeError(f"gave {given!r}, not a score: return a number, None, or measured(item, value)")
+
+
+def _say(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # its own __str__ is broken
+        return type(error).__name__
+
+
+__all__ = ["NO_VALUE", "Viewed", "each_item", "each_item_awaited", "viewed"]

@@ -1,0 +1,1 @@
+"""Metrics that a judge has to give."""

@@ -1,0 +1,181 @@
+"""Scorers that users write without Python: a template that a judge is shown, and the scale it answers on."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+from convoscope.conversation import Conversation
+from convoscope.errors import DeclarationError, InputError
+from convoscope.metrics.declaration import HIGHER, ITEM, LOWER, NEITHER, Better, Metric, TenPoints, metric
+from convoscope.metrics.items import viewed
+from convoscope.metrics.judged.fields import FIELDS, first_absent
+from convoscope.metrics.judged.templates import Placeholder, Template, parse
+from convoscope.metrics.needs import JUDGE, Need, ToldNeed
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
+
+FAMILY = "custom"
+UNRESOLVED = "unresolved_field"
+
+
+def template_scorer(
+    name: str,
+    template: str,
+    *,
+    scale: Sequence[float] = (1, 10),
+    version: int = 1,
+    unit: str = "",
+    better: Better = HIGHER,
+    question: str = "",
+    passes_at: float = 7.0,
+) -> Metric:
+    """Declare a scorer that shows a judge a template with the values of each item in it.
+
+    `{agent_task}`, `{metadata.locale}` and `{tool_calls[0].tool_name}` are places for values, `{{` and
+    `}}` are braces. The judge answers with a number on `scale`, its lowest and highest. A name
+    without a family is of the family `custom`. An item without one of the fields is left out, and
+    says which.
+    """
+    name = name if "." in name else f"{FAMILY}.{name}"
+    low, high = _ends(name, scale)
+    if isinstance(passes_at, bool) or not isinstance(passes_at, int | float) or not 0 <= passes_at <= 10:
+        raise DeclarationError(f"{name} says passes_at={passes_at!r}", hint="give points from 0 to 10")
+    if better not in get_args(Better):
+        raise DeclarationError(f"{name} says better={better!r}", hint=f"there is {', '.join(get_args(Better))}")
+    if not template.strip():
+        raise DeclarationError(f"{name} has an empty template", hint="what is the judge to be shown?")
+    pieces = parse(template)
+    if not pieces.placeholders:
+        raise DeclarationError(
+            f"{name} shows nothing of the item", hint="put fields into the template, such as {agent_response}"
+        )
+    fields = tuple(one.field for one in pieces.placeholders)
+
+    def verdicts(conversation: Conversation) -> Iterator[Observation]:
+        for case, data in viewed(conversation):
+            absent = first_absent(case, fields)
+            unresolved = None if absent else pieces.unresolved(data)
+            if absent:
+                yield unmeasured(case.subject, f"no_{absent}", absent)
+            elif unresolved:
+                yield not_applicable(case.subject, UNRESOLVED, unresolved.path)
+            else:
+                yield unmeasured(case.subject, JUDGE.code, JUDGE.words)
+
+    asked = question.strip() or f"How does a judge rate what the template of {name} shows?"
+    verdicts.__doc__ = f"""{asked}
+
+A judge rates on a scale from {low:g} to {high:g} what it is shown of each item. Unmeasured without a judge.
+
+{template.strip()}"""
+    declared = metric(
+        name,
+        version=version,
+        observes=ITEM,
+        unit=unit or f"of {high:g}",
+        better=better,
+        needs=(*_needs(pieces), JUDGE),
+        reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
+        ten=_ten(low, high, better, passes_at),
+    )
+    return declared(verdicts)
+
+
+def _ends(name: str, scale: Sequence[float]) -> tuple[float, float]:
+    is_pair = isinstance(scale, list | tuple) and len(scale) == 2
+    if not is_pair or not all(isinstance(one, int | float) and math.isfinite(one) for one in scale):
+        raise DeclarationError(f"{name} has the scale {scale!r}", hint="give its lowest and its highest: (1, 10)")
+    low, high = (float(one) for one in scale)
+    if low >= high:
+        raise DeclarationError(f"{name} has a scale from {low:g} to {high:g}", hint="the lowest comes first: (1, 10)")
+    return low, high
+
+
+def _ten(low: float, high: float, better: Better, passes_at: float) -> TenPoints | None:
+    """The ends of the scale are worth 0 and 10. A rating up to 10 is its own score, as with our own judged scorers."""
+    if better == NEITHER:
+        return None
+    if (low, high) == (1, 10):
+        return TenPoints(11, 1, passes_at) if better == LOWER else TenPoints(0, 10, passes_at)
+    return TenPoints(high, low, passes_at) if better == LOWER else TenPoints(low, high, passes_at)
+
+
+def _needs(template: Template) -> list[Need]:
+    """Each field; behind it the path into it, where the field alone does not say that the value is there."""
+    needs: list[Need] = []
+    for one in template.placeholders:
+        if FIELDS[one.field] not in needs:
+            needs.append(FIELDS[one.field])
+        if one.path != one.field:
+            needs.append(_path_need(one))
+    return needs
+
+
+def _path_need(placeholder: Placeholder) -> Need:
+    return ToldNeed(
+        code=UNRESOLVED,
+        field=placeholder.path,
+        unlock=f"`{placeholder.path}` in the items",
+        present=partial(_resolves, Template((placeholder,))),
+        otherwise=NOT_APPLICABLE,
+        words=placeholder.path,
+    )
+
+
+def _resolves(template: Template, conversation: Conversation) -> bool:
+    return any(template.unresolved(data) is None for _, data in viewed(conversation))
+
+
+def read_scorers(path: Path) -> list[Metric]:
+    """The template scorers of a TOML file: a `[[scorer]]` with a name and a template for each."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is not TOML: {error}", file=str(path)) from None
+    unknown = sorted(set(content) - {"scorer"})
+    if unknown:
+        hint = "a file of scorers holds [[scorer]] tables"
+        raise InputError(f"nobody knows what {unknown[0]!r} is", file=str(path), hint=hint)
+    tables = content.get("scorer", [])
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        raise InputError("a scorer is a table", file=str(path), field="scorer", hint="write [[scorer]] above each")
+    return [_read_scorer(path, number, table) for number, table in enumerate(tables, 1)]
+
+
+_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "name": str,
+    "template": str,
+    "question": str,
+    "scale": list,
+    "version": int,
+    "unit": str,
+    "better": str,
+    "passes_at": (int, float),
+}
+
+
+def _read_scorer(path: Path, number: int, table: Mapping[str, Any]) -> Metric:
+    where = f"scorer {number}" + (f" ({table['name']})" if isinstance(table.get("name"), str) else "")
+    for key, value in table.items():
+        if key not in _KEYS:
+            near = get_close_matches(key, _KEYS, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(_KEYS)}"
+            raise InputError(f"nobody knows what {key!r} is", file=str(path), field=where, hint=hint)
+        if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
+            raise InputError(f"{key} cannot be {value!r}", file=str(path), field=where)
+    absent = [key for key in ("name", "template") if key not in table]
+    if absent:
+        raise InputError(f"has no {' and no '.join(absent)}", file=str(path), field=where)
+    try:
+        return template_scorer(**table)
+    except DeclarationError as error:
+        raise InputError(error.message, file=str(path), field=where, hint=error.hint) from None
+
+
+__all__ = ["FAMILY", "UNRESOLVED", "read_scorers", "template_scorer"]

@@ -1,0 +1,260 @@
+"""Turns put together from the component metrics of several parts, and how long each took."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from math import fsum
+from typing import Literal, NamedTuple
+
+from convoscope.conversation import ComponentMetric, Conversation
+from convoscope.metrics.latency.samples import (
+    END_OF_TURN,
+    TTFB,
+    TTFT,
+    TURN_COMPLETED,
+    Field,
+    Reading,
+    Share,
+    carried,
+    is_true,
+    read_time,
+    shares,
+)
+from convoscope.views.subjects import Subject
+
+By = Literal["speech_id", "label", "order"]
+Parts = dict[str, float]
+
+E2E = "e2e_latency"
+OF_A_TURN = ("eou", "llm", "tts")
+# Audit logs of calls write the latency of a model's call beside what frameworks report: the same call twice.
+_CALL = Field("llm", ("duration", "processing"), drops_cancelled=True)
+_TURN_KEY = re.compile(r"(?:turn|exchange)[\s_#-]*\d*", re.IGNORECASE)
+
+
+class JoinedTurn(NamedTuple):
+    """The component metrics of one turn, and what joined them."""
+
+    subject: Subject
+    by: By
+    events: tuple[ComponentMetric, ...]
+
+
+class TimedTurn(NamedTuple):
+    """A turn's parts in seconds; `missing` names those without which nothing can be added up."""
+
+    parts: Parts
+    missing: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        return fsum(self.parts.values())
+
+
+class TurnsOfCase(NamedTuple):
+    """A case, the turns whose first metric is its own, and the metrics that nothing joins to a turn."""
+
+    share: Share
+    turns: tuple[JoinedTurn, ...]
+    loose: tuple[ComponentMetric, ...] = ()
+
+
+def joined(conversation: Conversation) -> list[TurnsOfCase]:
+    """The turns of each case, joined by speech id, else by the turn's label, else by order (standard-data, 2.5).
+
+    A speech id means the same speech in all items of a conversation; a label and the order are the item's.
+    """
+    held = conversation.__dict__
+    if "_joined_turns" not in held:
+        held["_joined_turns"] = _joined(conversation)
+    found: list[TurnsOfCase] = held["_joined_turns"]
+    return found
+
+
+class _Key(NamedTuple):
+    by: By
+    name: str
+    case: int = -1
+
+
+def _joined(conversation: Conversation) -> list[TurnsOfCase]:
+    all_shares = shares(conversation)
+    groups: dict[_Key, list[ComponentMetric]] = {}
+    owner: dict[_Key, int] = {}
+    loose: list[tuple[ComponentMetric, ...]] = []
+    for number, share in enumerate(all_shares):
+        keyed = list(_keyed([event for event in share.metrics if concerns(event)], number))
+        loose.append(tuple(event for key, event in keyed if key is None))
+        for key, event in keyed:
+            if key is not None:
+                groups.setdefault(key, []).append(event)
+                owner.setdefault(key, number)
+    turns: list[list[JoinedTurn]] = [[] for _ in all_shares]
+    for position, (key, events) in enumerate(groups.items()):
+        turns[owner[key]].append(JoinedTurn(Subject("turn", key.name, position), key.by, tuple(events)))
+    return [TurnsOfCase(share, tuple(mine), rest) for share, mine, rest in zip(all_shares, turns, loose, strict=True)]
+
+
+def concerns(event: ComponentMetric) -> bool:
+    """Whether a metric is a part of a turn."""
+    return event.component in OF_A_TURN or carried(event, (E2E,)) is not None
+
+
+def _keyed(events: Sequence[ComponentMetric], case: int) -> Iterator[tuple[_Key | None, ComponentMetric]]:
+    """Each event with the key of its turn, in order; with None where nothing joins it to any."""
+    labels = _turn_labels(events)
+    speech = _speech_of_labels(events, labels)
+    unkeyed = [event for event in events if not event.speech_id and event.label not in labels]
+    place = _places([event for event in unkeyed if not _is_loose(event)])
+    for event in events:
+        if event.speech_id:
+            yield _Key("speech_id", event.speech_id), event
+        elif event.label in labels:
+            spoken = speech.get(event.label)
+            yield _Key("speech_id", spoken) if spoken else _Key("label", event.label, case), event
+        elif event.seq in place:
+            yield _Key("order", f"#{place[event.seq]}", case), event
+        else:
+            yield None, event
+
+
+def _is_loose(event: ComponentMetric) -> bool:
+    """Whether the order says nothing of an event, and it tells no wait by itself."""
+    return is_true(event.values.get("unordered")) and carried(event, (E2E,)) is None
+
+
+def _turn_labels(events: Sequence[ComponentMetric]) -> set[str]:
+    """The labels that name a turn. Frameworks write the name of a plugin or a model there, which names none.
+
+    A turn's label looks like `turn_3`, or stands beside the plugin's own (`source_label`). A turn of the
+    user ends once: a label under which that is told twice names no turn.
+    """
+    found: set[str] = set()
+    ended: set[tuple[str, str]] = set()
+    twice: set[str] = set()
+    for event in events:
+        if not event.label:
+            continue
+        if "source_label" in event.values or _TURN_KEY.fullmatch(event.label.strip()):
+            found.add(event.label)
+        for said in () if event.speech_id else _brings(event) & _ONCE:
+            if (event.label, said) in ended:
+                twice.add(event.label)
+            ended.add((event.label, said))
+    return found - twice
+
+
+def _speech_of_labels(events: Sequence[ComponentMetric], labels: set[str]) -> dict[str, str]:
+    """The one speech that a label's other metrics belong to, where there is just one."""
+    spoken: dict[str, set[str]] = {}
+    for event in events:
+        if event.speech_id and event.label in labels:
+            spoken.setdefault(event.label, set()).add(event.speech_id)
+    return {label: next(iter(ids)) for label, ids in spoken.items() if len(ids) == 1}
+
+
+def _places(events: Sequence[ComponentMetric]) -> dict[int, int]:
+    """The turn of each event by order, counted from 1.
+
+    A turn begins where the user's turn ends: at an `eou` metric after a reply, or one that says a thing
+    again. Where no `eou` metric tells, it begins where the model is asked again after speech.
+    """
+    told = any(event.component == "eou" for event in events)
+    has: set[str] = set()
+    places: dict[int, int] = {}
+    turn = 1
+    for event in events:
+        brings = _brings(event)
+        if event.component == "eou":
+            begins = any(one.startswith(("llm", "tts")) for one in has) or bool(has & brings)
+        elif event.component == "llm" and not told:
+            begins = "tts.ttfb" in has and "llm.ttft" in brings
+        else:
+            begins = E2E in has & brings
+        if begins:
+            turn, has = turn + 1, set()
+        has |= brings
+        places[event.seq] = turn
+    return places
+
+
+_ONCE = frozenset((E2E, "eou.end_of_utterance_delay", "eou.on_user_turn_completed_delay"))
+"""What one turn tells once."""
+
+
+_TOLD: dict[str, list[tuple[str, Field]]] = {}
+"""What the metrics of a component may tell of a turn, by name."""
+for _field in (TTFT, _CALL, TTFB, END_OF_TURN, TURN_COMPLETED):
+    _TOLD.setdefault(_field.component, []).append((f"{_field.component}.{_field.names[0]}", _field))
+
+
+def _brings(event: ComponentMetric) -> set[str]:
+    brings = {told for told, field in _TOLD.get(event.component, ()) if carried(event, field.names) is not None}
+    if event.values.get(E2E) is not None:
+        brings.add(E2E)
+    return brings
+
+
+def assistant(turn: JoinedTurn) -> TimedTurn:
+    """All calls of the model but the last in full, the first token of the last, the first byte of speech."""
+    parts: Parts = {}
+    missing: list[str] = []
+    calls = _calls(turn.events)
+    for number, call in enumerate(calls[:-1], start=1):
+        _take(parts, missing, f"llm_duration_{number}", call.duration)
+    _take(parts, missing, "llm_ttft", calls[-1].ttft if calls else _first(TTFT, turn.events))
+    _take(parts, missing, "tts_ttfb", _first(TTFB, turn.events))
+    return TimedTurn(parts, tuple(missing))
+
+
+def end_to_end(turn: JoinedTurn) -> TimedTurn:
+    """As some part measured it, else the end of the user's turn and the assistant's part added up."""
+    for event in turn.events:
+        stated = read_time(event.values.get(E2E))
+        if stated.seconds is not None:
+            return TimedTurn({E2E: stated.seconds})
+    parts: Parts = {}
+    missing: list[str] = []
+    # The transcription's delay is not added: it runs while the end of the turn is awaited.
+    _take(parts, missing, "end_of_utterance_delay", _first(END_OF_TURN, turn.events))
+    _take(parts, missing, "on_user_turn_completed_delay", _first(TURN_COMPLETED, turn.events))
+    reply = assistant(turn)
+    return TimedTurn(parts | reply.parts, (*missing, *reply.missing))
+
+
+class _Call(NamedTuple):
+    """One call of the language model. Some frameworks report its first token and its duration apart."""
+
+    ttft: Reading | None
+    duration: Reading | None
+
+
+def _calls(events: Sequence[ComponentMetric]) -> list[_Call]:
+    """The calls that were not cancelled, in order; a metric that only adds what the last call lacks is of that call."""
+    calls: list[_Call] = []
+    for event in events:
+        if is_true(event.values.get("cancelled")):
+            continue
+        ttft, duration = TTFT.reading(event), _CALL.reading(event)
+        if ttft is None and duration is None:
+            continue
+        last = calls[-1] if calls else None
+        if last is None or (ttft and last.ttft) or (duration and last.duration):
+            calls.append(_Call(ttft, duration))
+        else:
+            calls[-1] = _Call(last.ttft or ttft, last.duration or duration)
+    return calls
+
+
+def _first(field: Field, events: Sequence[ComponentMetric]) -> Reading | None:
+    """The first time that was given, else the first reason why there is none."""
+    readings = [reading for event in events if (reading := field.reading(event)) is not None]
+    return next((one for one in readings if one.seconds is not None), readings[0] if readings else None)
+
+
+def _take(parts: Parts, missing: list[str], name: str, reading: Reading | None) -> None:
+    if reading is not None and reading.seconds is not None:
+        parts[name] = reading.seconds
+    else:
+        missing.append(name if reading is None else f"{name} ({reading.reason})")

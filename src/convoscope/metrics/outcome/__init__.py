@@ -1,0 +1,1 @@
+"""The family `outcome`: what came of a conversation."""

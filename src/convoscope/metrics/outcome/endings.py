@@ -1,0 +1,87 @@
+"""Metrics of how a call came to its end."""
+
+from __future__ import annotations
+
+from convoscope.conversation import Conversation, Logged
+from convoscope.metrics.declaration import CONVERSATION, HIGHER, SHARE, metric
+from convoscope.metrics.outcome.task import ENDED_REASON
+from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, folded, left_waiting
+from convoscope.scores.observation import Observation, measured, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.views import MetricContext, metric_context
+
+_ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
+
+
+@metric(
+    "outcome.conversation_correctly_finished",
+    version=1,
+    observes=CONVERSATION,
+    unit=SHARE,
+    better=HIGHER,
+    needs=(ENDED_REASON,),
+    reduce=_ONE_EACH,
+)
+def conversation_correctly_finished(context: MetricContext) -> Observation:
+    """Did the agent still answer when the call ended?
+
+    0 where the call ended because nobody spoke any more and the user's sound was the last: the agent
+    owed an answer. 1 for every other end, good or bad. Unmeasured where the log does not say why it
+    ended, or ended so and has no sound that tells who spoke last.
+    """
+    waiting = left_waiting(context)
+    if waiting is None:
+        return unmeasured(context, "no_sound", "who spoke last?")
+    return measured(context, 0 if waiting else 1, details={"ended_reason": context.conversation_ended_reason})
+
+
+@metric(
+    "outcome.conversation_valid_end",
+    version=1,
+    observes=CONVERSATION,
+    unit=SHARE,
+    better=HIGHER,
+    needs=(CALL,),
+    reduce=_ONE_EACH,
+)
+def conversation_valid_end(conversation: Conversation) -> Observation:
+    """Did the simulated call end so that it says something about the agent?
+
+    1 where the last thing that the simulator logged is the end of its connection after a goodbye, or
+    where the agent left the user waiting until the call timed out; else 0, and the call is better
+    simulated anew. Where the simulator's log breaks off, or does not say why it ended, the call's own
+    reason for its end stands for it. Unmeasured without that, and without the simulator's log.
+    """
+    last = _last_of_simulator(conversation)
+    if last is not None and _is_goodbye(last):
+        return measured(conversation, 1, details={"end": "goodbye"})
+    reason = folded(conversation.outcome.ended_reason)
+    if last is not None and not any(_reason(record) for record in conversation.log):
+        if reason == "goodbye":
+            return measured(conversation, 1, details={"end": "goodbye", "told_by": "outcome.ended_reason"})
+        if not reason:
+            return unmeasured(conversation, "no_ended_reason", last.kind)
+    inactive = reason == INACTIVITY
+    waiting = left_waiting(metric_context(conversation)) if inactive else False
+    if waiting:
+        return measured(conversation, 1, details={"end": "agent_timed_out"})
+    if last is None:
+        return unmeasured(conversation, "no_simulator_log")
+    if waiting is None:
+        return unmeasured(conversation, "no_sound", "who spoke last?")
+    return measured(conversation, 0, details={"end": last.kind})
+
+
+def _last_of_simulator(conversation: Conversation) -> Logged | None:
+    return next((record for record in reversed(conversation.log) if record.source == "simulator"), None)
+
+
+def _is_goodbye(record: Logged) -> bool:
+    return _reason(record) == "goodbye"
+
+
+def _reason(record: Logged) -> str | None:
+    """Why the connection ended, where this record tells."""
+    details = record.value.get("details") if isinstance(record.value, dict) else None
+    reason = details.get("reason") if isinstance(details, dict) else None
+    return folded(reason) if record.kind == "connection_state" and isinstance(reason, str) else None

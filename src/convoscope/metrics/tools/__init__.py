@@ -1,0 +1,1 @@
+"""The family `tools`: the calls that an agent makes."""

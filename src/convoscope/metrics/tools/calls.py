@@ -1,0 +1,515 @@
+"""Metrics of the tools that the agent calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResult
+from convoscope.conversation.databases import shown
+from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, SHARE, metric
+from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
+from convoscope.scores.observation import Observation, measured, not_applicable, ratio, subject_of, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
+from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
+from convoscope.views.subjects import Subject
+
+
+@metric(
+    "tools.calls",
+    version=1,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=NEITHER,
+    needs=(TOOLS_KNOWN,),
+    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+)
+def calls(conversation: Conversation) -> Observation:
+    """How many tool calls does the agent make?
+
+    0 where the agent had tools and used none. Not applicable where it had none; unmeasured where
+    the log neither shows a call nor says which tools there were.
+    """
+    if not conversation.tool_calls and not conversation.agent.tools:
+        return not_applicable(conversation, "no_tools")
+    return measured(conversation, len(conversation.tool_calls))
+
+
+@metric(
+    "tools.success",
+    version=1,
+    observes=EVENT,
+    unit=SHARE,
+    better=HIGHER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def success(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls came back without an error?
+
+    Per call: 1 where its result reports no error, 0 where it reports one. A call without a result
+    in the log is unmeasured. `stated` in the details says whether the result states its success or
+    merely shows no error.
+    """
+    results = conversation.tool_results
+    for call in conversation.tool_calls:
+        result = results.get(call.seq)
+        if result is None:
+            yield unmeasured(subject_of(call), "no_tool_result", call.name)
+            continue
+        bad = result.success is False or (result.success is None and bool(result.error))
+        details = {"tool": call.name, "stated": result.success is not None}
+        if result.error:
+            details["error"] = result.error
+        yield ratio(subject_of(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
+
+
+@metric(
+    "tools.tool_call_validity",
+    version=2,
+    observes=EVENT,
+    unit=SHARE,
+    better=HIGHER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls is made as the tool wants to be called?
+
+    Per call: 0 where there is no such tool, where the arguments are not JSON or do not fit the tool's
+    schema, or where the tool's answer blames the call; else 1. An answer that merely says no (nothing
+    found, not eligible, try later) is no mistake of the call. A call of which neither the schema nor
+    the result is known is unmeasured, and so is one without a schema whose error does not say what
+    it blames, and one with a schema that takes too many steps to check.
+    """
+    for look in _looks(conversation):
+        mistakes = look.mistakes
+        if not mistakes and look.unchecked:
+            yield unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}")
+        elif not mistakes and look.missing is None and look.answer is None:
+            yield unmeasured(look.subject, "no_tool_result", look.name)
+        elif not mistakes and look.missing is None and look.answer == "undecided":
+            yield unmeasured(look.subject, "undecided_error", f"{look.name}: {look.error}"[:200])
+        else:
+            yield ratio(look.subject, 0 if mistakes else 1, 1, empty="no_tool_calls", details=look.details(mistakes))
+
+
+@metric(
+    "tools.tool_call_validity.unknown_tool_rate",
+    version=2,
+    observes=EVENT,
+    unit=SHARE,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls is of a tool that does not exist?
+
+    Per call: 1 where its name is not in the list of tools and no answer shows that there is such a
+    tool; else 0. Unmeasured where the log does not say which tools there were.
+    """
+    for look in _looks(conversation):
+        yield _rate(look, look.unknown_tool, "tools_unknown")
+
+
+@metric(
+    "tools.tool_call_validity.missing_argument_rate",
+    version=2,
+    observes=EVENT,
+    unit=SHARE,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls leaves out an argument that the tool requires?
+
+    Per call, by the tool's schema. Not applicable where there is no such tool or where the arguments
+    cannot be read; unmeasured where no schema is known.
+    """
+    for look in _looks(conversation):
+        if look.unknown_tool:
+            yield not_applicable(look.subject, "unknown_tool", look.name)
+        elif look.unreadable:
+            yield not_applicable(look.subject, "arguments_unreadable", look.name)
+        else:
+            yield _by_schema(look, look.missing)
+
+
+@metric(
+    "tools.tool_call_validity.bad_argument_rate",
+    version=2,
+    observes=EVENT,
+    unit=SHARE,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls has an argument that the tool cannot take?
+
+    Per call: arguments that are not JSON, or by the tool's schema a wrong type, a value that is not
+    among those listed, or an argument that the tool does not have. Not applicable where there is no
+    such tool; unmeasured where no schema is known.
+    """
+    for look in _looks(conversation):
+        if look.unknown_tool and not look.bad:
+            yield not_applicable(look.subject, "unknown_tool", look.name)
+        else:
+            yield _by_schema(look, look.bad)
+
+
+@metric(
+    "tools.tool_call_validity.rejected_rate",
+    version=2,
+    observes=EVENT,
+    unit=SHARE,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls is turned down by the tool because of how they were made?
+
+    Per call: 1 where its result reports an error that blames the call, else 0. A call without a
+    result in the log is unmeasured, and so is an error that does not say what it blames.
+    """
+    for look in _looks(conversation):
+        if look.answer is None:
+            yield unmeasured(look.subject, "no_tool_result", look.name)
+        else:
+            undecided = look.answer == "undecided"
+            yield _rate(look, None if undecided else look.answer == "rejected", "undecided_error")
+
+
+def _by_schema(look: _Look, mistaken: object) -> Observation:
+    if look.unchecked:
+        return unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}")
+    return _rate(look, mistaken, "no_arguments_schema")
+
+
+def _rate(look: _Look, mistaken: object, unknown: str) -> Observation:
+    if mistaken is None:
+        return unmeasured(look.subject, unknown, look.name)
+    return ratio(look.subject, 1 if mistaken else 0, 1, empty="no_tool_calls")
+
+
+Answer = Literal["worked", "rejected", "world", "undecided"]
+
+
+class _Look(msgspec.Struct, frozen=True, gc=False):
+    """What can be told of one call. None is "that cannot be told"."""
+
+    name: str
+    subject: Subject
+    unreadable: bool
+    """The arguments are not JSON."""
+    unknown_tool: bool | None
+    missing: list[str] | None
+    bad: list[str] | None
+    answer: Answer | None
+    error: str
+    sign: str
+    """The words of the error that decided how it is read."""
+    unlisted: list[str]
+    unchecked: str
+    """Why the schema could not be held against the arguments."""
+
+    @property
+    def mistakes(self) -> list[str]:
+        if not (self.unknown_tool or self.missing or self.bad or self.answer == "rejected"):
+            return []
+        return [
+            *(["no such tool"] if self.unknown_tool else []),
+            *(f"missing argument: {name}" for name in self.missing or ()),
+            *(f"bad argument: {told}" for told in self.bad or ()),
+            *([f"rejected: {self.error}"] if self.answer == "rejected" else []),
+        ]
+
+    def details(self, mistakes: list[str]) -> dict[str, Any]:
+        details: dict[str, Any] = {"tool": self.name}
+        if mistakes:
+            details["mistakes"] = mistakes
+        if self.unlisted:
+            details["unlisted"] = self.unlisted
+        if self.answer is not None and self.answer != "worked":
+            details |= {"answer": self.answer, "error": self.error}
+        if self.sign:
+            details["sign"] = self.sign
+        return details
+
+
+def _looks(conversation: Conversation) -> list[_Look]:
+    """What can be told of every call; found out once, for five metrics ask."""
+    held = conversation.__dict__
+    found: list[_Look] | None = held.get("_tool_looks")
+    if found is None:
+        tools, results, listed = tools_of(conversation), conversation.tool_results, conversation.agent.tools is not None
+        found = held["_tool_looks"] = [
+            _look(call, results.get(call.seq), tools.get(call.name), listed) for call in conversation.tool_calls
+        ]
+    return found
+
+
+def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, listed: bool) -> _Look:
+    schema = tool.schema if tool else None
+    if result is None:
+        read = _NOT_READ
+    elif result.success or (result.success is None and not result.error):
+        read = _WORKED
+    else:
+        read = _read(result, schema, call.arguments)
+    # A tool that answers as tools do exists, whatever the list says.
+    answered = read.answer in ("worked", "world") and (result is None or result.result is not None)
+    unknown_tool = (tool is None and not answered) if listed else None
+    beside = ["tool"] if listed and tool is None and not unknown_tool else []
+    missing: list[str] | None = None
+    bad: list[str] | None = None
+    unchecked = ""
+    if call.raw_arguments is not None:
+        bad = [f"not JSON: {shown(call.raw_arguments)}"]
+    elif tool is not None and schema is not None:
+        arguments = {} if call.arguments is None else call.arguments
+        if tool.plain is not None and tool.plain.fits(arguments):
+            missing, bad = [], []
+        else:
+            try:
+                faults = list(schema_faults(arguments, schema, FORGIVING))
+                missing = [fault.at for fault in faults if fault.kind == "missing"]
+                bad = [bad_argument(fault) for fault in faults if fault.kind != "missing"]
+            except TooManySteps as too_many:
+                unchecked = str(too_many)
+            beside += unlisted(arguments, schema)
+    subject, unreadable = subject_of(call), call.raw_arguments is not None
+    answer, error, sign = read
+    return _Look(call.name, subject, unreadable, unknown_tool, missing, bad, answer, error, sign, beside, unchecked)
+
+
+# Arguments against the schema of the tool
+
+
+class CallableTool(NamedTuple):
+    """What the arguments of a call of a tool are held to."""
+
+    schema: dict[str, Any] | None
+    """None where nothing is told."""
+    plain: PlainObject | None
+    """By which most calls are seen to fit at once, where the schema is that simple."""
+
+    @classmethod
+    def of(cls, told: Json) -> CallableTool:
+        schema = arguments_schema(told)
+        return cls(schema, None if schema is None else plain_object(schema))
+
+
+class CallableTools:
+    """The tools that an agent had, by name; each is made ready when it is first called."""
+
+    def __init__(self, listed: Sequence[Tool]) -> None:
+        self.listed = listed
+        self._schemas = {tool.name: tool.arguments_schema for tool in listed}
+        self._ready: dict[str, CallableTool] = {}
+
+    def get(self, name: str) -> CallableTool | None:
+        found = self._ready.get(name)
+        if found is None and name in self._schemas:
+            found = self._ready[name] = CallableTool.of(self._schemas[name])
+        return found
+
+
+def tools_of(conversation: Conversation) -> CallableTools:
+    """The tools of the conversation's agent, made ready once for all conversations that share the list."""
+    listed = conversation.agent.tools or ()
+    known = _READY.by_list.get(id(listed))
+    if known is None or known.listed is not listed:
+        if len(_READY.by_list) >= _MOST_READY:
+            _READY.by_list.clear()
+        known = _READY.by_list[id(listed)] = CallableTools(listed)
+    return known
+
+
+class _Ready:
+    """What is kept at hand. An object, so that what it holds at a time is no part of what a metric computes with."""
+
+    def __init__(self) -> None:
+        self.by_list: dict[int, CallableTools] = {}
+        """By the id of the list, which stays its own as long as the list is held here."""
+
+
+_MOST_READY = 16
+_READY = _Ready()
+
+
+def arguments_schema(told: Json) -> dict[str, Any] | None:
+    """The arguments of a tool as JSON Schema, lists of parameters included; None where nothing is told."""
+    if isinstance(told, dict):
+        if {"required_parameters", "optional_parameters"} & set(told):
+            required, optional = _list(told.get("required_parameters")), _list(told.get("optional_parameters"))
+            return _parameters([(one, True) for one in required] + [(one, False) for one in optional])
+        if {"type", "properties", "required", "anyOf", "oneOf", "allOf", "$ref"} & set(told):
+            return told
+        if told and all(isinstance(one, dict) for one in told.values()):
+            return _parameters([({"name": name, **one}, one.get("required")) for name, one in told.items()])
+    if isinstance(told, list | tuple) and all(isinstance(one, dict) and one.get("name") for one in told):
+        return _parameters([(one, one.get("required")) for one in told])
+    return None
+
+
+def _parameters(told: Iterable[tuple[Json, object]]) -> dict[str, Any]:
+    """JSON Schema of a list of parameters; such a list is complete."""
+    properties: dict[str, Any] = {}
+    names: list[str] = []
+    for parameter, required in told:
+        facts = parameter if isinstance(parameter, dict) else {"name": parameter}
+        name = str(facts.get("name", ""))
+        properties[name] = {key: value for key, value in facts.items() if key != "required" or isinstance(value, list)}
+        if required is True:
+            names.append(name)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def bad_argument(fault: Fault) -> str:
+    """What is wrong with an argument, in the words of a call."""
+    told = "there is no such argument" if fault.kind == "unknown" else fault.told
+    return f"{fault.at or 'arguments'}: {told}"
+
+
+def unlisted(arguments: Json, schema: dict[str, Any]) -> list[str]:
+    """Arguments that a schema which lists some, and is open for others, does not list."""
+    listed = _properties(schema)
+    if not isinstance(arguments, dict) or not listed or schema.get("additionalProperties") is False:
+        return []
+    return [name for name in arguments if name not in listed]
+
+
+def _properties(schema: dict[str, Any]) -> dict[str, Json]:
+    held = schema.get("properties")
+    return held if isinstance(held, dict) else {}
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+# Errors that blame the call, and answers that merely say no
+#
+# By words, because every system has error types of its own. The first of these lists that has a word
+# of the error's type decides, then that of its message.
+
+_PART = r"(?:parameter|param|argument|arg|kwarg|keyword|field|property|attribute|input|value|format)s?"
+_FAULT = (
+    r"(?:missing|required|invalid|unknown|unrecogni[sz]ed|unexpected|unsupported|bad|illegal|incorrect|wrong|extra"
+    r"|empty|undefined|not (?:found|allowed|permitted|recogni[sz]ed|supported|valid|provided|specified))"
+)
+_CALLEE = r"(?:tool|function|method|command)s?"
+_CALL_FOR_SURE = re.compile(
+    rf"\b(?:{_FAULT} (?:\w+ ){{0,2}}?{_PART}|{_PART} (?:\w+ ){{0,2}}?{_FAULT}"
+    rf"|(?:unknown|invalid|undefined|unsupported|no such) (?:\w+ )?{_CALLEE}"
+    rf"|{_CALLEE} (?:\w+ ){{0,2}}?(?:not found|unknown|does not exist)"
+    r"|malformed|schema|bad request|unprocessable|out of range|not a valid|type error|value error|validation|syntax"
+    r"|must be (?:one of|an?|of type|in the format|formatted|between|provided|specified)|expected (?:type|one of|an?)"
+    r"|(?:does not|doesn t) match (?:the )?(?:expected |required )?(?:pattern|format|schema|regex|type))\b"
+)
+_WORLD_FOR_SURE = re.compile(
+    r"\b(?:not found|no (?:\w+ ){1,3}found|none found|no results?|no match(?:es|ing)?|no such"
+    r"|(?:does not|doesn t|did not|do not) (?:exist|match)|mismatch(?:ed)?|unavailable|not available|no availability"
+    r"|sold out|out of stock|declined|denied|timeout|timed out|internal|server error|rate limit|too many|quota"
+    r"|permissions?|forbidden|unauthori[sz]ed|not authori[sz]ed|authenticat\w+|authori[sz]ation|credentials?|login"
+    r"|password|passcode|pin|otp|verification|token|session|expired|(?:in)?eligib\w+|not eligible|already|duplicate"
+    r"|conflict|insufficient|exceed\w*|transition|current (?:state|status)|invalid state)\b"
+)
+_CALL = re.compile(
+    r"\b(?:invalid|missing|unknown(?! (?:error|reason|failure|exception))|unrecogni[sz]ed|unsupported|illegal"
+    r"|not (?:recogni[sz]ed|supported|valid)|parameters?|arguments?|format)\b"
+)
+_WORLD = re.compile(
+    r"\b(?:polic(?:y|ies)|not allowed|not permitted|prohibited|restricted|blocked|locked|suspended|closed|approval"
+    r"|deadline|too (?:late|early)|try again)\b"
+)
+_TYPE_KEYS = ("error_type", "error_code", "errorType", "errorCode", "code", "type", "reason")
+_TEXT_KEYS = ("message", "error_message", "error", "detail", "details", "description", "msg", "title", "errors")
+_NUMBER_KEYS = ("status_code", "http_status", "statusCode", "code", "error_code", "status")
+# HTTP, and JSON-RPC: the request cannot be understood.
+_CALL_NUMBERS = frozenset({400, 405, 406, 411, 413, 414, 415, 422, -32700, -32600, -32601, -32602})
+
+
+class _Reading(NamedTuple):
+    """How a result is read."""
+
+    answer: Answer | None
+    error: str = ""
+    sign: str = ""
+
+
+_NOT_READ = _Reading(None)
+_WORKED = _Reading("worked")
+
+
+def _read(result: ToolResult, schema: Json, arguments: Json) -> _Reading:
+    """Of a result that reports an error: whether it blames the call, is an answer of the world, or cannot be told."""
+    types, texts, numbers = _said(result.result)
+    error = ": ".join(dict.fromkeys(filter(None, [*types[:1], *(texts[:1] or [result.error])])))[:300]
+    names = {*_properties(schema or {}), *(arguments if isinstance(arguments, dict) else ())}
+    for text in (*types, *texts, result.error):
+        words = _words(text)
+        for answer, pattern in _READINGS:
+            if found := pattern.search(words):
+                return _Reading(answer, error, found[0])
+        for name in names:
+            if re.search(rf"\b{re.escape(_words(name))} (?:is |are )?(?:required|missing)\b", words):
+                return _Reading("rejected", error, f"{name} required")
+    for number in numbers:
+        if number in _CALL_NUMBERS or 400 <= number < 600:
+            return _Reading("rejected" if number in _CALL_NUMBERS else "world", error, str(number))
+    return _Reading("undecided", error)
+
+
+_READINGS: tuple[tuple[Answer, re.Pattern[str]], ...] = (
+    ("rejected", _CALL_FOR_SURE),
+    ("world", _WORLD_FOR_SURE),
+    ("rejected", _CALL),
+    ("world", _WORLD),
+)
+
+
+class _Said(NamedTuple):
+    types: list[str]
+    texts: list[str]
+    numbers: list[int]
+
+
+def _said(result: Json) -> _Said:
+    """The types, the messages and the numbers by which a result tells its error."""
+    said = _Said([], [], [])
+    if isinstance(result, str):
+        said.texts.append(result.strip().split("\n", 1)[0][:500])
+    if isinstance(result, list):
+        result = {"errors": result}
+    if not isinstance(result, dict):
+        return said
+    for key in _NUMBER_KEYS:
+        value = result.get(key)
+        if isinstance(value, int) or (isinstance(value, str) and re.fullmatch(r"-?\d{3,5}", value)):
+            said.numbers.append(int(value))
+    said.types.extend(result[key] for key in _TYPE_KEYS if isinstance(result.get(key), str))
+    for key in _TEXT_KEYS:
+        value = result.get(key)
+        if isinstance(value, str) and value:
+            said.texts.append(value[:500])
+        for inner in value[:5] if isinstance(value, list) else [value]:
+            if isinstance(inner, dict) or (isinstance(value, list) and isinstance(inner, str)):
+                types, texts, numbers = _said(inner)
+                said.types.extend(types)
+                said.texts.extend(texts)
+                said.numbers.extend(numbers)
+    return said
+
+
+def _words(text: str) -> str:
+    """Small words with single blanks; the end of a sentence keeps its mark, so that no phrase reaches across it."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    return " ".join(re.findall(r"[a-z0-9]+|[.;:!?]", apart.lower()))

@@ -1,0 +1,1 @@
+"""The family `voice`: calls of a voice agent."""

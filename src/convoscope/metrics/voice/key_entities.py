@@ -1,0 +1,159 @@
+"""Metrics of the facts that the agent's speech recogniser must not get wrong: names, codes, times, amounts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.declaration import HIGHER, SHARE, TURN, Metric, metric
+from convoscope.metrics.needs import Need
+from convoscope.metrics.voice.call_facts import inapplicable
+from convoscope.metrics.voice.transcription import NEEDS, dictation, each_heard, not_transcribed
+from convoscope.scores.observation import Observation, in_turn, ratio
+from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
+from convoscope.text.spoken import entities, hear
+
+NO_ENTITIES = "no_entities"
+
+
+class Fact(NamedTuple):
+    """A fact that the user said, and whether the recogniser wrote it."""
+
+    type: str
+    intended: str
+    correct: bool
+    instead: str | None
+    """What it wrote in its place, where something like it stands there."""
+
+    def told(self) -> dict[str, str | bool | None]:
+        heard = self.intended if self.correct else self.instead
+        return {"type": self.type, "intended": self.intended, "heard": heard, "correct": self.correct}
+
+
+class Facts(NamedTuple):
+    """By turn: the facts that can be checked, and the types of those in turns that were never transcribed."""
+
+    checked: dict[int, tuple[Fact, ...]]
+    unchecked: dict[int, frozenset[str]]
+
+
+def _facts(conversation: Conversation) -> Facts:
+    """The facts of each turn; found once."""
+    held = conversation.__dict__
+    if "_key_facts" not in held:
+        said = dictation(conversation)
+        held["_key_facts"] = Facts(
+            {
+                turn: tuple(
+                    Fact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
+                    for one in hear(words.intended, words.heard)
+                )
+                for turn, words in said.compared.items()
+            },
+            {turn: frozenset(one.type for one in entities(words)) for turn, words in said.unfinished.items()},
+        )
+    facts: Facts = held["_key_facts"]
+    return facts
+
+
+def _share(conversation: Conversation, types: Collection[str] | None, *, detailed: bool) -> Iterator[Observation]:
+    """The facts of these types, or of all, that were heard rightly."""
+    facts = _facts(conversation)
+
+    def checked(turn: int) -> Observation:
+        mine = [fact for fact in facts.checked[turn] if types is None or fact.type in types]
+        if not mine:
+            return inapplicable(turn, NO_ENTITIES)
+        details = {"entities": [fact.told() for fact in mine]} if detailed else None
+        return ratio(in_turn(turn), sum(fact.correct for fact in mine), len(mine), empty=NO_ENTITIES, details=details)
+
+    def unchecked(turn: int) -> Observation:
+        # What was intended is known, so that a turn without a fact is known to have none.
+        mine = facts.unchecked[turn] if types is None else facts.unchecked[turn].intersection(types)
+        return not_transcribed(turn) if mine else inapplicable(turn, NO_ENTITIES)
+
+    yield from each_heard(dictation(conversation), checked, unchecked)
+
+
+def _is_english(conversation: Conversation) -> bool:
+    language = conversation.extras.get("language")
+    return not language or str(language)[:2].casefold() == "en"
+
+
+ENGLISH = Need(
+    code="not_english",
+    field="extras.language",
+    unlock="an English call: names, codes and times are found by rules of that language",
+    present=_is_english,
+)
+_NEEDS = (*NEEDS, ENGLISH)
+
+
+@metric(
+    "voice.key_entities",
+    version=1,
+    observes=TURN,
+    unit=SHARE,
+    better=HIGHER,
+    needs=_NEEDS,
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def key_entities(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the names, codes, times and amounts does the recogniser get right?
+
+    Per turn: facts that the user meant to say and that stand in what was heard, ÷ facts. A fact is
+    found by its shape and its spoken form, so that "Z K three" is heard in "ZK3". In a turn that the
+    recogniser lost in the middle of a call all are wrong. A turn without a fact is not applicable,
+    and so is an agent whose model hears the sound.
+    """
+    yield from _share(conversation, None, detailed=True)
+
+
+class Kind(NamedTuple):
+    """Types of facts that are told together."""
+
+    types: tuple[str, ...]
+    question: str
+
+
+KINDS = {
+    "name": Kind(("name",), "What share of the names does the recogniser get right?"),
+    "place": Kind(("place",), "What share of the places does the recogniser get right?"),
+    "code": Kind(
+        ("confirmation_code", "flight_number", "seat", "airport_code"),
+        "What share of the codes does the recogniser get right?",
+    ),
+    "when": Kind(("date", "time", "duration"), "What share of the dates and times does the recogniser get right?"),
+    "amount": Kind(("amount", "number"), "What share of the amounts and numbers does the recogniser get right?"),
+    "contact": Kind(("phone", "email"), "What share of the phone numbers and addresses does the recogniser get right?"),
+}
+
+
+def _of_kind(name: str) -> Metric:
+    types, question = KINDS[name]
+
+    def of_kind(conversation: Conversation) -> Iterator[Observation]:
+        yield from _share(conversation, types, detailed=False)
+
+    of_kind.__doc__ = f"""{question}
+
+    `voice.key_entities` of these types alone: {", ".join(types)}.
+    """
+    return metric(
+        f"voice.key_entities.{name}",
+        version=1,
+        observes=TURN,
+        unit=SHARE,
+        better=HIGHER,
+        needs=_NEEDS,
+        reduce=Reduce(RATIO, RATIO_OF_SUMS),
+    )(of_kind)
+
+
+names = _of_kind("name")
+places = _of_kind("place")
+codes = _of_kind("code")
+dates_and_times = _of_kind("when")
+amounts = _of_kind("amount")
+contacts = _of_kind("contact")

@@ -1,0 +1,228 @@
+"""Metrics of the agent's speech recogniser: what it wrote against what the user meant to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from convoscope.conversation import Conversation
+from convoscope.conversation.turns import EVA_TURN_RULE
+from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
+from convoscope.metrics.needs import FACTS, USER_SPEECH, Fact, Need
+from convoscope.metrics.voice.call_facts import CALL, inapplicable
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
+from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
+from convoscope.text.spoken import normalise
+from convoscope.views import MetricContext, metric_context
+from convoscope.views.eva import eva_reading
+
+ERRORS_PER_WORD = "errors per word"
+"""No share: insertions can make more errors than there are words."""
+
+WORST = 5
+"""So many stretches that differ are kept as details, the longest first."""
+
+
+RECOGNISER = Need(
+    code="audio_native",
+    field="pipeline",
+    unlock="a cascade: the model of this agent hears the sound itself, and no recogniser stands before it",
+    present=lambda conversation: not conversation.is_audio_native,
+    otherwise=NOT_APPLICABLE,
+)
+INTENDED = Need(
+    code="no_intended_text",
+    field="timeline.utterance.intended of a user",
+    unlock="what the user meant to say, as a simulator logs it, or a transcript made by hand",
+    present=Fact(FACTS, "has_user_intended"),
+)
+TRANSCRIBED = Need(
+    code="no_transcript",
+    field="timeline.utterance.heard of a user",
+    unlock="what the agent's recogniser made of the user's words",
+    present=Fact(FACTS, "has_user_heard"),
+)
+NEEDS = (CALL, RECOGNISER, USER_SPEECH, INTENDED, TRANSCRIBED)
+
+
+class Heard(NamedTuple):
+    """What the user meant to say in a turn, and what the recogniser wrote: empty where it lost the turn."""
+
+    turn: int
+    intended: str
+    heard: str
+
+
+class Dictation(NamedTuple):
+    """The turns of the user that can be compared, and why the others cannot."""
+
+    compared: dict[int, Heard]
+    inapplicable: set[int]
+    """Nothing was intended there."""
+    unfinished: dict[int, str]
+    """What was intended in turns that were not transcribed, nor any after them: the call ended first."""
+    language: str
+    turns: tuple[int, ...]
+    """All of them, in their order."""
+
+
+def dictation(conversation: Conversation) -> Dictation:
+    """The user's turns, as they can be compared; found out once."""
+    held = conversation.__dict__
+    if "_dictation" not in held:
+        held["_dictation"] = _dictation(conversation, metric_context(conversation))
+    found: Dictation = held["_dictation"]
+    return found
+
+
+def _dictation(conversation: Conversation, context: MetricContext) -> Dictation:
+    language = context.language or "en"
+    heard = _really_heard(conversation, context)
+    transcribed = [turn for turn, text in heard.items() if normalise(text, language)]
+    found = Dictation({}, set(), {}, language, tuple(sorted({*context.intended_user_turns, *heard})))
+    for turn in found.turns:
+        intended = context.intended_user_turns.get(turn) or ""
+        if not normalise(intended, language):
+            found.inapplicable.add(turn)
+        elif turn in transcribed:
+            found.compared[turn] = Heard(turn, intended, heard[turn])
+        elif turn < max(transcribed, default=-1):
+            found.compared[turn] = Heard(turn, intended, "")
+        else:
+            found.unfinished[turn] = intended
+    return found
+
+
+def _really_heard(conversation: Conversation, context: MetricContext) -> dict[int, str]:
+    """What the recogniser wrote, by turn; never a text that was filled in from the intended one."""
+    filled = set(context.backfilled_user_turns)
+    if context.turn_rule == EVA_TURN_RULE and conversation.log:
+        # That rule fills the last turn without saying so; the log knows which turns the recogniser wrote.
+        records = zip(conversation.log, eva_reading(conversation).turn_of, strict=True)
+        written = {turn for record, turn in records if record.source == "audit" and record.kind == "user"}
+        filled |= set(context.transcribed_user_turns) - written
+    return {turn: text for turn, text in context.transcribed_user_turns.items() if text and turn not in filled}
+
+
+def not_transcribed(turn: int) -> Observation:
+    return unmeasured(in_turn(turn), "not_transcribed_at_end")
+
+
+def each_heard(
+    found: Dictation,
+    observe: Callable[[int], Observation],
+    unfinished: Callable[[int], Observation] = not_transcribed,
+) -> Iterator[Observation]:
+    """One observation for each turn that can be compared, and the reason for each that cannot."""
+    for turn in found.turns:
+        if turn in found.compared:
+            yield observe(turn)
+        elif turn in found.inapplicable:
+            yield inapplicable(turn, "nothing_intended")
+        else:
+            yield unfinished(turn)
+
+
+class Errors(NamedTuple):
+    """One turn, word by word."""
+
+    words: int
+    substitutions: int
+    deletions: int
+    insertions: int
+    details: dict[str, Any]
+
+    @property
+    def all(self) -> int:
+        return self.substitutions + self.deletions + self.insertions
+
+
+def word_errors(intended: str, heard: str, language: str) -> Errors:
+    """The fewest substitutions, deletions and insertions from the one text to the other, after normalising."""
+    from rapidfuzz.distance import Levenshtein
+
+    reference, hypothesis = normalise(intended, language), normalise(heard, language)
+    details: dict[str, Any] = {"reference": " ".join(reference), "hypothesis": " ".join(hypothesis)}
+    if not hypothesis:
+        return Errors(len(reference), 0, len(reference), 0, {**details, "lost": True})
+    number = {word: place for place, word in enumerate(dict.fromkeys((*reference, *hypothesis)))}
+    steps = Levenshtein.opcodes([number[word] for word in reference], [number[word] for word in hypothesis])
+    counts = dict.fromkeys(("equal", "replace", "delete", "insert"), 0)
+    differing: list[dict[str, str]] = []
+    for step in steps:
+        said, written = reference[step.src_start : step.src_end], hypothesis[step.dest_start : step.dest_end]
+        counts[step.tag] += len(written if step.tag == "insert" else said)
+        if step.tag != "equal":
+            differing.append({"said": " ".join(said), "heard": " ".join(written)})
+    if differing:
+        details["worst"] = sorted(differing, key=lambda pair: -len(pair["said"]) - len(pair["heard"]))[:WORST]
+    return Errors(len(reference), counts["replace"], counts["delete"], counts["insert"], details)
+
+
+def _errors(conversation: Conversation) -> dict[int, Errors]:
+    held = conversation.__dict__
+    if "_word_errors" not in held:
+        found = dictation(conversation)
+        held["_word_errors"] = {
+            turn: word_errors(one.intended, one.heard, found.language) for turn, one in found.compared.items()
+        }
+    errors: dict[int, Errors] = held["_word_errors"]
+    return errors
+
+
+@metric(
+    "voice.stt_wer",
+    version=1,
+    observes=TURN,
+    unit=ERRORS_PER_WORD,
+    better=LOWER,
+    needs=NEEDS,
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+)
+def stt_wer(conversation: Conversation) -> Iterator[Observation]:
+    """How many of the user's words does the recogniser get wrong?
+
+    Substitutions, deletions and insertions ÷ words that the user meant to say, after both texts are
+    brought into one spoken form; Japanese, Chinese and Korean by character. A turn that the
+    recogniser lost in the middle of a call counts with all its words as deletions. One that it had
+    not finished when the call ended is unmeasured. Not applicable where the model hears the sound.
+    """
+    errors = _errors(conversation)
+
+    def one_turn(turn: int) -> Observation:
+        one = errors[turn]
+        return ratio(in_turn(turn), one.all, one.words, empty="nothing_intended", details=one.details)
+
+    yield from each_heard(dictation(conversation), one_turn)
+
+
+def _part(kind: str, question: str) -> Metric:
+    """One kind of error alone."""
+
+    def part(conversation: Conversation) -> Iterator[Observation]:
+        errors = _errors(conversation)
+        yield from each_heard(
+            dictation(conversation),
+            lambda turn: ratio(
+                in_turn(turn), getattr(errors[turn], f"{kind}s"), errors[turn].words, empty="nothing_intended"
+            ),
+        )
+
+    part.__doc__ = f"""{question}
+
+    The {kind}s of `voice.stt_wer` ÷ words that the user meant to say.
+    """
+    return metric(
+        f"voice.stt_wer.{kind}_rate",
+        version=1,
+        observes=TURN,
+        unit=ERRORS_PER_WORD,
+        better=LOWER,
+        needs=NEEDS,
+        reduce=Reduce(RATIO, RATIO_OF_SUMS),
+    )(part)
+
+
+substitution_rate = _part("substitution", "How many of the user's words does the recogniser take for others?")
+deletion_rate = _part("deletion", "How many of the user's words does the recogniser miss?")
+insertion_rate = _part("insertion", "How many words does the recogniser add?")

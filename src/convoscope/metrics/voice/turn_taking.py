@@ -1,0 +1,201 @@
+"""Metrics of turn-taking in a call: who waits, who interrupts, who gives way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    COUNT,
+    HIGHER,
+    LOWER,
+    RATIO,
+    SECONDS,
+    SHARE,
+    TURN,
+    metric,
+)
+from convoscope.metrics.needs import Need
+from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
+from convoscope.metrics.voice.floor import EARLY_MS, LATE_MS, LATE_WITH_TOOL_MS, NOT_EVALUABLE, Taken, each_turn, floor
+from convoscope.scores.observation import Observation, in_turn, measured, ratio
+from convoscope.scores.reducers import (
+    MEAN,
+    MEAN_OF_CONVERSATIONS,
+    MEAN_OF_SUBJECTS,
+    RATIO_OF_SUMS,
+    Reduce,
+    percentile,
+)
+from convoscope.scores.reducers import RATIO as RATIO_WITHIN
+from convoscope.views import MetricContext
+
+_NEEDS = (CALL, SOUND)
+_OF_TURNS = Reduce(MEAN, MEAN_OF_SUBJECTS)
+_SHARE_OF_TURNS = Reduce(RATIO_WITHIN, RATIO_OF_SUMS)
+
+
+def _logs_nudges(conversation: Conversation) -> bool:
+    if conversation.facts.has_fallback:
+        return True
+    return bool(conversation.log) and any(record.source == "audit" for record in conversation.log)
+
+
+NUDGES = Need(
+    code="nudges_not_logged",
+    field="timeline.utterance.manner",
+    unlock="a log that marks what the agent said only because its turn detection gave up",
+    present=_logs_nudges,
+)
+
+
+@metric(
+    "voice.turn_taking",
+    version=1,
+    observes=TURN,
+    unit=RATIO,
+    better=HIGHER,
+    needs=_NEEDS,
+    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+)
+def turn_taking(context: MetricContext) -> Iterator[Observation]:
+    """Does the agent speak when it is its turn, and only then?
+
+    Per turn with sound of both sides, from 0 to 1. Nobody interrupts: by the wait for the reply, 1
+    from 0.5 to 2 s (3 s with a tool call), 0 at -0.5 s and at 3.5 s (5 s). The agent speaks over the
+    user: the worst of how long, how often and how late it answers then, at most 0.5. The user breaks
+    in: by how soon the agent falls silent, 0 at 2 s. Both: the worse. A nudge after a turn that the
+    agent did not see end: 0. A call that ends in silence when it was the agent's turn is 0 as a whole.
+    """
+    found = floor(context)
+    if found.left_waiting:
+        turns = {str(one.id): {"score": one.score, **one.evidence} for one in found.taken.values()}
+        yield measured(context, 0, details={"left_waiting": True, "turns": turns})
+    else:
+        yield from each_turn(context, lambda one: measured(in_turn(one.id), one.score, details=one.evidence))
+
+
+@metric(
+    "voice.turn_taking.latency",
+    version=1,
+    observes=TURN,
+    unit=SECONDS,
+    better=LOWER,
+    needs=_NEEDS,
+    reduce=_OF_TURNS,
+    also={"p50": percentile(50), "p90": percentile(90)},
+)
+def latency(context: MetricContext) -> Iterator[Observation]:
+    """How long is the silence before the reply, where nobody interrupts?
+
+    From the end of the user's last sound to the start of the agent's first. Turns with an
+    interruption, and replies that begin before the user's last sound, are no wait: not applicable.
+    """
+    yield from each_turn(context, _wait)
+
+
+def _wait(one: Taken) -> Observation:
+    if one.gap is None:
+        return inapplicable(one.id, "interrupted")
+    if one.gap < 0:
+        return inapplicable(one.id, "replied_before_the_end")
+    return measured(in_turn(one.id), one.gap)
+
+
+@metric(
+    "voice.turn_taking.on_time_rate",
+    version=1,
+    observes=TURN,
+    unit=SHARE,
+    better=HIGHER,
+    needs=_NEEDS,
+    reduce=_SHARE_OF_TURNS,
+)
+def on_time_rate(context: MetricContext) -> Iterator[Observation]:
+    """What share of the replies comes neither too early nor too late?
+
+    From 0.2 s up to 2.75 s, with a tool call up to 4 s; of the turns without an interruption.
+    """
+    yield from _timed(context, lambda ms, late: EARLY_MS <= ms < late)
+
+
+@metric(
+    "voice.turn_taking.early_rate",
+    version=1,
+    observes=TURN,
+    unit=SHARE,
+    better=LOWER,
+    needs=_NEEDS,
+    reduce=_SHARE_OF_TURNS,
+)
+def early_rate(context: MetricContext) -> Iterator[Observation]:
+    """What share of the replies comes too early?
+
+    In less than 0.2 s; of the turns without an interruption.
+    """
+    yield from _timed(context, lambda ms, _: ms < EARLY_MS)
+
+
+@metric(
+    "voice.turn_taking.late_rate",
+    version=1,
+    observes=TURN,
+    unit=SHARE,
+    better=LOWER,
+    needs=_NEEDS,
+    reduce=_SHARE_OF_TURNS,
+)
+def late_rate(context: MetricContext) -> Iterator[Observation]:
+    """What share of the replies comes too late?
+
+    After 2.75 s or more, with a tool call after 4 s or more; of the turns without an interruption.
+    """
+    yield from _timed(context, lambda ms, late: ms >= late)
+
+
+def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iterator[Observation]:
+    def one_turn(one: Taken) -> Observation:
+        if one.gap is None:
+            return inapplicable(one.id, "interrupted")
+        # Seconds are whole microseconds; their product with 1000 is not always a whole number of them.
+        ms = round(1000 * one.gap, 3)
+        late = LATE_WITH_TOOL_MS if one.tool else LATE_MS
+        return ratio(in_turn(one.id), fits(ms, late), 1, empty=NOT_EVALUABLE, details={"latency": one.gap})
+
+    yield from each_turn(context, one_turn)
+
+
+@metric(
+    "voice.turn_taking.fallback_nudge.rate",
+    version=1,
+    observes=TURN,
+    unit=SHARE,
+    better=LOWER,
+    needs=(*_NEEDS, NUDGES),
+    reduce=_SHARE_OF_TURNS,
+)
+def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
+    """In what share of the turns did the agent have to be nudged to reply?
+
+    1 for a turn whose end the agent's turn detection did not see, so that a fallback made it speak,
+    else 0. Unmeasured where the log would not show a nudge.
+    """
+    yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.nudged, 1, empty=NOT_EVALUABLE))
+
+
+@metric(
+    "voice.turn_taking.fallback_nudge.count",
+    version=1,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=LOWER,
+    needs=(CALL, NUDGES),
+)
+def fallback_nudge_count(context: MetricContext) -> Observation:
+    """How often did the agent have to be nudged to reply?
+
+    The turns in which a fallback made it speak, per call, whether or not there is sound of them.
+    Unmeasured where the log would not show a nudge.
+    """
+    return measured(context, len(context.fallback_turn_ids), details={"turns": sorted(context.fallback_turn_ids)})

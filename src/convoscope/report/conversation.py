@@ -1,0 +1,169 @@
+"""One conversation on the terminal, turn by turn; and the list of those that are furthest behind."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from convoscope.harmless import one_line
+from convoscope.report.screen import Column, Screen
+from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story
+from convoscope.report.text_diff import Reading
+from convoscope.report.words import counted, reason_text, standing_text
+from convoscope.runs.ranking import Standing
+from convoscope.runs.run import Run
+from convoscope.scores.observation import MEASURED
+
+_INDENT = " " * 10
+_LONG = 400
+"""Letters of a tool's value that are printed; `--json` has all."""
+
+
+def print_worst(screen: Screen, run: Run, standing: Sequence[Standing]) -> None:
+    """The conversations that are furthest behind, and in what."""
+    total = run.summary.conversations
+    screen.line(f"{run.folder}: the worst {len(standing):,} of {counted(total, 'conversation')}", "bold")
+    rows = [
+        (str(at), one_line(one.conversation), one_line(standing_text(one), _LONG)) for at, one in enumerate(standing, 1)
+    ]
+    screen.table([Column("", "right"), Column("conversation"), Column("because")], rows)
+    if standing:
+        id = standing[0].conversation
+        command = shlex.join(["convoscope", "show", str(run.folder), *(["--"] if id.startswith("-") else []), id])
+        screen.line(f"one of them: {one_line(command)}")
+
+
+def print_story(screen: Screen, story: Story, place: int, total: int) -> None:
+    """Everything of one conversation, in its order."""
+    screen.line(f"{one_line(story.id)}: {place:,} of {total:,}, worst first", "bold")
+    if story.dimensions:
+        screen.line("  ".join(f"{one_line(name)} {one_line(value)}" for name, value in story.dimensions.items()))
+    for line in story.because:
+        screen.line(one_line(line, _LONG))
+    screen.line()
+    _facts(screen, story.about, "")
+    for note in story.notes:
+        screen.line(one_line(note, _LONG), "yellow")
+    screen.line()
+    screen.table([Column("metric"), Column("value"), Column("evidence")], [_score(mark) for mark in story.scores])
+    if story.elsewhere:
+        screen.line()
+        rows = [(one_line(mark.subject), *_score(mark)) for mark in story.elsewhere]
+        screen.table([Column("of"), Column("metric"), Column("value"), Column("evidence")], rows)
+    if story.timeline is not None:
+        _silences(screen, story)
+    for stretch in story.stretches:
+        screen.line()
+        name = "without turns" if stretch.turn is None else f"turn {stretch.turn}"
+        screen.line(f"{name}  {_marks(stretch.marks)}".rstrip(), "bold")
+        for happening in stretch.happenings:
+            _happening(screen, happening)
+
+
+def _silences(screen: Screen, story: Story) -> None:
+    timeline = story.timeline
+    if timeline is None:
+        return
+    words = [f"{timeline.length:.1f} s" if timeline.length else "one moment in time"]
+    if timeline.overlaps:
+        both = sum(span.end - span.start for span in timeline.overlaps if span.end is not None)
+        words.append(f"{counted(len(timeline.overlaps), 'overlap')} of {both:.1f} s in all")
+    if timeline.gaps:
+        longest = max(timeline.gaps, key=lambda gap: (gap.end or gap.start) - gap.start)
+        words.append(f"longest silence {(longest.end or longest.start) - longest.start:.1f} s at {longest.start:.1f} s")
+    if timeline.endless and (timeline.gaps or timeline.overlaps):
+        words.append(f"{counted(timeline.endless, 'utterance')} without an end, around which silence cannot be told")
+    if timeline.unplaced:
+        words.append(f"{counted(timeline.unplaced, 'moment')} of other clocks cannot be placed")
+    screen.line()
+    screen.line(f"timeline: {', '.join(words)}")
+
+
+def _happening(screen: Screen, one: Happening) -> None:
+    title = one_line(one.title)
+    when = "·" if one.at is None else f"{one.at:.1f} s"
+    style = "red" if one.bad else ""
+    if one.kind == "utterance":
+        who = title if one.role in ("", one.title) else f"{title} ({one_line(one.role)})"
+        screen.line(f"{when:>8}  {who}", style or "cyan")
+        for line in _readings(one.readings):
+            _wrapped(screen, line)
+        if not one.readings:
+            _wrapped(screen, "(no words in the log)")
+    else:
+        screen.line(f"{when:>8}  {one.does} {title}".rstrip(), style or "magenta")
+    _facts(screen, one.facts, _INDENT)
+    if one.marks:
+        for marks in _lines(one.marks):
+            _wrapped(screen, _marks(marks), "red" if any(mark.bad for mark in marks) else "")
+        for mark in one.marks:
+            if mark.bad:
+                _facts(screen, mark.evidence, _INDENT + "  ")
+    for note in one.notes:
+        _wrapped(screen, one_line(note, _LONG), "yellow")
+
+
+def _readings(readings: Sequence[Reading]) -> Iterable[str]:
+    if len(readings) == 1 and readings[0].is_all:
+        yield _marked(readings[0])
+        return
+    for reading in readings:
+        sure = "" if reading.confidence is None else f", {100 * reading.confidence:.0f} % sure"
+        yield f"{' and '.join(reading.kinds)}{sure}: {_marked(reading)}"
+
+
+def _marked(reading: Reading) -> str:
+    """Missing words in [-…-], added ones in {+…+}."""
+    around = {"=": ("", ""), "-": ("[-", "-]"), "+": ("{+", "+}")}
+    parts = []
+    for piece in reading.pieces:
+        before, after = around[piece.op]
+        text = piece.text.strip() if piece.op != "=" else piece.text
+        blank = " " if piece.op != "=" and piece.text[-1:].isspace() else ""
+        lead = " " if piece.op != "=" and piece.text[:1].isspace() else ""
+        parts.append(f"{lead}{before}{text}{after}{blank}")
+    return "".join(parts)
+
+
+def _lines(marks: Sequence[Mark]) -> Iterable[Sequence[Mark]]:
+    """Scores on one line, and on another what is said of those that have no value."""
+    scores = [mark for mark in marks if mark.status != FOLDED]
+    return filter(None, (scores, [mark for mark in marks if mark.status == FOLDED]))
+
+
+def _marks(marks: Sequence[Mark]) -> str:
+    return ", ".join(f"{mark.metric} {_said(mark)}" for mark in marks)
+
+
+def _said(mark: Mark) -> str:
+    text = one_line(mark.text, _LONG)
+    words = text if mark.status == MEASURED else f"{reason_text(mark.status)}: {text}"
+    return f"{words} [{mark.judge}]" if mark.judge else words
+
+
+def _score(mark: Mark) -> tuple[str, str, str]:
+    evidence = () if mark.status == FOLDED else mark.evidence
+    return mark.metric, _said(mark), "; ".join(f"{fact.name} {one_line(fact.text, _LONG)}" for fact in evidence)
+
+
+def _facts(screen: Screen, facts: Sequence[Fact], indent: str) -> None:
+    for fact in facts:
+        first, *rest = _short(fact.text).splitlines() or [""]
+        screen.line(f"{indent}{one_line(fact.name)}: {first}")
+        for line in rest:
+            screen.line(f"{indent}  {line}")
+
+
+def _short(text: str) -> str:
+    more = len(text) - _LONG
+    return text if more <= 0 else f"{text[:_LONG]}… ({more:,} more characters)"
+
+
+def _wrapped(screen: Screen, text: str, style: str = "") -> None:
+    """Within the terminal's width; a pipe gets its lines whole."""
+    for line in text.splitlines() or [""]:
+        width = shutil.get_terminal_size().columns - len(_INDENT) if screen.is_terminal else 0
+        for part in textwrap.wrap(line, width) or [""] if width > 20 else [line]:
+            screen.line(_INDENT + part, style)

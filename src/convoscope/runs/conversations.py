@@ -1,0 +1,119 @@
+"""Conversations of a run, each with everything that is known of it: notes, scores, what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Conversation, from_json
+from convoscope.ingest.report import Note
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, parquet
+from convoscope.runs.null_rows import PROFILES
+from convoscope.runs.run import SCORE_COLUMNS, Run, named, score_of
+from convoscope.scores.observation import COMPUTED, Score, Status
+
+if TYPE_CHECKING:
+    import duckdb
+
+_BATCH_BYTES = 16_000_000
+"""Of the bodies of conversations that are read together."""
+_REDUCED = "metric, variant, judge, status, value, score, unit, n, not_applicable + unmeasured + errors, reason, detail"
+
+
+class Reduced(NamedTuple):
+    """What one metric, by one judge, says of one conversation."""
+
+    metric: str
+    variant: str
+    judge: str
+    status: Status
+    value: float | None
+    ten: float | None
+    unit: str
+    n: int
+    skipped: int
+    """Subjects without a value."""
+    reason: str
+    detail: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.metric}@{self.variant}" if self.variant else self.metric
+
+
+class Record(NamedTuple):
+    """One conversation of a run."""
+
+    number: int
+    conversation: Conversation
+    notes: Sequence[Note]
+    scores: Sequence[Score]
+    """What was observed."""
+    reduced: Sequence[Reduced]
+    """What each metric says in the end, also one that could not look at it."""
+
+
+def records(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
+    """The conversations with these numbers, in this order; as many at a time as fit into little memory."""
+    with connect() as connection:
+        source = run.tables.at(CONVERSATIONS, numbers)
+        sizes = dict(connection.execute(f"SELECT number, size FROM {source}").fetchall()) if numbers else {}
+    batch: list[int] = []
+    weight = 0
+    for number in numbers:
+        batch.append(number)
+        weight += sizes[number]
+        if weight > _BATCH_BYTES:
+            yield from _batch(run, batch)
+            batch, weight = [], 0
+    if batch:
+        yield from _batch(run, batch)
+
+
+def _batch(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
+    with connect(memory_mb=1024) as connection:
+
+        def rows(columns: str, table: str) -> dict[int, list[tuple[Any, ...]]]:
+            found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
+            source = run.tables.at(table, numbers)
+            for number, *values in connection.execute(f"SELECT number, {columns} FROM {source}").fetchall():
+                found[number].append(tuple(values))
+            return found
+
+        bodies = rows("conversation, notes, body, profile", CONVERSATIONS)
+        scores = rows(SCORE_COLUMNS, SCORES)
+        reduced = rows(_REDUCED, CONVERSATION_SCORES)
+        absent = _absences(connection, run)
+    for number in numbers:
+        ((id, notes, body, profile),) = bodies[number]
+        yield Record(
+            number,
+            named(from_json(body), id),
+            msgspec.json.decode(notes, type=list[Note]) if notes else [],
+            sorted(map(score_of, scores[number]), key=_place),
+            sorted([*map(_reduced, reduced[number]), *absent.get(profile, ())], key=lambda one: one[:3]),
+        )
+
+
+def _place(score: Score) -> tuple[Any, ...]:
+    one = score.observation
+    return (score.metric, score.variant, one.subject.position, one.subject.id, one.judge, one.repeat)
+
+
+def _absences(connection: duckdb.DuckDBPyConnection, run: Run) -> dict[str, list[Reduced]]:
+    """By profile: what metrics say that cannot look at conversations of it."""
+    columns = "profile, metric, variant, status, unit, reason, coalesce(detail, '')"
+    found: dict[str, list[Reduced]] = {}
+    for profile, metric, variant, status, unit, reason, detail in connection.execute(
+        f"SELECT {columns} FROM {parquet(run.folder / PROFILES)}"
+    ).fetchall():
+        one = Reduced(metric, variant, COMPUTED, status, None, None, unit, 0, 1, reason, detail)
+        found.setdefault(profile, []).append(one)
+    return found
+
+
+def _reduced(row: tuple[Any, ...]) -> Reduced:
+    reduced = Reduced(*row)
+    return reduced._replace(reason=reduced.reason or "", detail=reduced.detail or "")

@@ -1,0 +1,265 @@
+"""The files of one part of a run: final Parquet files, written column by column."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from convoscope.conversation import DIMENSIONS, Conversation
+from convoscope.ingest.report import ReadReport
+from convoscope.ingest.split import Read
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
+from convoscope.runs.kept_answers import AnswerFile
+from convoscope.runs.parquet_columns import Columns, joined
+from convoscope.scores.evidence import LONGEST_ID, cut, cut_all, evidence
+from convoscope.scores.observation import STATUSES, Counts
+from convoscope.scores.side_tables import SideTable
+from convoscope.scoring.batch import MetricColumns
+from convoscope.scoring.evaluate import say
+from convoscope.scoring.partition import problem_of
+from convoscope.scoring.profiles import Profile
+from convoscope.statistics.columns import Observed, Reduced
+
+if TYPE_CHECKING:
+    import duckdb
+
+_encode = msgspec.json.Encoder().encode
+
+
+@cache
+def _connection(process: int) -> duckdb.DuckDBPyConnection:
+    """One for all parts that a process writes: making one takes longer than writing a small part."""
+    del process
+    return connect(memory_mb=2048)
+
+
+class PartFiles:
+    """What a part holds, until its tables are written column by column."""
+
+    def __init__(self, folder: Path, part: int, tables: Sequence[SideTable]) -> None:
+        self.folder = folder
+        self.part = part
+        self.answers = AnswerFile(folder, part)
+        self._conversations: list[tuple[Any, ...]] = []
+        self._sides = [_SideRows(table) for table in tables]
+
+    def __len__(self) -> int:
+        return len(self._conversations)
+
+    def add(self, read: Read, body: str, profile: Profile, report: ReadReport) -> None:
+        """Keep a conversation, with its JSON."""
+        conversation = read.conversation
+        dimensions = conversation.dimensions
+        if conversation.flow is not None and "flow" not in dimensions:
+            dimensions = {**dimensions, "flow": conversation.flow.name}
+        for side in self._sides:
+            side.add(conversation, len(self._conversations), dimensions, report)
+        others = None if dimensions.keys() <= _DIMENSIONS else _others(dimensions)
+        self._conversations.append(
+            (
+                cut(conversation.id, LONGEST_ID),
+                *map(dimensions.get, DIMENSIONS),
+                _encode(others).decode() if others else None,
+                conversation.source.format,
+                conversation.outcome.error or None,
+                _encode(read.notes).decode() if read.notes else None,
+                body,
+                profile.key,
+            )
+        )
+
+    def close(self) -> None:
+        self.answers.close()
+
+    def write(self, batch: Sequence[MetricColumns]) -> tuple[str, ...]:
+        """Write the tables; side tables only where they have rows. Gives back which."""
+        names = _objects([row[0].encode("utf-8", "replace").decode() for row in self._conversations])
+        tables: dict[str, Columns] = {
+            CONVERSATIONS: self._conversation_columns(),
+            SCORES: _score_columns(batch, names),
+            CONVERSATION_SCORES: _reduced_columns(batch, names),
+            **{side.table.name: side.columns(names) for side in self._sides if side.rows},
+        }
+        connection = _connection(os.getpid())
+        for table, columns in tables.items():
+            columns.constant("part", int, self.part)
+            columns.write(connection, part_file(self.folder, table, self.part))
+        return tuple(tables)
+
+    def _conversation_columns(self) -> Columns:
+        columns = Columns(len(self))
+        columns.numbers("row", int, np.arange(len(self), dtype=np.int32))
+        columns.numbers("size", int, np.array([len(row[_BODY]) for row in self._conversations], dtype=np.int64))
+        values = zip(*self._conversations, strict=True)
+        for name, column in zip(_CONVERSATION_COLUMNS, values, strict=True):
+            if name == "body":
+                columns.names(name, _objects(column))
+            else:
+                columns.texts(name, column, differ=name == "conversation")
+        return columns
+
+
+class RunFiles(msgspec.Struct, frozen=True):
+    """Keeps parts in the folder of a run."""
+
+    folder: Path
+    tables: tuple[SideTable, ...] = ()
+
+    def part(self, number: int) -> PartFiles:
+        return PartFiles(self.folder, number, self.tables)
+
+
+def _objects(values: Sequence[str]) -> NDArray[np.object_]:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _others(dimensions: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in dimensions.items() if name not in _DIMENSIONS}
+
+
+_DIMENSIONS = frozenset(DIMENSIONS)
+_CONVERSATION_COLUMNS = ("conversation", *DIMENSIONS, "dimensions", "format", "error", "notes", "body", "profile")
+_BODY = _CONVERSATION_COLUMNS.index("body")
+
+
+def _start(batch: Sequence[MetricColumns], blocks: Sequence[Observed | Reduced], names: NDArray[np.object_]) -> Columns:
+    """A table with the conversation and the metric of each row; `blocks` are the columns of the metrics of a batch."""
+    rows = np.concatenate([block.row for block in blocks]) if blocks else np.zeros(0, dtype=np.int64)
+    columns = Columns(len(rows))
+    columns.names("conversation", names[rows])
+    columns.numbers("row", int, rows.astype(np.int32))
+    metrics = {one.place: one.declared for one in batch}
+    code = {place: number for number, place in enumerate(metrics)}
+    codes = np.repeat([code[one.place] for one in batch], [len(block.row) for block in blocks])
+    columns.coded("metric", codes, [one.name for one in metrics.values()])
+    columns.coded("variant", codes, [one.variant for one in metrics.values()])
+    return columns
+
+
+def _column(blocks: Sequence[Any], name: str) -> list[Any]:
+    return [getattr(block, name) for block in blocks]
+
+
+def _stacked(blocks: Sequence[Any], name: str) -> NDArray[Any]:
+    return np.concatenate(_column(blocks, name)) if blocks else np.zeros(0)
+
+
+def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> Columns:
+    blocks = [one.observed for one in batch]
+    columns = _start(batch, blocks, names)
+    subjects = [list(zip(*block.subject, strict=True)) for block in blocks]
+    columns.blocks("subject_kind", [kinds for kinds, _, _ in subjects])
+    columns.blocks("subject", [cut_all(ids) for _, ids, _ in subjects])
+    columns.numbers(
+        "position",
+        int,
+        _concatenated([np.array(positions, dtype=np.int64) for _, _, positions in subjects]),
+        sql="BIGINT",
+    )
+    columns.blocks("judge", _column(blocks, "judge"))
+    columns.numbers("repeat", int, _concatenated([np.array(block.repeat, dtype=np.int64) for block in blocks]))
+    columns.coded("status", _stacked(blocks, "status"), STATUSES)
+    for name in ("value", "numerator", "denominator"):
+        columns.numbers(name, float, _stacked(blocks, name))
+    for place, name in enumerate(Counts._fields):
+        columns.numbers(name, float, _concatenated([_counts(block, place) for block in blocks]))
+    for name in ("reason", "detail"):
+        columns.blocks(name, list(map(cut_all, _column(blocks, name))), empty=None)
+    columns.blocks("details", [_encoded(block.details) for block in blocks])
+    return columns
+
+
+def _counts(block: Observed, place: int) -> NDArray[np.float64]:
+    if block.counts is None:
+        return np.full(len(block.row), np.nan)
+    return np.array([None if one is None else one[place] for one in block.counts], dtype=np.float64)
+
+
+def _concatenated(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.zeros(0)
+
+
+def _encoded(details: Sequence[Mapping[str, Any] | None]) -> Sequence[str | None]:
+    if details.count(None) == len(details):
+        return [None] * len(details)
+    return list(map(evidence, details))
+
+
+def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> Columns:
+    blocks = [one.reduced for one in batch]
+    columns = _start(batch, blocks, names)
+    columns.blocks("judge", _column(blocks, "judge"))
+    columns.coded("status", _stacked(blocks, "status"), STATUSES)
+    columns.numbers("value", float, _stacked(blocks, "value"))
+    columns.numbers("score", float, _stacked(blocks, "ten"))
+    columns.blocks("unit", [[one.declared.unit] * len(one.reduced.row) for one in batch])
+    columns.numbers("n", int, _stacked(blocks, "n"))
+    for name in ("total", "numerator", "denominator", "tp", "fp", "fn"):
+        columns.numbers(name, float, _stacked(blocks, name))
+    for name in ("not_applicable", "unmeasured", "errors"):
+        columns.numbers(name, int, _stacked(blocks, name))
+    for name in ("reason", "detail"):
+        columns.blocks(name, list(map(cut_all, _column(blocks, name))), empty=None)
+    return columns
+
+
+def _fields(table: SideTable) -> Callable[[Any], tuple[Any, ...]]:
+    """The values of a row, in the order of the columns."""
+    values = attrgetter(*(column.name for column in table.columns))
+    return values if len(table.columns) > 1 else lambda row: (values(row),)
+
+
+class _SideRows:
+    """The rows of a side table in a part."""
+
+    def __init__(self, table: SideTable) -> None:
+        self.table = table
+        self.rows: list[tuple[Any, ...]] = []
+        self._values = _fields(table)
+        self._is_ours = table.rows.__module__.startswith("convoscope.")
+
+    def add(self, conversation: Conversation, row: int, dimensions: Mapping[str, str], report: ReadReport) -> None:
+        """The rows of a conversation. One whose rows cannot be made has none, and that is a problem."""
+        try:
+            found = [self._values(one) for one in self.table.rows(conversation)]
+            if not self._is_ours:
+                self._check(found)
+        except (Exception, SystemExit) as error:  # whatever a stranger's function raises
+            report.problem(problem_of(conversation, f"has no rows in {self.table.name}: {cut(say(error))}"))
+            return
+        own = (row, dimensions.get("flow"), dimensions.get("agent") or dimensions.get("model"))
+        self.rows += [(*own, *values) for values in found]
+
+    def _check(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        for values in rows:
+            for column, value in zip(self.table.columns, values, strict=True):
+                if not column.holds(value):
+                    raise ValueError(f"{column.name} cannot hold {value!r}")
+
+    def columns(self, names: NDArray[np.object_]) -> Columns:
+        columns = Columns(len(self.rows))
+        rows, flows, agents, *values = zip(*self.rows, strict=True)
+        columns.names("conversation", names[list(rows)])
+        columns.numbers("row", int, np.array(rows, dtype=np.int32))
+        columns.texts("flow", flows)
+        columns.texts("agent", agents)
+        for kind, column in zip(self.table.columns, values, strict=True):
+            if kind.is_list:
+                columns.texts(kind.name, list(map(joined, column)), split=kind.sql)
+            elif kind.is_json:
+                columns.texts(kind.name, [_encode(one).decode() if one else None for one in column])
+            elif kind.sql == "VARCHAR":
+                columns.texts(kind.name, column)
+            else:
+                columns.numbers(kind.name, float, np.array(column, dtype=np.float64), sql=kind.sql)
+        return columns

@@ -1,5 +1,0 @@
-"""What the states of a flow did, asked of one or several runs: which state broke the flow, and how sure that is."""
-
-from convoscope.runs.states.asked import States, states
-
-__all__ = ["States", "states"]

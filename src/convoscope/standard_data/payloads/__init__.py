@@ -1,8 +1,0 @@
-"""Metric payloads as voice frameworks write them, read into component metrics: plain dicts in, plain dicts out."""
-
-from __future__ import annotations
-
-from convoscope.standard_data.payloads.reading import Components, component_metrics
-from convoscope.standard_data.payloads.spans import Span, from_span
-
-__all__ = ["Components", "Span", "component_metrics", "from_span"]

@@ -1,0 +1,358 @@
+"""Two texts compared: equal, contained, words shared. Pure functions, each with its rule; None is "not applicable"."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Literal, TypeVar
+
+import msgspec
+
+from convoscope.conversation.lazy import remembered
+from convoscope.text.patterns import Checked
+
+_Word = TypeVar("_Word", str, bytes)
+
+
+class Overlap(msgspec.Struct, frozen=True, gc=False):
+    """How many words a text shares with another, and how many each has; a word counts as often as both have it."""
+
+    shared: int
+    given: int
+    wanted: int
+
+    @property
+    def precision(self) -> float | None:
+        """shared ÷ words of the answer; None where it has none."""
+        return self.shared / self.given if self.given else None
+
+    @property
+    def recall(self) -> float:
+        """shared ÷ words of the truth."""
+        return self.shared / self.wanted
+
+    @property
+    def f1(self) -> float:
+        """2 · shared ÷ (words of the answer + words of the truth), which is 2PR ÷ (P + R)."""
+        return 2 * self.shared / (self.given + self.wanted)
+
+
+def exact_match_of(
+    answer: str, truth: str, *, strip: bool = True, collapse: bool = False, case_sensitive: bool = True
+) -> float | None:
+    """1 if both texts are equal, else 0. None where the truth is blank.
+
+    How an accented letter is composed never counts. `strip` cuts off blanks at both ends, `collapse`
+    takes every run of blanks for one, and without `case_sensitive` STRASSE equals straße.
+
+    >>> exact_match_of(" Paris\\n", "Paris"), exact_match_of("paris", "Paris")
+    (1.0, 0.0)
+    """
+    if not truth or truth.isspace():
+        return None
+    if not (answer.isascii() and truth.isascii()):
+        answer, truth = unicodedata.normalize("NFC", answer), unicodedata.normalize("NFC", truth)
+    if strip:
+        answer, truth = answer.strip(), truth.strip()
+    if collapse:
+        answer, truth = _BLANKS.sub(" ", answer), _BLANKS.sub(" ", truth)
+    if not case_sensitive:
+        answer, truth = _folded(answer, "NFC"), _folded(truth, "NFC")
+    return 1.0 if answer == truth else 0.0
+
+
+def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | Checked | None = None) -> float | None:
+    """1 if the truth stands in the answer as whole words, else the share of its words that do. None for a blank truth.
+
+    Both are compared after NFKC, in small letters, with single blanks and without punctuation at the
+    edges; a text that equals the truth contains it. Words of the truth count as often as it has
+    them. With `pattern`, only what it finds first is the answer: its first group that took part, or all
+    of it; where it finds nothing, there is no answer and the value is 0.
+
+    >>> accuracy_of("You can do that under Settings > Billing.", "settings > billing")
+    1.0
+    >>> accuracy_of("Under Billing.", "Settings > Billing")
+    0.5
+    """
+    if pattern is not None:
+        found = pattern.search(answer)
+        answer = "" if found is None else candidate(found)
+    return Comparison(answer, truth).accuracy()
+
+
+def overlap_of(answer: str, truth: str, *, case_sensitive: bool = False) -> Overlap | None:
+    """The words that answer and truth share, repeats counted. None where the truth has no word.
+
+    >>> overlap_of("the the cat", "the cat sat")
+    Overlap(shared=2, given=3, wanted=3)
+    """
+    if not case_sensitive:
+        return Comparison(answer, truth).overlap
+    return _overlap(words(answer, case_sensitive=True), words(truth, case_sensitive=True))
+
+
+def f1_of(answer: str, truth: str, *, case_sensitive: bool = False) -> float | None:
+    """2PR ÷ (P + R) of the words that answer and truth share: P of the answer's words, R of the truth's.
+
+    >>> f1_of("well I think it is Paris", "Paris") == 2 / 7
+    True
+    """
+    overlap = overlap_of(answer, truth, case_sensitive=case_sensitive)
+    return None if overlap is None else overlap.f1
+
+
+class Comparison:
+    """An answer beside its truth, in the forms that scorers compare: each is made once for all of them."""
+
+    def __init__(self, answer: str, truth: str) -> None:
+        self.answer = answer
+        self.truth = truth
+
+    @remembered
+    def overlap(self) -> Overlap | None:
+        """The words that both share."""
+        if self.is_plain:
+            given, wanted = self.answer.encode(), self.truth.encode()
+            return _overlap(given.translate(_SMALL_LETTERS).split(), wanted.translate(_SMALL_LETTERS).split())
+        return _overlap(words(self.answer), words(self.truth))
+
+    @remembered
+    def is_plain(self) -> bool:
+        """Both are ASCII without digits and `_`, so that their words are their runs of letters, whatever is around."""
+        both = self.answer + self.truth
+        return both.isascii() and not both.encode().translate(None, _NOT_OF_NAMES)
+
+    @property
+    def lacks_a_word(self) -> bool:
+        """The truth has a word that the answer does not have as often: for certain, it stands nowhere in the answer."""
+        return self.is_plain and (overlap := self.overlap) is not None and overlap.shared < overlap.wanted
+
+    def accuracy(self) -> float | None:
+        """See `accuracy_of`."""
+        if self.is_plain and (overlap := self.overlap) is not None:
+            return overlap.recall  # which is 1 where the truth stands in the answer
+        wanted, given = settled(self.truth), settled(self.answer)
+        if not wanted:
+            return None
+        if occurs(wanted, given):
+            return 1.0
+        both = self.answer + self.truth
+        alike = both.isascii() and "_" not in both  # settling takes away nothing that is part of a word
+        overlap = self.overlap if alike else _overlap(words(given), words(wanted))
+        return overlap.recall if overlap else 0.0
+
+
+def _overlap(given: Sequence[_Word], wanted: Sequence[_Word]) -> Overlap | None:
+    if not wanted:
+        return None
+    each = set(wanted)
+    if len(each) == len(wanted):
+        return Overlap(len(each.intersection(given)), len(given), len(wanted))
+    left: dict[_Word, int] = {}
+    for word in wanted:
+        left[word] = left.get(word, 0) + 1
+    shared = 0
+    for word in given:
+        if left.get(word):
+            left[word] -= 1
+            shared += 1
+    return Overlap(shared, len(given), len(wanted))
+
+
+# Texts made alike
+
+
+def folded(text: str) -> str:
+    """Small letters, and one way of writing for characters that mean the same: NFKC, case folded."""
+    return _folded(text, "NFKC")
+
+
+def _folded(text: str, form: Form) -> str:
+    if text.isascii():
+        return text.lower()
+    # Folding can part what was composed.
+    return unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
+
+
+@lru_cache(maxsize=64)
+def settled(text: str) -> str:
+    """Folded, with single blanks, without punctuation at the edges; of punctuation alone, all of it.
+
+    Kept for a while: several metrics look at the same answer, and many items have the same truth.
+    """
+    joined = " ".join(folded(text).split())
+    return trimmed(joined) or joined
+
+
+def trimmed(text: str) -> str:
+    """Without punctuation and blanks at both ends; a minus before a digit belongs to the number."""
+    if text.isascii():
+        bare = text.strip(_EDGES)
+        if not bare[:1].isdigit():
+            return bare
+        start = len(text) - len(text.lstrip(_EDGES))
+    else:
+        start, end = 0, len(text)
+        while start < end and _is_edge(text[start]):
+            start += 1
+        while end > start and _is_edge(text[end - 1]):
+            end -= 1
+        bare = text[start:end]
+    if start and text[start - 1] == "-" and bare[:1].isdigit():
+        return f"-{bare}"
+    return bare
+
+
+def candidate(found: re.Match[str]) -> str:
+    """What a pattern found: its first group that took part, or all of it where it has no group."""
+    return next((group for group in found.groups() if group is not None), "") if found.re.groups else found[0]
+
+
+# Words
+
+
+def words(text: str, *, case_sensitive: bool = False) -> list[str]:
+    """Runs of letters, digits and `_`, in small letters; accents and vowel signs belong to their letter.
+
+    A number is one word, with its sign and its decimals: -5, 3.14; commas between its thousands are
+    left out, so that 1,000 is 1000.
+    """
+    if not text.isascii():
+        alike = unicodedata.normalize("NFC", text) if case_sensitive else _folded(text, "NFC")
+        chunks = alike.translate(_kept()).split()
+    else:
+        plain = text.encode() if case_sensitive else text.lower().encode()
+        if not plain.translate(None, _NO_DIGITS):
+            return plain.translate(_LETTERS).decode().split()
+        chunks = plain.translate(_LETTERS_AND_SIGNS).decode().split()
+    found: list[str] = []
+    for chunk in chunks:
+        if chunk.isalnum() or (chunk := chunk.rstrip("-.,")).isalnum():
+            found.append(chunk)
+        elif chunk:
+            found += _words_between_signs(chunk)
+    return found
+
+
+def _words_between_signs(chunk: str) -> list[str]:
+    """The words of a run of letters, digits, and signs that may belong to a number."""
+    parts = _NOT_OF_A_NUMBER.split(chunk)
+    return [one.replace(",", "") if "," in one and _THOUSANDS.fullmatch(one) else one for one in parts if one]
+
+
+def occurs(wanted: str, given: str) -> bool:
+    """Whether a folded text stands in another as whole words, and its numbers as whole numbers.
+
+    "art" is not in "party", nor "user" in "user_id", nor 3 in 3.14, nor 5 in -5; a `_` that joins nothing,
+    as in _Paris_, is no part of a word. Writings that set no blanks between words (Chinese, Japanese, Thai,
+    …) and Korean endings are no obstacle: "B" is in "答案是B".
+    """
+    return next(places_of(wanted, given), None) is not None
+
+
+def places_of(wanted: str, given: str) -> Iterator[int]:
+    """Where a folded text stands in another as whole words."""
+    for start in _starts(wanted, given):
+        end = start + len(wanted)
+        if (start == 0 or _opens(given, start)) and (end == len(given) or _closes(given, end)):
+            yield start
+
+
+def _starts(wanted: str, given: str) -> Iterator[int]:
+    """Where a text stands in another, in time that grows with both and not with their product.
+
+    A text that overlaps itself by half or more repeats something. Where it was found at such a distance,
+    it is found at the same distance again just if what is repeated goes on.
+    """
+    start, period = given.find(wanted), 0
+    while start >= 0:
+        yield start
+        if period and given.startswith(wanted[-period:], start + len(wanted)):
+            start += period
+            continue
+        following = given.find(wanted, start + 1)
+        period = following - start if 0 < following - start <= len(wanted) // 2 else 0
+        start = following
+
+
+def _opens(text: str, start: int) -> bool:
+    """A word may begin here: what stands before does not belong to it."""
+    before, first = text[start - 1], text[start]
+    if not first.isalnum():
+        return True
+    if before.isalnum():
+        return is_unspaced(before) or is_unspaced(first)
+    if before == "_":
+        while start and text[start - 1] == "_":
+            start -= 1
+        return not text[max(0, start - 1) : start].isalnum()
+    if first.isdigit():
+        earlier = text[start - 2] if start > 1 else " "
+        if before in ".," and earlier.isdigit():
+            return False
+        return before != "-" or earlier.isalnum()
+    return not _is_mark(before) or is_unspaced(before)
+
+
+def _closes(text: str, end: int) -> bool:
+    """A word may end here: what follows does not belong to it."""
+    last, after = text[end - 1], text[end]
+    if after.isascii():
+        if after.isalnum():
+            return not last.isalnum() or is_unspaced(last)
+        if after == "_":
+            while text[end : end + 1] == "_":
+                end += 1
+            return not (last.isalnum() and text[end : end + 1].isalnum())
+        return not (last.isdigit() and after in ".," and text[end + 1 : end + 2].isdigit())
+    if _is_mark(after):
+        return False
+    return not (after.isalnum() and last.isalnum()) or is_unspaced(after) or is_unspaced(last)
+
+
+def is_unspaced(one: str) -> bool:
+    """A character of a writing in which a blank does not part one word from the next."""
+    return one > "\u0dff" and _UNSPACED.match(one) is not None
+
+
+def _is_edge(one: str) -> bool:
+    return one == "`" or one.isspace() or unicodedata.category(one)[0] == "P"
+
+
+def _is_mark(one: str) -> bool:
+    return not one.isascii() and unicodedata.category(one)[0] == "M"
+
+
+class _Kept(dict[int, int]):
+    """What `str.translate` makes of each character: what words and numbers consist of stays, the rest is a blank."""
+
+    def __missing__(self, code: int) -> int:
+        one = chr(code)
+        self[code] = kept = code if one.isalnum() or one in "_-.," or _is_mark(one) else 32
+        return kept
+
+
+@cache
+def _kept() -> _Kept:
+    """One for all texts: what it learns of a character is known for the next."""
+    return _Kept()
+
+
+Form = Literal["NFC", "NFKC"]
+UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff"
+    r"\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, Kana, Han and Hangul, as a class of a pattern has them."""
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_BLANKS = re.compile(r"\s+")
+_NOT_OF_A_NUMBER = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|(?<=[^-.,])-|-(?!\d)")
+_THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_EDGES = "".join(one for one in map(chr, range(128)) if _is_edge(one))
+_NO_DIGITS = bytes(one for one in range(256) if not 48 <= one < 58)
+_NOT_OF_NAMES = bytes(one for one in _NO_DIGITS if one != ord("_"))
+_LETTERS = bytes(one if chr(one).isalnum() or one == ord("_") else 32 for one in range(128)) + bytes([32] * 128)
+_SMALL_LETTERS = bytes(_LETTERS).lower()
+_LETTERS_AND_SIGNS = bytes(one if chr(one) in "-.," else _LETTERS[one] for one in range(256))

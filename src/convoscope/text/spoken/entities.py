@@ -1,0 +1,287 @@
+"""The facts in what a caller says: names, codes, times, dates, amounts, places, numbers.
+
+A fact is found by its shape and by the words around it. There is no list of names or places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from convoscope.text.spoken.addresses import NOBODY, TOP_LEVEL
+from convoscope.text.spoken.normal import normalise
+from convoscope.text.spoken.spelled import Words, stretch
+from convoscope.text.spoken.vocabulary import CURRENCIES, MONTHS, NATO, ORDINALS, REPEATS, SCALES, SIGNS, SMALL, listed
+
+NAME, PLACE, AIRPORT = "name", "place", "airport_code"
+CODE, FLIGHT, SEAT = "confirmation_code", "flight_number", "seat"
+TIME, DATE, DURATION = "time", "date", "duration"
+AMOUNT, PHONE, EMAIL, NUMBER = "amount", "phone", "email", "number"
+
+_ENDING = "|".join(sorted(TOP_LEVEL))
+_LINK = "(?: +(?:dot|underscore|dash|hyphen|plus) +|[.+-])"  # an underscore is in \w already
+_MAIL = re.compile(
+    r"(?<![\w.+-])(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    rf"|(?!(?:{'|'.join(sorted(NOBODY))})\b(?!{_LINK}))\w+(?:{_LINK}\w+"
+    rf"| +(?:[0-9]+|{'|'.join(sorted(SMALL))})\b){{0,9}}"
+    rf" +at +[\w-]+(?:(?: +dot +|\.)[\w-]+){{0,8}}(?: +dot +|\.)(?:{_ENDING})\b)",
+    re.IGNORECASE,
+)
+_MAYBE_MAIL = re.compile(r"@| at +[\w-]+(?: +dot |\.[a-z])", re.IGNORECASE)
+_TAG = re.compile(r"\[[^\[\]]*\]")
+_SEAT_SHAPE = re.compile(r"[0-9]{1,2}[a-k]")
+_FLIGHT_SHAPE = re.compile(r"[a-z]{2}[0-9]{1,4}")
+_ORDINAL_SHAPE = re.compile(r"[0-9]+(?:st|nd|rd|th)")
+_CLOCK_SHAPE = re.compile(r"(?:1[0-2]|[1-9])[0-5][0-9]")
+_YEAR_SHAPE = re.compile(r"(?:19|20)[0-9]{2}")
+
+_MONTHS = frozenset(MONTHS)
+_MOMENTS = frozenset(("noon", "midnight"))
+_PARTS_OF_HOURS = frozenset(("half", "quarter"))
+_STARTS = frozenset((*SMALL, *SCALES, *ORDINALS, *NATO, *REPEATS, *MONTHS, *_MOMENTS, *_PARTS_OF_HOURS))
+_WEEKDAYS = frozenset(listed("monday tuesday wednesday thursday friday saturday sunday"))
+_UNITS = frozenset(listed("minute hour day week month year night minutes hours days weeks months years nights"))
+_LONG_UNITS = _UNITS - {"night", "nights", "day"}
+"""Durations that callers give as facts: "one night" and "one day" mostly say what kind of thing is meant."""
+_HALF_DAYS = frozenset(("am", "pm"))
+_NAMING = frozenset(("name", "names", "name's", "surname"))
+_SPELLING = frozenset(("spelled", "spelt", "spell", "spelling"))
+_TITLES = frozenset(("mr", "mrs", "ms", "miss", "dr"))
+_TO_PLACE = frozenset(listed("from to into in near via through departing leaving reach visit between"))
+_TO_MONTH = frozenset(listed("in of until till by since from to through between next last this early late mid"))
+_CALLING = frozenset(listed("phone telephone cell mobile call contact callback"))
+_AT_TIME = frozenset(listed("at by the before after around until till from to for confirmed my original"))
+_COUNTED = frozenset(listed("option gate terminal row zone group step number no flight room"))
+_NO_AIRPORT = frozenset(listed("USA FAQ PIN ATM VIP APP CEO DOB SSN ETA TSA YES NOT AND THE FOR BUT CAN YOU"))
+_NO_NAME = frozenset(("i", "i'm", "i'd", "i'll", "i've", "ok", "okay", "am", "pm", "yes", "no"))
+
+
+class Entity(NamedTuple):
+    """A fact in a text."""
+
+    type: str
+    text: str
+    """As it is written."""
+    start: int
+    end: int
+    canonical: str
+    """Its canonical tokens, with a blank between."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.start, self.end
+
+
+class _Found(NamedTuple):
+    """Where a fact, or a word that is none, ends, and of which type it is."""
+
+    end: int
+    type: str = ""
+
+
+@lru_cache(maxsize=4096)
+def entities(text: str) -> tuple[Entity, ...]:
+    """The facts in an English text, in its order. They do not overlap."""
+    free = _TAG.sub(_blank, text) if "[" in text else text
+    found: list[Entity] = []
+    if _MAYBE_MAIL.search(free):
+        found += [_entity(EMAIL, text, mail.start(), mail.end()) for mail in _MAIL.finditer(free)]
+        free = _MAIL.sub(_blank, free)
+    words = Words(free)
+    found += [_entity(type, text, start, end) for type, start, end in _facts(words)]
+    return tuple(sorted(found, key=lambda entity: entity.start))
+
+
+def _blank(found: re.Match[str]) -> str:
+    return "." * len(found[0])
+
+
+def _entity(type: str, text: str, start: int, end: int) -> Entity:
+    written = text[start:end]
+    # "twenty one Charlie" is 21C only behind the word seat.
+    tokens = normalise(f"seat {written}")[1:] if type == SEAT else normalise(written)
+    return Entity(type, written, start, end, " ".join(tokens))
+
+
+def _facts(words: Words) -> Iterator[tuple[str, int, int]]:
+    done = 0
+    for place, word in enumerate(words.written):
+        # Most words have a small letter and no figure in front, and begin nothing.
+        if place < done or ("a" <= word[0] <= "z" and len(word) > 1 and word not in _STARTS):
+            continue
+        done, type = _fact(words, place)
+        if type:
+            yield type, _with_sign(words, place, type), words.end(done - 1)
+
+
+def _with_sign(words: Words, place: int, type: str) -> int:
+    """Where a fact begins that a currency stands before, or the plus or bracket of a phone number."""
+    start = words.start(place)
+    sign = words.text[max(start - 1, 0) : start]
+    opened = type == PHONE and (sign == "+" or (sign == "(" and ")" in words.text[start : start + 4]))
+    return start - 1 if sign in SIGNS or opened else start
+
+
+def _fact(words: Words, place: int) -> _Found:
+    word = words.small[place]
+    if word in _MONTHS and (end := _date(words, place)):
+        return _Found(end, DATE)
+    if word in _MOMENTS or word in _PARTS_OF_HOURS:
+        return _moment(words, place)
+    end = stretch(words, place)
+    if end > place:
+        return _numeric(words, place, end)
+    if words.written[place][0].isupper():
+        return _capital(words, place)
+    return _Found(place + 1)
+
+
+def _moment(words: Words, place: int) -> _Found:
+    """Noon, half past four, quarter to five p m."""
+    if words.small[place] in _MOMENTS:
+        return _Found(place + 1, TIME)
+    hour = place + 2
+    if words.one(place + 1) not in ("past", "to") or (end := stretch(words, hour)) == hour:
+        return _Found(place + 1)
+    end += words.one(end) in _HALF_DAYS
+    # What folds to a time in digits is one; a quarter to twenty is not.
+    return _Found(end, TIME) if normalise(words.between(place, end))[0].isdecimal() else _Found(place + 1)
+
+
+def _date(words: Words, place: int) -> int:
+    """Where a date ends that begins with a month; 0 where it is none, as in "may one ask"."""
+    if not words.is_name(place):
+        return 0
+    end = stretch(words, place + 1)
+    if end == place + 1:
+        return 0
+    return _with_year(words, end)
+
+
+def _with_year(words: Words, end: int) -> int:
+    year = stretch(words, end) if end < len(words) and words.gap(end).strip() in ("", ",") else end
+    is_year = year > end and _YEAR_SHAPE.fullmatch("".join(normalise(words.between(end, year))))
+    return year if is_year else end
+
+
+def _day_first(words: Words, start: int, end: int) -> int:
+    """Where a date ends whose day stands before its month: 25 March, the first of May 2026; 0 where it is none."""
+    month = end + 1 if words.one(end) == "of" else end
+    if words.one(month) not in _MONTHS or (month == end and not words.is_name(month)):
+        return 0
+    is_day = normalise(words.between(start, month + 1))[:1] == (words.one(month),)
+    return _with_year(words, month + 1) if is_day else 0
+
+
+def _numeric(words: Words, start: int, end: int) -> _Found:
+    """What a stretch of letters and numbers is, by the unit behind it, or by its shape."""
+    unit = words.one(end)
+    tokens = normalise(words.between(start, end))
+    if unit == "o'clock" or unit in _HALF_DAYS:
+        return _Found(end + 1, TIME)
+    if tokens and tokens[-1] in _HALF_DAYS:
+        return _Found(end, TIME)
+    if unit in CURRENCIES:
+        return _Found(_with_cents(words, end + 1), AMOUNT)
+    first = words.start(start)
+    if words.text[first - 1 : first] in SIGNS:
+        return _Found(end, AMOUNT)
+    if unit in _UNITS:
+        return _Found(end + 1, DURATION if unit in _LONG_UNITS else "")
+    if dated := _day_first(words, start, end):
+        return _Found(dated, DATE)
+    return _Found(end, _shape(words, "".join(tokens), start, end))
+
+
+def _with_cents(words: Words, end: int) -> int:
+    """Twelve dollars `and fifty cents`."""
+    place = end + 1 if words.one(end) == "and" else end
+    cents = stretch(words, place)
+    return cents + 1 if cents > place and words.one(cents) in ("cent", "cents") else end
+
+
+def _shape(words: Words, code: str, start: int, end: int) -> str:
+    before = words.near(start - 5, start)
+    letters = sum(one.isalpha() for one in code)
+    if code in ORDINALS:
+        return ""
+    if words.one(start - 1) == "seat" or _SEAT_SHAPE.fullmatch(code):
+        return SEAT
+    if not letters:
+        return _digits(words, code, start, end)
+    if letters < len(code):
+        if _FLIGHT_SHAPE.fullmatch(code):
+            return FLIGHT
+        return CODE if len(code) >= 4 and not _ORDINAL_SHAPE.fullmatch(code) else ""
+    if not _NAMING.isdisjoint(before[-3:]) or not _SPELLING.isdisjoint(before[-2:]):
+        return NAME
+    if letters == 3:
+        return AIRPORT
+    return CODE if letters >= 5 else ""
+
+
+def _digits(words: Words, code: str, start: int, end: int) -> str:
+    if words.one(start - 1) == "flight" or _is_brand(words, start - 1):
+        return FLIGHT if len(code) >= 2 else ""
+    if len(code) >= 7 or (len(code) >= 4 and not _CALLING.isdisjoint(words.near(start - 5, start))):
+        return PHONE
+    if words.one(start - 1) in _AT_TIME and _is_clock(words, code, start, end):
+        return TIME
+    return NUMBER if len(code) >= 3 else ""
+
+
+def _is_clock(words: Words, code: str, start: int, end: int) -> bool:
+    """Four thirty and 4:30, but not three three zero."""
+    if not _CLOCK_SHAPE.fullmatch(code):
+        return False
+    said = words.near(start, end)
+    return len(said) == 1 or said[1].isdigit() or any(SMALL.get(word, 0) >= 10 for word in said)
+
+
+def _is_brand(words: Words, place: int) -> bool:
+    """A name right before a number: `Skyway` three one eight."""
+    return words.is_name(place) and not words.begins(place) and words.small[place] not in _COUNTED
+
+
+def _capital(words: Words, place: int) -> _Found:
+    """What a row of words with capitals is, by the words before it."""
+    word, small = words.written[place], words.small[place]
+    if _is_introduced(words, place):
+        return _Found(_row(words, place), NAME)
+    if len(word) == 3 and word.isupper() and word not in _NO_AIRPORT and _row(words, place) == place + 1:
+        return _Found(place + 1, AIRPORT)
+    if small in _NO_NAME or words.begins(place):
+        return _Found(place + 1)
+    if small in _WEEKDAYS:
+        return _Found(place + 1, DATE)
+    if small in _MONTHS:
+        return _Found(place + 1, DATE if words.one(place - 1) in _TO_MONTH else "")
+    end = _row(words, place)
+    number = stretch(words, end)
+    if number > end and _is_brand(words, end - 1) and words.gap(end) == " ":
+        numbered = _numeric(words, end, number)
+        if numbered == _Found(number, FLIGHT):
+            return numbered
+    leads_on = words.one(end) == "to" and words.is_name(end + 1)
+    return _Found(end, PLACE if leads_on or words.one(place - 1) in _TO_PLACE else "")
+
+
+def _row(words: Words, place: int) -> int:
+    """Where a row of words with capitals ends."""
+    end = place + 1
+    while words.is_name(end) and words.small[end] not in _NO_NAME and words.gap(end) == " ":
+        end += 1
+    return end
+
+
+def _is_introduced(words: Words, place: int) -> bool:
+    """My name is …, this is …, Mr …"""
+    last = words.small[place - 1] if place else ""
+    if last in _NAMING or last in _TITLES or last == "i'm":
+        return True
+    if last == "is":
+        before = words.near(place - 3, place)
+        return not _NAMING.isdisjoint(before) or before[-2:-1] == ["this"]
+    return last == "am" and words.one(place - 2) == "i"

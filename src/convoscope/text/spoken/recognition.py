@@ -1,0 +1,262 @@
+"""Whether a fact that was said stands in what was heard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from convoscope.text.spoken.entities import Entity, entities
+from convoscope.text.spoken.normal import normalise
+from convoscope.text.spoken.vocabulary import CURRENCIES, ORDINALS
+
+_UNITS = frozenset(CURRENCIES.values())
+_SILENT = frozenset((*CURRENCIES, "o'clock", "the", "of"))
+"""Words that a fact may lose: 450 for $450 is heard rightly, £450 is not."""
+_NOT_PLAIN = _SILENT | ORDINALS.keys()
+_GLOSS = re.compile(r"\(([^()]*)\)(?![\s-]*[0-9])")  # no area code of a phone number
+_ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th)")
+_SIGNS = re.compile(r"[^a-z0-9@]+")
+_HALF_DAYS = frozenset(("am", "pm"))
+_ALIKE = 49.0
+"""Above this share of equal characters a stretch of words is taken for what the fact was heard as."""
+
+
+_WIDEST = 12
+"""In tokens; a longer stretch is not looked for."""
+_FAR = 60
+"""In tokens; what a fact was heard as is looked for this far around its place."""
+_LONGER = 3.1
+"""A stretch that is so many times longer, or shorter, than a fact cannot be above `_ALIKE`."""
+
+
+class Heard(NamedTuple):
+    """Whether a fact was heard rightly, and the canonical tokens that stand for it: its own, or others, or none."""
+
+    correct: bool
+    instead: str | None
+    """What was heard in its place; None where it was heard rightly, or nothing like it was heard."""
+
+
+class Checked(NamedTuple):
+    """A fact that was said, and how it was heard."""
+
+    entity: Entity
+    heard: Heard
+
+
+class Fact(NamedTuple):
+    """Something said, and how far into the turn: 0 at its beginning, 1 at its end."""
+
+    text: str
+    place: float
+
+
+class _Form(NamedTuple):
+    """A fact as letters and digits without gaps, and its currency."""
+
+    text: str
+    currency: str
+
+
+_Pair = tuple[float, int, int, int, int]
+"""How far two are from each other, which of those said and of those found they are, and where both stand in a row."""
+_Stretch = tuple[str, int, int]
+"""Parts put together, the first token of them, and the one behind the last."""
+
+
+class Hearing:
+    """The heard text of a turn. Each stretch of it can answer for one fact only."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _without_restarts(normalise(text))
+        self._parts = list(map(_part, self._tokens))
+        self._starts: dict[str, list[int]] = {}
+        for place, part in enumerate(self._parts):
+            if part:
+                self._starts.setdefault(part, []).append(place)
+        self._lengths = sorted(set(map(len, self._starts)))
+        self._text = "".join(self._parts)
+        self._places_in_text = [0, *accumulate(map(len, self._parts))]
+        self._ends = {self._places_in_text[place + 1]: place + 1 for place, part in enumerate(self._parts) if part}
+        """The token behind each place of the text where one ends."""
+        self._taken: set[int] = set()
+
+    def check(self, intended: str) -> Heard:
+        """Look for a fact, given in any of its forms; brackets in it hold other forms of the same."""
+        for form in _forms(intended):
+            found = next(self._places(form), None)
+            if found is not None:
+                self._taken.update(found)
+                return Heard(correct=True, instead=None)
+        return Heard(correct=False, instead=self._closest(intended, _forms(intended), range(len(self._parts))))
+
+    def check_all(self, facts: Sequence[Fact]) -> list[Heard]:
+        """Look for the facts of one turn, each with its place between 0, the beginning, and 1, the end.
+
+        Where a fact was said more often than it was heard, those are right that stand nearest to it.
+        """
+        verdicts: dict[int, Heard] = {}
+        alike: dict[_Form, list[int]] = {}
+        forms = [_forms(fact.text) for fact in facts]
+        for number, mine in enumerate(forms):
+            for form in mine[:1]:
+                alike.setdefault(form, []).append(number)
+        for form, numbers in alike.items():
+            found = list(self._places(form))
+            for number, places in _nearest([facts[number].place for number in numbers], found, len(self._parts)):
+                self._taken.update(places)
+                verdicts[numbers[number]] = Heard(correct=True, instead=None)
+        return [
+            verdicts.get(number) or Heard(False, self._closest(fact.text, forms[number], self._around(fact.place)))
+            for number, fact in enumerate(facts)
+        ]
+
+    def _places(self, form: _Form) -> Iterator[range]:
+        """The stretches of free tokens whose letters and digits, put together, are those wanted."""
+        wanted = form.text
+        beginnings = (wanted[:length] for length in self._lengths if length <= len(wanted))
+        starts = sorted(start for beginning in beginnings for start in self._starts.get(beginning, ()))
+        done = 0
+        for start in starts:
+            if start >= done and (end := self._match(wanted, start)) and self._is_payable(form.currency, end):
+                yield range(start, end)
+                done = end
+
+    def _is_payable(self, currency: str, end: int) -> bool:
+        """Whether no other currency than that of the fact is named behind what was heard."""
+        named = self._unit(end)
+        return not currency or not named or named == currency
+
+    def _unit(self, place: int) -> str:
+        return self._tokens[place] if place < len(self._tokens) and self._tokens[place] in _UNITS else ""
+
+    def _around(self, place: float) -> range:
+        middle = int(place * len(self._parts))
+        return range(max(middle - _FAR, 0), min(middle + _FAR, len(self._parts)))
+
+    def _match(self, wanted: str, start: int) -> int:
+        place = self._places_in_text[start]
+        end = self._ends.get(place + len(wanted), 0)
+        if not end or not self._text.startswith(wanted, place) or not self._taken.isdisjoint(range(start, end)):
+            return 0
+        return end
+
+    def _closest(self, intended: str, forms: Sequence[_Form], places: range) -> str | None:
+        """The stretch of free tokens that begins at one of some places and is most like a fact."""
+        from rapidfuzz import fuzz, process
+
+        if not forms:
+            return None
+        wanted = forms[0].text
+        width = min(len(normalise(intended)) + 2, _WIDEST)
+        candidates: list[_Stretch] = []
+        for start in places:
+            if self._parts[start] and start not in self._taken:
+                self._add_from(start, width, len(wanted), candidates)
+        best = process.extractOne(wanted, [one[0] for one in candidates], scorer=fuzz.ratio, score_cutoff=_ALIKE)
+        if best is None:
+            return None
+        _, start, end = candidates[best[2]]
+        return " ".join(self._tokens[start : end + bool(self._unit(end))])
+
+    def _add_from(self, start: int, width: int, length: int, found: list[_Stretch]) -> None:
+        """Add the free stretches from a place on that are neither much shorter nor much longer than a fact."""
+        text = ""
+        for end, part in enumerate(self._parts[start : start + width], start):
+            text += part
+            if end in self._taken or len(text) > length * _LONGER:
+                return
+            if len(text) * _LONGER >= length:
+                found.append((text, start, end + 1))
+
+
+def hear(intended: str, heard: str) -> tuple[Checked, ...]:
+    """The facts of a turn as intended, each with whether it stands in the turn as heard."""
+    found = entities(intended)
+    facts = [Fact(entity.canonical, entity.start / len(intended)) for entity in found]
+    return tuple(map(Checked, found, Hearing(heard).check_all(facts)))
+
+
+def is_heard(intended: str, heard: str) -> Heard:
+    """Whether one fact stands in one heard text. For several facts of a turn ask one `Hearing`."""
+    return Hearing(heard).check(intended)
+
+
+def _nearest(said: list[float], found: list[range], length: int) -> list[tuple[int, range]]:
+    """Pairs of what was said and what was found; where too little was found, the nearest ones."""
+    if len(found) >= len(said):
+        return list(enumerate(found[: len(said)]))
+    chosen: list[tuple[int, range]] = []
+    # The two that are nearest to each other always stand side by side among those that are left.
+    row = sorted(
+        [(place, number, -1) for number, place in enumerate(said)]
+        + [(stretch.start / length, -1, order) for order, stretch in enumerate(found)]
+    )
+    before, behind = list(range(-1, len(row) - 1)), list(range(1, len(row) + 1))
+    pairs = [_pair(row, one, one + 1) for one in range(len(row) - 1)]
+    waiting = [pair for pair in pairs if pair is not None]
+    heapify(waiting)
+    gone: set[int] = set()
+    while waiting:
+        _, number, order, one, other = heappop(waiting)
+        if one in gone or other in gone:
+            continue
+        chosen.append((number, found[order]))
+        gone |= {one, other}
+        left, right = before[one], behind[other]
+        if left >= 0:
+            behind[left] = right
+        if right < len(row):
+            before[right] = left
+        if left >= 0 and right < len(row) and (pair := _pair(row, left, right)) is not None:
+            heappush(waiting, pair)
+    return chosen
+
+
+def _pair(row: Sequence[tuple[float, int, int]], one: int, other: int) -> _Pair | None:
+    """Two of a row as a pair; None where both were said or both were found."""
+    (here, *mine), (there, *others) = row[one], row[other]
+    number, order = map(max, mine, others)
+    return None if number < 0 or order < 0 else (there - here, number, order, one, other)
+
+
+def _forms(intended: str) -> list[_Form]:
+    """The fact, and what stands in brackets behind it, as letters and digits without gaps."""
+    written = [intended]
+    if "(" in intended:
+        glosses = [form for gloss in _GLOSS.findall(intended) for form in gloss.split("/")]
+        written = [_GLOSS.sub(" ", intended), *glosses]
+    said = [_without_restarts(normalise(form)) for form in written]
+    found = [_Form("".join(map(_part, tokens)), next(filter(_UNITS.__contains__, tokens), "")) for tokens in said]
+    return [form for form in found if form.text]
+
+
+def _part(token: str) -> str:
+    """What of a token is compared: no currency, no signs but those of a mailbox, no ending of an ordinal."""
+    if token.isalpha() and token not in _NOT_PLAIN:
+        return token
+    if token in _SILENT:
+        return ""
+    if "@" in token:
+        return token
+    if token in ORDINALS:
+        return str(ORDINALS[token])
+    if token.isalnum() and not token[0].isdigit():
+        return token
+    ordinal = _ORDINAL.fullmatch(token)
+    return ordinal[1] if ordinal else _SIGNS.sub("", token)
+
+
+def _without_restarts(tokens: Sequence[str]) -> list[str]:
+    """`skyway 4 472` is skyway 472 begun twice; `10 ock am` is a time with a mangled o'clock."""
+    kept = [token for token, following in pairwise(tokens) if not _is_restart(token, following)]
+    return [*kept, *tokens[-1:]]
+
+
+def _is_restart(token: str, following: str) -> bool:
+    if following.isdecimal():
+        return token.isdecimal() and following != token and following.startswith(token)
+    return following in _HALF_DAYS and token[0] == "o" and token.endswith("ck")

@@ -1,0 +1,232 @@
+"""What only writing has, folded: signs, brackets, dashes, separators inside numbers; and the cut into tokens."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from convoscope.text.spoken.addresses import TOP_LEVEL
+from convoscope.text.spoken.vocabulary import DIGITS, MONTHS, NATO, SIGNS, SMALL, listed
+
+MARK = "\x02"
+"""Stands before a token that was written in capitals where it matters: `SK` before a number, `A` as a letter."""
+
+BREAKS = ",.;:!?()"
+_FOLDED = (
+    dict.fromkeys("’‘ʼ′´", "'") | dict.fromkeys("“”«»", '"') | dict.fromkeys("‐‑‒−", "-") | dict.fromkeys("–—―…", ",")
+)
+_ACCENTS = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
+
+_TAG = re.compile(r"\[[^\[\]]*\]")
+_TLD = "|".join(sorted(TOP_LEVEL))
+_DOTTED_MAIL = re.compile(
+    r"(?<![\w.+-])([a-z0-9][\w+-]*(?:\.[\w+-]+){0,8}) +at +([\w-]+(?:\.[\w-]+)+)(?![\w@+-]|\.\w)",
+    re.IGNORECASE | re.ASCII,
+)
+
+_INITIALS = re.compile(r"(?<![\w.@'-])(?:[A-Za-z]\.)+[A-Za-z](?![\w@'])\.?+(?![\w@])")
+_PHONE_DOTS = re.compile(r"(?:(?<![0-9.])(1)\.)?([0-9]{3})\.([0-9]{3})\.([0-9]{4})(?![0-9.])")
+_COUNTRY_PHONE = re.compile(
+    r"(?<!\w)\+(?:1[ .-]?\(?[0-9]{3}\)?[ .-]?[0-9]{3}[ .-]?[0-9]{4}|[2-9](?:[ .()-]{0,2}[0-9]){7,14})(?!\w)"
+)
+_NO_DIGIT = re.compile(r"[^0-9]+")
+_MAY_DAY = re.compile(r"(?:\b[Tt]he )?(?<![\w:./-])([0-9]{1,2})(?:st|nd|rd|th)? May\b(?! [0-9]{1,2}\b)")
+_THOUSANDS = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
+_MONEY = re.compile(
+    r"(?:\bUS)?([$€£]) ?([0-9]+(?:\.[0-9]+)?)((?: (?:thousand|million|billion)|[kmb]n?(?!\w))?)", re.IGNORECASE
+)
+_SCALE_LETTERS = {"k": " thousand", "m": " million", "mn": " million", "b": " billion", "bn": " billion"}
+_NO_CENTS = re.compile(r"\.00$")
+_CLOCK = re.compile(r"(?<![0-9:.])([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?![0-9:])")
+_HALF_DAY = re.compile(r"([0-9]{1,4})([ap])\.?m\b", re.IGNORECASE)
+_HALF_BEHIND = re.compile(r"\s*[ap]\W{0,2}m\b", re.IGNORECASE)
+_ISO_DAY = re.compile(r"(?<![0-9-])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9-])")
+_SLASH_DAY = re.compile(r"(?<![0-9/])([0-9]{1,2})/([0-9]{1,2})(?:/([0-9]{4}))?(?![0-9/])")
+_DIGIT_GROUPS = re.compile(r"(?<![\w./-])[0-9]+(?:-[0-9]+)+(?![\w/-])(?!\.[0-9])")
+_CODE_GROUPS = re.compile(r"(?<![\w./-])[A-Z0-9]{1,4}(?:-[A-Z0-9]{1,4})+(?![\w/-])(?!\.[0-9])")
+_NO_CODE = frozenset(
+    listed("AM PM OK ID TV NO AT TO IN ON IS OF BY OR IT WE MY SO DO GO UP AN AS BE HE IF ME HI")
+)  # words in a text of capitals
+_CAPITALS = re.compile(
+    # What may stand before is asked afterwards, so that the search can jump from capital to capital.
+    r"[A-Z]{2}(?<!\w..)(?=[ -]+(?:[0-9]|(?i:" + "|".join(SMALL) + r")\b))"
+    r"|A(?<![\w'].)(?:(?=[ -]+(?:[A-Z0-9]\b|(?i:" + "|".join([*DIGITS, *NATO]) + r")\b))|(?<=[a-z0-9] A)(?![\w']))"
+)
+
+_MAIL = re.compile(r"(?<![\w.+-])[a-z0-9][\w.+-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z0-9]+", re.IGNORECASE | re.ASCII)
+_SITE_TOKEN = r"[a-z0-9]+(?:\.[a-z0-9]+){0,8}\.(?:" + _TLD + r")(?![\w'])"
+_NUMBER_TOKEN = r"[0-9]+(?:[./][0-9]+)+(?![\w'])"
+_LETTER = r"(?:[^\W_]|[^\x00-\x7f\s])"
+_TOKEN = re.compile(rf"{_SITE_TOKEN}|{_NUMBER_TOKEN}|{MARK}?{_LETTER}+(?:'{_LETTER}+)*|[,.;:!?()]")
+_INSIDE = re.compile(r"[./](?<=[a-z0-9].)(?=[a-z0-9])")
+_MAYBE_MAIL = re.compile(r" at +[\w-]+\.[a-z]", re.IGNORECASE | re.ASCII)
+_MAYBE_INITIALS = re.compile(r"\.[A-Za-z](?!\w)")
+_EDGE_QUOTE = re.compile(r"'(?:(?<![a-z0-9].)|(?![a-z0-9]))")
+_SEPARATED = str.maketrans(
+    {
+        chr(code): "," if chr(code) in BREAKS else " "
+        for code in range(128)
+        if not chr(code).isalnum() and chr(code) not in (MARK, "'")
+    }
+)
+
+
+def plain(text: str) -> str:
+    """Quotes, dashes and wide letters as one keyboard has them; tags in square brackets gone."""
+    if not text.isascii():
+        text = _FOREIGN.sub(_folded, text)
+        if not text.isascii():
+            text = _scrubbed(text)
+    if "[" in text:
+        text = _TAG.sub(" ", text)
+    return text
+
+
+def cut(text: str) -> list[str]:
+    """The tokens of a plain text in small letters, among them the punctuation at which a number must not go on."""
+    if _MAYBE_MAIL.search(text):
+        text = _DOTTED_MAIL.sub(_mail, text)
+    if "@" not in text:
+        return _cut(text)
+    tokens: list[str] = []
+    done = 0
+    for found in _MAIL.finditer(text):
+        tokens += [*_cut(text[done : found.start()]), found[0].lower()]
+        done = found.end()
+    return tokens + _cut(text[done:])
+
+
+def _cut(text: str) -> list[str]:
+    text = _written_out(text).lower()
+    if not text.isascii() or _INSIDE.search(text):
+        found: list[str] = _TOKEN.findall(text.replace("€", " ").replace("£", " "))
+        return found
+    if "'" in text:
+        text = _EDGE_QUOTE.sub(" ", text)
+    return text.translate(_SEPARATED).replace(",", " , ").split()
+
+
+def _folded(found: re.Match[str]) -> str:
+    return _FOLDED.get(found[0], found[0])
+
+
+def _scrubbed(text: str) -> str:
+    """Compatible letters folded, lowered where lowering changes the length, other signs blank."""
+    text = _FOREIGN.sub(_folded, unicodedata.normalize("NFKC", text))
+    text = unicodedata.normalize("NFKC", "".join(one if one.isascii() else one.casefold() for one in text))
+    return "".join(one if one.isascii() or one in SIGNS or _is_letter(one) else " " for one in text)
+
+
+def without_accents(text: str) -> str:
+    """`café` is cafe: English writes its loan words both ways."""
+    return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+
+
+def _is_letter(one: str) -> bool:
+    return one.isalnum() or unicodedata.category(one)[0] == "M"
+
+
+def _written_out(text: str) -> str:
+    """English signs and separators as words. Each step looks first whether its sign is there at all."""
+    text = text.replace(MARK, " ").replace("\n", " ").replace("\t", " ")
+    if _MAYBE_INITIALS.search(text):
+        text = _INITIALS.sub(lambda found: found[0].replace(".", ""), text)
+    text = _CAPITALS.sub(_marked, text)
+    if _has_digit(text):
+        text = _numbers(text)
+    if "%" in text:
+        text = text.replace("%", " percent ")
+    if "&" in text:
+        text = text.replace("&", " and ")
+    return text.replace("-", " ")
+
+
+_DIGIT = re.compile(r"[0-9]")
+# What each step needs at the least. A search for a set of characters is fast, one behind a look back is not.
+_COMMA_INSIDE = re.compile(r"[0-9],[0-9]")
+_DOT_INSIDE = re.compile(r"[0-9]\.[0-9]")
+_DASH_INSIDE = re.compile(r"[A-Z0-9]-[A-Z0-9]")
+_LETTER_BEHIND = re.compile(r"[0-9][apAP]")
+
+
+def _has_digit(text: str) -> bool:
+    return _DIGIT.search(text) is not None
+
+
+def _numbers(text: str) -> str:
+    if "+" in text:
+        text = _COUNTRY_PHONE.sub(lambda found: _NO_DIGIT.sub("", found[0]), text)
+    if " May" in text:  # written small it may be the verb
+        text = _MAY_DAY.sub(r"May \1", text)
+    if "," in text and _COMMA_INSIDE.search(text):
+        text = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), text)
+    if any(sign in text for sign in SIGNS):
+        text = _MONEY.sub(_money, text)
+    if ":" in text:
+        text = _CLOCK.sub(_clock, text)
+    if "." in text and _DOT_INSIDE.search(text):
+        text = _PHONE_DOTS.sub(r"\1\2\3\4", text)
+    if _LETTER_BEHIND.search(text):
+        text = _HALF_DAY.sub(_half_day, text)
+    if "/" in text:
+        text = _SLASH_DAY.sub(_slash_day, text)
+    if "-" in text and _DASH_INSIDE.search(text):
+        text = _ISO_DAY.sub(lambda found: _day(int(found[2]), int(found[3]), found[1]) or found[0], text)
+        text = _DIGIT_GROUPS.sub(_digit_groups, text)
+        text = _CODE_GROUPS.sub(_code_groups, text)
+    return text
+
+
+def _mail(found: re.Match[str]) -> str:
+    """`john.doe at example.com`. A mailbox without a dot is left to the words."""
+    return f"{found[1]}@{found[2]}" if "." in found[1] else found[0]
+
+
+def _money(found: re.Match[str]) -> str:
+    scale = _SCALE_LETTERS.get(found[3].lower(), found[3])
+    return f" {_NO_CENTS.sub('', found[2])}{scale} {SIGNS[found[1]]} "
+
+
+def _marked(found: re.Match[str]) -> str:
+    return found[0] if found[0] in _NO_CODE else MARK + found[0]
+
+
+def _clock(found: re.Match[str]) -> str:
+    hour, minute, second = found.groups(default="")
+    if minute == "00" and not second:
+        afternoon = 12 < int(hour) < 24 and not _HALF_BEHIND.match(found.string, found.end())
+        return f"{int(hour) - 12} pm" if afternoon else f"{hour} o'clock"
+    return f"{hour}{minute}{second}"
+
+
+def _half_day(found: re.Match[str]) -> str:
+    in_a_code = found.start() > 0 and found.string[found.start() - 1].isalnum()
+    return found[0] if in_a_code else f"{found[1]} {found[2]}m"
+
+
+def _slash_day(found: re.Match[str]) -> str:
+    """3/25 and 25/3 can be one day only; 3/4 may be two days, or three quarters, and stays."""
+    first, second = int(found[1]), int(found[2])
+    if first > 12 >= second:
+        first, second = second, first
+    elif second <= 12 and first != second:
+        return found[0]
+    return _day(first, second, found[3] or "") or found[0]
+
+
+def _day(month: int, day: int, year: str) -> str:
+    return f"{MONTHS[month - 1]} {day} {year}" if 1 <= month <= 12 and 1 <= day <= 31 else ""
+
+
+def _digit_groups(found: re.Match[str]) -> str:
+    """Phone numbers and spelled digits are one number; 10-15 is a range."""
+    lengths = [len(group) for group in found[0].split("-")]
+    joined = set(lengths) == {1} or len(lengths) > 2 or lengths == [3, 4]
+    return found[0].replace("-", "" if joined else " ")
+
+
+def _code_groups(found: re.Match[str]) -> str:
+    mixed = _has_digit(found[0]) and not found[0].replace("-", "").isdigit()
+    time = found[0].endswith(("-AM", "-PM")) and found[0][:-2].replace("-", "").isdigit()
+    return found[0].replace("-", "") if mixed and not time else found[0]

@@ -1,0 +1,310 @@
+"""One row per state that a conversation was in: the nine metrics of a state, and what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Conversation, Flow, SlotFilled, Time, ToolResult
+from convoscope.conversation.flow import ESCALATIONS, FlowState
+from convoscope.views.flow.endings import folded, is_completed
+from convoscope.views.flow.segments import CONFIRM, kind_of, segment_of
+from convoscope.views.flow.walk import Visit, Walk, has_states, walk
+
+STATE_METRICS = (
+    "progress",
+    "stall",
+    "escalation",
+    "revisit",
+    "dwell_turns",
+    "latency_p95_ms",
+    "guard_error",
+    "slot_fill_rate",
+)
+"""The metrics of the seed that are numbers, by their names; `to_states` is the ninth."""
+
+# Producers of these say when a guard fails; of others, no guard in the log says nothing.
+_TELL_GUARDS = frozenset(("state-events", "convoscope", ""))
+_ACCEPTED = frozenset(
+    ("confirmed", "confirm", "accepted", "accept", "yes", "affirmed", "affirm", "approved", "correct")
+)
+_REFUSED = frozenset(
+    ("rejected", "reject", "denied", "deny", "declined", "no", "corrected", "correction", "refused", "not_confirmed")
+)
+
+
+class StateRow(msgspec.Struct, frozen=True, gc=False):
+    """What one state did in one conversation. None is "not measured", and `reasons` says why by field."""
+
+    state: str
+    position: int
+    """Its place in the order in which states were first entered."""
+    segment: str | None
+    visits: int
+    progress: int
+    stall: int | None
+    escalation: int
+    revisit: int
+    dwell_turns: float | None
+    latency_p95_ms: float | None
+    guard_error: int | None
+    slot_fill_rate: float | None
+    slot_ready_rate: float | None
+    front_loaded: int | None
+    """Required slots that were filled before the state was first entered."""
+    required: int | None
+    """How many slots the state requires."""
+    to_states: tuple[str, ...]
+    to_counts: tuple[int, ...]
+    """How often it led to each of them."""
+    turns: int | None
+    latencies: tuple[float, ...]
+    """Of its turns, in milliseconds."""
+    slots: tuple[str, ...]
+    """The slots that were committed in it."""
+    unplaced: tuple[str, ...]
+    """With the first state: slots of which nobody tells the state that collected them."""
+    tool_calls: int
+    tool_successes: int
+    tool_unknown: int
+    """Calls of which the log does not say whether they worked; where it tells of results, one without did not."""
+    asked: int | None
+    """Confirmations that were asked for in it."""
+    accepted: int | None
+    reasons: dict[str, str]
+
+
+def state_rows(conversation: Conversation) -> Sequence[StateRow]:
+    """The rows of a conversation, in the order in which its states were first entered.
+
+    A conversation whose integration broke has none: it says nothing about the flow.
+    """
+    held = conversation.__dict__
+    found: Sequence[StateRow] | None = held.get("_state_rows")
+    if found is None:
+        tells = not conversation.outcome.error and has_states(conversation)
+        found = held["_state_rows"] = tuple(_rows(conversation)) if tells else ()
+    return found
+
+
+def _rows(conversation: Conversation) -> list[StateRow]:
+    walked = walk(conversation)
+    if not walked.visits:
+        return []
+    frame = _Frame(conversation, walked)
+    by_state: dict[str, list[Visit]] = {}
+    for visit in walked.visits:
+        if visit.state in by_state:
+            by_state[visit.state].append(visit)
+        else:
+            by_state[visit.state] = [visit]
+    return [frame.row(state, visits, position) for position, (state, visits) in enumerate(by_state.items())]
+
+
+class _Declared(NamedTuple):
+    """What a flow declares of one of its states."""
+
+    state: FlowState | None
+    segment: str
+    confirms: bool
+    """It is a state that asks the caller to confirm."""
+
+
+def _declared(flow: Flow | None, state: str) -> _Declared:
+    """Kept with the flow, which many conversations share."""
+    if flow is None:
+        return _UNDECLARED
+    kept: dict[str, _Declared] = flow.__dict__.setdefault("_declared_of", {})
+    found = kept.get(state)
+    if found is None:
+        known = flow.by_name.get(state)
+        segment = segment_of(flow, state)
+        confirms = kind_of(flow, segment or (known.speech_act if known else "")) == CONFIRM
+        found = _Declared(known, segment, confirms)
+        if known is not None:
+            kept[state] = found
+    return found
+
+
+_UNDECLARED = _Declared(None, "", confirms=False)
+
+
+class _Frame:
+    """What the rows of one conversation have in common."""
+
+    def __init__(self, conversation: Conversation, walked: Walk) -> None:
+        self.flow = conversation.flow
+        self.escalations = self.flow.escalations if self.flow is not None else ESCALATIONS
+        self.walked = walked
+        self.completed = is_completed(conversation)
+        # One that was left for an end of the flow that nobody entered is stuck nowhere.
+        self.stuck = walked.visits[-1] if walked.last == walked.visits[-1].state else None
+        self.first_fill = walked.fills
+        self.tells_guards = walked.guards_told or conversation.source.format in _TELL_GUARDS
+
+    def row(self, state: str, visits: list[Visit], position: int) -> StateRow:
+        reasons: dict[str, str] = {}
+        declared, segment, confirms = _declared(self.flow, state)
+        if not segment:
+            reasons["segment"] = "no_flow_definition" if self.flow is None else "no_segment_declared"
+        stay = visits[0] if len(visits) == 1 else _as_one(visits)
+        led: dict[str, int] = {}
+        for visit in visits:
+            if visit.to_state:
+                led[visit.to_state] = led.get(visit.to_state, 0) + 1
+        turns, latencies = stay.turns, stay.latencies
+        fills = [one for one in stay.slots if self.first_fill.get(one.slot) is one] if stay.slots else []
+        results = [has_worked(one) for one in stay.results] if stay.results else []
+        guard_errors = sum([bool(guard.error) for guard in stay.guards]) if stay.guards else 0
+        calls = max(len(stay.calls), len(results))
+        turns_told = self.walked.turns_told
+        if not turns_told:
+            reasons["dwell_turns"] = "no_turns_logged"
+        if not latencies:
+            reasons["latency_p95_ms"] = _why_no_latency(turns if turns_told else None)
+        slots = self._slots(declared, visits, fills, reasons)
+        asked, accepted = _confirmations(visits) if confirms else (None, None)
+        stall = self._stall(state, reasons)
+        if not self.tells_guards:
+            reasons["guard_error"] = "no_guards_logged"
+        # In the order of the fields: naming twenty-seven of them costs more than the rest of the row.
+        return StateRow(
+            state,
+            position,
+            segment or None,
+            len(visits),
+            int(stay.forward),
+            stall,
+            int(not self.escalations.isdisjoint(led) and any(one in self.escalations for one in led if one != state)),
+            len(visits) - 1,
+            turns / len(visits) if turns_told else None,
+            percentile_95(latencies),
+            guard_errors if self.tells_guards else None,
+            slots.fill_rate,
+            slots.ready_rate,
+            slots.front_loaded,
+            slots.required,
+            tuple(led),
+            tuple(led.values()),
+            turns if turns_told else None,
+            tuple(latencies),
+            tuple(dict.fromkeys([one.slot for one in fills])) if fills else (),
+            () if position or not self.first_fill else self._unplaced(),
+            calls,
+            results.count(True),
+            results.count(None) + (0 if self.walked.results_told else calls - len(results)),
+            asked,
+            accepted,
+            reasons,
+        )
+
+    def _unplaced(self) -> tuple[str, ...]:
+        """Slots that were filled in no visit."""
+        placed = {id(one) for visit in self.walked.visits for one in visit.slots}
+        return tuple([slot for slot, first in self.first_fill.items() if id(first) not in placed])
+
+    def _stall(self, state: str, reasons: dict[str, str]) -> int | None:
+        if self.stuck is None or state != self.stuck.state or self.completed is True:
+            return 0
+        if self.completed is None:
+            reasons["stall"] = "outcome_unknown"
+            return None
+        return 1
+
+    def _slots(
+        self, declared: FlowState | None, visits: list[Visit], fills: list[SlotFilled], reasons: dict[str, str]
+    ) -> _Slots:
+        """`fills` are those that filled a slot for the first time, and in these visits."""
+        if declared is None or not declared.required_slots:
+            reason = "nothing_required"
+            if declared is None:
+                reason = "no_flow_definition" if self.flow is None else "state_not_declared"
+            reasons["slot_fill_rate"] = reason
+            return _NO_SLOTS
+        required = declared.required_slots
+        last, began = visits[-1], visits[0].entered
+        here = {one.slot for one in fills if _is_before(one, last)}
+        filled = [self.first_fill.get(slot) for slot in required]
+        return _Slots(
+            sum([slot in here for slot in required]) / len(required),
+            sum([one is not None and _is_before(one, last) for one in filled]) / len(required),
+            sum([one is not None and one.seq < began for one in filled]),
+            len(required),
+        )
+
+
+def _confirmations(visits: list[Visit]) -> tuple[int | None, int | None]:
+    """Confirmations of a confirming state that the log tells the outcome of: by reason of leaving, or by guard."""
+    told = [one for visit in visits if (one := _verdict(visit)) is not None]
+    return (len(told), sum(told)) if told else (None, None)
+
+
+def _as_one(visits: list[Visit]) -> Visit:
+    """What happened in several visits of a state, as if they were one."""
+    whole = Visit(visits[0].state, visits[0].entered)
+    whole.turns = sum([visit.turns for visit in visits])
+    whole.forward = any(visit.forward for visit in visits)
+    whole.latencies = [latency for visit in visits for latency in visit.latencies]
+    whole.guards = [guard for visit in visits for guard in visit.guards]
+    whole.slots = [slot for visit in visits for slot in visit.slots]
+    whole.calls = [call for visit in visits for call in visit.calls]
+    whole.results = [result for visit in visits for result in visit.results]
+    return whole
+
+
+class _Slots(msgspec.Struct, frozen=True):
+    fill_rate: float | None = None
+    ready_rate: float | None = None
+    front_loaded: int | None = None
+    required: int | None = None
+
+
+_NO_SLOTS = _Slots()
+
+
+def _is_before(event: SlotFilled, visit: Visit) -> bool:
+    """A slot was committed before a state was left; what is committed in the moment of leaving is, too."""
+    if visit.left is None or event.seq < visit.left:
+        return True
+    return _same_moment(event.time, visit.left_at)
+
+
+def _same_moment(one: Time | None, other: Time | None) -> bool:
+    return one is not None and other is not None and (one.at, one.clock) == (other.at, other.clock)
+
+
+def _why_no_latency(turns: int | None) -> str:
+    if turns is None:
+        return "no_turns_logged"
+    return "no_latency_logged" if turns else "no_turn_ran"
+
+
+def has_worked(result: ToolResult) -> bool | None:
+    """Whether a tool did what it was called for; None where the log does not say."""
+    return False if result.success is None and result.error else result.success
+
+
+def _verdict(visit: Visit) -> bool | None:
+    """Whether the caller confirmed; None where the log does not say."""
+    reason = folded(visit.reason)
+    if reason in _ACCEPTED or reason in _REFUSED:
+        return reason in _ACCEPTED
+    for guard in reversed(visit.guards):
+        if isinstance(guard.result, bool) and not guard.error and "confirm" in guard.guard.casefold():
+            return guard.result
+    return None
+
+
+def percentile_95(values: Sequence[float]) -> float | None:
+    """Linear interpolation between the two nearest; None of nothing."""
+    if not values:
+        return None
+    if len(values) == 1:
+        return values[0] + 0.0
+    ordered = sorted(values)
+    # In whole hundredths, so that 0.95 · 4 is 3.8 and not a little less.
+    below, hundredths = divmod(95 * (len(ordered) - 1), 100)
+    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    return low + (high - low) * (hundredths / 100)

@@ -1,0 +1,295 @@
+"""What happened for an item, as events of a timeline and back: retrievals, tool calls, results, component metrics.
+
+Each way there has its way back beside it. What an event cannot hold stays in its `extras`, or in the fields of
+the item, so that the way back gives exactly what came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation.clock import Clock, Time
+from convoscope.conversation.events import AnyEvent, ComponentMetric, Retrieval, ToolCall, ToolResult
+from convoscope.conversation.timestamps import Moment, moment
+from convoscope.views.standard_data.containers import free_name
+from convoscope.views.standard_data.shapes import STT, TTS
+
+Fields = dict[str, Any]
+Clocks = dict[str, Clock]
+
+HAPPENED = frozenset(
+    {"retrieval_query", "retrieved_context", "tool_calls", "tool_call_results"}
+    | {"stt_data", "tts_data", "metrics_collected"}
+)
+"""The fields that become events."""
+KEPT = "standard_data"
+"""Where an item keeps the fields that the way back would not give exactly."""
+STT_SPAN, TTS_SPAN = "stt_span", "tts_span"
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+_METRICS = "_metrics"
+_SPANS = frozenset({STT_SPAN, TTS_SPAN})
+_UNKNOWN = "unknown"
+
+
+def happen(fields: Fields, timeline: list[AnyEvent], clocks: Clocks) -> tuple[int, ...]:
+    """Move what happened out of the fields to the end of the timeline; the seqs in the order of the fields.
+
+    An empty list stays in the fields: it says that there was nothing, which is worth knowing.
+    """
+    first = len(timeline)
+    if "retrieval_query" in fields or "retrieved_context" in fields:
+        _retrieve(fields, timeline)
+    seqs: Iterable[int] = range(first, len(timeline))
+    if fields.get("tool_calls") or fields.get("tool_call_results"):
+        seqs = [*seqs, *_use_tools(fields, timeline)]
+    if "metrics_collected" in fields or "stt_data" in fields or "tts_data" in fields:
+        seqs = [*seqs, *_measure(fields, timeline, clocks)]
+    return tuple(seqs)
+
+
+def happened(events: Iterable[AnyEvent]) -> Fields:
+    """The fields that these events stand for."""
+    queries: list[str] = []
+    chunks: list[list[str]] = []
+    calls: list[Fields] = []
+    results: list[Fields] = []
+    spans: dict[str, dict[str, Any]] = {STT_SPAN: {}, TTS_SPAN: {}}
+    metrics: list[Fields] = []
+    for event in events:
+        if type(event) is Retrieval:
+            queries += [] if event.query is None else [event.query]
+            chunks.append(list(event.chunks))
+        elif type(event) is ToolCall:
+            calls.append(call_of(event))
+        elif type(event) is ToolResult:
+            results.append(_result_of(event))
+        elif type(event) is ComponentMetric and event.component in _SPANS:
+            labelled = spans[event.component]
+            labelled[free_name(event.label, labelled)] = event.values
+        elif type(event) is ComponentMetric:
+            metrics.append(_metric_of(event))
+    found = {
+        "retrieval_query": queries,
+        "retrieved_context": chunks,
+        "tool_calls": calls,
+        "tool_call_results": results,
+        "stt_data": _by_turn(spans[STT_SPAN]),
+        "tts_data": _by_turn(spans[TTS_SPAN]),
+        "metrics_collected": metrics,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def keep(fields: Fields, name: str, value: Any) -> None:
+    """Keep a field as it came: the way back would not give it exactly."""
+    fields.setdefault(KEPT, {})[name] = value
+
+
+def time_of(value: Any, clocks: Clocks, until: Any = None) -> Time | None:
+    """A time, and the end of the stretch where it is told by the same clock; its clock is declared on first sight."""
+    read = moment(value)
+    if read is None:
+        return None
+    if read.kind not in clocks:
+        clocks[read.kind] = Clock(id=read.kind, kind=read.kind, source="timestamp")
+    end: Moment | None = None if until is None else moment(until)
+    return Time(read.at, read.kind, end.at if end is not None and end.kind == read.kind else None)
+
+
+def _retrieve(fields: Fields, timeline: list[AnyEvent]) -> None:
+    """The chunks that each query gave; chunks without a query have none."""
+    queries, chunks = fields.get("retrieval_query"), fields.get("retrieved_context")
+    if queries:
+        del fields["retrieval_query"]
+        if chunks is None:
+            fields["retrieved_context"] = None
+        elif 0 < len(chunks) < len(queries):
+            keep(fields, "retrieved_context", chunks)
+    if chunks:
+        del fields["retrieved_context"]
+    for query, found in zip_longest(queries or (), chunks or ()):
+        timeline.append(Retrieval(seq=len(timeline), query=query, chunks=tuple(found or ())))
+
+
+def _use_tools(fields: Fields, timeline: list[AnyEvent]) -> list[int]:
+    """Each call, and after it the results that carry its id; then the results that belong to no call."""
+    calls, results = fields.get("tool_calls"), fields.get("tool_call_results")
+    open_results: dict[str, list[int]] = {}
+    if results:
+        del fields["tool_call_results"]
+        for place, result in enumerate(results):
+            open_results.setdefault(result.get("call_id") or "", []).append(place)
+    seqs: list[int] = []
+    answers: dict[int, int] = {}
+
+    def answer(places: Iterable[int]) -> None:
+        for place in places:
+            answers[place] = len(timeline)
+            timeline.append(_to_result(results[place], len(timeline)))  # type: ignore[index]
+
+    if calls:
+        del fields["tool_calls"]
+        for call in calls:
+            seqs.append(len(timeline))
+            timeline.append(_to_call(call, len(timeline)))
+            if open_results and (call_id := call.get("call_id")):
+                answer(open_results.pop(call_id, ()))
+    answer(sorted(place for places in open_results.values() for place in places))
+    return [*seqs, *(answers[place] for place in range(len(answers)))]
+
+
+def _to_call(call: Fields, seq: int) -> ToolCall:
+    name, given, call_id = call.get("tool_name"), call.get("parameters"), call.get("call_id")
+    if len(call) == 3 and name and given is not None and call_id is not None:
+        return ToolCall(seq=seq, name=name, arguments=given, call_id=call_id)
+    rest = dict(call)
+    return ToolCall(
+        seq=seq,
+        name=take(rest, "tool_name"),
+        arguments=take(rest, "parameters", None),
+        call_id=rest.pop("call_id", ""),
+        extras=rest,
+    )
+
+
+def call_of(call: ToolCall) -> Fields:
+    """A call as the schema writes it. Its id is always there."""
+    given = {"tool_name": call.name or None, "parameters": call.arguments}
+    if call.raw_arguments is not None:
+        given["raw_arguments"] = call.raw_arguments
+    return {**filled(given), "call_id": call.call_id, **call.extras}
+
+
+def _to_result(result: Fields, seq: int) -> ToolResult:
+    rest = dict(result)
+    return ToolResult(
+        seq=seq,
+        call_id=take(rest, "call_id"),
+        result=take(rest, "result", None),
+        success=take(rest, "success", None),
+        error=take(rest, "error_message"),
+        extras=rest,
+    )
+
+
+def _result_of(result: ToolResult) -> Fields:
+    told = {
+        "call_id": result.call_id or None,
+        "result": result.result,
+        "success": result.success,
+        "error_message": result.error or None,
+        "tool_name": result.name or None,
+    }
+    return {**filled(told), **result.extras}
+
+
+def _measure(fields: Fields, timeline: list[AnyEvent], clocks: Clocks) -> list[int]:
+    """Component metrics, by their times where all of them have one of the same clock; else as they are listed."""
+    found = [
+        *_spans(fields, "stt_data", STT_SPAN, clocks),
+        *(_to_metric(one, clocks) for one in fields.get("metrics_collected") or ()),
+        *_spans(fields, "tts_data", TTS_SPAN, clocks),
+    ]
+    for name in ("stt_data", "metrics_collected", "tts_data"):
+        if fields.get(name):
+            del fields[name]
+    order = list(range(len(found)))
+    times = [one["time"] for one in found if one["time"] is not None]
+    if len(times) == len(found) and len({time.clock for time in times}) == 1:
+        order.sort(key=lambda place: times[place].at)
+    seqs = [0] * len(found)
+    for seq, place in enumerate(order, len(timeline)):
+        seqs[place] = seq
+        timeline.append(ComponentMetric(seq=seq, **found[place]))
+    return seqs
+
+
+def _spans(fields: Fields, name: str, component: str, clocks: Clocks) -> list[Fields]:
+    given = fields.get(name)
+    if not given:
+        return []
+    kind = STT if component == STT_SPAN else TTS
+    by_turn: Mapping[str, Any] = {"": given} if kind.is_single(given) else given
+    if "" in by_turn and by_turn[""] is not given:
+        keep(fields, name, given)
+    return [
+        {
+            "component": component,
+            "label": label,
+            "values": values,
+            "time": time_of(values.get("span_start_time"), clocks, values.get("span_end_time")),
+        }
+        for label, values in by_turn.items()
+    ]
+
+
+def _by_turn(spans: dict[str, Any]) -> Any:
+    return spans[""] if list(spans) == [""] else spans
+
+
+def _to_metric(metric: Fields, clocks: Clocks) -> Fields:
+    """A metric is named by its type without `_metrics`; a type that is not written so stays among the values."""
+    values = dict(metric)
+    type_ = values.get("type")
+    component, extras = _UNKNOWN, {}
+    if not isinstance(type_, str):
+        extras = {} if "type" in values else {"type": None}
+    elif type_.endswith(_METRICS) and type_ != _METRICS and type_.removesuffix(_METRICS) not in _SPANS:
+        component = type_.removesuffix(_METRICS)
+        del values["type"]
+    else:
+        component = f"{type_}{_METRICS}" if type_ in _SPANS else type_ or _UNKNOWN
+    return {
+        "component": component,
+        "label": _take_text(values, "label"),
+        "speech_id": _take_text(values, "speech_id"),
+        "time": time_of(values.get("timestamp"), clocks),
+        "values": values,
+        "extras": extras,
+    }
+
+
+def _metric_of(metric: ComponentMetric) -> Fields:
+    told = {
+        "type": f"{metric.component}{_METRICS}",
+        "label": metric.label or None,
+        "speech_id": metric.speech_id or None,
+        "state": metric.state or None,
+        "timestamp": metric.time.at if metric.time is not None and metric.time.clock == "wall" else None,
+    }
+    if "type" in metric.extras:
+        del told["type"]
+    return {**filled(told), **metric.values}
+
+
+def identical(one: Any, other: Any) -> bool:
+    """The same value, down to its types: 1 is not 1.0, and neither is true."""
+    if one is other or (type(one) is str and type(other) is str):
+        return bool(one == other)
+    try:
+        return _encode(one) == _encode(other)
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def take(fields: Fields, name: str, missing: Any = "") -> Any:
+    """Take a value out; one that is null or "" stays where it is, and is said to be missing."""
+    value = fields.get(name)
+    if value is None or value == missing:
+        return missing
+    return fields.pop(name)
+
+
+def _take_text(fields: Fields, name: str) -> str:
+    value = fields.get(name)
+    return fields.pop(name) if isinstance(value, str) and value else ""
+
+
+def filled(fields: Fields) -> Fields:
+    """Without nulls."""
+    return {name: value for name, value in fields.items() if value is not None}

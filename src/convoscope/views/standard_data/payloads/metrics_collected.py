@@ -1,0 +1,400 @@
+"""Whatever stands under `metrics_collected`, as a flat list of component metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from convoscope.views.standard_data.json_text import parsed
+from convoscope.views.standard_data.payloads import livekit, pipecat
+from convoscope.views.standard_data.payloads.fields import FIELDS, keep, settle, time_of
+from convoscope.views.standard_data.payloads.kinds import (
+    COMPONENTS,
+    EOU,
+    LLM,
+    TURN,
+    UNKNOWN,
+    component_of,
+    told_by_keys,
+)
+from convoscope.views.standard_data.payloads.pipecat_breakdown import is_breakdown, taken_apart
+from convoscope.views.standard_data.payloads.pipecat_generations import Generations
+from convoscope.views.standard_data.payloads.pipecat_numbers import roles
+from convoscope.views.standard_data.payloads.spans import METRICS_PREFIX, unflattened
+from convoscope.views.standard_data.payloads.turn_order import TURN_KEY, in_turns
+from convoscope.views.standard_data.warnings import Warned
+
+_DEEPEST = 16
+_JSON = ("{", "[", '"')
+_TAGS = frozenset({"metrics_collected", "message", "metrics", "MetricsFrame"})
+"""Types of envelopes: they say that metrics follow, and nothing of the metrics."""
+_ORDER = {EOU: 0, LLM: 1}
+_OF_A_METRIC = FIELDS | {"processor", "value", "role", "created_at"}
+_RESERVED = frozenset({"type", "metrics", "data", "metadata"})
+
+
+class Components(NamedTuple):
+    """Component metrics, each with a `type`, and what there was to say about reading them."""
+
+    metrics: list[dict[str, Any]]
+    warnings: list[Warned]
+
+
+class _Place(NamedTuple):
+    """Where a value stands, and what it takes over from what it stands in."""
+
+    path: str = ""
+    depth: int = 0
+    label: str | None = None
+    component: str = ""
+    metric: str = ""
+    time: object = None
+
+    def at(self, step: str) -> _Place:
+        return _Place(self.path + step, self.depth + 1, self.label, self.component, self.metric, self.time)
+
+
+def component_metrics(value: object, type: str = "", path: str = "") -> Components:
+    """Read component metrics out of any value; `type` is for entries that do not say what they are.
+
+    A list, one object, a map by turn, the JSON text of one of these; metrics of LiveKit and of Pipecat, in
+    their envelopes or without. Nothing is raised and nothing is lost: what cannot be read is in a warning,
+    which says where by going on from `path`, the name of the field.
+    """
+    place = _Place(path, component=component_of(type) or type)
+    reading = _read(value, place, {})
+    if unnamed := reading.unnamed():
+        reading = _read(value, place, unnamed)
+    return Components(reading.metrics, reading.warnings)
+
+
+def _read(value: object, place: _Place, unnamed: dict[str | None, list[str]]) -> _Reading:
+    reading = _Reading(unnamed)
+    if value is not None:
+        reading.take(value, place)
+    reading.finish()
+    return reading
+
+
+class _Reading:
+    """The metrics read so far. Those of one list belong together: frames come one measurement at a time."""
+
+    def __init__(self, unnamed: dict[str | None, list[str]]) -> None:
+        self._unnamed = unnamed
+        """By label: what each of Pipecat's entries measures, as the first reading of all of them has shown."""
+        self.metrics: list[dict[str, Any]] = []
+        self.warnings: list[Warned] = []
+        self._generations: dict[str | None, Generations] = {}
+        """By label: what Pipecat measured in one turn, or in one list, belongs together."""
+        self._touched: list[dict[str, Any]] = []
+        """The first metric that was added, or added to, since an envelope was opened."""
+        self._asked: list[dict[str, Any]] = []
+        """Metrics of the last message of the user, until an assistant's message answers it."""
+
+    def finish(self) -> None:
+        """Settle what only the end can tell."""
+        for generations in self._generations.values():
+            generations.finish()
+
+    def unnamed(self) -> dict[str | None, list[str]]:
+        """What bare numbers measure, by label: only all of them together tell it. Empty where there are none."""
+        return {
+            label: roles(generations.seen)
+            for label, generations in self._generations.items()
+            if any(one.is_bare for one in generations.seen)
+        }
+
+    def take(self, value: object, place: _Place) -> None:
+        """Any value: see what it is."""
+        if place.depth > _DEEPEST:
+            self._warn(place, "too_deep", "This lies too deep to be a metric.", value)
+        elif isinstance(value, dict):
+            self._object(value, place)
+        elif isinstance(value, list | tuple):
+            self._list(value, place)
+        elif (inner := self._opened(value, place)) is not None:
+            self.take(inner, place._replace(depth=place.depth + 1))
+        else:
+            self._warn(place, "not_a_metric", "This is not an object.", value)
+
+    def _opened(self, value: object, place: _Place) -> dict[str, Any] | list[Any] | None:
+        """An object or a list, also where it is written as JSON text."""
+        if _is_json(value):
+            value = parsed(str(value), place.path, self.warnings)
+        return value if isinstance(value, dict | list) else None
+
+    def _list(self, values: Sequence[object], place: _Place) -> None:
+        for index, one in enumerate(values):
+            # A metric that says what it is, as nearly all do, takes the short way.
+            if one.__class__ is dict and place.time is None and _is_typed(one):
+                metric = one.copy()
+                settle(metric, f"{place.path}[{index}]", self.warnings)
+                self._add(metric, place.label)
+            else:
+                self.take(one, place.at(f"[{index}]"))
+
+    def _object(self, entry: dict[str, Any], place: _Place) -> None:
+        own = entry.get("type")
+        named = own if isinstance(own, str) and own.strip() else ""
+        if not entry:
+            self._warn(place, "empty_metric", "This object is empty.", entry)
+        elif named and component_of(named):
+            self._typed(entry, component_of(named), place)
+        elif named.endswith("_metrics") and not pipecat.is_entry(entry):
+            self._emit(dict(entry), place)
+        elif not (self._enveloped(entry, place) or self._of_pipecat(entry, place)):
+            self._plain(entry, named, place)
+
+    def _plain(self, entry: dict[str, Any], named: str, place: _Place) -> None:
+        """One metric as it is, or a map of them."""
+        if any(key in entry for key in livekit.OF_THE_ASSISTANT):
+            self._emit_all(livekit.of_chat_message(entry), place)
+        elif named:
+            self._emit(dict(entry), place)
+        elif component := told_by_keys(entry):
+            self._typed(entry, component, place)
+        elif _is_map(entry):
+            self._map(entry, place)
+        elif place.component:
+            self._typed(entry, place.component, place)
+        elif any(key in entry for key in livekit.OF_A_MESSAGE):
+            self._typed(entry, TURN, place)
+        else:
+            self._warn(place, "unknown_metric", "Nothing says what this measures; it is kept as it is.")
+            self._typed(entry, UNKNOWN, place)
+
+    def _typed(self, entry: dict[str, Any], component: str, place: _Place) -> None:
+        own = entry.get("type")
+        if own == component:
+            metric = entry.copy()
+        else:
+            metric = {"type": component} | {key: value for key, value in entry.items() if key != "type"}
+            if own is not None:
+                keep(metric, "source_type", own)
+        self._emit(metric, place)
+
+    def _emit_all(self, metrics: list[dict[str, Any]], place: _Place) -> None:
+        for metric in metrics:
+            self._emit(metric, place)
+
+    def _emit(self, metric: dict[str, Any], place: _Place) -> None:
+        """Put a metric, which is ours to change, right, and add it to what was read."""
+        if place.time is not None and metric.get("timestamp") is None:
+            metric["timestamp"] = place.time
+        settle(metric, place.path, self.warnings, known=metric["type"] in COMPONENTS)
+        self._add(metric, place.label)
+
+    def _add(self, metric: dict[str, Any], label: str | None) -> None:
+        """The turn is the label; what had that name, the plugin, is the `source_label` (specification, 1.3, 4).
+
+        Where there was none, and the turn is not called one (`turn_3`), an empty one says that this is its turn.
+        """
+        if label is not None:
+            plugin = metric.get("label")
+            metric["label"] = label
+            if plugin is not None and plugin != label:
+                keep(metric, "source_label", plugin)
+            elif TURN_KEY.fullmatch(label.strip()) is None:
+                metric.setdefault("source_label", "")
+        self.metrics.append(metric)
+        self._touch(metric)
+
+    def _touch(self, metric: dict[str, Any]) -> None:
+        if not self._touched:
+            self._touched.append(metric)
+
+    def _warn(self, place: _Place, code: str, message: str, value: object = None) -> None:
+        self.warnings.append(Warned(place.path, code, message, value))
+
+    # Maps
+
+    def _map(self, entry: dict[str, Any], place: _Place) -> None:
+        """By turn, by component or by what was measured: `{"turn_1": [...]}`, `{"llm": [...]}`, `{"ttfb": {...}}`."""
+        before = len(self.metrics)
+        components = 0
+        for key, value in entry.items():
+            inner = place.at(f".{key}")
+            if component := component_of(str(key)):
+                inner = inner._replace(component=component)
+                components += 1
+            elif (metric := pipecat.metric_named(str(key))) and isinstance(value, dict) and pipecat.is_entry(value):
+                inner = inner._replace(metric=metric)
+            elif place.label is None:
+                inner = inner._replace(label=str(key))
+            self.take(value, inner)
+        if components > 1:
+            self.metrics[before:] = in_turns(self.metrics[before:])
+
+    # Envelopes
+
+    def _enveloped(self, entry: dict[str, Any], place: _Place) -> bool:
+        """Metrics with something around them: an event, a chat message, a frame, flattened keys."""
+        if any(isinstance(key, str) and key.startswith(METRICS_PREFIX) for key in entry):
+            self._object(unflattened(entry), place)
+            return True
+        if told_by_keys(entry):  # it has measurements of its own
+            return False
+        metrics = self._opened(entry.get("metrics"), place.at(".metrics"))
+        data = self._opened(entry.get("data"), place.at(".data"))
+        if isinstance(metrics, dict) and _is_message(entry, metrics):
+            with self._around(_without(entry, "metrics"), place):
+                self._message(entry, metrics, place)
+        elif metrics:
+            with self._around(_without(entry, "metrics"), place):
+                self.take(metrics, place.at(".metrics")._replace(time=_time_around(entry, place)))
+        elif data and _is_frame(data):
+            with self._around(_without(entry, "data"), place):
+                self.take(data, place.at(".data")._replace(time=_time_around(entry, place)))
+        else:
+            return False
+        return True
+
+    @contextmanager
+    def _around(self, around: dict[str, Any], place: _Place) -> Iterator[None]:
+        """Keep what stands around metrics with the first of them."""
+        before = self._touched
+        self._touched = []
+        yield
+        first = next(iter(self._touched), None)
+        for key in ("created_at", "timestamp"):
+            time = time_of(around.get(key))
+            if first is not None and time is not None and time == first.get("timestamp"):
+                del around[key]
+        if around and first is not None:
+            kept = first.get("envelopes", [])
+            first["envelopes"] = [*(kept if isinstance(kept, list) else [kept]), around]
+        elif around:
+            self._warn(place, "no_metric", "No metric could be read in this.", around)
+        self._touched = [*before, *self._touched][:1]
+
+    def _message(self, entry: dict[str, Any], metrics: dict[str, Any], place: _Place) -> None:
+        """A chat message. Its id stands for the speech; a question is of the speech that answers it."""
+        parts = livekit.of_chat_message(metrics)
+        own, role = entry.get("id"), entry.get("role")
+        speech = str(own) if isinstance(own, str | int) and not isinstance(own, bool) else None
+        named = [part for part in parts if speech is not None and part.setdefault("speech_id", speech) == speech]
+        self._emit_all(parts, place.at(".metrics")._replace(time=_time_around(entry, place)))
+        if role == "assistant" and speech is not None:
+            for asked in self._asked:
+                if asked.get("label") == place.label:
+                    asked["speech_id"] = speech
+        self._asked = named if role == "user" else []
+
+    # Pipecat
+
+    def _of_pipecat(self, entry: dict[str, Any], place: _Place) -> bool:
+        """A breakdown of a wait, entries grouped by what they measure, or one entry."""
+        if is_breakdown(entry):
+            self._breakdown(entry, place)
+        elif grouped := [name for name in pipecat.GROUPS if _lists_objects(entry.get(name))]:
+            with self._around(_without(entry, *grouped), place), self._of(place).grouped():
+                for name in grouped:
+                    for index, one in enumerate(entry[name]):
+                        self._measure(name, one, place.at(f".{name}[{index}]"))
+        elif pipecat.is_entry(entry):
+            self._measure(place.metric, entry, place)
+        else:
+            return False
+        return True
+
+    def _of(self, place: _Place) -> Generations:
+        if place.label not in self._generations:
+            self._generations[place.label] = Generations(self.warnings, self._unnamed.get(place.label, ()))
+        return self._generations[place.label]
+
+    def _measure(self, metric: str, entry: object, place: _Place, source: str = "frame") -> dict[str, Any] | None:
+        """One measurement of a processor; the metric that it became a part of."""
+        if not isinstance(entry, dict):
+            self._warn(place, "not_a_metric", "This is not an object.", entry)
+            return None
+        plugin = entry.get("label")
+        said = _without(entry, "label") if place.label is not None else dict(entry)
+        if place.label is not None and plugin is not None:
+            keep(said, "source_label", plugin)
+        if place.time is not None and said.get("timestamp") is None:
+            said["timestamp"] = place.time
+        added = self._of(place).add(metric, said, place.path, source)
+        if added is None:
+            return self._unplaced(metric, entry, place)
+        if added.is_new:
+            self._add(added.metric, place.label)
+        self._touch(added.metric)
+        return added.metric
+
+    def _unplaced(self, metric: str, entry: dict[str, Any], place: _Place) -> dict[str, Any]:
+        raw = dict(entry)
+        if metric:
+            keep(raw, "metric", metric)
+        self._warn(place, "unknown_processor", "Nothing says which component measured this; it is kept as it is.")
+        own = raw.get("type")
+        self._typed(raw, (component_of(own) or own) if isinstance(own, str) and own.strip() else UNKNOWN, place)
+        return self.metrics[-1]
+
+    def _breakdown(self, entry: dict[str, Any], place: _Place) -> None:
+        """The end of the user's turn, and what each processor took; what is of the whole wait goes to the first."""
+        apart = taken_apart(entry)
+        made: list[dict[str, Any]] = []
+        if apart.end_of_turn:
+            made.append({"type": EOU, **apart.end_of_turn})
+            self._emit(made[0], place)
+        for part in apart.parts:
+            if apart.end_of_turn and part.of_recognition:  # the user's turn ends when it is written down
+                self._of(place).begin(part.processor, made[0])
+            metric = self._measure(part.metric, part.entry, place.at(part.step), "breakdown")
+            made += [metric] if metric is not None else []
+        if made:
+            first = min(made, key=lambda metric: _ORDER.get(metric["type"], len(_ORDER)))
+            settle(apart.whole, place.path, self.warnings, known=first["type"] in COMPONENTS)
+            for key, value in apart.whole.items():
+                keep(first, key, value)
+        elif apart.whole:
+            self._emit({"type": TURN, **apart.whole}, place)
+        else:
+            self._warn(place, "empty_metric", "This breakdown is empty.", entry)
+
+
+def _is_typed(entry: dict[str, Any]) -> bool:
+    own = entry.get("type")
+    return own.__class__ is str and own in COMPONENTS
+
+
+def _is_json(value: object) -> bool:
+    return isinstance(value, str) and value.lstrip()[:1] in _JSON
+
+
+def _without(entry: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """What else an envelope says; that it is an envelope says nothing."""
+    return {
+        key: value
+        for key, value in entry.items()
+        if key not in keys and value is not None and not (key == "type" and isinstance(value, str) and value in _TAGS)
+    }
+
+
+def _time_around(entry: Mapping[str, Any], place: _Place) -> object:
+    for key in ("created_at", "timestamp"):
+        if time_of(entry.get(key)) is not None:
+            return entry[key]
+    return place.time
+
+
+def _is_message(entry: Mapping[str, Any], metrics: Mapping[str, Any]) -> bool:
+    spoken = isinstance(entry.get("role"), str) or entry.get("type") == "message"
+    return spoken and "type" not in metrics and any(key in metrics for key in livekit.OF_A_MESSAGE)
+
+
+def _lists_objects(value: object) -> bool:
+    return isinstance(value, list) and any(isinstance(one, dict) for one in value)
+
+
+def _is_frame(data: dict[str, Any] | list[Any]) -> bool:
+    if isinstance(data, dict):
+        return any(_lists_objects(data.get(name)) for name in pipecat.GROUPS)
+    return any(isinstance(one, dict) and pipecat.is_entry(one) for one in data)
+
+
+def _is_map(entry: Mapping[str, Any]) -> bool:
+    """Whether an object holds metrics by some key of theirs, and is not a metric itself."""
+    single = {key for key, value in entry.items() if not (isinstance(value, dict | list) or _is_json(value))}
+    return len(single) < len(entry) and _OF_A_METRIC.isdisjoint(single) and _RESERVED.isdisjoint(entry)
