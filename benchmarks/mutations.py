@@ -27,7 +27,7 @@ from convoscope.conversation import to_json
 from convoscope.ingest.discover import Input
 from convoscope.ingest.reader import Reader, installed
 from convoscope.ingest.report import ReadReport
-from convoscope.ingest.split import Partition, Piece, Read, read_partition
+from convoscope.ingest.split import InputPiece, Partition, Read, read_partition
 
 _ROOT = Path(__file__).parent.parent
 _ITEMS = _ROOT / "examples" / "standard-data" / "items.jsonl"
@@ -128,7 +128,7 @@ def read_lines(reader: str) -> Callable[[Sequence[bytes], bool], Outcome]:
     def read(texts: Sequence[bytes], typed: bool) -> Outcome:
         found = Input("mutated.jsonl", "mutated.jsonl", reader, "lines", "record", "")
         report = ReadReport()
-        partition = Partition(0, (Piece(found, 0, data=b"\n".join(texts)),))
+        partition = Partition(0, (InputPiece(found, 0, data=b"\n".join(texts)),))
         if typed:
             reads = list(read_partition(partition, report))
         else:

@@ -10,7 +10,7 @@ import pytest
 
 from convoscope.conversation import Conversation, Participant, ToolCall
 from convoscope.errors import UsageError
-from convoscope.metrics import CONVERSATION, HIGHER, SHARE, Metric, Observation, Sample, derived, measured, metric
+from convoscope.metrics import CONVERSATION, HIGHER, SHARE, GroupSample, Metric, Observation, derived, measured, metric
 from convoscope.metrics.composites.pass_k import Trials, by_scenario
 from convoscope.runs.make import make_run as score
 from convoscope.runs.sql import query
@@ -58,7 +58,7 @@ def test_a_sum_that_no_double_holds_is_an_error(logs: Path, tmp_path: Path) -> N
 
 
 def test_a_group_figure_that_raises_keeps_the_text(logs: Path, tmp_path: Path) -> None:
-    def broken(samples: list[Sample]) -> float:
+    def broken(samples: list[GroupSample]) -> float:
         """What?"""
         raise RuntimeError("not today")
 
@@ -72,7 +72,7 @@ def test_a_group_figure_that_raises_keeps_the_text(logs: Path, tmp_path: Path) -
 
 def test_scenarios_of_two_domains_are_two() -> None:
     samples = [
-        Sample(f"{domain}{trial}", {"domain": domain, "scenario_id": "0"}, MEASURED, value)
+        GroupSample(f"{domain}{trial}", {"domain": domain, "scenario_id": "0"}, MEASURED, value)
         for domain, value in (("retail", 1.0), ("airline", 0.0))
         for trial in (1, 2)
     ]

@@ -13,6 +13,7 @@ import duckdb
 import convoscope
 from convoscope.conversation import (
     Agent,
+    AudioFile,
     Clock,
     ComponentMetric,
     Conversation,
@@ -24,7 +25,6 @@ from convoscope.conversation import (
     Marker,
     Outcome,
     Participant,
-    Recording,
     Retrieval,
     Scenario,
     Segment,
@@ -231,7 +231,7 @@ def _cursed(spell: str) -> Conversation:
         timeline=tuple(_cursed_events(spell)),
         labels=(Label(name=spell, value=spell, rater=spell, notes=spell),),
         outcome=Outcome(error=spell, ended_reason=spell, final_status=spell),
-        recording=Recording(tracks=(Track(path=spell), Track(url="javascript:window.pwned=1"))),
+        recording=AudioFile(tracks=(Track(path=spell), Track(url="javascript:window.pwned=1"))),
         extras={spell: [spell]},
     )
 

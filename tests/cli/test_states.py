@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from cli.test_commands import on_a_terminal
-from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures, FlowMatrix, Verdict
+from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures, FlowMatrix, FlowVerdict
 from convoscope.cli.main import main
 from convoscope.conversation import (
     ComponentMetric,
@@ -320,9 +320,9 @@ class TestTiers:
     def test_judges_stand_each_in_a_row_and_the_panel_beside_the_aspects(self) -> None:
         ten, none = Aspect(score=10.0, n=12, low=9.0, high=10.0), Aspect(score=None, n=0, reason="not_scored")
         judges = (
-            Verdict(judge="kind", score=8.0, n=12),
-            Verdict(judge="strict", score=5.0, n=12),
-            Verdict(judge="panel:kind,strict", score=6.5, n=12, spread=3.0),
+            FlowVerdict(judge="kind", score=8.0, n=12),
+            FlowVerdict(judge="strict", score=5.0, n=12),
+            FlowVerdict(judge="panel:kind,strict", score=6.5, n=12, spread=3.0),
         )
         row = FlowFigures(
             flow="f",

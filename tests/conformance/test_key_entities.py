@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from convoscope.text.spoken import Checked, hear, is_heard, normalise
+from convoscope.text.spoken import FactCheck, hear, is_heard, normalise
 from convoscope.text.spoken.vocabulary import DIGITS, SMALL, TENS
 
 LABELS = "data/judge-labels/key_entity_transcription.jsonl"
@@ -77,7 +77,7 @@ def forms(value: str) -> list[str]:
     return ["".join(normalise(one)) for one in said]
 
 
-def turns(call: dict[str, Any]) -> Iterator[tuple[list[dict[str, Any]], tuple[Checked, ...]]]:
+def turns(call: dict[str, Any]) -> Iterator[tuple[list[dict[str, Any]], tuple[FactCheck, ...]]]:
     """The labels and our findings of each turn that was heard; `turn_id` counts both lists from 0."""
     for number, (said, heard) in enumerate(zip(call["user_tts"], call["transcription"], strict=False)):
         labels = [entity for turn in call["labels"] if turn["turn_id"] == number for entity in turn["entities"]]

@@ -11,7 +11,7 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation, from_json, to_json
-from convoscope.metrics.interaction.events import Event
+from convoscope.metrics.interaction.events import InteractionEvent
 from convoscope.metrics.interaction.rates import panel
 from convoscope.runs.make import make_run as score
 
@@ -74,7 +74,7 @@ TABLE = {
 }
 
 
-def right_and_wrong(events: Iterable[Event]) -> tuple[int, int]:
+def right_and_wrong(events: Iterable[InteractionEvent]) -> tuple[int, int]:
     verdicts = [event.good for event in events]
     return verdicts.count(True), verdicts.count(False)
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation.log_records import Logged
-from convoscope.ingest.formats.voice_logs.framework import Columns, Line, runs, without_previews
+from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns, runs, without_previews
 from convoscope.views.eva import EvaReading, read_eva
 
 _SPEAKERS = {"elevenlabs_user": "user", "simulated_user": "user", "framework_agent": "assistant"}
@@ -73,11 +73,13 @@ def _audit(folder: Path) -> Iterator[Logged]:
 
 def _framework(folder: Path) -> Iterator[Logged]:
     lines = [
-        Line(line["timestamp"], line["type"], next(iter(line["data"].values())), line["data"].get("was_interrupted"))
+        FrameworkLine(
+            line["timestamp"], line["type"], next(iter(line["data"].values())), line["data"].get("was_interrupted")
+        )
         for line in _lines(folder / "pipecat_events.jsonl")
         if line["type"] in _FRAMEWORK_KINDS
     ]
-    for run in runs(Columns.of(without_previews(lines))):
+    for run in runs(LogColumns.of(without_previews(lines))):
         yield Logged(source="framework", kind=run.kind, ms=run.ms, text=run.text)
 
 

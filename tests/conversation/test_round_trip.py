@@ -16,6 +16,7 @@ from convoscope.conversation import (
     USER,
     Agent,
     Annotations,
+    AudioFile,
     Clock,
     ComponentMetric,
     Conversation,
@@ -28,7 +29,6 @@ from convoscope.conversation import (
     Marker,
     Outcome,
     Participant,
-    Recording,
     Risk,
     Scenario,
     Segment,
@@ -104,7 +104,7 @@ PLACES: dict[str, Callable[[float], Conversation]] = {
         id="c", items=(Item(id="i", expected=Expected(tool_calls=(ExpectedToolCall("t", {"amount": bad}),))),)
     ),
     "duration": lambda bad: Conversation(id="c", outcome=Outcome(duration=bad)),
-    "duration of a track": lambda bad: Conversation(id="c", recording=Recording(tracks=(Track(duration=bad),))),
+    "duration of a track": lambda bad: Conversation(id="c", recording=AudioFile(tracks=(Track(duration=bad),))),
     "label": lambda bad: Conversation(id="c", labels=(Label(name="csat", value=bad),)),
     "confidence of a finding": lambda bad: Conversation(
         id="c", annotations=(Annotations(origin="gold", risks=(Risk(type="churn", confidence=bad),)),)

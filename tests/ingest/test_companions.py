@@ -10,7 +10,7 @@ import pytest
 
 from convoscope.conversation import Conversation
 from convoscope.ingest.discover import Input, find_inputs, fingerprint
-from convoscope.ingest.reader import Detection, FolderSample, Group, Reader, Sample, installed
+from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample, installed
 from convoscope.ingest.report import Notes
 from support.logs import CHAT, read, write, write_json
 
@@ -31,7 +31,7 @@ class Calls(Reader):
     def leave_out(self, folder: FolderSample) -> str:
         return "too old" if folder.path.name == "old" else ""
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         yield Conversation(id=group.name, extras={"notes": [path.name for path in group.companions]})
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from convoscope.ingest.discover import find_inputs
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.report import ReadReport, Tally
+from convoscope.ingest.report import NoteTally, ReadReport
 from convoscope.ingest.split import MAX_PIECES, Partition, Read, cut, read_partition
 from support.logs import ASK, CHAT, as_lines, chat, write, write_json, write_lines
 
@@ -257,7 +257,7 @@ def test_a_large_file_is_cut_and_small_ones_are_put_together(tmp_path: Path) -> 
     assert any(len(one.pieces) > 5 for one in partitions)
 
 
-def _count(tallies: Mapping[str, Tally]) -> Mapping[str, int]:
+def _count(tallies: Mapping[str, NoteTally]) -> Mapping[str, int]:
     return {code: tally.count for code, tally in tallies.items()}
 
 

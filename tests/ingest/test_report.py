@@ -10,9 +10,9 @@ from convoscope.ingest.report import (
     FileRead,
     Note,
     Notes,
+    NoteTally,
     Problem,
     ReadReport,
-    Tally,
 )
 
 
@@ -42,10 +42,10 @@ def test_notes_are_counted_by_kind() -> None:
     notes.unknown("message.mood", seq=0)
     report = ReadReport()
     report.add_notes(notes.hand_over())
-    assert report.repaired == {"invalid_utf8": Tally(1, ["a.jsonl:4"])}
-    assert report.inferred == {"time_in_epoch_ms": Tally(1, ["a.jsonl:4 1772442000000"])}
+    assert report.repaired == {"invalid_utf8": NoteTally(1, ["a.jsonl:4"])}
+    assert report.inferred == {"time_in_epoch_ms": NoteTally(1, ["a.jsonl:4 1772442000000"])}
     assert report.ignored == {"not_a_message": 2}
-    assert report.set_aside == {"bad_json": Tally(2, ["a.jsonl:4 tool_calls", "b.jsonl:9 trace"])}
+    assert report.set_aside == {"bad_json": NoteTally(2, ["a.jsonl:4 tool_calls", "b.jsonl:9 trace"])}
     assert report.unknown == {"message.mood": 1}
 
 
@@ -59,7 +59,7 @@ def test_notes_are_handed_over_once() -> None:
 def test_only_the_first_places_are_kept_but_all_are_counted() -> None:
     report = ReadReport()
     report.add_notes(Note(kind="repaired", code="invalid_utf8", file="a", line=line) for line in range(1, 10))
-    assert report.repaired["invalid_utf8"] == Tally(9, ["a:1", "a:2", "a:3", "a:4", "a:5"])
+    assert report.repaired["invalid_utf8"] == NoteTally(9, ["a:1", "a:2", "a:3", "a:4", "a:5"])
     assert MAX_EXAMPLES == 5
 
 
@@ -78,8 +78,8 @@ def test_two_parts_add_up() -> None:
         records_seen=3,
         records_used=2,
         ignored={"blank_line": 1},
-        repaired={"invalid_utf8": Tally(1, ["a:1"])},
-        set_aside={"bad_json": Tally(1, ["a:3 trace"])},
+        repaired={"invalid_utf8": NoteTally(1, ["a:1"])},
+        set_aside={"bad_json": NoteTally(1, ["a:3 trace"])},
         unknown={"record.shift": 2},
         problem_count=1,
         problems=[Problem("a", 9, "is broken")],
@@ -91,9 +91,9 @@ def test_two_parts_add_up() -> None:
         records_seen=2,
         records_used=1,
         ignored={"blank_line": 2, "not_a_message": 1},
-        repaired={"invalid_utf8": Tally(2, ["a:7", "a:5"]), "not_a_number": Tally(1, ["a:8"])},
-        set_aside={"bad_json": Tally(1, ["a:2 trace"])},
-        inferred={"time_in_epoch_s": Tally(1, ["a:5 7"])},
+        repaired={"invalid_utf8": NoteTally(2, ["a:7", "a:5"]), "not_a_number": NoteTally(1, ["a:8"])},
+        set_aside={"bad_json": NoteTally(1, ["a:2 trace"])},
+        inferred={"time_in_epoch_s": NoteTally(1, ["a:5 7"])},
         problem_count=1,
         problems=[Problem("a", 6, "is broken")],
         warnings=["slow disk"],
@@ -105,9 +105,9 @@ def test_two_parts_add_up() -> None:
         records_seen=5,
         records_used=3,
         ignored={"blank_line": 3, "not_a_message": 1},
-        repaired={"invalid_utf8": Tally(3, ["a:1", "a:5", "a:7"]), "not_a_number": Tally(1, ["a:8"])},
-        set_aside={"bad_json": Tally(2, ["a:2 trace", "a:3 trace"])},
-        inferred={"time_in_epoch_s": Tally(1, ["a:5 7"])},
+        repaired={"invalid_utf8": NoteTally(3, ["a:1", "a:5", "a:7"]), "not_a_number": NoteTally(1, ["a:8"])},
+        set_aside={"bad_json": NoteTally(2, ["a:2 trace", "a:3 trace"])},
+        inferred={"time_in_epoch_s": NoteTally(1, ["a:5 7"])},
         unknown={"record.shift": 2},
         problem_count=2,
         problems=[Problem("a", 6, "is broken"), Problem("a", 9, "is broken")],
@@ -116,11 +116,11 @@ def test_two_parts_add_up() -> None:
 
 
 def test_merging_leaves_the_other_alone() -> None:
-    other = ReadReport(repaired={"invalid_utf8": Tally(1, ["a:1"])}, files={"a": FileRead("x", "y", 1)})
+    other = ReadReport(repaired={"invalid_utf8": NoteTally(1, ["a:1"])}, files={"a": FileRead("x", "y", 1)})
     whole = ReadReport()
     whole.merge(other)
     whole.merge(other)
-    assert other == ReadReport(repaired={"invalid_utf8": Tally(1, ["a:1"])}, files={"a": FileRead("x", "y", 1)})
+    assert other == ReadReport(repaired={"invalid_utf8": NoteTally(1, ["a:1"])}, files={"a": FileRead("x", "y", 1)})
     assert whole.files["a"].conversations == 2
 
 

@@ -11,7 +11,7 @@ import pytest
 from backports import zstd
 
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io.containers import BETWEEN_ELEMENTS, Stretch, element_stretches, line_stretches
+from convoscope.ingest.io.containers import BETWEEN_ELEMENTS, ByteRange, element_stretches, line_stretches
 from support.logs import write
 
 SIZES = range(1, 201)
@@ -52,7 +52,7 @@ BETWEEN: dict[str, bytes] = {
 }
 
 
-def contents(stretches: Sequence[Stretch], text: bytes) -> list[bytes]:
+def contents(stretches: Sequence[ByteRange], text: bytes) -> list[bytes]:
     """The bytes of each stretch, whether it holds them or says where they are."""
     return [text[one.start : one.end] if one.data is None else one.data for one in stretches]
 
@@ -85,7 +85,7 @@ def test_lines_in_utf_16(tmp_path: Path, text: str, encoding: str) -> None:
 def test_a_file_as_long_as_a_block_is_one_stretch(tmp_path: Path) -> None:
     text = b'{"a": 1}\n' * 3
     path = write(tmp_path / "log.jsonl", text)
-    assert list(line_stretches(path, len(text))) == [Stretch(1, 0, len(text), None)]
+    assert list(line_stretches(path, len(text))) == [ByteRange(1, 0, len(text), None)]
 
 
 def test_nothing_is_no_stretch(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from convoscope.conversation import (
     Agent,
+    AudioFile,
     ComponentMetric,
     Conversation,
     Event,
@@ -15,7 +16,6 @@ from convoscope.conversation import (
     ExpectedToolCall,
     Item,
     Outcome,
-    Recording,
     Retrieval,
     Tool,
     Track,
@@ -229,7 +229,7 @@ HAS: dict[str, Any] = {
     "extracted_content": of_item(item={"extras": {"extracted_content": "{}"}}),
     "stt_data": of_item(ComponentMetric(seq=0, component="stt_span")),
     "tts_data": of_item(ComponentMetric(seq=0, component="tts_span")),
-    "raw_complete_audio": of_item(recording=Recording(transcript="Hi.")),
+    "raw_complete_audio": of_item(recording=AudioFile(transcript="Hi.")),
     "metrics_collected": of_item(ComponentMetric(seq=0, component="llm", values={"ttft": 0.4})),
     "latency": of_item(item={"extras": {"latency": {"llm_ttft": 0.4}}}),
     "metadata": of_item(item={"extras": {"metadata": {"locale": "de"}}}),
@@ -265,7 +265,7 @@ class TestPresence:
             ("agent_role", {"agent": Agent(role="support")}),
             ("system_prompt", {"agent": Agent(instructions="Be kind.")}),
             ("tools_available", {"agent": Agent(tools=(Tool(name="find"),))}),
-            ("raw_complete_audio", {"recording": Recording()}),
+            ("raw_complete_audio", {"recording": AudioFile()}),
             ("user_id", {"dimensions": {"user_id": "u"}}),
         ],
     )
@@ -294,11 +294,11 @@ class TestSound:
         ("facts", "is_named"),
         [
             ({}, False),
-            ({"recording": Recording(transcript="Hi.")}, False),  # words, and no sound
-            ({"recording": Recording(tracks=(Track(duration=12.0, format="wav"),))}, False),  # how long, not where
-            ({"recording": Recording(tracks=(Track(url="https://example.org/a.wav"),))}, True),
-            ({"recording": Recording(tracks=(Track(path="audio.wav"),))}, True),
-            ({"recording": Recording(tracks=(Track(id="uuid"),))}, True),
+            ({"recording": AudioFile(transcript="Hi.")}, False),  # words, and no sound
+            ({"recording": AudioFile(tracks=(Track(duration=12.0, format="wav"),))}, False),  # how long, not where
+            ({"recording": AudioFile(tracks=(Track(url="https://example.org/a.wav"),))}, True),
+            ({"recording": AudioFile(tracks=(Track(path="audio.wav"),))}, True),
+            ({"recording": AudioFile(tracks=(Track(id="uuid"),))}, True),
             ({"items": (Item(id="1", extras={"metadata": {"local_audio_path": "a.wav"}}),)}, True),
             ({"items": (Item(id="1", extras={"raw_complete_audio": {"audio_url": "a.wav"}}),)}, True),
             ({"items": (Item(id="1", extras={"raw_complete_audio": {"audio_duration": 3}}),)}, False),

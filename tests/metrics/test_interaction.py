@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convoscope.conversation import Clock, Conversation, Marker, Time, Utterance, from_json, to_json
-from convoscope.metrics.interaction.events import Event, Events, Span, events_of, layers
+from convoscope.metrics.interaction.events import Events, InteractionEvent, SpeechSpan, events_of, layers
 from convoscope.metrics.interaction.rates import Panel, panel
 from convoscope.metrics.interaction.rates import rates as interaction
 from convoscope.metrics.registry import collect
@@ -30,7 +30,7 @@ def found(conversation: Conversation) -> Events:
     return seen.events
 
 
-def verdicts(events: Iterable[Event]) -> list[bool]:
+def verdicts(events: Iterable[InteractionEvent]) -> list[bool]:
     return [event.good for event in events]
 
 
@@ -223,7 +223,7 @@ class TestEffects:
         assert self.effects("....", *moving) == [("vocal_tic", 1, 3)]
 
     def test_layers(self) -> None:
-        spans = [Span(0, 4), Span(2, 6), Span(3, 5), Span(6, 7), Span(9, 9)]
+        spans = [SpeechSpan(0, 4), SpeechSpan(2, 6), SpeechSpan(3, 5), SpeechSpan(6, 7), SpeechSpan(9, 9)]
         assert [[span[:2] for span in layer] for layer in layers(spans)] == [[(0, 7)], [(2, 5)], [(3, 4)]]
 
 

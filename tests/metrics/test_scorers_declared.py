@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.conversation import Agent, Conversation, Expected, Item, Outcome, Recording, Retrieval, Track
+from convoscope.conversation import Agent, AudioFile, Conversation, Expected, Item, Outcome, Retrieval, Track
 from convoscope.errors import UsageError
 from convoscope.metrics.audio import planned as scorers_audio
 from convoscope.metrics.declaration import Metric, TenPoints
@@ -165,7 +165,7 @@ class TestWithoutAnEar:
 
     @each(AUDIO)
     def test_a_recording_that_nobody_listens_to(self, key: str) -> None:
-        heard = chat(recording=Recording(tracks=(Track(url="https://example.org/call.wav"),)))
+        heard = chat(recording=AudioFile(tracks=(Track(url="https://example.org/call.wav"),)))
         for resources in ({}, {"audio_analysis": None}):
             (evaluated,) = evaluate(heard, [DECLARED[key]], resources)
             (score,) = evaluated.scores

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.conversation import Agent, Conversation, Item, Recording
+from convoscope.conversation import Agent, AudioFile, Conversation, Item
 from convoscope.metrics.audio.transcripts import Said, said_in, speakers_of
 from convoscope.metrics.audio.word_accuracy import word_accuracy
 from convoscope.scores.observation import Observation
@@ -21,7 +21,7 @@ def spoken(transcript: str, *lines: str, **facts: Any) -> Conversation:
     """One item whose agent was given these lines, and the transcript of the whole."""
     spans = [part("tts_span", label=f"turn_{number}", input_text=line) for number, line in enumerate(lines, start=1)]
     item = Item(id="1", events=tuple(range(len(spans))))
-    return chat(*spans, items=(item,), recording=Recording(transcript=transcript), **facts)
+    return chat(*spans, items=(item,), recording=AudioFile(transcript=transcript), **facts)
 
 
 def only(conversation: Conversation) -> Observation:
@@ -75,7 +75,7 @@ class TestReference:
         spans.sort(key=lambda span: span.label)  # turn_1, turn_10, turn_2, …
         transcript = "Assistant: your table for us is booked at our usual place"
         conversation = chat(
-            *spans, items=(Item(id="1", events=tuple(range(10))),), recording=Recording(transcript=transcript)
+            *spans, items=(Item(id="1", events=tuple(range(10))),), recording=AudioFile(transcript=transcript)
         )
         assert only(conversation).value == 1.0
 
@@ -84,7 +84,7 @@ class TestReference:
         conversation = chat(
             *events,
             items=(Item(id="a", events=(0,)), Item(id="b", events=(1,)), Item(id="c")),
-            recording=Recording(transcript="Assistant: Good morning\nUser: bye\nAssistant: Goodbye"),
+            recording=AudioFile(transcript="Assistant: Good morning\nUser: bye\nAssistant: Goodbye"),
         )
         assert told(observe(word_accuracy, conversation)) == [
             ("conversation", 1.0),
@@ -97,7 +97,7 @@ class TestReference:
             *whole,
             *whole,
             items=(Item(id="a", events=(0, 1)), Item(id="b", events=(2, 3))),
-            recording=Recording(transcript="Assistant: hi\nAssistant: bye"),
+            recording=AudioFile(transcript="Assistant: hi\nAssistant: bye"),
         )
         assert told(observe(word_accuracy, conversation)) == [("conversation", 1.0)]
 
@@ -107,7 +107,7 @@ class TestReference:
         conversation = chat(
             *events,
             items=(Item(id="a", events=(0,)), Item(id="b", events=(1,), extras=own)),
-            recording=Recording(transcript="Agent: good morning"),
+            recording=AudioFile(transcript="Agent: good morning"),
         )
         assert told(observe(word_accuracy, conversation)) == [("item a", 1.0), ("item b", 0.5)]
 
@@ -127,7 +127,7 @@ class TestReference:
 
 class TestNeeds:
     def test_no_synthesis(self) -> None:
-        conversation = chat(user("hi"), agent("yes"), recording=Recording(transcript="Agent: yes"))
+        conversation = chat(user("hi"), agent("yes"), recording=AudioFile(transcript="Agent: yes"))
         assert told([only(conversation)]) == [("conversation", "unmeasured: no_tts_data")]
 
     def test_no_recording(self) -> None:
@@ -191,16 +191,16 @@ class TestWhoSpeaks:
             [{"speaker": "assistant", "start": 0}],
             {"segments": [{"role": "bot"}]},
         ):
-            recording = Recording(transcript="good morning", extras={"timeline": timeline})
+            recording = AudioFile(transcript="good morning", extras={"timeline": timeline})
             conversation = chat(part("tts_span", input_text="good morning"), recording=recording)
             assert only(conversation).value == 1.0
-        both = Recording(transcript="good morning", extras={"timeline": {"agent": [[0, 1]], "user": [[1, 2]]}})
+        both = AudioFile(transcript="good morning", extras={"timeline": {"agent": [[0, 1]], "user": [[1, 2]]}})
         conversation = chat(part("tts_span", input_text="good morning"), recording=both)
         assert only(conversation).reason == "speakers_not_told"
 
     def test_the_agent_alone_by_the_conversation(self) -> None:
         spoke = (part("tts_span", input_text="good morning"), agent("good morning"))
-        recording = Recording(transcript="good morning")
+        recording = AudioFile(transcript="good morning")
         assert only(chat(*spoke, recording=recording)).value == 1.0
         assert only(chat(*spoke, user("hi"), recording=recording)).reason == "speakers_not_told"
 
@@ -213,7 +213,7 @@ class TestNeverRaises:
     )
     def test_whatever_is_said(self, lines: list[str], given: list[Any], timeline: Any) -> None:
         spans = [part("tts_span", label=f"turn_{number}", input_text=one) for number, one in enumerate(given)]
-        recording = Recording(transcript="\n".join(lines), extras={"timeline": timeline})
+        recording = AudioFile(transcript="\n".join(lines), extras={"timeline": timeline})
         (one,) = observe(word_accuracy, chat(*spans, recording=recording))
         assert one.status != "error", one.detail
         assert one.value is None or 0 <= one.value <= 1

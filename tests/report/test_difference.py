@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Text, Utterance
-from convoscope.report.text_diff import MAX_WORDS, Op, Piece, Reading, difference, readings
+from convoscope.report.text_diff import MAX_WORDS, DiffPiece, Op, TextVersion, difference, readings
 from support.strategies import AWKWARD_TEXTS
 
 
@@ -18,17 +18,17 @@ def told(before: str, after: str) -> list[tuple[Op, str]]:
     return [(piece.op, piece.text) for piece in difference(before, after)]
 
 
-def text_of(pieces: tuple[Piece, ...], *ops: Op) -> str:
+def text_of(pieces: tuple[DiffPiece, ...], *ops: Op) -> str:
     return "".join(piece.text for piece in pieces if piece.op in ops)
 
 
-def said(**texts: str | Text) -> tuple[Reading, ...]:
+def said(**texts: str | Text) -> tuple[TextVersion, ...]:
     """The readings of an utterance with these texts."""
     given = {kind: text if isinstance(text, Text) else Text(text) for kind, text in texts.items()}
     return readings(Utterance(seq=0, speaker="agent", **given))
 
 
-def kinds(found: tuple[Reading, ...]) -> list[tuple[str, ...]]:
+def kinds(found: tuple[TextVersion, ...]) -> list[tuple[str, ...]]:
     return [reading.kinds for reading in found]
 
 
@@ -218,7 +218,7 @@ class TestVeryLongTexts:
         intended, spoken = "word " * (MAX_WORDS + 1), "only this"
         found = said(intended=intended, spoken=spoken)
         assert kinds(found) == [("intended",), ("spoken",)]
-        assert found[-1].pieces == (Piece("=", spoken),)
+        assert found[-1].pieces == (DiffPiece("=", spoken),)
 
     def test_long_texts_that_are_the_same_are_one_reading(self) -> None:
         long = "word " * (MAX_WORDS + 1)
@@ -228,7 +228,7 @@ class TestVeryLongTexts:
 class TestReadings:
     def test_one_text_is_one_reading(self) -> None:
         (one,) = said(spoken="hello")
-        assert (one.kinds, one.pieces) == (("spoken",), (Piece("=", "hello"),))
+        assert (one.kinds, one.pieces) == (("spoken",), (DiffPiece("=", "hello"),))
 
     def test_no_text_is_none(self) -> None:
         assert said() == ()
@@ -240,10 +240,10 @@ class TestReadings:
         intended, spoken, heard = said(
             intended="go to gate nine now", spoken="go to gate nine", heard="go to gate five"
         )
-        assert intended.pieces == (Piece("=", "go to gate nine now"),)
-        assert spoken.pieces == (Piece("=", "go to gate nine"), Piece("-", " now"))
+        assert intended.pieces == (DiffPiece("=", "go to gate nine now"),)
+        assert spoken.pieces == (DiffPiece("=", "go to gate nine"), DiffPiece("-", " now"))
         # with what was spoken, not with what was intended: `now` is not missed a second time
-        assert heard.pieces == (Piece("=", "go to gate "), Piece("-", "nine "), Piece("+", "five"))
+        assert heard.pieces == (DiffPiece("=", "go to gate "), DiffPiece("-", "nine "), DiffPiece("+", "five"))
 
     def test_texts_equal_to_the_letter_are_one_reading_with_several_kinds(self) -> None:
         assert kinds(said(intended="Hello!", spoken="Hello!", heard="Hello!")) == [("intended", "spoken", "heard")]
@@ -255,8 +255,8 @@ class TestReadings:
         self, intended: str, spoken: str
     ) -> None:
         first, second = said(intended=intended, spoken=spoken)
-        assert (first.kinds, first.pieces) == (("intended",), (Piece("=", intended),))
-        assert (second.kinds, second.pieces) == (("spoken",), (Piece("=", spoken),))
+        assert (first.kinds, first.pieces) == (("intended",), (DiffPiece("=", intended),))
+        assert (second.kinds, second.pieces) == (("spoken",), (DiffPiece("=", spoken),))
 
     def test_only_neighbours_are_one(self) -> None:
         # Heard is compared with what was spoken; that it is as intended again is another reading.

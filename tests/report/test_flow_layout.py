@@ -8,18 +8,18 @@ from itertools import combinations, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convoscope.report.page.flow_layout import Box, Edge, Layout, Node, Size, lay_out
+from convoscope.report.page.flow_layout import Box, Edge, LaidNode, Layout, Size, lay_out
 
 NAMES = [f"s{number}" for number in range(14)]
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> tuple[list[Node], list[Edge]]:
+def graphs(draw: st.DrawFn) -> tuple[list[LaidNode], list[Edge]]:
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=14, unique=True))
     orders = draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.5, 7.0]), min_size=len(names), max_size=len(names)))
     ends = st.sampled_from(names)
     edges = draw(st.lists(st.builds(Edge, ends, ends, st.integers(1, 1000).map(float)), max_size=40))
-    return [Node(name, order) for name, order in zip(names, orders, strict=True)], edges
+    return [LaidNode(name, order) for name, order in zip(names, orders, strict=True)], edges
 
 
 def overlap(one: Box, other: Box) -> bool:
@@ -32,13 +32,13 @@ def middle(box: Box) -> float:
 
 
 def chain(*names: str) -> Layout:
-    nodes = [Node(name, place) for place, name in enumerate(names)]
+    nodes = [LaidNode(name, place) for place, name in enumerate(names)]
     return lay_out(nodes, [Edge(one.key, other.key, 1) for one, other in pairwise(nodes)])
 
 
 class TestWhateverTheFlow:
     @given(graphs())
-    def test_every_state_has_one_place_and_no_two_overlap(self, graph: tuple[list[Node], list[Edge]]) -> None:
+    def test_every_state_has_one_place_and_no_two_overlap(self, graph: tuple[list[LaidNode], list[Edge]]) -> None:
         nodes, edges = graph
         layout = lay_out(nodes, edges)
         assert set(layout.boxes) == {node.key for node in nodes}
@@ -51,7 +51,9 @@ class TestWhateverTheFlow:
             assert box.y + box.height <= layout.height
 
     @given(graphs())
-    def test_edges_lead_down_and_those_that_close_a_cycle_lead_up(self, graph: tuple[list[Node], list[Edge]]) -> None:
+    def test_edges_lead_down_and_those_that_close_a_cycle_lead_up(
+        self, graph: tuple[list[LaidNode], list[Edge]]
+    ) -> None:
         layout = lay_out(*graph)
         for route in layout.routes:
             if route.source == route.target:
@@ -60,7 +62,7 @@ class TestWhateverTheFlow:
             assert down != route.back
 
     @given(graphs())
-    def test_what_is_marked_as_leading_back_does_close_a_cycle(self, graph: tuple[list[Node], list[Edge]]) -> None:
+    def test_what_is_marked_as_leading_back_does_close_a_cycle(self, graph: tuple[list[LaidNode], list[Edge]]) -> None:
         layout = lay_out(*graph)
         after: dict[str, set[str]] = {}
         for route in layout.routes:
@@ -71,7 +73,9 @@ class TestWhateverTheFlow:
                 assert route.source in reached(after, route.target)
 
     @given(graphs())
-    def test_every_edge_is_led_once_from_its_source_to_its_target(self, graph: tuple[list[Node], list[Edge]]) -> None:
+    def test_every_edge_is_led_once_from_its_source_to_its_target(
+        self, graph: tuple[list[LaidNode], list[Edge]]
+    ) -> None:
         nodes, edges = graph
         layout = lay_out(nodes, edges)
         weights: dict[tuple[str, str], float] = {}
@@ -88,7 +92,7 @@ class TestWhateverTheFlow:
                 assert last.y == (end.y + end.height if route.back else end.y)
 
     @given(graphs())
-    def test_no_edge_passes_through_a_state(self, graph: tuple[list[Node], list[Edge]]) -> None:
+    def test_no_edge_passes_through_a_state(self, graph: tuple[list[LaidNode], list[Edge]]) -> None:
         layout = lay_out(*graph)
         for route in layout.routes:
             if route.source == route.target:
@@ -102,7 +106,7 @@ class TestWhateverTheFlow:
 
     @given(graphs(), st.randoms(use_true_random=False))
     def test_the_sequence_of_states_and_edges_does_not_matter(
-        self, graph: tuple[list[Node], list[Edge]], chance: random.Random
+        self, graph: tuple[list[LaidNode], list[Edge]], chance: random.Random
     ) -> None:
         nodes, edges = graph
         expected = lay_out(nodes, edges)
@@ -111,7 +115,7 @@ class TestWhateverTheFlow:
         assert lay_out(nodes, edges) == expected
 
     @given(graphs(), st.integers(1, 4))
-    def test_no_layer_is_wider_than_asked(self, graph: tuple[list[Node], list[Edge]], abreast: int) -> None:
+    def test_no_layer_is_wider_than_asked(self, graph: tuple[list[LaidNode], list[Edge]], abreast: int) -> None:
         layout = lay_out(*graph, Size(abreast=abreast))
         tops = [box.y for box in layout.boxes.values()]
         assert max(tops.count(top) for top in tops) <= abreast
@@ -137,35 +141,35 @@ class TestSmallFlows:
         assert list(layout.layers.values()) == [0, 1, 2, 3]
 
     def test_an_edge_against_the_order_leads_down_where_it_closes_no_cycle(self) -> None:
-        layout = lay_out([Node("late", 1), Node("early", 0)], [Edge("late", "early", 1)])
+        layout = lay_out([LaidNode("late", 1), LaidNode("early", 0)], [Edge("late", "early", 1)])
         assert layout.layers == {"late": 0, "early": 1}
         assert not layout.routes[0].back
 
     def test_of_a_cycle_the_edge_against_the_order_leads_back(self) -> None:
-        nodes = [Node("ask", 0), Node("check", 1)]
+        nodes = [LaidNode("ask", 0), LaidNode("check", 1)]
         layout = lay_out(nodes, [Edge("ask", "check", 1), Edge("check", "ask", 99)])
         assert [(one.source, one.back) for one in layout.routes] == [("ask", False), ("check", True)]
 
     def test_there_and_back_do_not_lie_on_each_other(self) -> None:
-        nodes = [Node("ask", 0), Node("check", 1)]
+        nodes = [LaidNode("ask", 0), LaidNode("check", 1)]
         there, back = lay_out(nodes, [Edge("ask", "check", 9), Edge("check", "ask", 3)]).routes
         assert abs(there.points[0].x - back.points[-1].x) >= 10
 
     def test_a_state_that_leads_to_itself_has_room_for_the_loop(self) -> None:
-        layout = lay_out([Node("ask", 0)], [Edge("ask", "ask", 1)])
+        layout = lay_out([LaidNode("ask", 0)], [Edge("ask", "ask", 1)])
         (loop,) = layout.routes
         assert {point.x for point in loop.points} == {180}
         assert layout.width == 180 + Size().loop
 
     def test_states_without_edges_stand_below_the_others(self) -> None:
-        nodes = [Node("greet", 1), Node("book", 2), Node("never", 0)]
+        nodes = [LaidNode("greet", 1), LaidNode("book", 2), LaidNode("never", 0)]
         layout = lay_out(nodes, [Edge("greet", "book", 1)])
         assert layout.boxes["never"].y > layout.boxes["book"].y
         assert "never" not in layout.layers
 
     def test_long_edges_to_one_state_join(self) -> None:
         names = ["a", "b", "c", "d", "lost"]
-        nodes = [Node(name, place) for place, name in enumerate(names)]
+        nodes = [LaidNode(name, place) for place, name in enumerate(names)]
         edges = [Edge(one, other, 9) for one, other in pairwise(names[:4])]
         layout = lay_out(nodes, [*edges, *(Edge(one, "lost", 1) for one in names[:4])])
         lanes = [route.points[-3].x for route in layout.routes if route.target == "lost" and len(route.points) > 2]
@@ -176,7 +180,7 @@ class TestSmallFlows:
     @given(st.integers(0, 3))
     def test_of_many_states_each_has_its_place(self, seed: int) -> None:
         chance = random.Random(seed)
-        nodes = [Node(f"state {number}", number) for number in range(150)]
+        nodes = [LaidNode(f"state {number}", number) for number in range(150)]
         pairs = [(number, min(149, number + chance.randint(-9, 12))) for number in range(150) for _ in range(3)]
         layout = lay_out(nodes, [Edge(nodes[a].key, nodes[max(0, b)].key, 1 + a % 7) for a, b in pairs])
         assert len(layout.boxes) == 150

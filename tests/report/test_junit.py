@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
-from convoscope.metrics import CONVERSATION, HIGHER, Observation, Sample, derived, measured, metric
+from convoscope.metrics import CONVERSATION, HIGHER, GroupSample, Observation, derived, measured, metric
 from convoscope.report.junit import junit, write_junit
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
@@ -150,7 +150,7 @@ class TestOutcomes:
             assert (end(case), message(case)) == ("error", "failed: metric raised")
 
     def test_a_missed_figure_over_groups_names_the_worst_of_the_run(self, tmp_path: Path) -> None:
-        def best(samples: list[Sample]) -> float:
+        def best(samples: list[GroupSample]) -> float:
             """The best?"""
             return max(one.value or 0.0 for one in samples)
 
@@ -185,7 +185,7 @@ class TestOutcomes:
 def worst_told(folder: Path, error: str) -> list[str]:
     """What a missed figure over groups says of the worst of two, in the better of which something broke."""
 
-    def best(samples: list[Sample]) -> float:
+    def best(samples: list[GroupSample]) -> float:
         """The best?"""
         return max(one.value or 0.0 for one in samples)
 

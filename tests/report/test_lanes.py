@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convoscope.conversation import (
+    AudioFile,
     Clock,
     Conversation,
     Event,
     Marker,
     Participant,
-    Recording,
     Segment,
     StateEntered,
     StateExited,
@@ -27,14 +27,14 @@ from convoscope.conversation import (
     Track,
     Utterance,
 )
-from convoscope.report.speech_lanes import Lane, Ruler, Span, Timeline, timeline
+from convoscope.report.speech_lanes import Lane, LaneSpan, Ruler, SpeechLanes, timeline
 from support.chats import AUDIO, UNPLACED, agent, chat, user
 from support.strategies import conversations
 
 Stretch = tuple[float, float]
 
 
-def lanes(conversation: Conversation) -> Timeline:
+def lanes(conversation: Conversation) -> SpeechLanes:
     found = timeline(conversation, Ruler(conversation))
     assert found is not None
     return found
@@ -45,7 +45,7 @@ def lane(conversation: Conversation, name: str) -> Lane:
     return found
 
 
-def stretches(spans: Sequence[Span]) -> list[tuple[float, float | None]]:
+def stretches(spans: Sequence[LaneSpan]) -> list[tuple[float, float | None]]:
     return [(span.start, span.end) for span in spans]
 
 
@@ -320,7 +320,7 @@ class TestTheWhole:
         ]
 
     def test_sound_files_keep_their_place(self) -> None:
-        sound = Recording(tracks=(Track(path="a.wav"), Track(url="https://x/b.wav"), Track(id="left")))
+        sound = AudioFile(tracks=(Track(path="a.wav"), Track(url="https://x/b.wav"), Track(id="left")))
         assert lanes(chat(user("hi", 0), recording=sound)).tracks == ("a.wav", "https://x/b.wav", "left")
 
 

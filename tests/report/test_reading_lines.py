@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from convoscope.ingest.report import FileRead, ReadReport, Tally
+from convoscope.ingest.report import FileRead, NoteTally, ReadReport
 from convoscope.report.screen import Screen
 from convoscope.report.terminal import print_reading
 
@@ -23,10 +23,12 @@ def test_what_was_set_aside_is_told_with_its_places() -> None:
         records_used=2,
         ignored={"empty_text": 1},
         set_aside={
-            "bad_json": Tally(1, ["a.csv:3 tool_calls"]),
-            "not_a_number": Tally(7, ["a.csv:3 x", "a.csv:4 x", "b.csv:2 evil\n\x1b[31m", "b.csv:3 x", "b.csv:4 x"]),
+            "bad_json": NoteTally(1, ["a.csv:3 tool_calls"]),
+            "not_a_number": NoteTally(
+                7, ["a.csv:3 x", "a.csv:4 x", "b.csv:2 evil\n\x1b[31m", "b.csv:3 x", "b.csv:4 x"]
+            ),
         },
-        repaired={"twins_differ": Tally(2, ["a.csv:3 input_text"])},
+        repaired={"twins_differ": NoteTally(2, ["a.csv:3 input_text"])},
     )
     first, lost, *rest = printed(report)
     assert first == "read 1 conversation from 2 files (standard-data)"

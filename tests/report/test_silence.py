@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.report.unmeasured import Heard, Silence, headlines, heard
+from convoscope.report.unmeasured import Silence, VisibleFigures, headlines, heard
 from convoscope.statistics.summary import Figure
 from support import figures
 
@@ -21,7 +21,7 @@ def over_group(name: str, value: float | None = None, **facts: Any) -> Figure:
     return figure(name, value, judge="(derived)", **facts)
 
 
-def sorted_out(*some: Figure, asked: tuple[str, ...] = ()) -> Heard:
+def sorted_out(*some: Figure, asked: tuple[str, ...] = ()) -> VisibleFigures:
     return heard(figures.summary(*some), asked)
 
 
@@ -58,7 +58,7 @@ class TestRows:
 
     def test_where_nothing_at_all_was_measured_everything_is_shown(self) -> None:
         some = [figure("a.one"), figure("a.one.part"), over_group("a.one.pass_at")]
-        assert sorted_out(*some) == Heard(some, (), ())
+        assert sorted_out(*some) == VisibleFigures(some, (), ())
 
     def test_nothing_has_none(self) -> None:
         assert not any(sorted_out())

@@ -34,51 +34,51 @@ from convoscope.metrics import (
     Subject,
     measured,
 )
-from convoscope.report.story import MAX_TEXT, Fact, cut, json_text
+from convoscope.report.story import MAX_TEXT, StoryFact, cut, json_text
 from support.chats import UNPLACED, WALL, agent, call, chat, result, user
 from support.stories import finding, happenings, only, placed, tell
 
-EVENTS: dict[str, tuple[Event, str, list[Fact]]] = {
+EVENTS: dict[str, tuple[Event, str, list[StoryFact]]] = {
     "tool_call": (
         ToolCall(seq=UNPLACED, name="find", arguments={"id": 7}, caller="agent"),
         "find",
-        [Fact("arguments", '{"id":7}'), Fact("by", "agent"), Fact("result", "none in the log")],
+        [StoryFact("arguments", '{"id":7}'), StoryFact("by", "agent"), StoryFact("result", "none in the log")],
     ),
     "tool_result": (
         ToolResult(seq=UNPLACED, name="find", result=[1], success=True),
         "find",
-        [Fact("result", "[1]"), Fact("success", "yes")],
+        [StoryFact("result", "[1]"), StoryFact("success", "yes")],
     ),
     "state_entered": (StateEntered(seq=UNPLACED, state="greeting"), "greeting", []),
     "state_exited": (
         StateExited(seq=UNPLACED, state="greeting", to_state="order", reason="named it"),
         "greeting → order",
-        [Fact("because", "named it")],
+        [StoryFact("because", "named it")],
     ),
     "guard_evaluated": (
         GuardEvaluated(seq=UNPLACED, guard="is_member", result=False, state="order"),
         "is_member",
-        [Fact("state", "order"), Fact("result", "false")],
+        [StoryFact("state", "order"), StoryFact("result", "false")],
     ),
     "slot_filled": (
         SlotFilled(seq=UNPLACED, slot="city", value="", state="order"),
         "city",
-        [Fact("value", '""'), Fact("state", "order")],
+        [StoryFact("value", '""'), StoryFact("state", "order")],
     ),
     "component_metric": (
         ComponentMetric(seq=UNPLACED, component="tts", values={"ttfb": 0.2}, label="x", speech_id="s1", state="order"),
         "tts",
-        [Fact("ttfb", "0.2"), Fact("label", "x"), Fact("speech", "s1"), Fact("state", "order")],
+        [StoryFact("ttfb", "0.2"), StoryFact("label", "x"), StoryFact("speech", "s1"), StoryFact("state", "order")],
     ),
     "retrieval": (
         Retrieval(seq=UNPLACED, query="opening hours", chunks=("9 to 5", "closed on Sunday")),
         "opening hours",
-        [Fact("chunk 1", "9 to 5"), Fact("chunk 2", "closed on Sunday")],
+        [StoryFact("chunk 1", "9 to 5"), StoryFact("chunk 2", "closed on Sunday")],
     ),
     "marker": (
         Marker(seq=UNPLACED, name="key press", participant="user", value=0),
         "key press",
-        [Fact("by", "user"), Fact("value", "0")],
+        [StoryFact("by", "user"), StoryFact("value", "0")],
     ),
 }
 
@@ -114,28 +114,28 @@ class TestEvents:
         talk = msgspec.structs.replace(talk, participants=(Participant("user", "user", "Ada Lovelace"),))
         spoke, left = happenings(tell(talk))
         assert (spoke.title, spoke.role) == ("Ada Lovelace", "user")
-        assert left.facts == (Fact("by", "Ada Lovelace"),)
+        assert left.facts == (StoryFact("by", "Ada Lovelace"),)
 
     def test_who_was_cut_off_by_whom(self) -> None:
         one = only(Utterance(seq=UNPLACED, speaker="agent", spoken=Text("Your or"), cut_off_by="user"))
-        assert (one.bad, list(one.facts)) == (True, [Fact("cut off by", "user")])
+        assert (one.bad, list(one.facts)) == (True, [StoryFact("cut off by", "user")])
 
     def test_how_it_was_said(self) -> None:
         one = only(Utterance(seq=UNPLACED, speaker="user", spoken=Text("hm"), manner="vocal_tic"))
-        assert list(one.facts) == [Fact("manner", "vocal tic")]
+        assert list(one.facts) == [StoryFact("manner", "vocal tic")]
 
     def test_a_guard_that_failed_is_bad(self) -> None:
         one = only(GuardEvaluated(seq=UNPLACED, guard="is_member", error="no such field"))
-        assert (one.bad, list(one.facts)) == (True, [Fact("error", "no such field")])
+        assert (one.bad, list(one.facts)) == (True, [StoryFact("error", "no such field")])
 
     @pytest.mark.parametrize("kind", EVENTS)
     def test_what_else_is_in_the_log_is_told(self, kind: str) -> None:
         event = msgspec.structs.replace(EVENTS[kind][0], extras={"colour": "red"})
-        assert only(event).facts[-1] == Fact("also in the log", '{"colour":"red"}')
+        assert only(event).facts[-1] == StoryFact("also in the log", '{"colour":"red"}')
 
     def test_a_value_of_nothing_is_a_value(self) -> None:
-        assert Fact("value", "false") in only(SlotFilled(seq=UNPLACED, slot="smoker", value=False)).facts
-        assert Fact("value", "null") in only(SlotFilled(seq=UNPLACED, slot="smoker")).facts
+        assert StoryFact("value", "false") in only(SlotFilled(seq=UNPLACED, slot="smoker", value=False)).facts
+        assert StoryFact("value", "null") in only(SlotFilled(seq=UNPLACED, slot="smoker")).facts
 
     def test_all_come_in_their_order(self) -> None:
         events = [user("hi"), *(event for event, _, _ in EVENTS.values()), agent("so"), user("ah")]
@@ -149,12 +149,16 @@ class TestTools:
         talk = chat(user("hi"), call("find", "1"), agent("one moment"), result("find", "1", success=True))
         first, asked, _ = happenings(tell(talk))
         assert (first.kind, asked.kind) == ("utterance", "tool_call")
-        assert list(asked.facts) == [Fact("arguments", "null"), Fact("result", "null"), Fact("success", "yes")]
+        assert list(asked.facts) == [
+            StoryFact("arguments", "null"),
+            StoryFact("result", "null"),
+            StoryFact("success", "yes"),
+        ]
 
     def test_a_result_that_belongs_to_no_call_is_told_alone(self) -> None:
         talk = chat(call("find", "1"), result("find", "other"), result("book", "2"))
         asked, one, other = happenings(tell(talk))
-        assert asked.facts[-1] == Fact("result", "none in the log")
+        assert asked.facts[-1] == StoryFact("result", "none in the log")
         assert [(each.kind, each.title) for each in (one, other)] == [("tool_result", "find"), ("tool_result", "book")]
 
     @pytest.mark.parametrize(
@@ -172,22 +176,24 @@ class TestTools:
         assert only(call("find"), answer).bad is bad
 
     def test_an_error_stands_for_the_result(self) -> None:
-        assert list(only(result("find", error="timeout")).facts) == [Fact("error", "timeout")]
+        assert list(only(result("find", error="timeout")).facts) == [StoryFact("error", "timeout")]
 
     def test_arguments_that_are_no_json_are_told_as_they_are(self) -> None:
         one = only(ToolCall(seq=UNPLACED, name="find", raw_arguments='{"id": '))
-        assert one.facts[0] == Fact("arguments, not valid JSON", '{"id": ')
+        assert one.facts[0] == StoryFact("arguments, not valid JSON", '{"id": ')
 
     def test_how_long_it_took(self) -> None:
         asked = ToolCall(seq=UNPLACED, name="find", time=Time(10.0))
-        assert only(asked, ToolResult(seq=UNPLACED, name="find", time=Time(11.25))).facts[-1] == Fact("took", "1.25 s")
+        assert only(asked, ToolResult(seq=UNPLACED, name="find", time=Time(11.25))).facts[-1] == StoryFact(
+            "took", "1.25 s"
+        )
 
     def test_as_fine_as_the_clock_can_tell(self) -> None:
         asked = ToolCall(seq=UNPLACED, name="find", time=Time(10.0))
         answer = ToolResult(seq=UNPLACED, name="find", time=Time(11.0))
         clocks = (Clock(id="wall", kind="wall", resolution=1.0),)
         one = only(asked, answer, clocks=clocks)
-        assert one.facts[-1] == Fact("took", "1 s, by a clock with steps of 1 s")
+        assert one.facts[-1] == StoryFact("took", "1 s, by a clock with steps of 1 s")
 
     @pytest.mark.parametrize("answered", [None, Time(9.0), Time(11.0, "audio")])
     def test_is_not_told_where_it_is_not_known(self, answered: Time | None) -> None:

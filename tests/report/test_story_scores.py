@@ -38,7 +38,7 @@ from convoscope.metrics import (
     unmeasured,
 )
 from convoscope.metrics.registry import installed
-from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, note_text, story
+from convoscope.report.story import FOLDED, Happening, Mark, Story, StoryFact, note_text, story
 from convoscope.runs.conversations import records
 from convoscope.runs.make import make_run as score
 from convoscope.runs.ranking import Behind, Headline
@@ -131,17 +131,17 @@ class TestScores:
         ]
         (mark,) = tell(FLOW, finding(*turns)).scores
         assert mark.text == "1.50 points"
-        assert list(mark.evidence) == [Fact("events measured", "2"), Fact("without a value", "1")]
+        assert list(mark.evidence) == [StoryFact("events measured", "2"), StoryFact("without a value", "1")]
 
     def test_points_of_ten_are_evidence(self) -> None:
         (mark,) = tell(FLOW, finding(measured(WHOLE, 1), observes="conversation", ten=TenPoints(0, 4))).scores
-        assert list(mark.evidence) == [Fact("of 10 points", "2.5, below 7")]  # 10 × 1 ÷ 4; 7 unless said
+        assert list(mark.evidence) == [StoryFact("of 10 points", "2.5, below 7")]  # 10 × 1 ÷ 4; 7 unless said
 
     @pytest.mark.parametrize(("at", "words"), [(7.5, "passes"), (10, "below 10"), (0, "passes")])
     def test_and_say_whether_they_pass(self, at: float, words: str) -> None:
         ten = TenPoints(0, 4, passes_at=at)
         (mark,) = tell(FLOW, finding(measured(WHOLE, 3), observes="conversation", ten=ten)).scores
-        assert list(mark.evidence) == [Fact("of 10 points", f"7.5, {words}")]  # 10 × 3 ÷ 4
+        assert list(mark.evidence) == [StoryFact("of 10 points", f"7.5, {words}")]  # 10 × 3 ÷ 4
 
     def test_those_without_a_value_come_last(self) -> None:
         here = FLOW.timeline[4]
@@ -169,10 +169,10 @@ class TestScores:
             text="no judge (3), no y (2), no x (1), …",
             subject="" if place.startswith("event") else place,
             evidence=(
-                Fact("no judge", "test.n1, test.n2, test.n4"),
-                Fact("no y", "test.n3, test.n5"),
-                Fact("no x", "test.n0"),
-                Fact("no z", "test.n6"),
+                StoryFact("no judge", "test.n1, test.n2, test.n4"),
+                StoryFact("no y", "test.n3, test.n5"),
+                StoryFact("no x", "test.n0"),
+                StoryFact("no z", "test.n6"),
             ),
         )
 
@@ -256,7 +256,11 @@ class TestMarks:
         one = ratio(FLOW.timeline[0], 1, 3, empty="none", details={"missing_words": ["a"], "said": "b_c"})
         (mark,) = happenings(tell(FLOW, finding(one, unit=SHARE)))[0].marks
         assert mark.text == "33.3 %"
-        assert list(mark.evidence) == [Fact("counted", "1 of 3"), Fact("missing words", '["a"]'), Fact("said", "b_c")]
+        assert list(mark.evidence) == [
+            StoryFact("counted", "1 of 3"),
+            StoryFact("missing words", '["a"]'),
+            StoryFact("said", "b_c"),
+        ]
 
     def test_one_of_one_need_not_be_counted(self) -> None:
         (mark,) = happenings(tell(FLOW, finding(ratio(FLOW.timeline[0], 1, 1, empty="none"), unit=SHARE)))[0].marks
@@ -265,7 +269,7 @@ class TestMarks:
     def test_evidence_of_the_whole_is_told_with_it(self) -> None:
         found = finding(measured(WHOLE, 1, details={"why": "all well"}), observes="conversation")
         (mark,) = tell(FLOW, found).scores
-        assert list(mark.evidence) == [Fact("why", "all well")]
+        assert list(mark.evidence) == [StoryFact("why", "all well")]
 
 
 class TestNotes:

@@ -28,8 +28,8 @@ from convoscope.conversation import (
 from convoscope.metrics import ITEM, LOWER, SHARE, Observation, measured, metric
 from convoscope.report.conversation import print_story
 from convoscope.report.screen import Screen
-from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story, Stretch, story
-from convoscope.runs.conversations import Record, records
+from convoscope.report.story import FOLDED, Happening, Mark, MarkedText, Story, StoryFact, story
+from convoscope.runs.conversations import KeptConversation, records
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from support.chats import UNPLACED, agent, call, chat, result, user
@@ -149,13 +149,15 @@ class TestOneConversation:
 
     def test_scores_without_a_value_are_counted_on_a_line_of_their_own(self) -> None:
         mark = Mark(metric="test.a", status="measured", text="3")
-        silent = Mark(metric="7 scores", status=FOLDED, text="no judge (7)", evidence=(Fact("no judge", "test.b"),))
+        silent = Mark(
+            metric="7 scores", status=FOLDED, text="no judge (7)", evidence=(StoryFact("no judge", "test.b"),)
+        )
         happening = Happening(seq=0, kind="marker", does="marker", title="x", marks=(mark, silent))
         told = StringIO()
         elsewhere = (msgspec.structs.replace(silent, subject="item a"),)
         print_story(
             Screen(told),
-            Story(id="a", elsewhere=elsewhere, stretches=(Stretch(turn=1, happenings=(happening,)),)),
+            Story(id="a", elsewhere=elsewhere, stretches=(MarkedText(turn=1, happenings=(happening,)),)),
             1,
             1,
         )
@@ -222,12 +224,12 @@ class TestOneConversation:
     def test_without_turns(self) -> None:
         # A run has no such conversation today; one that a later version has made may be opened by this one.
         talk = chat(user("hi"), id="c", turn_rule="of-the-future/9")
-        told = printed(story(Record(0, talk, [], [], []), summary()))
+        told = printed(story(KeptConversation(0, talk, [], [], []), summary()))
         assert "\nwithout turns\n       ·  user\n          hi\n" in told
 
     def test_words_without_an_end_are_counted_where_silence_is_told(self) -> None:
         talk = chat(user("hi", 0, until=1), agent("so", 3, until=4), user("ah", 5), agent("oh", 7, until=8), id="c")
-        told = printed(story(Record(0, talk, [], [], []), summary()))
+        told = printed(story(KeptConversation(0, talk, [], [], []), summary()))
         # nobody from 1 to 3; from 4 to 7 the user, who began at 5, may have spoken
         silence = "longest silence 2.0 s at 1.0 s, 1 utterance without an end, around which silence cannot be told"
         assert f"\ntimeline: 8.0 s, {silence}\n" in told

@@ -8,7 +8,7 @@ import pytest
 
 from convoscope.conversation import Conversation
 from convoscope.errors import DeclarationError
-from convoscope.metrics import CONVERSATION, HIGHER, Derived, Metric, Need, Observation, Reduce, Sample, measured
+from convoscope.metrics import CONVERSATION, HIGHER, Derived, GroupSample, Metric, Need, Observation, Reduce, measured
 from convoscope.metrics.declaration import derived, metric
 from convoscope.metrics.registry import Declared
 from convoscope.runs import make as making
@@ -57,7 +57,7 @@ def told(one: Figure) -> tuple[Any, ...]:
     return one.status, one.value, one.reason
 
 
-def raises(samples: list[Sample]) -> float:
+def raises(samples: list[GroupSample]) -> float:
     raise KeyError("no such scenario")
 
 
@@ -102,7 +102,7 @@ class TestFiguresOverAGroup:
     def test_in_one_group_alone(self, tmp_path: Path) -> None:
         """It breaks for y, and has a value for x and for both together."""
 
-        def picky(samples: list[Sample]) -> float:
+        def picky(samples: list[GroupSample]) -> float:
             if all(one.dimensions["flow"] == "y" for one in samples):
                 raise KeyError("no such scenario")
             return 3.0

@@ -10,7 +10,7 @@ import pytest
 
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, COUNT, HIGHER, Observation, TenPoints, measured, metric
-from convoscope.runs.conversations import Record, records
+from convoscope.runs.conversations import KeptConversation, records
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from support.chats import chat, user
@@ -22,7 +22,7 @@ COUNTED = 230
 """More than two batches of a hundred."""
 
 
-def only(run: Run, number: int = 0) -> Record:
+def only(run: Run, number: int = 0) -> KeptConversation:
     (record,) = records(run, [number])
     return record
 

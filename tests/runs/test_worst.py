@@ -18,8 +18,8 @@ from convoscope.metrics import (
     HIGHER,
     LOWER,
     NEITHER,
+    GroupSample,
     Observation,
-    Sample,
     derived,
     measured,
     metric,
@@ -342,7 +342,7 @@ class TestJudges:
 
 class TestHeadlines:
     def test_a_figure_over_groups_says_nothing_of_a_conversation(self, tmp_path: Path) -> None:
-        def best(samples: list[Sample]) -> float:
+        def best(samples: list[GroupSample]) -> float:
             """The best?"""
             return max(one.value or 0.0 for one in samples)
 

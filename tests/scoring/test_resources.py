@@ -11,7 +11,7 @@ import pytest
 
 import convoscope
 from convoscope import Conversation, Judge, Recording
-from convoscope.conversation import Recording as RecordingFact
+from convoscope.conversation import AudioFile as RecordingFact
 from convoscope.conversation import Track
 from convoscope.errors import DeclarationError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Metric, Observation, measured, metric

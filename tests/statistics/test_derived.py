@@ -12,8 +12,8 @@ from convoscope.metrics import (
     HIGHER,
     SHARE,
     Derived,
+    GroupSample,
     Observation,
-    Sample,
     derived,
     measured,
     metric,
@@ -190,20 +190,20 @@ class TestPassK:
 
     def test_trials_are_grouped_by_scenario(self) -> None:
         samples = [
-            Sample("a", {"scenario_id": "s1"}, MEASURED, 1.0),
-            Sample("b", {"scenario_id": "s2"}, MEASURED, 0.0),
-            Sample("c", {"scenario_id": "s1"}, MEASURED, 0.6),
-            Sample("d", {}, MEASURED, 0.9),
+            GroupSample("a", {"scenario_id": "s1"}, MEASURED, 1.0),
+            GroupSample("b", {"scenario_id": "s2"}, MEASURED, 0.0),
+            GroupSample("c", {"scenario_id": "s1"}, MEASURED, 0.6),
+            GroupSample("d", {}, MEASURED, 0.9),
         ]
         assert by_scenario(samples, passes_at=0.9) == {"s1": (2, 1), "s2": (1, 0), "d": (1, 1)}
 
     def test_a_trial_without_a_value_is_none_and_one_without_an_opportunity_is_not_there(self) -> None:
         samples = [
-            Sample("a", {"scenario_id": "s1"}, MEASURED, 1.0),
-            Sample("b", {"scenario_id": "s1"}, UNMEASURED, None),
-            Sample("c", {"scenario_id": "s1"}, NOT_APPLICABLE, None),
-            Sample("d", {"scenario_id": "s2"}, ERROR, None),
-            Sample("e", {"scenario_id": "s3"}, NOT_APPLICABLE, None),
+            GroupSample("a", {"scenario_id": "s1"}, MEASURED, 1.0),
+            GroupSample("b", {"scenario_id": "s1"}, UNMEASURED, None),
+            GroupSample("c", {"scenario_id": "s1"}, NOT_APPLICABLE, None),
+            GroupSample("d", {"scenario_id": "s2"}, ERROR, None),
+            GroupSample("e", {"scenario_id": "s3"}, NOT_APPLICABLE, None),
         ]
         assert by_scenario(samples, passes_at=1.0) == {"s1": (1, 1), "s2": (0, 0)}
 
@@ -221,7 +221,7 @@ def over_trials(name: str, figure: PassK, k: int = 2) -> Derived:
         inputs=("answer.exact_match",),
         unscored="too_few_trials",
     )
-    def per_scenario(samples: list[Sample]) -> Mapping[str, float | None]:
+    def per_scenario(samples: list[GroupSample]) -> Mapping[str, float | None]:
         """Do trials of one scenario pass?"""
         return {name: figure(*tally, k) for name, tally in by_scenario(samples, passes_at=1.0).items()}
 
@@ -304,11 +304,15 @@ class TestTrials:
 
 
 class TestOneNumberOverAGroup:
-    SAMPLES = [Sample("a", {}, MEASURED, 3.0), Sample("b", {}, MEASURED, 1.0), Sample("c", {}, MEASURED, 2.0)]
+    SAMPLES = [
+        GroupSample("a", {}, MEASURED, 3.0),
+        GroupSample("b", {}, MEASURED, 1.0),
+        GroupSample("c", {}, MEASURED, 2.0),
+    ]
 
     def spread(self, result: float | None) -> Derived:
         @derived("test.spread", version=1, over="group", unit="x", better=HIGHER, inputs=("test.metric",))
-        def one(samples: list[Sample]) -> float | None:
+        def one(samples: list[GroupSample]) -> float | None:
             """Largest minus smallest."""
             assert samples == self.SAMPLES
             return result

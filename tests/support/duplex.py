@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.ingest.formats.tau_voice.reader import READER
-from convoscope.ingest.reader import Group, Record
+from convoscope.ingest.reader import Record, RecordGroup
 from convoscope.ingest.report import Notes
 
 COUGH = "vocal_tic", ".[cough][cough]"
@@ -67,5 +67,5 @@ def experiment(*simulations: Any, tick: Any = 0.2) -> dict[str, Any]:
 def conversation(*arguments: Any, tick: float = 0.2, **facts: Any) -> Conversation:
     """The same as a conversation, by the reader."""
     whole = experiment(simulation(*arguments, **facts), tick=tick)
-    (built,) = READER.build(Group("call", Path("results.json"), (Record(whole),)), Notes())
+    (built,) = READER.build(RecordGroup("call", Path("results.json"), (Record(whole),)), Notes())
     return built

@@ -18,7 +18,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.ingest.formats.state_events.reader import READER
-from convoscope.ingest.reader import Group, Record
+from convoscope.ingest.reader import Record, RecordGroup
 from convoscope.ingest.report import Notes
 
 T = 1_760_000_000.0
@@ -44,7 +44,7 @@ def turn(at: float | None, latency: Any = None, **facts: Any) -> dict[str, Any]:
 def build_all(*lines: Any, name: str = "log") -> tuple[list[Conversation], Notes]:
     notes = Notes("log.jsonl")
     records = tuple(Record(line, number) for number, line in enumerate(lines, 1))
-    return list(READER.build(Group(name, Path("log.jsonl"), records), notes)), notes
+    return list(READER.build(RecordGroup(name, Path("log.jsonl"), records), notes)), notes
 
 
 def build(*lines: Any) -> tuple[Conversation, Notes]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from convoscope.conversation import (
     Agent,
+    AudioFile,
     Clock,
     ComponentMetric,
     Conversation,
@@ -17,7 +18,6 @@ from convoscope.conversation import (
     Marker,
     Outcome,
     Participant,
-    Recording,
     Retrieval,
     Segment,
     StateEntered,
@@ -96,5 +96,5 @@ def conversations(draw: st.DrawFn, fields: tuple[str, ...] = ()) -> Conversation
         agent=draw(st.sampled_from(AGENTS)),
         expected=draw(st.sampled_from(EXPECTED)),
         outcome=draw(st.sampled_from(OUTCOMES)),
-        recording=draw(st.sampled_from((None, Recording()))),
+        recording=draw(st.sampled_from((None, AudioFile()))),
     )

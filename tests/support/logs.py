@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import convoscope
 from convoscope.conversation import Conversation, ToolCall, ToolResult, Utterance
-from convoscope.ingest.report import Problem, ReadReport, Tally
+from convoscope.ingest.report import NoteTally, Problem, ReadReport
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -45,12 +45,12 @@ def read(*paths: Path) -> Outcome:
     return Outcome(list(reading), reading.report)
 
 
-def counts(tallies: dict[str, Tally]) -> dict[str, int]:
+def counts(tallies: dict[str, NoteTally]) -> dict[str, int]:
     """How often each thing was done."""
     return {code: tally.count for code, tally in tallies.items()}
 
 
-def places(tallies: dict[str, Tally]) -> dict[str, list[str]]:
+def places(tallies: dict[str, NoteTally]) -> dict[str, list[str]]:
     """Where each thing was done."""
     return {code: tally.examples for code, tally in tallies.items()}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from convoscope.views.standard_data import shapes
-from convoscope.views.standard_data.containers import Record
+from convoscope.views.standard_data.containers import RecordKind
 from convoscope.views.standard_data.tidy import FIELDS
 from support.strategies import json_values, texts
 
@@ -32,7 +32,7 @@ NUMBERS = [0, 1, -1, 3.0, 2.5, 1763200000, 1763200000.25, 1763200000250, 1763200
 OBVIOUS = {"type": sorted(shapes.METRICS), "function": [{"name": "t", "arguments": "{}"}]}
 
 
-def _record(record: Record) -> SearchStrategy[dict[str, Any]]:
+def _record(record: RecordKind) -> SearchStrategy[dict[str, Any]]:
     names = [*record.fields, *record.aliases, *OBVIOUS, "other"]
     return st.dictionaries(st.sampled_from(names), st.deferred(values), max_size=4)
 

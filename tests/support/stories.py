@@ -20,25 +20,25 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.registry import Declared
 from convoscope.report.story import Happening, Mark, Story, story
-from convoscope.runs.conversations import Record, Reduced
+from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.summary import describe
 from convoscope.scoring.evaluate import evaluate
 from support.chats import chat
 from support.figures import summary
 
 
-def record_of(conversation: Conversation, metrics: Sequence[Declared], notes: Sequence[Note] = ()) -> Record:
+def record_of(conversation: Conversation, metrics: Sequence[Declared], notes: Sequence[Note] = ()) -> KeptConversation:
     """What a run would keep of the conversation."""
     scores: list[Score] = []
-    reduced: list[Reduced] = []
+    reduced: list[ReducedScore] = []
     for declared, observations, rows in evaluate(conversation, metrics):
         of = {"conversation": conversation.id, "metric": declared.name, "variant": declared.variant}
         scores += [Score(observation=one, **of) for one in observations]
         for row in rows:
             skipped = row.not_applicable + row.unmeasured + row.errors
             told = (row.judge, row.status, row.value, row.ten, declared.unit, row.n, skipped, row.reason, row.detail)
-            reduced.append(Reduced(declared.name, declared.variant, *told))
-    return Record(0, conversation, notes, scores, reduced)
+            reduced.append(ReducedScore(declared.name, declared.variant, *told))
+    return KeptConversation(0, conversation, notes, scores, reduced)
 
 
 def tell(conversation: Conversation, *metrics: Declared, notes: Sequence[Note] = ()) -> Story:

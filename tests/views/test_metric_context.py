@@ -9,13 +9,13 @@ import pytest
 
 from convoscope.conversation import (
     Agent,
+    AudioFile,
     Clock,
     Conversation,
     Database,
     Marker,
     Outcome,
     Participant,
-    Recording,
     Scenario,
     Source,
     Text,
@@ -314,7 +314,7 @@ class TestTheScenario:
             Track(path="both.wav", channels=("agent", "user")),
             Track(url="https://example.org/all.wav", channels=("agent", "user")),
         )
-        context = self.context(source=Source(folder="/calls/V-3"), recording=Recording(tracks=tracks))
+        context = self.context(source=Source(folder="/calls/V-3"), recording=AudioFile(tracks=tracks))
         assert context.output_dir == "/calls/V-3"
         assert context.audio_assistant_path == "/calls/V-3/agent.wav"
         assert context.audio_user_path == "/calls/V-3/user.wav"  # the first of a side

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from convoscope.cli.options import Contexts, Json, Junit, Markdown, Targets
-from convoscope.cli.targets import Files, exit_by, print_targets, targets_json
+from convoscope.cli.targets import ReportFiles, exit_by, print_targets, targets_json
 
 
 def report(
@@ -39,7 +39,7 @@ def report(
 
     given = target or []
     opened = Run.open(run)
-    files = Files(junit, markdown)
+    files = ReportFiles(junit, markdown)
     files.check(out or opened.folder / PAGE)
     checks = run_checks(opened, given)
     page = write_page(opened, out=out, conversations=conversations, max_mb=max_mb, targets=given)

@@ -28,7 +28,7 @@ from convoscope.cli.options import (
     Turns,
     split,
 )
-from convoscope.cli.targets import Files, exit_by, print_targets, targets_json
+from convoscope.cli.targets import ReportFiles, exit_by, print_targets, targets_json
 from convoscope.errors import keeping
 
 
@@ -67,7 +67,7 @@ def score_command(
     from convoscope.report.score import score
     from convoscope.report.screen import progress_bar
 
-    files = Files(junit, markdown)
+    files = ReportFiles(junit, markdown)
     files.check()
     with progress_bar() as progress:
         run = score(
@@ -91,7 +91,7 @@ def score_command(
         _tell(run, files, contexts=contexts, parts=parts, json=json)
 
 
-def _tell(run: Run, files: Files, *, contexts: bool, parts: bool, json: bool) -> None:
+def _tell(run: Run, files: ReportFiles, *, contexts: bool, parts: bool, json: bool) -> None:
     """Print the run and write its reports; end with what its targets came to."""
     from convoscope.report.context_files import write_contexts
     from convoscope.report.screen import Screen

@@ -18,7 +18,7 @@ FAILED = 1
 UNDETERMINED = 3
 
 
-class Files(NamedTuple):
+class ReportFiles(NamedTuple):
     """Where a user wants reports beside the page."""
 
     junit: Path | None = None

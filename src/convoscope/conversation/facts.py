@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from convoscope.conversation.model import Conversation
 
 
-class Facts(msgspec.Struct, frozen=True, gc=False):
+class Contents(msgspec.Struct, frozen=True, gc=False):
     """Each is true where at least one event is so."""
 
     has_utterances: bool
@@ -48,7 +48,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     """What each component reported of itself."""
 
 
-def facts_of(conversation: Conversation) -> Facts:
+def facts_of(conversation: Conversation) -> Contents:
     """The facts of a conversation; `conversation.facts` remembers them."""
     roles = conversation.roles
     user = assistant = timed = sound = intended = heard = fallback = False
@@ -70,7 +70,7 @@ def facts_of(conversation: Conversation) -> Facts:
             sound = True
         if event.manner == "fallback":
             fallback = True
-    return Facts(
+    return Contents(
         user or assistant or bool(conversation.utterances),
         user,
         assistant,

@@ -11,7 +11,7 @@ from convoscope.conversation.annotations import Annotations, Label
 from convoscope.conversation.clock import Clock, Time
 from convoscope.conversation.dialogue_state import Frame
 from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
-from convoscope.conversation.facts import Facts, facts_of
+from convoscope.conversation.facts import Contents, facts_of
 from convoscope.conversation.flow import Flow
 from convoscope.conversation.lazy import remembered
 from convoscope.conversation.log_records import Logged
@@ -175,7 +175,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     extras: dict[str, Json] = {}
 
 
-class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class AudioFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The sound of the conversation."""
 
     tracks: tuple[Track, ...] = ()
@@ -226,7 +226,7 @@ class Conversation(
     annotations: tuple[Annotations, ...] = ()
     labels: tuple[Label, ...] = ()
     outcome: Outcome = Outcome()
-    recording: Recording | None = None
+    recording: AudioFile | None = None
     extras: dict[str, Json] = {}
 
     def __post_init__(self) -> None:
@@ -283,7 +283,7 @@ class Conversation(
         return {one.id: one.role for one in self.participants}
 
     @remembered
-    def facts(self) -> Facts:
+    def facts(self) -> Contents:
         """What there is in the timeline, seen in one look."""
         return facts_of(self)
 

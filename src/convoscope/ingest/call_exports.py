@@ -23,10 +23,10 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.errors import InputError
-from convoscope.ingest.reader import Group, Reader
+from convoscope.ingest.reader import Reader, RecordGroup
 from convoscope.ingest.record import Facts, as_object, as_text, filled
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _DEEPEST = 4
 _TOLD_AT_MOST = 10
@@ -38,7 +38,7 @@ _TOLD_AT_MOST = 10
 # Calls in lists and webhooks
 
 
-class Found(NamedTuple):
+class FoundCall(NamedTuple):
     """A call as it was found in a record: where, and in a message of which kind."""
 
     call: Any
@@ -57,7 +57,7 @@ class CallReader(Reader):
     """What a call looks like, for those who gave us something else."""
 
     @abstractmethod
-    def unwrapped(self, value: Facts) -> Found | None:
+    def unwrapped(self, value: Facts) -> FoundCall | None:
         """The call of a webhook; None for what is none."""
 
     @abstractmethod
@@ -65,14 +65,14 @@ class CallReader(Reader):
         """Whether it is surely a call, and no envelope of some."""
 
     @abstractmethod
-    def together(self, found: Sequence[Found], notes: Notes) -> Found:
+    def together(self, found: Sequence[FoundCall], notes: Notes) -> FoundCall:
         """What several webhooks tell of one call; there is one at least, and each is an object."""
 
     @abstractmethod
-    def conversation(self, found: Found, group: Group, notes: Notes) -> Conversation:
+    def conversation(self, found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
         """The conversation of a call, which is an object."""
 
-    def calls(self, value: Any, place: str = "", depth: int = 0, limit: int | None = None) -> Iterator[Found]:
+    def calls(self, value: Any, place: str = "", depth: int = 0, limit: int | None = None) -> Iterator[FoundCall]:
         """The calls of a record: one, a webhook with one, or a list of either."""
         if isinstance(value, list) and depth < _DEEPEST:
             for index, one in enumerate(value[:limit]):
@@ -87,7 +87,7 @@ class CallReader(Reader):
             if listed is not None and depth < _DEEPEST and not self.is_call(value):
                 yield from self.calls(value[listed], f"{place}.{listed}" if place else listed, depth + 1, limit)
                 return
-        yield Found(value, place)
+        yield FoundCall(value, place)
 
     def key(self, value: Any) -> str | None:
         if isinstance(value, dict) and not any(isinstance(value.get(name), list) for name in self.lists):
@@ -95,7 +95,7 @@ class CallReader(Reader):
             return as_text(as_object(found.call).get(self.id_field)) or None if found else None
         return None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         found = [one for record in group.records for one in self.calls(record.value)]
         if len(group.records) > 1:
             calls = [one for one in found if isinstance(one.call, dict)]
@@ -109,14 +109,14 @@ class CallReader(Reader):
         else:
             yield from each(found, lambda one: self._made(one, group, notes), "calls", "call")
 
-    def _made(self, found: Found, group: Group, notes: Notes) -> Conversation:
+    def _made(self, found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
         if not isinstance(found.call, dict):
             raise InputError(f"is a {type(found.call).__name__}, not a call", field="call", hint=self.expected)
         return self.conversation(found, group, notes)
 
 
 def each(
-    found: Sequence[Found], make: Callable[[Found], Conversation], kind: str, field: str, hint: str = ""
+    found: Sequence[FoundCall], make: Callable[[FoundCall], Conversation], kind: str, field: str, hint: str = ""
 ) -> Iterator[Conversation]:
     """The conversations of a list. One that cannot be read does not stop the others; `hint` is for when none can."""
     refused: list[str] = []
@@ -151,10 +151,10 @@ def spoken_lines(transcript: str, begins: re.Pattern[str]) -> Iterator[tuple[str
 # What is written on the timeline
 
 
-class States:
+class StateTrack:
     """The states that a call goes through, and what is filled and measured in them."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: TimelineBuilder) -> None:
         self.timeline = timeline
         self.current = ""
         self.seen = False
@@ -221,25 +221,25 @@ class States:
         )
 
 
-def settle(timeline: Timeline, *, worked: bool, error: str) -> None:
+def settle(timeline: TimelineBuilder, *, worked: bool, error: str) -> None:
     """The export says itself whether the tool worked that the last event tells of."""
     event = timeline.events[-1]
     if isinstance(event, ToolResult):
         timeline.events[-1] = msgspec.structs.replace(event, success=worked, error="" if worked else error)
 
 
-def error_of(timeline: Timeline) -> str:
+def error_of(timeline: TimelineBuilder) -> str:
     """What the last event, a tool's result, says of an error."""
     event = timeline.events[-1]
     return event.error if isinstance(event, ToolResult) else ""
 
 
-def says_it_failed(timeline: Timeline) -> bool:
+def says_it_failed(timeline: TimelineBuilder) -> bool:
     event = timeline.events[-1]
     return isinstance(event, ToolResult) and event.success is False
 
 
-class Stretch(NamedTuple):
+class StateSpan(NamedTuple):
     """One side speaks, in seconds of the wall."""
 
     role: str

@@ -55,7 +55,7 @@ class Input(msgspec.Struct, frozen=True):
     """Paths of files that it is read together with."""
 
 
-class Found(NamedTuple):
+class FoundInput(NamedTuple):
     """The inputs in a fixed order, and what was seen on the way to them."""
 
     inputs: tuple[Input, ...]
@@ -70,7 +70,7 @@ def find_inputs(
     format: str | None = None,
     flows: Iterable[PathLike | Flow] = (),
     readers_from: Iterable[PathLike] = (),
-) -> Found:
+) -> FoundInput:
     """Every input below the paths, in the order of names: the order of `paths` does not matter.
 
     `flows` are definitions of flows, or where they lie; those that lie below the paths are found.
@@ -110,7 +110,7 @@ def find_inputs(
     for one in beside:
         report.files[one.name] = FileRead(one.reader, one.why)
     told = _told_apart(inputs)
-    return Found(tuple(sorted(told, key=lambda one: one.name)), report, definitions.flows)
+    return FoundInput(tuple(sorted(told, key=lambda one: one.name)), report, definitions.flows)
 
 
 def _told_apart(inputs: Mapping[str, Input]) -> list[Input]:

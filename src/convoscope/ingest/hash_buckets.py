@@ -32,7 +32,7 @@ class Keyed(NamedTuple):
     """What had to be put right to read them, by their index."""
 
 
-class Run(NamedTuple):
+class SortedRun(NamedTuple):
     """Records of one key that stood in one piece."""
 
     name: str
@@ -50,7 +50,7 @@ class Together(NamedTuple):
     """All records of one key, in the order of the input."""
 
     key: str
-    runs: Sequence[Run]
+    runs: Sequence[SortedRun]
 
     @property
     def lines(self) -> Lines:
@@ -141,7 +141,7 @@ def _frames(piece: Keyed, buckets: int) -> Iterator[tuple[int, bytes]]:
 
 def together(path: Path) -> Iterator[Together]:
     """The records of a bucket by key; the order is that in which the keys were first met."""
-    by_key: dict[str, list[Run]] = {}
+    by_key: dict[str, list[SortedRun]] = {}
     with path.open("rb") as stream:
         while lengths := stream.read(_LENGTHS):
             head = _decode(stream.read(int(lengths[:8], 16)))
@@ -149,7 +149,7 @@ def together(path: Path) -> Iterator[Together]:
             start = 0
             for run in head.runs:
                 end = start + len(run.offsets)
-                found = Run(head.name, head.first, run.offsets, texts[start:end], run.repairs or {})
+                found = SortedRun(head.name, head.first, run.offsets, texts[start:end], run.repairs or {})
                 start = end
                 if run.key in by_key:
                     by_key[run.key].append(found)

@@ -23,7 +23,7 @@ from convoscope.ingest.split import Read, cut, read_partition
 PathLike = str | os.PathLike[str]
 
 
-class Reading:
+class ReadStream:
     """Iterates over the conversations; `report` tells what reading did, and grows on the way."""
 
     def __init__(
@@ -76,7 +76,7 @@ def read(
     turns: str | None = None,
     flows: Iterable[PathLike | Flow] = (),
     readers_from: Iterable[PathLike] = (),
-) -> Reading:
+) -> ReadStream:
     """Read the conversations of a file, a folder, or several of them; `-` is standard input.
 
     The format is told by content unless `format` names one. `turns` is the rule that turns are cut
@@ -86,7 +86,7 @@ def read(
     `.report`.
     """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    return Reading(paths, format=format, limit=limit, turns=turns, flows=flows, readers_from=readers_from)
+    return ReadStream(paths, format=format, limit=limit, turns=turns, flows=flows, readers_from=readers_from)
 
 
 def nothing_readable(report: ReadReport) -> NothingReadable:

@@ -69,7 +69,7 @@ class Detection(NamedTuple):
     grouping: Grouping = "record"
 
 
-class Group(NamedTuple):
+class RecordGroup(NamedTuple):
     """What a reader builds conversations from."""
 
     name: str
@@ -172,7 +172,7 @@ class Reader:
         del lines
         return None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         """The conversations in a group. Raise `InputError` where there is none to be had."""
         del group, notes
         raise TypeError(f"reader {self.name} does not say how to build a conversation")

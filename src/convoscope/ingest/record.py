@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from convoscope.conversation import Time
 from convoscope.conversation.timestamps import moment
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 Facts = dict[str, Any]
 
@@ -57,7 +57,7 @@ def is_role(value: Any) -> bool:
     return isinstance(value, str) and value in ROLES
 
 
-def take_role(facts: Facts, timeline: Timeline) -> str:
+def take_role(facts: Facts, timeline: TimelineBuilder) -> str:
     """The role, in our words; one that OpenAI does not use is noted."""
     said = facts.pop("role")
     if said not in _OWN_ROLES:
@@ -80,7 +80,7 @@ def take_text(facts: Facts, *names: str) -> str:
     return "" if found is None else str(found)
 
 
-def take_time(facts: Facts, timeline: Timeline) -> Time | None:
+def take_time(facts: Facts, timeline: TimelineBuilder) -> Time | None:
     """The time of a message; one that cannot be read is left where it was."""
     for name in TIMES:
         if facts.get(name) not in (None, ""):

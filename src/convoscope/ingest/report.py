@@ -48,7 +48,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True, order=True):
         return one_line(f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else ""), None)
 
 
-class Tally(msgspec.Struct):
+class NoteTally(msgspec.Struct):
     """How often something was done, and the first few places."""
 
     count: int = 0
@@ -78,10 +78,10 @@ class ReadReport(msgspec.Struct):
     records_seen: int = 0
     records_used: int = 0
     ignored: dict[str, int] = {}
-    set_aside: dict[str, Tally] = {}
+    set_aside: dict[str, NoteTally] = {}
     """Values that could not be used: what they should have told is not known."""
-    repaired: dict[str, Tally] = {}
-    inferred: dict[str, Tally] = {}
+    repaired: dict[str, NoteTally] = {}
+    inferred: dict[str, NoteTally] = {}
     unknown: dict[str, int] = {}
     problem_count: int = 0
     problems: list[Problem] = []
@@ -98,7 +98,7 @@ class ReadReport(msgspec.Struct):
         self.ignored[what] = self.ignored.get(what, 0) + count
 
     @property
-    def tallies(self) -> dict[str, dict[str, Tally]]:
+    def tallies(self) -> dict[str, dict[str, NoteTally]]:
         """What is told with examples, by the kind of note."""
         return {"set_aside": self.set_aside, "repaired": self.repaired, "inferred": self.inferred}
 
@@ -110,7 +110,7 @@ class ReadReport(msgspec.Struct):
                 self.unknown[note.code] = self.unknown.get(note.code, 0) + 1
             else:
                 tallies = self.tallies[note.kind]
-                tally = tallies.get(note.code) or tallies.setdefault(note.code, Tally())
+                tally = tallies.get(note.code) or tallies.setdefault(note.code, NoteTally())
                 tally.count += 1
                 if len(tally.examples) < MAX_EXAMPLES:
                     tally.examples.append(_place(note))
@@ -128,7 +128,7 @@ class ReadReport(msgspec.Struct):
         self.unknown = dict(Counter(self.unknown) + Counter(other.unknown))
         for kind, theirs in other.tallies.items():
             for code, tally in theirs.items():
-                self.tallies[kind].setdefault(code, Tally()).add(tally.count, tally.examples)
+                self.tallies[kind].setdefault(code, NoteTally()).add(tally.count, tally.examples)
         self.problem_count += other.problem_count
         self.problems = sorted([*self.problems, *other.problems])[:MAX_PROBLEMS]
         self.warnings = sorted({*self.warnings, *other.warnings})

@@ -19,18 +19,18 @@ from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
 from convoscope.ingest.beside.flows import Attacher
 from convoscope.ingest.discover import Input
-from convoscope.ingest.hash_buckets import Keyed, Run, Together, spread, together
+from convoscope.ingest.hash_buckets import Keyed, SortedRun, Together, spread, together
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import Group, Place, Reader, Record, reader_named
+from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 
 PART_BYTES = 4 * 1024 * 1024
 MAX_PIECES = 500
 
 
-class Piece(msgspec.Struct, frozen=True):
+class InputPiece(msgspec.Struct, frozen=True):
     """A stretch of one input; `place` is the input's place in the order of inputs."""
 
     input: Input
@@ -47,7 +47,7 @@ class Partition(msgspec.Struct, frozen=True):
     """Some pieces that are read together."""
 
     number: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[InputPiece, ...]
 
 
 class Origin(NamedTuple):
@@ -74,7 +74,7 @@ def cut(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int = 
     Records that must be brought together by key are first spread over files in `scratch`; what
     cannot be read on the way goes to `report`.
     """
-    number, held, weight = 0, list[Piece](), 0
+    number, held, weight = 0, list[InputPiece](), 0
     for piece, cost in _pieces(inputs, report, scratch, size):
         held.append(piece)
         weight += cost
@@ -85,34 +85,34 @@ def cut(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int = 
         yield Partition(number, tuple(held))
 
 
-def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int) -> Iterator[tuple[Piece, int]]:
+def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int) -> Iterator[tuple[InputPiece, int]]:
     by_key: dict[str, list[tuple[int, Input]]] = {}
     for place, one in enumerate(inputs):
         report.files[one.name] = FileRead(one.reader, one.why)
         if one.grouping == "key":
             by_key.setdefault(one.reader, []).append((place, one))
         elif one.grouping == "record" and one.container in _CUTTERS:
-            for piece in _cut_up(Piece(one, place), size):
+            for piece in _cut_up(InputPiece(one, place), size):
                 yield piece, piece.end - piece.start or len(piece.data or b"")
         else:
             # The logs of a folder say most things more than once: little of them is left in the conversation.
-            yield Piece(one, place), _size(one) // (4 if one.grouping == "folder" else 1)
+            yield InputPiece(one, place), _size(one) // (4 if one.grouping == "folder" else 1)
     for reader, keyed in sorted(by_key.items()):
         if reader_named(reader).alone and not _share_keys(reader, keyed, size):
             for place, one in keyed:
                 apart = msgspec.structs.replace(one, grouping="record")
-                for piece in _cut_up(Piece(apart, place), size):
+                for piece in _cut_up(InputPiece(apart, place), size):
                     yield piece, piece.end - piece.start or len(piece.data or b"") or _size(one)
             continue
         by_name = reader_named(reader)
-        cuts = (piece for place, one in keyed for piece in _cut_up(Piece(one, place), size))
+        cuts = (piece for place, one in keyed for piece in _cut_up(InputPiece(one, place), size))
         buckets = -(-sum(_size(one) for _, one in keyed) // size)
         spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
         for place, bucket in enumerate(spilled):
-            yield Piece(bucket, len(inputs) + place), size
+            yield InputPiece(bucket, len(inputs) + place), size
 
 
-def _cut_up(piece: Piece, size: int) -> Iterator[Piece]:
+def _cut_up(piece: InputPiece, size: int) -> Iterator[InputPiece]:
     """A whole input as pieces of about `size` bytes; a document is one piece."""
     one = piece.input
     cutter = _CUTTERS.get(one.container)
@@ -121,11 +121,11 @@ def _cut_up(piece: Piece, size: int) -> Iterator[Piece]:
         return
     try:
         for stretch in cutter(Path(one.path), size):
-            yield Piece(one, piece.place, *stretch)
+            yield InputPiece(one, piece.place, *stretch)
     except OSError as error:
-        yield Piece(one, piece.place, problem=f"cannot be read: {error.strerror}")
+        yield InputPiece(one, piece.place, problem=f"cannot be read: {error.strerror}")
     except InputError as error:
-        yield Piece(one, piece.place, problem=error.message, hint=error.hint)
+        yield InputPiece(one, piece.place, problem=error.message, hint=error.hint)
 
 
 _CUTTERS = {
@@ -152,7 +152,7 @@ def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> b
     seen: set[int] = set()
     rest = array("q")
     for place, one in keyed:
-        for piece in _cut_up(Piece(one, place), size):
+        for piece in _cut_up(InputPiece(one, place), size):
             codes = array("q", map(hash, _keys(piece, key_of)))
             if len(rest) < _EARLY:
                 seen.update(codes)
@@ -165,7 +165,7 @@ def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> b
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
-def _keys(piece: Piece, key_of: Callable[[bytes], str | None]) -> Iterator[str]:
+def _keys(piece: InputPiece, key_of: Callable[[bytes], str | None]) -> Iterator[str]:
     """The keys of a piece's records; what cannot be read is told when it is read."""
     if piece.problem:
         return
@@ -184,7 +184,7 @@ _EARLY = 100_000
 """Of about so many records it is known at once that two belong together, of the others in the end."""
 
 
-def _with_keys(piece: Piece, reader: Reader, report: ReadReport) -> Keyed:
+def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
     """The records of a piece, and the key of each; they are decoded in their buckets.
 
     What is not JSON is told here or there, but once.
@@ -220,7 +220,7 @@ def _with_keys(piece: Piece, reader: Reader, report: ReadReport) -> Keyed:
     return Keyed(one.name, numbers, texts, keys, repairs)
 
 
-def _usual_lines(piece: Piece, reader: Reader, report: ReadReport) -> Keyed | None:
+def _usual_lines(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed | None:
     """The lines of a piece, where each has a key that is seen at once."""
     try:
         data = _data(piece)
@@ -254,7 +254,7 @@ def read_partition(
             yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
 
 
-def _read_typed(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) -> Iterator[Read]:
+def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadReport) -> Iterator[Read]:
     """The conversations of records that stand for themselves: typed where they fit, else by the reader's `build`.
 
     Line by line: a batch takes as long to decode, and has to be held.
@@ -262,7 +262,7 @@ def _read_typed(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) 
     one = piece.input
     name, place, path = one.name, piece.place, Path(one.path)
     numbered, mark = one.container in _CUTTERS, _MARKS.get(one.container)
-    names = Group("", path).file_names
+    names = RecordGroup("", path).file_names
     typed, build = _decoder(reader.typed), reader.build_typed
     new = tuple.__new__  # half of what the class takes to make one
     file: FileRead | None = None
@@ -278,7 +278,7 @@ def _read_typed(piece: Piece, reader: Reader, notes: Notes, report: ReadReport) 
                 notes.begin(name, number if numbered else 0)
                 for code in record.repairs:
                     notes.repaired(code)
-                group = Group(called, path, (record,))
+                group = RecordGroup(called, path, (record,))
                 yield from _build(reader, group, name, Origin(place, number, 0), notes, report)
             continue
         taken = notes.hand_over()
@@ -297,7 +297,7 @@ def _decoder(type: Any) -> Callable[[bytes], Any]:
     return msgspec.json.Decoder(type).decode
 
 
-def _reads(piece: Piece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
+def _reads(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
     """What is read of each group of records, and where notes about it go."""
     if piece.input.grouping == "key":
         yield from _keyed(piece, reader, report)
@@ -312,7 +312,7 @@ def _reads(piece: Piece, reader: Reader, report: ReadReport) -> Iterator[tuple[I
         yield _build(reader, group, name, origin, notes, report), notes
 
 
-def _repairs(group: Group, name: str, *, numbered: bool) -> Notes:
+def _repairs(group: RecordGroup, name: str, *, numbered: bool) -> Notes:
     """Notes that begin with what had to be put right to read the records."""
     notes = Notes(name, group.records[0].number if numbered and group.records else 0)
     for record in group.records:
@@ -346,7 +346,14 @@ def _cut_by(turn_rule: str, read: Read) -> Read:
 
 
 def _build(
-    reader: Reader, group: Group, name: str, origin: Origin, notes: Notes, report: ReadReport, *, by_key: bool = False
+    reader: Reader,
+    group: RecordGroup,
+    name: str,
+    origin: Origin,
+    notes: Notes,
+    report: ReadReport,
+    *,
+    by_key: bool = False,
 ) -> Iterator[Read]:
     line = notes.line
     # Of records that were brought together by key each is lost that is in no conversation.
@@ -376,7 +383,7 @@ def _build(
         report.problem(Problem(name, line, message, hint="please report this with the record", count=lost))
 
 
-def _used(group: Group, notes: Notes) -> Sequence[Record]:
+def _used(group: RecordGroup, notes: Notes) -> Sequence[Record]:
     """The records that became part of a conversation."""
     if not notes.unused:
         return group.records
@@ -384,20 +391,24 @@ def _used(group: Group, notes: Notes) -> Sequence[Record]:
     return [record for record in group.records if id(record) not in unused]
 
 
-def _groups(piece: Piece, report: ReadReport) -> Iterator[tuple[Group, str, Origin]]:
+def _groups(piece: InputPiece, report: ReadReport) -> Iterator[tuple[RecordGroup, str, Origin]]:
     one = piece.input
     path = Path(one.path)
     if one.grouping == "folder":
         beside = tuple(Path(companion) for companion in one.companions)
-        yield Group(one.name, path, companions=beside), one.name, Origin(piece.place, 0, 0)
+        yield RecordGroup(one.name, path, companions=beside), one.name, Origin(piece.place, 0, 0)
     elif one.grouping == "file":
         records = tuple(_all_records(piece, report))
         if records:
             called = _stem(one.name, _TEXT_ENDINGS if one.container == "text" else ())
-            yield Group(called, path, records), one.name, Origin(piece.place, 0, 0)
+            yield RecordGroup(called, path, records), one.name, Origin(piece.place, 0, 0)
     else:
         for record in _records(piece, report):
-            yield Group(_called(one, record.number), path, (record,)), one.name, Origin(piece.place, record.number, 0)
+            yield (
+                RecordGroup(_called(one, record.number), path, (record,)),
+                one.name,
+                Origin(piece.place, record.number, 0),
+            )
 
 
 def _called(one: Input, number: int) -> str:
@@ -411,7 +422,7 @@ _ALONE = "\0"
 """Begins the key of a record that has none."""
 
 
-def _keyed(piece: Piece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
+def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
     """What is read of each key of a bucket."""
     for number, mine in enumerate(together(Path(piece.input.path))):
         origin = Origin(piece.place, number, 0)
@@ -424,7 +435,7 @@ def _keyed(piece: Piece, reader: Reader, report: ReadReport) -> Iterator[tuple[I
         if records:
             name = records[0].file
             names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
-            group = Group(mine.key.removeprefix(_ALONE), Path(name), records, names)
+            group = RecordGroup(mine.key.removeprefix(_ALONE), Path(name), records, names)
             notes = _repairs(group, name, numbered=True)
             yield _build(reader, group, name, origin, notes, report, by_key=True), notes
 
@@ -445,7 +456,7 @@ def _quick_read(reader: Reader, mine: Together, origin: Origin, report: ReadRepo
     return Read(conversation, (), origin)
 
 
-def _decoded(run: Run, report: ReadReport) -> Iterator[Record]:
+def _decoded(run: SortedRun, report: ReadReport) -> Iterator[Record]:
     for index, (number, text) in enumerate(zip(run.numbers, run.texts, strict=True)):
         try:
             value, repairs = decode(text)
@@ -455,12 +466,12 @@ def _decoded(run: Run, report: ReadReport) -> Iterator[Record]:
             yield Record(value, number, run.repairs.get(index, ()) + repairs, run.name)
 
 
-def _all_records(piece: Piece, report: ReadReport) -> Iterator[Record]:
+def _all_records(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
     for part in _cut_up(piece, PART_BYTES):
         yield from _records(part, report)
 
 
-def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
+def _records(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
     """The records of a piece; what is not JSON goes to the report, unless they are lines of plain text."""
     for number, text in _whole_texts(piece, report):
         if piece.input.container == "text":
@@ -469,7 +480,7 @@ def _records(piece: Piece, report: ReadReport) -> Iterator[Record]:
             yield record
 
 
-def _whole_texts(piece: Piece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
+def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
     """The records of a piece as text, which may be JSON; what cannot be read at all goes to the report."""
     name = piece.input.name
     if piece.problem:
@@ -494,7 +505,7 @@ def _whole_texts(piece: Piece, report: ReadReport) -> Iterator[tuple[int, bytes]
         report.problem(Problem(name, 0, f"cannot be read: {error.message}", hint=error.hint))
 
 
-def _texts(piece: Piece) -> Iterator[tuple[int, bytes]]:
+def _texts(piece: InputPiece) -> Iterator[tuple[int, bytes]]:
     """The records of a piece as they are written, each with its number; blank lines are among them."""
     data = _data(piece)
     between = _BETWEEN.get(piece.input.container)
@@ -504,7 +515,7 @@ def _texts(piece: Piece) -> Iterator[tuple[int, bytes]]:
         yield number, text.strip()
 
 
-def _data(piece: Piece) -> bytes:
+def _data(piece: InputPiece) -> bytes:
     if piece.data is not None:
         data = piece.data
     elif piece.input.container == "document":
@@ -542,4 +553,4 @@ def _stem(name: str, more: Sequence[str] = ()) -> str:
     return stem or name
 
 
-__all__ = ["PART_BYTES", "Origin", "Partition", "Piece", "Read", "cut", "read_partition"]
+__all__ = ["PART_BYTES", "InputPiece", "Origin", "Partition", "Read", "cut", "read_partition"]

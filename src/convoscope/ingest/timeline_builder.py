@@ -26,7 +26,7 @@ _TELLING = frozenset({"error", "error_message", "error_type", "success", "ok", "
 """The names in a result that say whether it is one."""
 
 
-class Timeline:
+class TimelineBuilder:
     """The events, participants and clocks of a conversation under construction."""
 
     def __init__(self, notes: Notes, clock_source: str = "") -> None:

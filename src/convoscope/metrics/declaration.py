@@ -285,7 +285,7 @@ class Derived(Declaration, frozen=True, kw_only=True, dict=True):
             raise DeclarationError(f"{self.key} is derived from nothing", hint="name the metrics it needs in `inputs`")
 
 
-class Sample(msgspec.Struct, frozen=True):
+class GroupSample(msgspec.Struct, frozen=True):
     """What one metric says of one conversation, with the dimensions to group it by."""
 
     conversation: str

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation import Conversation
-from convoscope.conversation.facts import Facts
+from convoscope.conversation.facts import Contents
 from convoscope.resources.registry import JUDGE as JUDGE_TYPE
 from convoscope.resources.registry import RECOGNISER as RECOGNISER_TYPE
 from convoscope.resources.registry import RECORDING as RECORDING_TYPE
@@ -74,7 +74,7 @@ def _has_ground_truth(conversation: Conversation) -> bool:
     return len(items) > 1 and any(item.expected.ground_truth is not None for item in items)
 
 
-FACTS: Callable[[Conversation], Facts] = attrgetter("facts")
+FACTS: Callable[[Conversation], Contents] = attrgetter("facts")
 """What there is in the timeline."""
 
 UTTERANCES = Need(

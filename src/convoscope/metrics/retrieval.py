@@ -241,7 +241,7 @@ def _ranks_of_relevant(query: str | None, chunks: Sequence[set[str]], wanted: Se
 # Ranks of documents whose relevance is known
 
 
-class Ranking(NamedTuple):
+class RetrievedRanking(NamedTuple):
     """A ranked list whose relevant documents are known: rank and relevance of those that it holds, best rank first."""
 
     relevant: Sequence[tuple[int, float]]
@@ -299,7 +299,7 @@ class _Bad(Exception):
     """The facts contradict themselves, or are no ranking."""
 
 
-def _ranked(conversation: Conversation, score: Callable[[Ranking], float | None]) -> Iterator[Observation]:
+def _ranked(conversation: Conversation, score: Callable[[RetrievedRanking], float | None]) -> Iterator[Observation]:
     for case in cases(conversation):
         field = missing(case, "retrieval_ranking")
         if field is not None:
@@ -317,7 +317,7 @@ def _ranked(conversation: Conversation, score: Callable[[Ranking], float | None]
             yield measured(case.subject, value, details=details)
 
 
-def _ranking_of(context: Json) -> Ranking | _Refused:
+def _ranking_of(context: Json) -> RetrievedRanking | _Refused:
     """The ranking that an item's `context` tells, or why it tells none."""
     facts: Mapping[str, Json] = context if isinstance(context, dict) else {}
     try:
@@ -326,7 +326,7 @@ def _ranking_of(context: Json) -> Ranking | _Refused:
         return _Refused(unmeasured, "bad_ranking", str(bad))
 
 
-def _read(facts: Mapping[str, Json]) -> Ranking | _Refused:
+def _read(facts: Mapping[str, Json]) -> RetrievedRanking | _Refused:
     rankings, retrieved = _list(facts, "rankings"), _list(facts, "retrieved_ids")
     if rankings is None and retrieved is None:
         return _Refused(unmeasured, "no_rankings", "context.rankings")
@@ -343,7 +343,7 @@ def _read(facts: Mapping[str, Json]) -> Ranking | _Refused:
 
 def _complete(
     relevant: list[tuple[int, float]], elsewhere: Sequence[float], depth: int, total: int | None
-) -> Ranking | _Refused:
+) -> RetrievedRanking | _Refused:
     """The ranking with all relevant documents, those that were not ranked too."""
     known = len(relevant) + len(elsewhere)
     if total is None:
@@ -359,7 +359,7 @@ def _complete(
         # Of further ones only their number is known: they are like the others where these are all alike.
         further = min(total - known, depth)
         unranked = [*elsewhere, *[grade for grade in grades for _ in range(further)]] if len(grades) == 1 else None
-    return Ranking(relevant, total, depth, unranked)
+    return RetrievedRanking(relevant, total, depth, unranked)
 
 
 class _Labels(NamedTuple):
@@ -451,7 +451,7 @@ def _short(value: object) -> str:
 _LARGEST = 1e300
 
 __all__ = [
-    "Ranking",
+    "RetrievedRanking",
     "average_precision",
     "content_words",
     "contextual_precision",

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from convoscope.harmless import one_line
 from convoscope.report.screen import Column, Screen
-from convoscope.report.story import FOLDED, Fact, Happening, Mark, Story
-from convoscope.report.text_diff import Reading
+from convoscope.report.story import FOLDED, Happening, Mark, Story, StoryFact
+from convoscope.report.text_diff import TextVersion
 from convoscope.report.words import counted, reason_text, standing_text
 from convoscope.runs.ranking import Standing
 from convoscope.runs.run import Run
@@ -105,7 +105,7 @@ def _happening(screen: Screen, one: Happening) -> None:
         _wrapped(screen, one_line(note, _LONG), "yellow")
 
 
-def _readings(readings: Sequence[Reading]) -> Iterable[str]:
+def _readings(readings: Sequence[TextVersion]) -> Iterable[str]:
     if len(readings) == 1 and readings[0].is_all:
         yield _marked(readings[0])
         return
@@ -114,7 +114,7 @@ def _readings(readings: Sequence[Reading]) -> Iterable[str]:
         yield f"{' and '.join(reading.kinds)}{sure}: {_marked(reading)}"
 
 
-def _marked(reading: Reading) -> str:
+def _marked(reading: TextVersion) -> str:
     """Missing words in [-…-], added ones in {+…+}."""
     around = {"=": ("", ""), "-": ("[-", "-]"), "+": ("{+", "+}")}
     parts = []
@@ -148,7 +148,7 @@ def _score(mark: Mark) -> tuple[str, str, str]:
     return mark.metric, _said(mark), "; ".join(f"{fact.name} {one_line(fact.text, _LONG)}" for fact in evidence)
 
 
-def _facts(screen: Screen, facts: Sequence[Fact], indent: str) -> None:
+def _facts(screen: Screen, facts: Sequence[StoryFact], indent: str) -> None:
     for fact in facts:
         first, *rest = _short(fact.text).splitlines() or [""]
         screen.line(f"{indent}{one_line(fact.name)}: {first}")

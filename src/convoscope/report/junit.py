@@ -50,7 +50,7 @@ MAX_PROBLEMS = 20
 Ending = Literal["passed", "failure", "error", "skipped"]
 
 
-class Case(NamedTuple):
+class JUnitCase(NamedTuple):
     """One test: how it ended, and what there is to say."""
 
     suite: str
@@ -69,7 +69,7 @@ def write_junit(run: Run, path: str | os.PathLike[str], targets: Sequence[str] =
 def junit(run: Run, targets: Sequence[str] = ()) -> str:
     """The JUnit XML of a run. `targets` come beside those that the run was scored with."""
     root = Element("testsuites", {"name": clean(f"convoscope {run.name}"), "time": f"{run.receipt.seconds:.3f}"})
-    suites: dict[str, list[Case]] = {}
+    suites: dict[str, list[JUnitCase]] = {}
     for case in [_validity(run), _reading(run), *_figures(run, run_checks(run, targets))]:
         suites.setdefault(case.suite, []).append(case)
     for name, cases in suites.items():
@@ -81,13 +81,13 @@ def junit(run: Run, targets: Sequence[str] = ()) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
-def _counts(cases: Iterable[Case]) -> dict[str, str]:
+def _counts(cases: Iterable[JUnitCase]) -> dict[str, str]:
     endings = [case.ending for case in cases]
     counts: dict[str, Ending] = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     return {"tests": str(len(endings))} | {name: str(endings.count(ending)) for name, ending in counts.items()}
 
 
-def _add(suite: Element, case: Case) -> None:
+def _add(suite: Element, case: JUnitCase) -> None:
     """`clean` also takes out every character that XML 1.0 forbids."""
     test = SubElement(suite, "testcase", {"classname": clean(case.suite), "name": clean(case.name)})
     if case.ending == "passed":
@@ -98,28 +98,28 @@ def _add(suite: Element, case: Case) -> None:
     SubElement(test, case.ending, facts).text = clean(case.text) or None
 
 
-def _validity(run: Run) -> Case:
+def _validity(run: Run) -> JUnitCase:
     receipt = run.receipt
     if receipt.valid:
-        return Case("run", "run is valid", "passed")
+        return JUnitCase("run", "run is valid", "passed")
     by = f", superseded by {receipt.superseded_by}" if receipt.superseded_by else ""
     message = f"marked invalid at {receipt.invalidated_at}: {receipt.invalid_reason}{by}"
-    return Case("run", "run is valid", "error", message, "invalid run")
+    return JUnitCase("run", "run is valid", "error", message, "invalid run")
 
 
-def _reading(run: Run) -> Case:
+def _reading(run: Run) -> JUnitCase:
     report, name = run.read_report, "every record was read"
     if not report.problem_count:
-        return Case("reading", name, "passed")
+        return JUnitCase("reading", name, "passed")
     shown = report.problems[:MAX_PROBLEMS]
     lines = [one_line(str(problem)) for problem in shown]
     if more := report.problem_count - sum(problem.count for problem in shown):
         lines.append(f"and {more:,} more; see read-report.json")
     message = f"{counted(report.problem_count, 'problem')} in reading; what could not be read is not in the figures"
-    return Case("reading", name, "failure", message, "not read", "\n".join(lines))
+    return JUnitCase("reading", name, "failure", message, "not read", "\n".join(lines))
 
 
-def _figures(run: Run, checks: Sequence[Check]) -> list[Case]:
+def _figures(run: Run, checks: Sequence[Check]) -> list[JUnitCase]:
     """One test per figure that is a headline or has a target."""
     by_name: dict[str, list[Check]] = {}
     names = {figure.metric for figure in run.summary.figures}
@@ -140,24 +140,24 @@ def _figures(run: Run, checks: Sequence[Check]) -> list[Case]:
     ]
 
 
-def _figure(run: Run, family: str, name: str, figure: Figure, checks: Sequence[Check]) -> Case:
+def _figure(run: Run, family: str, name: str, figure: Figure, checks: Sequence[Check]) -> JUnitCase:
     value = value_text(figure.value, figure.unit)
     facts = _facts(figure, run.summary)
     text = "\n".join([*(f"target: {check.text}" for check in checks), *facts])
     missed = [check for check in checks if check.verdict.outcome == MISSED]
     if figure.status == ERROR:
-        return Case(family, name, "error", f"failed: {reason_text(figure.reason)}", "metric failed", text)
+        return JUnitCase(family, name, "error", f"failed: {reason_text(figure.reason)}", "metric failed", text)
     if missed:
         targets = "; ".join(f"target {check.text}" for check in missed)
         if not missed[0].by:  # the worst of the run need not be in the group
             text += "\n" + "\n".join(_worst(run, missed[0]))
-        return Case(family, name, "failure", f"{value}, {targets}", "target missed", text)
+        return JUnitCase(family, name, "failure", f"{value}, {targets}", "target missed", text)
     if any(check.verdict.outcome == UNDETERMINED for check in checks):
         targets = "; ".join(f"target {check.text}" for check in checks)
-        return Case(family, name, "error", targets, "target undetermined", text)
+        return JUnitCase(family, name, "error", targets, "target undetermined", text)
     if not checks:
-        return Case(family, name, "skipped", f"no target; {'; '.join(facts)}")
-    return Case(family, name, "passed", text=text)
+        return JUnitCase(family, name, "skipped", f"no target; {'; '.join(facts)}")
+    return JUnitCase(family, name, "passed", text=text)
 
 
 def _facts(figure: Figure, summary: Summary) -> list[str]:

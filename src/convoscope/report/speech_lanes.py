@@ -14,7 +14,7 @@ from convoscope.conversation import Conversation, StateEntered, StateExited, Tim
 Kind = Literal["speaker", "tools", "states"]
 
 
-class Span(msgspec.Struct, frozen=True, omit_defaults=True):
+class LaneSpan(msgspec.Struct, frozen=True, omit_defaults=True):
     """A stretch of a lane in seconds from the start; a moment where the log tells no end."""
 
     start: float
@@ -28,17 +28,17 @@ class Lane(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     kind: Kind
-    spans: tuple[Span, ...] = ()
+    spans: tuple[LaneSpan, ...] = ()
     role: str = ""
 
 
-class Timeline(msgspec.Struct, frozen=True, omit_defaults=True):
+class SpeechLanes(msgspec.Struct, frozen=True, omit_defaults=True):
     """All lanes, as long as the conversation. Sound has no lane yet: `tracks` keeps its place."""
 
     length: float
     lanes: tuple[Lane, ...]
-    overlaps: tuple[Span, ...] = ()
-    gaps: tuple[Span, ...] = ()
+    overlaps: tuple[LaneSpan, ...] = ()
+    gaps: tuple[LaneSpan, ...] = ()
     """Silence between the first word and the last; none is told where no utterance has an end."""
     endless: int = 0
     """Utterances of which the log tells no end, so that silence around them cannot be told."""
@@ -72,7 +72,7 @@ class Ruler:
         return moment.at + (self._offsets.get(moment.clock) or 0.0)
 
 
-def timeline(conversation: Conversation, ruler: Ruler) -> Timeline | None:
+def timeline(conversation: Conversation, ruler: Ruler) -> SpeechLanes | None:
     """The lanes of a conversation; None where nothing has a time."""
     speakers = [
         Lane(who.name or who.id, "speaker", tuple(_speech(conversation, who.id, ruler)), who.role)
@@ -87,7 +87,7 @@ def timeline(conversation: Conversation, ruler: Ruler) -> Timeline | None:
     ends = [span.start if span.end is None else span.end for lane in lanes for span in lane.spans]
     overlaps, gaps = _together([lane.spans for lane in speakers])
     recording = conversation.recording
-    return Timeline(
+    return SpeechLanes(
         length=max(ends),
         lanes=tuple(lanes),
         overlaps=overlaps,
@@ -106,7 +106,7 @@ def _moments(conversation: Conversation) -> Iterable[Time]:
             yield from (Time(segment.start, segment.clock) for segment in event.segments)
 
 
-def _speech(conversation: Conversation, speaker: str, ruler: Ruler) -> Iterable[Span]:
+def _speech(conversation: Conversation, speaker: str, ruler: Ruler) -> Iterable[LaneSpan]:
     for said in conversation.utterances:
         if said.speaker != speaker:
             continue
@@ -114,30 +114,30 @@ def _speech(conversation: Conversation, speaker: str, ruler: Ruler) -> Iterable[
             for segment in said.segments:
                 start, end = ruler.at(Time(segment.start, segment.clock)), ruler.at(Time(segment.end, segment.clock))
                 if start is not None:
-                    yield Span(start, end if end is not None and end >= start else None, said.seq)
+                    yield LaneSpan(start, end if end is not None and end >= start else None, said.seq)
         elif (start := ruler.at(said.time)) is not None:
-            yield Span(start, _until(said.time, ruler), said.seq)
+            yield LaneSpan(start, _until(said.time, ruler), said.seq)
 
 
-def _tools(conversation: Conversation, ruler: Ruler) -> Iterable[Span]:
+def _tools(conversation: Conversation, ruler: Ruler) -> Iterable[LaneSpan]:
     for event in conversation.timeline:
         if type(event) is ToolCall and (start := ruler.at(event.time)) is not None:
             result = conversation.tool_results.get(event.seq)
             end = ruler.at(result.time) if result else _until(event.time, ruler)
-            yield Span(start, end if end is not None and end >= start else None, event.seq, event.name)
+            yield LaneSpan(start, end if end is not None and end >= start else None, event.seq, event.name)
 
 
-def _states(conversation: Conversation, ruler: Ruler) -> Iterable[Span]:
+def _states(conversation: Conversation, ruler: Ruler) -> Iterable[LaneSpan]:
     """A state lasts until it is left, or the next is entered."""
-    inside: Span | None = None
+    inside: LaneSpan | None = None
     for event in conversation.timeline:
         if not isinstance(event, StateEntered | StateExited) or (at := ruler.at(event.time)) is None:
             continue
         if inside is not None and (type(event) is StateEntered or event.state == inside.label):
-            yield Span(inside.start, at if at >= inside.start else None, inside.seq, inside.label)
+            yield LaneSpan(inside.start, at if at >= inside.start else None, inside.seq, inside.label)
             inside = None
         if type(event) is StateEntered:
-            inside = Span(at, None, event.seq, event.state)
+            inside = LaneSpan(at, None, event.seq, event.state)
     if inside is not None:
         yield inside
 
@@ -148,7 +148,7 @@ def _until(time: Time | None, ruler: Ruler) -> float | None:
     return ruler.at(Time(time.until, time.clock))
 
 
-def _together(speakers: Iterable[tuple[Span, ...]]) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+def _together(speakers: Iterable[tuple[LaneSpan, ...]]) -> tuple[tuple[LaneSpan, ...], tuple[LaneSpan, ...]]:
     """Where two or more speak at once, and where nobody does.
 
     Who began without a known end may still be speaking until they begin again: there is no telling
@@ -160,27 +160,27 @@ def _together(speakers: Iterable[tuple[Span, ...]]) -> tuple[tuple[Span, ...], t
         unknown += _endless(spans)
         for start, end in _merged(spans):
             edges += [(start, 1), (end, -1)]
-    overlaps: list[Span] = []
-    gaps: list[Span] = []
+    overlaps: list[LaneSpan] = []
+    gaps: list[LaneSpan] = []
     speaking, since, begun = 0, 0.0, False
     # At one moment, whoever begins comes before whoever ends: touching is no gap.
     for at, step in sorted(edges, key=lambda edge: (edge[0], -edge[1])):
         if at > since and speaking >= 2:
-            overlaps.append(Span(since, at))
+            overlaps.append(LaneSpan(since, at))
         elif at > since and speaking == 0 and begun and not any(a <= at and since < b for a, b in unknown):
-            gaps.append(Span(since, at))
+            gaps.append(LaneSpan(since, at))
         speaking, since, begun = speaking + step, at, True
     return tuple(_joined(overlaps)), tuple(gaps)
 
 
-def _endless(spans: Iterable[Span]) -> list[tuple[float, float]]:
+def _endless(spans: Iterable[LaneSpan]) -> list[tuple[float, float]]:
     """From each beginning without an end to the speaker's next beginning."""
     ordered = sorted(spans, key=lambda span: span.start)
     after = [*(span.start for span in ordered[1:]), math.inf]
     return [(span.start, until) for span, until in zip(ordered, after, strict=False) if span.end is None]
 
 
-def _merged(spans: Iterable[Span]) -> list[tuple[float, float]]:
+def _merged(spans: Iterable[LaneSpan]) -> list[tuple[float, float]]:
     """One speaker's stretches, with those that touch or overlap as one."""
     merged: list[tuple[float, float]] = []
     for start, end in sorted((span.start, span.end) for span in spans if span.end is not None):
@@ -193,11 +193,11 @@ def _merged(spans: Iterable[Span]) -> list[tuple[float, float]]:
     return merged
 
 
-def _joined(spans: Iterable[Span]) -> list[Span]:
-    joined: list[Span] = []
+def _joined(spans: Iterable[LaneSpan]) -> list[LaneSpan]:
+    joined: list[LaneSpan] = []
     for span in spans:
         if joined and joined[-1].end == span.start:
-            joined[-1] = Span(joined[-1].start, span.end)
+            joined[-1] = LaneSpan(joined[-1].start, span.end)
         else:
             joined.append(span)
     return joined

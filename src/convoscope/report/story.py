@@ -30,11 +30,11 @@ from convoscope.conversation import (
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.parts import whole_of
-from convoscope.report.speech_lanes import Ruler, Timeline, timeline
-from convoscope.report.text_diff import Reading, readings
+from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
+from convoscope.report.text_diff import TextVersion, readings
 from convoscope.report.unmeasured import FEW, REASONS, heard
 from convoscope.report.words import because_texts, counted, key_text, points_text, reason_text, value_text
-from convoscope.runs.conversations import Record, Reduced
+from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.ranking import Behind
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
@@ -58,7 +58,7 @@ _DOES = {
 }
 
 
-class Fact(msgspec.Struct, frozen=True, array_like=True):
+class StoryFact(msgspec.Struct, frozen=True, array_like=True):
     """A name and what it is, as text."""
 
     name: str
@@ -74,7 +74,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     subject: str = ""
     """Named where the mark does not stand at its subject."""
     judge: str = ""
-    evidence: tuple[Fact, ...] = ()
+    evidence: tuple[StoryFact, ...] = ()
     bad: bool = False
     """A share that is at its worst, or a metric that broke."""
 
@@ -89,15 +89,15 @@ class Happening(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     title: str = ""
     role: str = ""
     at: float | None = None
-    readings: tuple[Reading, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    readings: tuple[TextVersion, ...] = ()
+    facts: tuple[StoryFact, ...] = ()
     marks: tuple[Mark, ...] = ()
     notes: tuple[str, ...] = ()
     bad: bool = False
     """A tool or a guard failed, or the speaker was cut off."""
 
 
-class Stretch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MarkedText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A turn: what was measured of it, and what happened in it."""
 
     turn: int | None = None
@@ -112,16 +112,16 @@ class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dimensions: dict[str, str] = {}
     because: tuple[str, ...] = ()
     """Why it stands where it stands among the others, in words."""
-    about: tuple[Fact, ...] = ()
-    context: tuple[Fact, ...] = ()
+    about: tuple[StoryFact, ...] = ()
+    context: tuple[StoryFact, ...] = ()
     """What is long and seldom looked at: instructions, scenario, annotations."""
     scores: tuple[Mark, ...] = ()
     """What each metric says of the whole."""
     elsewhere: tuple[Mark, ...] = ()
     """Scores of subjects that have no place in the timeline, such as an item without an answer."""
     notes: tuple[str, ...] = ()
-    timeline: Timeline | None = None
-    stretches: tuple[Stretch, ...] = ()
+    timeline: SpeechLanes | None = None
+    stretches: tuple[MarkedText, ...] = ()
 
 
 def worth_telling(summary: Summary) -> frozenset[str]:
@@ -130,7 +130,7 @@ def worth_telling(summary: Summary) -> frozenset[str]:
 
 
 def story(
-    record: Record, summary: Summary, because: Sequence[Behind] = (), worth: Collection[str] | None = None
+    record: KeptConversation, summary: Summary, because: Sequence[Behind] = (), worth: Collection[str] | None = None
 ) -> Story:
     """Tell one conversation of a run. `worth` is what `worth_telling` gives, for whoever tells many."""
     conversation = record.conversation
@@ -160,7 +160,7 @@ def story(
 class _Teller:
     """Puts scores and notes where they belong."""
 
-    def __init__(self, record: Record, declared: Mapping[str, DeclaredMetric]) -> None:
+    def __init__(self, record: KeptConversation, declared: Mapping[str, DeclaredMetric]) -> None:
         self.conversation = record.conversation
         self.ruler = Ruler(record.conversation)
         self.seqs = {event.seq for event in record.conversation.timeline}
@@ -201,9 +201,9 @@ class _Teller:
                 else:
                     self._elsewhere.append(self._mark(key, one, f"{reason_text(kind)} {subject}"))
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[MarkedText]:
         for turn in self._cut():
-            yield Stretch(
+            yield MarkedText(
                 turn=turn.id if turn.id >= 0 else None,
                 marks=tuple(folded(self._turns.pop(str(turn.id), ()))),
                 happenings=tuple(self._happenings(turn.events)),
@@ -251,18 +251,18 @@ class _Teller:
                 bad=bad,
             )
 
-    def _tell(self, event: AnyEvent) -> tuple[str, list[Fact], bool]:
+    def _tell(self, event: AnyEvent) -> tuple[str, list[StoryFact], bool]:
         """What to call an event, what else it says, and whether something went wrong."""
-        facts: list[Fact] = []
+        facts: list[StoryFact] = []
         title, bad = "", False
         match event:
             case Utterance():
                 title = self._names.get(event.speaker, event.speaker)
                 bad = bool(event.cut_off_by)
                 if event.cut_off_by:
-                    facts.append(Fact("cut off by", self._names.get(event.cut_off_by, event.cut_off_by)))
+                    facts.append(StoryFact("cut off by", self._names.get(event.cut_off_by, event.cut_off_by)))
                 if event.manner:
-                    facts.append(Fact("manner", reason_text(event.manner)))
+                    facts.append(StoryFact("manner", reason_text(event.manner)))
             case ToolCall():
                 title = event.name
                 facts, bad = self._call(event)
@@ -273,29 +273,29 @@ class _Teller:
                 title = event.name
                 facts = _given(by=self._names.get(event.participant, event.participant))
                 if event.value is not None:
-                    facts.append(Fact("value", json_text(event.value)))
+                    facts.append(StoryFact("value", json_text(event.value)))
             case _:
                 title, facts, bad = _flow(event)
         if event.extras:
-            facts.append(Fact("also in the log", json_text(event.extras)))
+            facts.append(StoryFact("also in the log", json_text(event.extras)))
         return title, facts, bad
 
-    def _call(self, call: ToolCall) -> tuple[list[Fact], bool]:
+    def _call(self, call: ToolCall) -> tuple[list[StoryFact], bool]:
         if call.raw_arguments is not None:
-            facts = [Fact("arguments, not valid JSON", cut(call.raw_arguments))]
+            facts = [StoryFact("arguments, not valid JSON", cut(call.raw_arguments))]
         else:
-            facts = [Fact("arguments", json_text(call.arguments))]
+            facts = [StoryFact("arguments", json_text(call.arguments))]
         facts += _given(by=self._names.get(call.caller, call.caller))
         result = self.conversation.tool_results.get(call.seq)
         if result is None:
-            return [*facts, Fact("result", "none in the log")], False
+            return [*facts, StoryFact("result", "none in the log")], False
         told, bad = _result(result)
         if call.time is not None and result.time is not None:
             took = self.conversation.elapsed(call.time, result.time)
             if took is not None and took >= 0:
-                told.append(Fact("took", self._took(took, call.time, result.time)))
+                told.append(StoryFact("took", self._took(took, call.time, result.time)))
         if result.extras:
-            told.append(Fact("also in the log of the result", json_text(result.extras)))
+            told.append(StoryFact("also in the log of the result", json_text(result.extras)))
         return facts + told, bad
 
     def _took(self, seconds: float, *times: Time) -> str:
@@ -304,24 +304,26 @@ class _Teller:
         coarse = max(steps, default=0.0)
         return f"{seconds:g} s, by a clock with steps of {coarse:g} s" if coarse >= 0.1 else value_text(seconds, "s")
 
-    def whole(self, reduced: Reduced) -> Mark:
+    def whole(self, reduced: ReducedScore) -> Mark:
         """What a metric says of the conversation, with the evidence of its own observation where it has one."""
         observation = self._whole.get((reduced.key, reduced.judge))
         evidence = list(_evidence(observation)) if observation is not None else []
         if reduced.n > 1 or (reduced.n and reduced.skipped):
             level = self._declared[reduced.key].observes if reduced.key in self._declared else "subject"
-            evidence.append(Fact(f"{level}s measured", str(reduced.n)))
+            evidence.append(StoryFact(f"{level}s measured", str(reduced.n)))
         if reduced.skipped and reduced.status == MEASURED:
-            evidence.append(Fact("without a value", str(reduced.skipped)))
+            evidence.append(StoryFact("without a value", str(reduced.skipped)))
         if reduced.ten is not None:
-            evidence.append(Fact("of 10 points", points_text(reduced.ten, self._declared.get(reduced.key))))
+            evidence.append(StoryFact("of 10 points", points_text(reduced.ten, self._declared.get(reduced.key))))
         return self._made(reduced.key, reduced.judge, reduced.status, reduced.value, _why(reduced), evidence)
 
     def _mark(self, key: str, one: Observation, subject: str = "") -> Mark:
         mark = self._made(key, one.judge, one.status, one.value, _why(one), list(_evidence(one)))
         return msgspec.structs.replace(mark, subject=subject) if subject else mark
 
-    def _made(self, key: str, judge: str, status: str, value: float | None, why: str, evidence: Sequence[Fact]) -> Mark:
+    def _made(
+        self, key: str, judge: str, status: str, value: float | None, why: str, evidence: Sequence[StoryFact]
+    ) -> Mark:
         declared = self._declared.get(key)
         unit, better = (declared.unit, declared.better) if declared is not None else ("", None)
         bad = status == ERROR
@@ -357,7 +359,7 @@ def folded(marks: Sequence[Mark]) -> Iterator[Mark]:
         metric=counted(len(silent), "score"),
         status=FOLDED,
         text=", ".join(told) + (", …" if len(often) > REASONS else ""),
-        evidence=tuple(Fact(reason, ", ".join(dict.fromkeys(them))) for reason, them in often),
+        evidence=tuple(StoryFact(reason, ", ".join(dict.fromkeys(them))) for reason, them in often),
     )
 
 
@@ -376,7 +378,7 @@ def _begins(event: AnyEvent) -> Time | None:
 
 def _flow(
     event: StateEntered | StateExited | GuardEvaluated | SlotFilled | ComponentMetric | Retrieval,
-) -> tuple[str, list[Fact], bool]:
+) -> tuple[str, list[StoryFact], bool]:
     """What to call an event of the machinery, what else it says, and whether it failed."""
     match event:
         case StateEntered():
@@ -387,67 +389,67 @@ def _flow(
         case GuardEvaluated():
             facts = _given(state=event.state, error=event.error)
             if event.result is not None:
-                facts.append(Fact("result", json_text(event.result)))
+                facts.append(StoryFact("result", json_text(event.result)))
             return event.guard, facts, bool(event.error)
         case SlotFilled():
-            return event.slot, [Fact("value", json_text(event.value)), *_given(state=event.state)], False
+            return event.slot, [StoryFact("value", json_text(event.value)), *_given(state=event.state)], False
         case ComponentMetric():
-            facts = [Fact(name, json_text(value)) for name, value in event.values.items()]
+            facts = [StoryFact(name, json_text(value)) for name, value in event.values.items()]
             return event.component, facts + _given(label=event.label, speech=event.speech_id, state=event.state), False
         case Retrieval():
-            chunks = [Fact(f"chunk {place}", cut(chunk)) for place, chunk in enumerate(event.chunks, 1)]
+            chunks = [StoryFact(f"chunk {place}", cut(chunk)) for place, chunk in enumerate(event.chunks, 1)]
             return event.query or "", chunks, False
 
 
-def _why(scored: Observation | Reduced) -> str:
+def _why(scored: Observation | ReducedScore) -> str:
     words = reason_text(scored.reason)
     return f"{words}: {scored.detail}" if scored.detail else words
 
 
-def _evidence(one: Observation) -> Iterator[Fact]:
+def _evidence(one: Observation) -> Iterator[StoryFact]:
     if one.denominator is not None and one.numerator is not None and one.denominator != 1:
-        yield Fact("counted", f"{one.numerator:g} of {one.denominator:g}")
+        yield StoryFact("counted", f"{one.numerator:g} of {one.denominator:g}")
     for name, value in (one.details or {}).items():
-        yield Fact(reason_text(name), value if isinstance(value, str) else json_text(value))
+        yield StoryFact(reason_text(name), value if isinstance(value, str) else json_text(value))
 
 
-def _result(result: ToolResult) -> tuple[list[Fact], bool]:
-    facts: list[Fact] = []
+def _result(result: ToolResult) -> tuple[list[StoryFact], bool]:
+    facts: list[StoryFact] = []
     if result.result is not None or not result.error:
-        facts.append(Fact("result", json_text(result.result)))
+        facts.append(StoryFact("result", json_text(result.result)))
     if result.error:
-        facts.append(Fact("error", cut(result.error)))
+        facts.append(StoryFact("error", cut(result.error)))
     if result.success is not None:
-        facts.append(Fact("success", "yes" if result.success else "no"))
+        facts.append(StoryFact("success", "yes" if result.success else "no"))
     return facts, result.success is False or (result.success is None and bool(result.error))
 
 
-def _about(conversation: Conversation) -> Iterator[Fact]:
+def _about(conversation: Conversation) -> Iterator[StoryFact]:
     source, outcome, agent = conversation.source, conversation.outcome, conversation.agent
     place = f", record {source.record}" if source.record else ""
     if source.files:
-        yield Fact("read from", ", ".join(source.files) + place)
+        yield StoryFact("read from", ", ".join(source.files) + place)
     if conversation.pipeline:
-        yield Fact("pipeline", conversation.pipeline)
+        yield StoryFact("pipeline", conversation.pipeline)
     if agent.name:
-        yield Fact("agent", f"{agent.name}, {agent.role}" if agent.role else agent.name)
+        yield StoryFact("agent", f"{agent.name}, {agent.role}" if agent.role else agent.name)
     if agent.models:
-        yield Fact("models", ", ".join(f"{part}: {model}" for part, model in agent.models.items()))
+        yield StoryFact("models", ", ".join(f"{part}: {model}" for part, model in agent.models.items()))
     for name, value in (("completed", outcome.completed), ("finished", outcome.finished)):
         if value is not None:
-            yield Fact(name, "yes" if value else "no")
+            yield StoryFact(name, "yes" if value else "no")
     yield from _given(ended=outcome.ended_reason, status=outcome.final_status)
     if outcome.duration is not None:
-        yield Fact("duration", value_text(outcome.duration, "s"))
+        yield StoryFact("duration", value_text(outcome.duration, "s"))
     if conversation.expected.ground_truth is not None:
-        yield Fact("expected answer", cut(conversation.expected.ground_truth))
+        yield StoryFact("expected answer", cut(conversation.expected.ground_truth))
 
 
-def _context(conversation: Conversation) -> Iterator[Fact]:
+def _context(conversation: Conversation) -> Iterator[StoryFact]:
     """Long things, each only where it is there."""
     agent, scenario, expected = conversation.agent, conversation.scenario, conversation.expected
     if agent.instructions:
-        yield Fact("instructions", cut(agent.instructions))
+        yield StoryFact("instructions", cut(agent.instructions))
     parts: list[tuple[str, Any]] = [
         ("tools", agent.tools),
         ("scenario", scenario),
@@ -466,11 +468,11 @@ def _context(conversation: Conversation) -> Iterator[Fact]:
     ]
     for name, value in parts:
         if value:
-            yield Fact(name, json_text(msgspec.to_builtins(value)))
+            yield StoryFact(name, json_text(msgspec.to_builtins(value)))
 
 
-def _given(**facts: str) -> list[Fact]:
-    return [Fact(name, text) for name, text in facts.items() if text]
+def _given(**facts: str) -> list[StoryFact]:
+    return [StoryFact(name, text) for name, text in facts.items() if text]
 
 
 def json_text(value: Any) -> str:

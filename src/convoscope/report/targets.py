@@ -36,7 +36,7 @@ _HOLDS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.
 _SIGNS = {">": ">", ">=": "≥", "<": "<", "<=": "≤"}
 
 
-class Verdict(NamedTuple):
+class TargetVerdict(NamedTuple):
     """What came of a target. `sure` where the whole 95 % interval is on the same side of it."""
 
     outcome: Outcome
@@ -49,7 +49,7 @@ class Check(NamedTuple):
 
     figure: Figure
     target: Target
-    verdict: Verdict
+    verdict: TargetVerdict
     source: Source = DECLARED
     by: By = ()
     """The group that the figure is of; none for all conversations."""
@@ -65,7 +65,7 @@ class Check(NamedTuple):
         return f"{target_text(self.target, self.figure.unit)}: {self.verdict.words}"
 
 
-class Tally(NamedTuple):
+class TargetTally(NamedTuple):
     """How many targets had each outcome."""
 
     met: int
@@ -73,19 +73,19 @@ class Tally(NamedTuple):
     undetermined: int
 
 
-def check(figure: Figure, target: Target) -> Verdict:
+def check(figure: Figure, target: Target) -> TargetVerdict:
     """Hold one figure against one target. Without a value nothing is met, and nothing is missed."""
     value, interval = figure.value, figure.interval
     if value is None:
-        return Verdict(UNDETERMINED, False, f"undetermined: {reason_text(figure.reason or 'no_value')}")
+        return TargetVerdict(UNDETERMINED, False, f"undetermined: {reason_text(figure.reason or 'no_value')}")
     met = meets(value, target)
     outcome = MET if met else MISSED
     if interval is None:
-        return Verdict(outcome, False, f"{outcome}, but there is no interval")
+        return TargetVerdict(outcome, False, f"{outcome}, but there is no interval")
     # Both ends on one side: so is all between them.
     if meets(interval.low, target) == meets(interval.high, target) == met:
-        return Verdict(outcome, True, outcome)
-    return Verdict(outcome, False, f"{outcome}, but the interval reaches across it")
+        return TargetVerdict(outcome, True, outcome)
+    return TargetVerdict(outcome, False, f"{outcome}, but the interval reaches across it")
 
 
 def meets(value: float, target: Target) -> bool:
@@ -110,10 +110,10 @@ def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
     return _checks(run.summary, [*asked, *((one, GIVEN) for one in fresh)])
 
 
-def tally(found: Iterable[Check]) -> Tally:
+def tally(found: Iterable[Check]) -> TargetTally:
     """Count the outcomes."""
     outcomes = [one.verdict.outcome for one in found]
-    return Tally(outcomes.count(MET), outcomes.count(MISSED), outcomes.count(UNDETERMINED))
+    return TargetTally(outcomes.count(MET), outcomes.count(MISSED), outcomes.count(UNDETERMINED))
 
 
 def tally_text(found: Sequence[Check]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from convoscope.harmless import one_line
-from convoscope.ingest.report import ReadReport, Tally
+from convoscope.ingest.report import NoteTally, ReadReport
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.screen import Column, Screen
 from convoscope.report.targets import observed, run_checks
@@ -171,7 +171,7 @@ def print_reading(screen: Screen, report: ReadReport) -> None:
             screen.line(f"{title}: {counts}{', …' if len(counters) > 8 else ''}")
 
 
-def _set_aside(code: str, tally: Tally) -> str:
+def _set_aside(code: str, tally: NoteTally) -> str:
     """How often a kind of value was lost, and where first, so that it can be found."""
     places = "; ".join(one_line(place) for place in tally.examples[:_FIRST_PLACES])
     more = "; …" if tally.count > _FIRST_PLACES else ""

@@ -27,18 +27,18 @@ _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf90
 _WORD = re.compile(rf"[{_DENSE}]\s*|[^\s{_DENSE}]+\s*|\s+")
 
 
-class Piece(msgspec.Struct, frozen=True, array_like=True):
+class DiffPiece(msgspec.Struct, frozen=True, array_like=True):
     """A stretch of text: as in the text before (=), only here (+), or only in the text before (-)."""
 
     op: Op
     text: str
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TextVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One of an utterance's texts. Texts equal to the letter are one reading with several kinds."""
 
     kinds: tuple[str, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[DiffPiece, ...]
     sources: tuple[str, ...] = ()
     confidence: float | None = None
     language: str = ""
@@ -49,10 +49,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return len(self.kinds) == 1 and self.kinds != ("heard",) and self.confidence is None
 
 
-def readings(utterance: Utterance) -> tuple[Reading, ...]:
+def readings(utterance: Utterance) -> tuple[TextVersion, ...]:
     """What was intended, spoken, heard: each compared with the one before it, texts equal to the letter told once."""
     given = [("intended", utterance.intended), ("spoken", utterance.spoken), ("heard", utterance.heard)]
-    found: list[Reading] = []
+    found: list[TextVersion] = []
     before: Text | None = None
     for kind, text in given:
         if text is None:
@@ -64,9 +64,9 @@ def readings(utterance: Utterance) -> tuple[Reading, ...]:
         else:
             pieces = None if before is None else difference(before.text, text.text)
             found.append(
-                Reading(
+                TextVersion(
                     kinds=(kind,),
-                    pieces=pieces or (Piece("=", text.text),),
+                    pieces=pieces or (DiffPiece("=", text.text),),
                     sources=_source(text),
                     confidence=text.confidence,
                     language=text.language,
@@ -80,17 +80,17 @@ def _source(text: Text) -> tuple[str, ...]:
     return (text.source,) if text.source else ()
 
 
-def difference(before: str, after: str) -> tuple[Piece, ...] | None:
+def difference(before: str, after: str) -> tuple[DiffPiece, ...] | None:
     """`after`, marked with what it has beyond `before` and what it lacks; None where they are too long to compare.
 
     Case and punctuation do not count.
     """
     if before == after:
-        return (Piece("=", after),) if after else ()
+        return (DiffPiece("=", after),) if after else ()
     old, new = _words(before), _words(after)
     if len(old) > MAX_WORDS or len(new) > MAX_WORDS:
         return None
-    pieces: list[Piece] = []
+    pieces: list[DiffPiece] = []
     gone: list[str] = []
     came: list[str] = []
     for change in Levenshtein.opcodes(_plain(old), _plain(new)):
@@ -105,7 +105,7 @@ def difference(before: str, after: str) -> tuple[Piece, ...] | None:
     return tuple(pieces)
 
 
-def _change(pieces: list[Piece], gone: Sequence[str], came: Sequence[str]) -> None:
+def _change(pieces: list[DiffPiece], gone: Sequence[str], came: Sequence[str]) -> None:
     """What is gone, then what came for it. Text without a word, such as a dash alone, is neither missed nor added."""
     if any(_plain(gone)):
         _add(pieces, "-", gone)
@@ -159,18 +159,18 @@ def _counts(word: str, place: int) -> bool:
     return one in _SIGNS or category(one)[0] in "LNMS"
 
 
-def _add(pieces: list[Piece], op: Op, words: Sequence[str]) -> None:
+def _add(pieces: list[DiffPiece], op: Op, words: Sequence[str]) -> None:
     text = "".join(words)
     if not text:
         return
     last = pieces[-1] if pieces else None
     if last is not None and last.op == op:
-        pieces[-1] = Piece(op, last.text + text)
+        pieces[-1] = DiffPiece(op, last.text + text)
         return
     # What is gone had blanks around it; what is there keeps its own, so that = and + are the text to the letter.
     if last is not None and not last.text[-1].isspace() and not text[0].isspace():
         if op == "-":
             text = f" {text}"
         elif last.op == "-":
-            pieces[-1] = Piece("-", f"{last.text} ")
-    pieces.append(Piece(op, text))
+            pieces[-1] = DiffPiece("-", f"{last.text} ")
+    pieces.append(DiffPiece(op, text))

@@ -36,7 +36,7 @@ class Silence(NamedTuple):
         return f"{names} ({', '.join(told)}{', …' if len(self.reasons) > REASONS else ''})"
 
 
-class Heard(NamedTuple):
+class VisibleFigures(NamedTuple):
     """The figures of a run that are worth a row each, those of their parts, and the rest."""
 
     figures: Sequence[Figure]
@@ -44,7 +44,7 @@ class Heard(NamedTuple):
     silent: Sequence[Silence]
 
 
-def heard(summary: Summary, asked: Collection[str] = ()) -> Heard:
+def heard(summary: Summary, asked: Collection[str] = ()) -> VisibleFigures:
     """Figures with a value, and those without that somebody should see.
 
     A figure without a value gives up its row, and is told with the others of its family. One that broke,
@@ -53,7 +53,7 @@ def heard(summary: Summary, asked: Collection[str] = ()) -> Heard:
     figures = summary.figures
     names = {figure.metric for figure in figures}
     if all(figure.value is None for figure in figures):
-        return Heard(figures, (), ())
+        return VisibleFigures(figures, (), ())
     rows: list[Figure] = []
     parts: list[Figure] = []
     left: dict[str, list[Figure]] = {}
@@ -67,7 +67,7 @@ def heard(summary: Summary, asked: Collection[str] = ()) -> Heard:
             parts.append(figure)
         else:
             rows.append(figure)
-    return Heard(rows, parts, [_silence(family, mine) for family, mine in left.items()])
+    return VisibleFigures(rows, parts, [_silence(family, mine) for family, mine in left.items()])
 
 
 def headlines(summary: Summary, groups: Sequence[Group]) -> list[Figure]:

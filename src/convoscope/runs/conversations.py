@@ -22,7 +22,7 @@ _BATCH_BYTES = 16_000_000
 _REDUCED = "metric, variant, judge, status, value, score, unit, n, not_applicable + unmeasured + errors, reason, detail"
 
 
-class Reduced(NamedTuple):
+class ReducedScore(NamedTuple):
     """What one metric, by one judge, says of one conversation."""
 
     metric: str
@@ -43,7 +43,7 @@ class Reduced(NamedTuple):
         return f"{self.metric}@{self.variant}" if self.variant else self.metric
 
 
-class Record(NamedTuple):
+class KeptConversation(NamedTuple):
     """One conversation of a run."""
 
     number: int
@@ -51,11 +51,11 @@ class Record(NamedTuple):
     notes: Sequence[Note]
     scores: Sequence[Score]
     """What was observed."""
-    reduced: Sequence[Reduced]
+    reduced: Sequence[ReducedScore]
     """What each metric says in the end, also one that could not look at it."""
 
 
-def records(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
+def records(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
     """The conversations with these numbers, in this order; as many at a time as fit into little memory."""
     with connect() as connection:
         source = run.tables.at(CONVERSATIONS, numbers)
@@ -72,7 +72,7 @@ def records(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
         yield from _batch(run, batch)
 
 
-def _batch(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
+def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
     with connect(memory_mb=1024) as connection:
 
         def rows(columns: str, table: str) -> dict[int, list[tuple[Any, ...]]]:
@@ -88,7 +88,7 @@ def _batch(run: Run, numbers: Sequence[int]) -> Iterator[Record]:
         absent = _absences(connection, run)
     for number in numbers:
         ((id, notes, body, profile),) = bodies[number]
-        yield Record(
+        yield KeptConversation(
             number,
             named(from_json(body), id),
             msgspec.json.decode(notes, type=list[Note]) if notes else [],
@@ -102,18 +102,18 @@ def _place(score: Score) -> tuple[Any, ...]:
     return (score.metric, score.variant, one.subject.position, one.subject.id, one.judge, one.repeat)
 
 
-def _absences(connection: duckdb.DuckDBPyConnection, run: Run) -> dict[str, list[Reduced]]:
+def _absences(connection: duckdb.DuckDBPyConnection, run: Run) -> dict[str, list[ReducedScore]]:
     """By profile: what metrics say that cannot look at conversations of it."""
     columns = "profile, metric, variant, status, unit, reason, coalesce(detail, '')"
-    found: dict[str, list[Reduced]] = {}
+    found: dict[str, list[ReducedScore]] = {}
     for profile, metric, variant, status, unit, reason, detail in connection.execute(
         f"SELECT {columns} FROM {parquet(run.folder / PROFILES)}"
     ).fetchall():
-        one = Reduced(metric, variant, COMPUTED, status, None, None, unit, 0, 1, reason, detail)
+        one = ReducedScore(metric, variant, COMPUTED, status, None, None, unit, 0, 1, reason, detail)
         found.setdefault(profile, []).append(one)
     return found
 
 
-def _reduced(row: tuple[Any, ...]) -> Reduced:
-    reduced = Reduced(*row)
+def _reduced(row: tuple[Any, ...]) -> ReducedScore:
+    reduced = ReducedScore(*row)
     return reduced._replace(reason=reduced.reason or "", detail=reduced.detail or "")

@@ -20,7 +20,7 @@ from convoscope.runs.database import (
     write_parquet,
 )
 from convoscope.runs.null_rows import write_profiles
-from convoscope.runs.parquet_columns import Columns
+from convoscope.runs.parquet_columns import ColumnBuffer
 from convoscope.scoring.partition import PartDone
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _write_names(tables: Tables, numbers: Sequence[int], names: Sequence[str]) -
     places = np.asarray(numbers, dtype=np.int64)
     firsts = np.asarray(tables.firsts, dtype=np.int64)
     parts = np.searchsorted(firsts, places, side="right") - 1
-    columns = Columns(len(names))
+    columns = ColumnBuffer(len(names))
     columns.numbers("part", int, parts)
     columns.numbers("row", int, places - firsts[parts])
     columns.texts("name", names)

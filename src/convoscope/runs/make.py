@@ -17,7 +17,7 @@ from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_js
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
 from convoscope.harmless import is_utf8, one_line
 from convoscope.ingest.discover import fingerprint
-from convoscope.ingest.io.streams import Files, as_files
+from convoscope.ingest.io.streams import SpooledFiles, as_files
 from convoscope.ingest.read import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import PART_BYTES
@@ -122,7 +122,7 @@ def make_run(
                 return making.run(_out(out, making), engine, strict, progress or (lambda _: None))
 
 
-def _files(source: Any) -> Files:
+def _files(source: Any) -> SpooledFiles:
     """The paths that were given; streams, and conversations made in Python, are first written to a file."""
     if isinstance(source, str | os.PathLike):
         return as_files([source])
@@ -140,7 +140,7 @@ def _files(source: Any) -> Files:
                 folder.cleanup()
                 raise UsageError(f"cannot score a {type(conversation).__name__}", hint="give paths, or conversations")
             stream.write(to_json(conversation) + b"\n")
-    return Files([path], folder)
+    return SpooledFiles([path], folder)
 
 
 def _out(out: PathLike | None, making: _Making) -> Path:

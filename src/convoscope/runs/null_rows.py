@@ -7,7 +7,7 @@ from pathlib import Path
 
 from convoscope.metrics.registry import Declared
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect, parquet, quoted
-from convoscope.runs.parquet_columns import Columns
+from convoscope.runs.parquet_columns import ColumnBuffer
 from convoscope.scores.observation import COMPUTED
 from convoscope.scoring.profiles import Profiles
 
@@ -24,7 +24,7 @@ def write_profiles(
         for key in sorted(keys)
         for place, absence in sorted(profiles.with_key(key).absent.items())
     ]
-    columns = Columns(len(rows))
+    columns = ColumnBuffer(len(rows))
     names = ("profile", "metric", "variant", "unit", "status", "reason", "detail")
     values = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     for name, column in zip(names, values, strict=True):

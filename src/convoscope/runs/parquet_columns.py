@@ -22,7 +22,7 @@ _SQL_TYPES = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR"}
 _FEW = 256
 
 
-class Columns:
+class ColumnBuffer:
     """The columns of one table, all of one length."""
 
     def __init__(self, length: int) -> None:

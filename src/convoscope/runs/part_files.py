@@ -18,7 +18,7 @@ from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import Read
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
 from convoscope.runs.kept_answers import AnswerFile
-from convoscope.runs.parquet_columns import Columns, joined
+from convoscope.runs.parquet_columns import ColumnBuffer, joined
 from convoscope.scores.evidence import LONGEST_ID, cut, cut_all, evidence
 from convoscope.scores.observation import STATUSES, Counts
 from convoscope.scores.side_tables import SideTable
@@ -82,7 +82,7 @@ class PartFiles:
     def write(self, batch: Sequence[MetricColumns]) -> tuple[str, ...]:
         """Write the tables; side tables only where they have rows. Gives back which."""
         names = _objects([row[0].encode("utf-8", "replace").decode() for row in self._conversations])
-        tables: dict[str, Columns] = {
+        tables: dict[str, ColumnBuffer] = {
             CONVERSATIONS: self._conversation_columns(),
             SCORES: _score_columns(batch, names),
             CONVERSATION_SCORES: _reduced_columns(batch, names),
@@ -94,8 +94,8 @@ class PartFiles:
             columns.write(connection, part_file(self.folder, table, self.part))
         return tuple(tables)
 
-    def _conversation_columns(self) -> Columns:
-        columns = Columns(len(self))
+    def _conversation_columns(self) -> ColumnBuffer:
+        columns = ColumnBuffer(len(self))
         columns.numbers("row", int, np.arange(len(self), dtype=np.int32))
         columns.numbers("size", int, np.array([len(row[_BODY]) for row in self._conversations], dtype=np.int64))
         values = zip(*self._conversations, strict=True)
@@ -132,10 +132,12 @@ _CONVERSATION_COLUMNS = ("conversation", *DIMENSIONS, "dimensions", "format", "e
 _BODY = _CONVERSATION_COLUMNS.index("body")
 
 
-def _start(batch: Sequence[MetricColumns], blocks: Sequence[Observed | Reduced], names: NDArray[np.object_]) -> Columns:
+def _start(
+    batch: Sequence[MetricColumns], blocks: Sequence[Observed | Reduced], names: NDArray[np.object_]
+) -> ColumnBuffer:
     """A table with the conversation and the metric of each row; `blocks` are the columns of the metrics of a batch."""
     rows = np.concatenate([block.row for block in blocks]) if blocks else np.zeros(0, dtype=np.int64)
-    columns = Columns(len(rows))
+    columns = ColumnBuffer(len(rows))
     columns.names("conversation", names[rows])
     columns.numbers("row", int, rows.astype(np.int32))
     metrics = {one.place: one.declared for one in batch}
@@ -154,7 +156,7 @@ def _stacked(blocks: Sequence[Any], name: str) -> NDArray[Any]:
     return np.concatenate(_column(blocks, name)) if blocks else np.zeros(0)
 
 
-def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> Columns:
+def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> ColumnBuffer:
     blocks = [one.observed for one in batch]
     columns = _start(batch, blocks, names)
     subjects = [list(zip(*block.subject, strict=True)) for block in blocks]
@@ -195,7 +197,7 @@ def _encoded(details: Sequence[Mapping[str, Any] | None]) -> Sequence[str | None
     return list(map(evidence, details))
 
 
-def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> Columns:
+def _reduced_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> ColumnBuffer:
     blocks = [one.reduced for one in batch]
     columns = _start(batch, blocks, names)
     columns.blocks("judge", _column(blocks, "judge"))
@@ -246,8 +248,8 @@ class _SideRows:
                 if not column.holds(value):
                     raise ValueError(f"{column.name} cannot hold {value!r}")
 
-    def columns(self, names: NDArray[np.object_]) -> Columns:
-        columns = Columns(len(self.rows))
+    def columns(self, names: NDArray[np.object_]) -> ColumnBuffer:
+        columns = ColumnBuffer(len(self.rows))
         rows, flows, agents, *values = zip(*self.rows, strict=True)
         columns.names("conversation", names[list(rows)])
         columns.numbers("row", int, np.array(rows, dtype=np.int32))

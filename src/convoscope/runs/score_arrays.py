@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
-from convoscope.metrics.declaration import Metric, Sample
+from convoscope.metrics.declaration import GroupSample, Metric
 from convoscope.metrics.registry import Declared
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, quoted
 from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_scores, subject_groups
@@ -347,14 +347,14 @@ class Arrays:
         query = f"SELECT conversation FROM {self._conversations} ORDER BY number"
         return [row[0] for row in self._connection.execute(query).fetchall()]
 
-    def samples(self, table: Table, rows: NDArray[np.bool_]) -> list[Sample]:
+    def samples(self, table: Table, rows: NDArray[np.bool_]) -> list[GroupSample]:
         """The conversations of some rows, one by one."""
         ids = self._ids
-        samples: list[Sample] = []
+        samples: list[GroupSample] = []
         for row in np.flatnonzero(rows).tolist():
             status = STATUSES[table.status[row]]
             value = float(table.columns.value[row]) if status == MEASURED else None
-            samples.append(Sample(ids[row], self._dimensions_of(row), status, value))
+            samples.append(GroupSample(ids[row], self._dimensions_of(row), status, value))
         return samples
 
     def _dimensions_of(self, row: int) -> dict[str, str]:

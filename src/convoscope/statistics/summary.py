@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.declaration import SHARE, Better, Derived, Metric, Sample
+from convoscope.metrics.declaration import SHARE, Better, Derived, GroupSample, Metric
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
 from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS, Across, Percentile, Sums
 from convoscope.statistics.across import Columns, Floats, percentile, ratio_of, total
@@ -204,7 +204,7 @@ class _Frame:
         )
 
 
-Given = list[Sample] | float
+Given = list[GroupSample] | float
 """What a figure over a group gets of one input: its samples, or the value of another group figure."""
 
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from convoscope.conversation.lazy import remembered
-from convoscope.text.patterns import Checked
+from convoscope.text.patterns import PatternCheck
 
 _Word = TypeVar("_Word", str, bytes)
 
@@ -63,7 +63,7 @@ def exact_match_of(
     return 1.0 if answer == truth else 0.0
 
 
-def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | Checked | None = None) -> float | None:
+def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | PatternCheck | None = None) -> float | None:
     """1 if the truth stands in the answer as whole words, else the share of its words that do. None for a blank truth.
 
     Both are compared after NFKC, in small letters, with single blanks and without punctuation at the

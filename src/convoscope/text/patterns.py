@@ -47,7 +47,7 @@ class Untried(ValueError):
         self.code = code
 
 
-class Checked:
+class PatternCheck:
     """A pattern that may be tried. On a text that it cannot be tried on, `Untried` is raised."""
 
     def __init__(self, text: str, flags: int) -> None:
@@ -86,7 +86,7 @@ class Checked:
 
 
 @lru_cache(maxsize=128)
-def checked(text: str, flags: int = 0) -> Checked:
+def checked(text: str, flags: int = 0) -> PatternCheck:
     """The pattern of a text. Refused with `BadPattern`: what is none, and what cannot be tried.
 
     >>> checked(r"(\\d+) items").search("½ or 12 items")[1]
@@ -102,7 +102,7 @@ def checked(text: str, flags: int = 0) -> Checked:
         raise BadPattern(str(error) or type(error).__name__) from None
     if read.flags & re.VERBOSE:
         raise UnsupportedPattern("a pattern with blanks that do not count")
-    return Checked(text, flags)
+    return PatternCheck(text, flags)
 
 
 @lru_cache(maxsize=128)

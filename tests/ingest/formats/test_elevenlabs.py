@@ -23,7 +23,7 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.formats.elevenlabs.reader import READER
-from convoscope.ingest.reader import Group, Record, Sample
+from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.views.flow.endings import is_completed
 from support.exported_calls import often, spoilt
@@ -52,7 +52,7 @@ def measured(**seconds: float) -> dict[str, Any]:
 
 def build(value: Any) -> tuple[list[Conversation], Notes]:
     notes = Notes()
-    return list(READER.build(Group("log", Path("log.json"), (Record(value),)), notes)), notes
+    return list(READER.build(RecordGroup("log", Path("log.json"), (Record(value),)), notes)), notes
 
 
 def only(value: Any) -> Conversation:

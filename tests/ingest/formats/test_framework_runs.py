@@ -5,31 +5,31 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.ingest.formats.voice_logs.framework import Columns, Line, Run, without_previews
+from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns, TextRun, without_previews
 from convoscope.ingest.formats.voice_logs.framework import runs as runs_of
 
 
-def sent(text: str, ms: int | None = None) -> Line:
-    return Line(ms, "tts_text", text)
+def sent(text: str, ms: int | None = None) -> FrameworkLine:
+    return FrameworkLine(ms, "tts_text", text)
 
 
-def written(text: str, ms: int | None = None) -> Line:
-    return Line(ms, "llm_response", text)
+def written(text: str, ms: int | None = None) -> FrameworkLine:
+    return FrameworkLine(ms, "llm_response", text)
 
 
-def begins(ms: int | None = None) -> Line:
-    return Line(ms, "turn_start", "StartFrame#0")
+def begins(ms: int | None = None) -> FrameworkLine:
+    return FrameworkLine(ms, "turn_start", "StartFrame#0")
 
 
-def ends(ms: int | None = None, *, interrupted: bool = False) -> Line:
-    return Line(ms, "turn_end", "turn_end", interrupted)
+def ends(ms: int | None = None, *, interrupted: bool = False) -> FrameworkLine:
+    return FrameworkLine(ms, "turn_end", "turn_end", interrupted)
 
 
-def runs(lines: list[Line]) -> list[Run]:
-    return runs_of(Columns.of(lines))
+def runs(lines: list[FrameworkLine]) -> list[TextRun]:
+    return runs_of(LogColumns.of(lines))
 
 
-def texts(lines: list[Line]) -> list[str]:
+def texts(lines: list[FrameworkLine]) -> list[str]:
     return [line.text for line in without_previews(lines)]
 
 
@@ -96,9 +96,9 @@ class TestAPhraseWhoseWordsFollow:
 class TestRuns:
     def test_words_are_joined_by_a_blank_at_the_time_of_the_first(self) -> None:
         assert runs([begins(1), sent("Hello", 2), sent("there.", 9), ends(10, interrupted=True)]) == [
-            Run("turn_start", 1, "StartFrame#0", ((1, "StartFrame#0"),), None),
-            Run("tts_text", 2, "Hello there.", ((2, "Hello"), (9, "there.")), None),
-            Run("turn_end", 10, "turn_end", ((10, "turn_end"),), True),
+            TextRun("turn_start", 1, "StartFrame#0", ((1, "StartFrame#0"),), None),
+            TextRun("tts_text", 2, "Hello there.", ((2, "Hello"), (9, "there.")), None),
+            TextRun("turn_end", 10, "turn_end", ((10, "turn_end"),), True),
         ]
 
     def test_what_the_model_wrote_is_joined_as_it_is(self) -> None:
@@ -125,7 +125,7 @@ class TestRuns:
 
 _LINES = st.lists(
     st.builds(
-        Line,
+        FrameworkLine,
         st.none() | st.integers(0, 5),
         st.sampled_from(["turn_start", "turn_end", "tts_text", "tts_text", "llm_response"]),
         st.sampled_from(["", " ", "a", "b", "a b", "b a", "a b a"]),
@@ -135,7 +135,7 @@ _LINES = st.lists(
 
 
 @given(_LINES)
-def test_only_phrases_and_the_models_writing_ever_go(lines: list[Line]) -> None:
+def test_only_phrases_and_the_models_writing_ever_go(lines: list[FrameworkLine]) -> None:
     kept = without_previews(lines)
     assert [line for line in kept if " " not in line.text] == [
         line
@@ -145,7 +145,7 @@ def test_only_phrases_and_the_models_writing_ever_go(lines: list[Line]) -> None:
 
 
 @given(_LINES)
-def test_runs_lose_no_line(lines: list[Line]) -> None:
+def test_runs_lose_no_line(lines: list[FrameworkLine]) -> None:
     assert [(run.kind, *part) for run in runs(lines) for part in run.parts] == [
         (line.kind, line.ms, line.text) for line in lines
     ]

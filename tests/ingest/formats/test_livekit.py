@@ -23,7 +23,7 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.formats.livekit.reader import READER
-from convoscope.ingest.reader import Group, Record, Sample
+from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.metrics.latency.components import LATENCIES
 from convoscope.scoring.evaluate import observe
@@ -69,7 +69,7 @@ def report(*items: Any, events: Any = (), **more: Any) -> dict[str, Any]:
 
 def build(value: Any) -> tuple[Conversation, Notes]:
     notes = Notes()
-    (conversation,) = READER.build(Group("log", Path("log.json"), (Record(value),)), notes)
+    (conversation,) = READER.build(RecordGroup("log", Path("log.json"), (Record(value),)), notes)
     return conversation, notes
 
 

@@ -24,7 +24,7 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.formats.pipecat.reader import READER
-from convoscope.ingest.reader import Group, Record, Sample
+from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from support.exported_calls import often, spoilt
 from support.logs import EXAMPLES, read, write_lines
@@ -63,7 +63,7 @@ def logged(message: str, at: float = 0.0, name: str = MANAGER) -> dict[str, Any]
 def build(*values: Any) -> tuple[list[Conversation], Notes]:
     notes = Notes()
     records = tuple(Record(value, number) for number, value in enumerate(values, 1))
-    return list(READER.build(Group("log", Path("log.jsonl"), records), notes)), notes
+    return list(READER.build(RecordGroup("log", Path("log.jsonl"), records), notes)), notes
 
 
 def only(*values: Any) -> Conversation:

@@ -26,7 +26,7 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError, NothingReadable
 from convoscope.ingest.formats.retell.reader import READER
-from convoscope.ingest.reader import Group, Record, Sample
+from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from support.exported_calls import often, spoilt
 from support.logs import EXAMPLES, counts, read, write_json, write_lines
@@ -79,7 +79,7 @@ def a_call(*entries: Any, **beside: Any) -> dict[str, Any]:
 
 def build(value: Any) -> tuple[Conversation, Notes]:
     notes = Notes()
-    (conversation,) = READER.build(Group("log", Path("log.json"), (Record(value),)), notes)
+    (conversation,) = READER.build(RecordGroup("log", Path("log.json"), (Record(value),)), notes)
     return conversation, notes
 
 
@@ -572,8 +572,8 @@ def test_nothing_breaks_it(data: st.DataObject) -> None:
     value = data.draw(spoilt(data.draw(st.sampled_from(SAMPLES))))
     READER.detect(Sample(Path("x.json"), "document", [value]))
     READER.key(value)
-    group = Group("log", Path("log.json"), (Record(value),))
-    both = Group("c", Path("log.json"), (Record(value), Record(SAMPLES[0])))
+    group = RecordGroup("log", Path("log.json"), (Record(value),))
+    both = RecordGroup("c", Path("log.json"), (Record(value), Record(SAMPLES[0])))
     for one_group in (group, both):
         with contextlib.suppress(InputError):
             for call in READER.build(one_group, Notes()):

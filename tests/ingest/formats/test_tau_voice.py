@@ -14,7 +14,7 @@ from hypothesis.strategies import SearchStrategy
 from convoscope.conversation import Conversation, Marker, ToolCall, ToolResult, Utterance
 from convoscope.errors import InputError, NothingReadable
 from convoscope.ingest.formats.tau_voice.reader import READER, experiment_of
-from convoscope.ingest.reader import Group, Record, Sample
+from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.metrics.interaction.rates import panel
 from support.duplex import COUGH, PHRASE, Laid, chunk, conversation, experiment, simulation, speech
@@ -24,7 +24,7 @@ from support.logs import EXAMPLES, read, write, write_json
 def build(value: Any, path: Path = Path("results.json")) -> tuple[list[Conversation], Notes]:
     """What the reader makes of a value, without the machinery around it."""
     notes = Notes()
-    return list(READER.build(Group("log", path, (Record(value),)), notes)), notes
+    return list(READER.build(RecordGroup("log", path, (Record(value),)), notes)), notes
 
 
 def taken(notes: Notes) -> list[tuple[str, str, str]]:
@@ -305,7 +305,7 @@ class TestSkipped:
 
     def test_in_a_list_it_costs_itself(self) -> None:
         listed = [simulation("#.", "..", id="a"), {"id": "b", "ticks": []}, 7, simulation("#.", "..", id="d")]
-        calls = READER.build(Group("log", Path("results.json"), (Record(experiment(*listed)),)), Notes())
+        calls = READER.build(RecordGroup("log", Path("results.json"), (Record(experiment(*listed)),)), Notes())
         assert [next(calls).id, next(calls).id] == ["a", "d"]
         with pytest.raises(InputError) as raised:
             next(calls)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Logged
-from convoscope.ingest.formats.voice_logs.clocks import Heard, sent_after, skew
-from convoscope.ingest.formats.voice_logs.framework import Columns, Line
+from convoscope.ingest.formats.voice_logs.clocks import HeardText, sent_after, skew
+from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns
 from convoscope.ingest.formats.voice_logs.lines import milliseconds, plausible
 from convoscope.ingest.formats.voice_logs.logs import read_simulator
 from convoscope.ingest.formats.voice_logs.reader import read_call
@@ -112,22 +112,27 @@ _SAID = ["I need to change my flight", "the name is Okafor", "yes please", "that
 
 @pytest.mark.parametrize("ahead", [-3600.0, -30.0, -3.0, 3.0, 30.0, 3600.0])
 def test_a_skewed_clock_is_told_by_texts(ahead: float) -> None:
-    theirs = [Heard(10.0 * number, text) for number, text in enumerate(_SAID)]
-    mine = [Heard(at + 0.4 + ahead, text) for at, text in theirs]
+    theirs = [HeardText(10.0 * number, text) for number, text in enumerate(_SAID)]
+    mine = [HeardText(at + 0.4 + ahead, text) for at, text in theirs]
     found = skew(mine, theirs, 0.4)
     assert found is not None
     assert found.seconds == pytest.approx(ahead)
 
 
 def test_clocks_that_agree_have_no_skew() -> None:
-    theirs = [Heard(10.0 * number, text) for number, text in enumerate(_SAID)]
-    assert skew([Heard(at + 0.9, text) for at, text in theirs], theirs, 0.4) is None
+    theirs = [HeardText(10.0 * number, text) for number, text in enumerate(_SAID)]
+    assert skew([HeardText(at + 0.9, text) for at, text in theirs], theirs, 0.4) is None
     assert skew([], theirs, 0.4) is None
 
 
 def test_words_tell_the_skew_to_the_replies_that_hold_them() -> None:
-    replies = [Heard(10.0, "Sure, I can help you with that."), Heard(20.0, "Your flight was changed as you asked.")]
-    words = [Heard(reply.at + 6.7 + 0.1 * n, word) for reply in replies for n, word in enumerate(reply.text.split())]
+    replies = [
+        HeardText(10.0, "Sure, I can help you with that."),
+        HeardText(20.0, "Your flight was changed as you asked."),
+    ]
+    words = [
+        HeardText(reply.at + 6.7 + 0.1 * n, word) for reply in replies for n, word in enumerate(reply.text.split())
+    ]
     found = sent_after(replies, words, 0.7)
     assert found is not None
     assert found.seconds == pytest.approx(6.0)
@@ -137,21 +142,21 @@ def test_words_tell_the_skew_to_the_replies_that_hold_them() -> None:
     ("texts", "ahead", "is_told"), [(2, 3.0, False), (2, 6.0, True), (3, 3.0, True), (3, 1.0, False)]
 )
 def test_one_or_two_texts_that_are_a_little_late_may_be_slow_answers(texts: int, ahead: float, is_told: bool) -> None:
-    theirs = [Heard(10.0 * number, text) for number, text in enumerate(_SAID[:texts])]
-    assert (skew([Heard(at + 0.4 + ahead, text) for at, text in theirs], theirs, 0.4) is not None) == is_told
+    theirs = [HeardText(10.0 * number, text) for number, text in enumerate(_SAID[:texts])]
+    assert (skew([HeardText(at + 0.4 + ahead, text) for at, text in theirs], theirs, 0.4) is not None) == is_told
 
 
-def _words(text: str, ms: int = 1000, step: int = 0) -> list[Line]:
-    return [Line(ms + step * place, "tts_text", word) for place, word in enumerate(text.split())]
+def _words(text: str, ms: int = 1000, step: int = 0) -> list[FrameworkLine]:
+    return [FrameworkLine(ms + step * place, "tts_text", word) for place, word in enumerate(text.split())]
 
 
 def mended(
-    lines: list[Line], replies: list[str], heard: list[str], name: str, notes: Notes, *, moved: bool
-) -> list[Line]:
-    return mended_columns(Columns.of(lines), replies, heard, name, notes, moved=moved).lines()
+    lines: list[FrameworkLine], replies: list[str], heard: list[str], name: str, notes: Notes, *, moved: bool
+) -> list[FrameworkLine]:
+    return mended_columns(LogColumns.of(lines), replies, heard, name, notes, moved=moved).lines()
 
 
-def _said(lines: list[Line]) -> str:
+def _said(lines: list[FrameworkLine]) -> str:
     return " ".join(line.text for line in lines)
 
 

@@ -13,7 +13,7 @@ import pytest
 from convoscope.conversation import Conversation, Participant, Text, Utterance
 from convoscope.errors import InputError
 from convoscope.ingest.discover import HEAD_BYTES
-from convoscope.ingest.reader import Detection, Group, Reader, Sample, installed
+from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample, installed
 from convoscope.ingest.report import Notes
 from support.logs import ASK, REPLY, as_lines, chat, read, story, write, write_json, write_lines
 
@@ -152,7 +152,7 @@ class _Diary(Reader):
         ours = sample.container == "text" and sample.values[0] == "DIARY"
         return Detection(0.9, "says so", "key") if ours else None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         events = [
             Utterance(seq=seq, speaker="user", heard=Text(f"{record.number} {record.value}", "line"))
             for seq, record in enumerate(group.records)

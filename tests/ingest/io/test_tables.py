@@ -22,7 +22,7 @@ import convoscope
 from convoscope.errors import NothingReadable
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
-from convoscope.ingest.io.containers import Stretch
+from convoscope.ingest.io.containers import ByteRange
 from ingest.test_partitions import same_however_cut
 from support.logs import Outcome, read, write
 
@@ -37,7 +37,7 @@ def rows(path: Path, size: int = 1 << 20) -> dict[int, Any]:
     return found
 
 
-def _numbered(stretch: Stretch) -> dict[int, Any]:
+def _numbered(stretch: ByteRange) -> dict[int, Any]:
     texts = (stretch.data or b"").split(tables.BETWEEN_ROWS)
     return {number: json.loads(text) for number, text in enumerate(texts, stretch.first) if text}
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 import convoscope
 from convoscope.views.standard_data import model, shapes
-from convoscope.views.standard_data.containers import Record
+from convoscope.views.standard_data.containers import RecordKind
 from convoscope.views.standard_data.model import (
     Conversation,
     ConversationTurn,
@@ -67,7 +67,7 @@ METRICS = {
     EOUMetrics: "end_of_utterance_delay transcription_delay on_user_turn_completed_delay",
 }
 OF_EVERY_METRIC = {"type", "label", "source_label", "timestamp", "speech_id", "metadata"}
-SHAPES: dict[type[BaseModel], Record] = {
+SHAPES: dict[type[BaseModel], RecordKind] = {
     ToolSchema: shapes.TOOL_SCHEMA,
     ToolCall: shapes.TOOL_CALL,
     ToolResult: shapes.TOOL_RESULT,

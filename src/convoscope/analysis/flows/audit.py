@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from convoscope.analysis.flows.state_matrix import untested
-from convoscope.analysis.flows.state_table import Source
+from convoscope.analysis.flows.state_table import StateTable
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.runs.audit import Audit, Disagreement, recounted
 from convoscope.runs.run import Run
@@ -18,7 +18,7 @@ class StateDisagreement(Disagreement, frozen=True, kw_only=True, rename={"subjec
 def audit_states(run: Run, *, values: bool = False) -> Audit:
     """The audit of the rows of states, and of what is marked as untested: only what is declared can be that."""
     found = recounted(run, STATE_TABLE, values=values)
-    for one in untested(Source([run])) if run.flows else ():
+    for one in untested(StateTable([run])) if run.flows else ():
         if count := found.ran[one.flow, one.state]:
             found.add(
                 Disagreement(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from convoscope.analysis.flows.state_matrix import Matrix, StateFigures, Untested, matrix_of, terminal_of
-from convoscope.analysis.flows.state_table import Excluded, Rate, Source, few_words, rates
+from convoscope.analysis.flows.state_table import Excluded, Rate, StateTable, few_words, rates
 from convoscope.runs.database import quoted
 from convoscope.runs.parquet_columns import BETWEEN
 
@@ -135,7 +135,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     latency_budget_ms: float
 
 
-def analyse(source: Source, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> Analysis:
+def analyse(source: StateTable, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> Analysis:
     """Look at every state of the runs."""
     with source.ask() as connection:
         found = matrix_of(connection, source, neighbours=True)
@@ -189,7 +189,7 @@ def _stuck(row: StateFigures) -> float:
     return row.n * (row.stall.value or 0.0)
 
 
-def _failures(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[tuple[Any, ...], dict[str, Rate]]:
+def _failures(connection: duckdb.DuckDBPyConnection, source: StateTable) -> dict[tuple[Any, ...], dict[str, Rate]]:
     """Of each state the share of conversations that it sent to a declared failure."""
     declared = [
         f"{name}{BETWEEN}{state}"
@@ -205,7 +205,7 @@ def _not_advanced(row: StateFigures) -> float:
     return 0.0 if _is_end(row) else row.n * (1 - (row.progress.value or 0.0))
 
 
-def _budget(source: Source, row: StateFigures, otherwise: float) -> float:
+def _budget(source: StateTable, row: StateFigures, otherwise: float) -> float:
     """What the state declares, else its flow, else what was asked for."""
     flow = source.flows.get(row.flow)
     state = flow.by_name.get(row.state) if flow is not None else None
@@ -501,7 +501,7 @@ _REACHED = """
 """
 
 
-def _ends(connection: duckdb.DuckDBPyConnection, source: Source, found: Matrix) -> list[End]:
+def _ends(connection: duckdb.DuckDBPyConnection, source: StateTable, found: Matrix) -> list[End]:
     """Ends without success that were reached, entered or not."""
     n = {(row.flow, row.state): row.n for row in found.rows}
     feeders: dict[tuple[str, str, str], list[tuple[int, str]]] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from convoscope.analysis.flows.state_table import Excluded, Rate, Source, dicts, few_words, rates
+from convoscope.analysis.flows.state_table import Excluded, Rate, StateTable, dicts, few_words, rates
 from convoscope.runs.database import quoted
 from convoscope.scores.observation import COMPUTED
 
@@ -36,7 +36,7 @@ class Aspect(msgspec.Struct, frozen=True, kw_only=True):
     """Conversations that could have a value and have none."""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class FlowVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What one judge, or the panel of them, says of how human the agent is."""
 
     judge: str
@@ -64,7 +64,7 @@ class FlowFigures(msgspec.Struct, frozen=True, kw_only=True):
     """In seconds, over all turns."""
     latency_p95: float | None
     latency_n: int
-    humanness: tuple[Verdict, ...]
+    humanness: tuple[FlowVerdict, ...]
     """One per judge; the panel last."""
     said: str
 
@@ -76,13 +76,13 @@ class FlowMatrix(msgspec.Struct, frozen=True, kw_only=True):
     excluded: tuple[Excluded, ...]
 
 
-def flow_matrix(source: Source) -> FlowMatrix:
+def flow_matrix(source: StateTable) -> FlowMatrix:
     """Every flow of the runs, by agent."""
     with source.ask() as connection:
         return flow_matrix_of(connection, source, ("flow", "agent"))
 
 
-def flow_matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, by: tuple[str, ...]) -> FlowMatrix:
+def flow_matrix_of(connection: duckdb.DuckDBPyConnection, source: StateTable, by: tuple[str, ...]) -> FlowMatrix:
     """The same by some of flow and agent, where a connection is open already; what is not told apart is ""."""
     keys = ", ".join(by)
     counts = connection.execute(f"""
@@ -116,7 +116,7 @@ def _worst_first(row: FlowFigures) -> tuple[Any, ...]:
 
 
 def _aspects(
-    connection: duckdb.DuckDBPyConnection, source: Source, by: tuple[str, ...]
+    connection: duckdb.DuckDBPyConnection, source: StateTable, by: tuple[str, ...]
 ) -> dict[Any, list[dict[str, Any]]]:
     """What the aspects, and the parts of correctness, come to, by flow and agent."""
     each = f"""(
@@ -149,7 +149,7 @@ def _aspects(
     return by_key
 
 
-def _spreads(connection: duckdb.DuckDBPyConnection, source: Source, keys: str) -> dict[Any, float]:
+def _spreads(connection: duckdb.DuckDBPyConnection, source: StateTable, keys: str) -> dict[Any, float]:
     """How far the judges of a panel lie apart, in points, as a mean over its conversations."""
     rows = connection.execute(f"""
         SELECT {keys}, judge, 10 * avg(spread)
@@ -186,7 +186,7 @@ def _figures(
         latency_p95=p95,
         latency_n=turns,
         humanness=tuple(
-            Verdict(judge=one["judge"], score=aspect.score, n=aspect.n, spread=one["spread"])
+            FlowVerdict(judge=one["judge"], score=aspect.score, n=aspect.n, spread=one["spread"])
             for one in sorted(judges, key=lambda one: (one["judge"].startswith("panel:"), one["judge"]))
             if (aspect := _aspect(one))
         ),

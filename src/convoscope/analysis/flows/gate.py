@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from convoscope.analysis.flows.flow_matrix import POINTS, Aspect, FlowFigures, flow_matrix_of
-from convoscope.analysis.flows.state_table import FEW, Runlike, Source
+from convoscope.analysis.flows.state_table import FEW, Runlike, StateTable
 from convoscope.errors import UsageError
 from convoscope.runs.run import Run
 
@@ -59,7 +59,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gate(
-    source: Source,
+    source: StateTable,
     baseline: Sequence[Runlike],
     *,
     floor: float = FLOOR,
@@ -75,7 +75,7 @@ def gate(
         raise UsageError("floor and drop are numbers, a drop is not below 0, and a verdict needs a conversation")
     if not aspects:
         raise UsageError("there is no aspect to check", hint=f"there is {', '.join(POINTS)}")
-    before = Source(baseline, agent=source.agent)
+    before = StateTable(baseline, agent=source.agent)
     now, then = _by_flow(source), _by_flow(before)
     names = [name for name in sorted({*now, *then}) if source.flow in (None, name)]
     flows = tuple(
@@ -88,19 +88,19 @@ def gate(
     return Gate(outcome=outcome, flows=flows, floor=floor, drop=drop, least=least)
 
 
-def _by_flow(source: Source) -> dict[str, FlowFigures]:
+def _by_flow(source: StateTable) -> dict[str, FlowFigures]:
     with source.ask() as connection:
         return {row.flow: row for row in flow_matrix_of(connection, source, ("flow",)).rows}
 
 
-def _notes(name: str, source: Source, before: Source) -> tuple[str, ...]:
+def _notes(name: str, source: StateTable, before: StateTable) -> tuple[str, ...]:
     notes = [f"run {run.name} is invalid: {run.receipt.invalid_reason}" for run in _invalid(source, before)]
     if source.flows.get(name) != before.flows.get(name):
         notes.append("the definition of the flow is not the one of the baseline")
     return tuple(notes)
 
 
-def _invalid(*sources: Source) -> list[Run]:
+def _invalid(*sources: StateTable) -> list[Run]:
     return [run for source in sources for run in source.runs if not run.receipt.valid]
 
 

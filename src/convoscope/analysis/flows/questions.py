@@ -12,7 +12,7 @@ from convoscope.analysis.flows.flow_matrix import FlowMatrix, flow_matrix
 from convoscope.analysis.flows.gate import ASPECTS, DROP, FLOOR, Gate, gate
 from convoscope.analysis.flows.segments import Archetype, Segments, archetypes, segments
 from convoscope.analysis.flows.state_matrix import Matrix, matrix
-from convoscope.analysis.flows.state_table import FEW, Runlike, Source
+from convoscope.analysis.flows.state_table import FEW, Runlike, StateTable
 from convoscope.runs.audit import Audit
 from convoscope.runs.run import Run
 
@@ -21,7 +21,7 @@ class States:
     """The states of some runs, or of one flow or agent of them."""
 
     def __init__(self, runs: Sequence[Runlike], *, flow: str | None = None, agent: str | None = None) -> None:
-        self._source = Source(runs, flow=flow, agent=agent)
+        self._source = StateTable(runs, flow=flow, agent=agent)
 
     def matrix(self, *, neighbours: bool | None = None) -> Matrix:
         """One row per state, worst first; with the states around each where one flow is asked for."""

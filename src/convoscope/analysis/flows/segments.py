@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from convoscope.analysis.flows.state_table import Rate, Source, dicts, few_words, no_rate, rates
+from convoscope.analysis.flows.state_table import Rate, StateTable, dicts, few_words, no_rate, rates
 from convoscope.conversation import Flow
 from convoscope.runs.database import quoted
 from convoscope.views.flow.segments import ACT, COLLECT, CONFIRM, has_no_cohesion, kind_of, segment_of
@@ -78,13 +78,13 @@ class Archetype(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def segments(source: Source) -> Segments:
+def segments(source: StateTable) -> Segments:
     """Every segment of the runs."""
     with source.ask() as connection:
         return segments_of(connection, source)
 
 
-def segments_of(connection: duckdb.DuckDBPyConnection, source: Source) -> Segments:
+def segments_of(connection: duckdb.DuckDBPyConnection, source: StateTable) -> Segments:
     facts = dicts(connection.execute(_FACTS))
     dwell: dict[_Key, list[tuple[str, float | None]]] = {}
     for flow, segment, state, turns in connection.execute(_DWELL).fetchall():
@@ -117,7 +117,7 @@ _YIELDS = {
 }
 
 
-def _slots(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[_Key, Rate]:
+def _slots(connection: duckdb.DuckDBPyConnection, source: StateTable) -> dict[_Key, Rate]:
     """Of the slots that a segment has to fill, how many are filled in the conversations that came into it, wherever."""
     targets = [
         (flow.name, segment, slot)
@@ -139,7 +139,7 @@ def _slots(connection: duckdb.DuckDBPyConnection, source: Source) -> dict[_Key, 
     return {(flow, segment): one["filled"] for (flow, segment), one in found.items()}
 
 
-def archetypes(source: Source) -> tuple[Archetype, ...]:
+def archetypes(source: StateTable) -> tuple[Archetype, ...]:
     """The kinds of segments over all flows, the weakest first."""
     return archetypes_of(segments(source))
 
@@ -172,7 +172,7 @@ def _archetype(kind: str, mine: Sequence[SegmentFigures]) -> Archetype:
 
 
 def _figures(
-    source: Source,
+    source: StateTable,
     one: Mapping[str, Any],
     dwell: Sequence[tuple[str, float | None]],
     known: Mapping[str, Rate],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from convoscope.analysis.flows.state_table import RATES, Excluded, Rate, Source, dicts, few_words, rate_of
+from convoscope.analysis.flows.state_table import RATES, Excluded, Rate, StateTable, dicts, few_words, rate_of
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.statistics.summary import Figure
 from convoscope.views.flow.segments import segment_of
@@ -84,13 +84,13 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     without_states: int
 
 
-def matrix(source: Source, *, neighbours: bool | None = None) -> Matrix:
+def matrix(source: StateTable, *, neighbours: bool | None = None) -> Matrix:
     """Every state of the runs. With neighbours where one flow is asked for, or `neighbours` says so."""
     with source.ask() as connection:
         return matrix_of(connection, source, neighbours=source.flow is not None if neighbours is None else neighbours)
 
 
-def matrix_of(connection: duckdb.DuckDBPyConnection, source: Source, *, neighbours: bool) -> Matrix:
+def matrix_of(connection: duckdb.DuckDBPyConnection, source: StateTable, *, neighbours: bool) -> Matrix:
     """The same, where a connection is open already."""
     facts = {(one["flow"], one["state"]): one for one in dicts(source.combined(connection))}
     figures = source.figures(connection)
@@ -114,7 +114,7 @@ def _worst_first(row: StateFigures) -> tuple[Any, ...]:
 
 
 def _figures(
-    source: Source,
+    source: StateTable,
     one: Mapping[str, Any],
     figures: Mapping[str, Figure],
     around: tuple[Mapping[Any, Any], Mapping[Any, Any]] | None,
@@ -145,7 +145,7 @@ def _figures(
     )
 
 
-def terminal_of(source: Source, flow: str, state: str) -> str:
+def terminal_of(source: StateTable, flow: str, state: str) -> str:
     """How a conversation ends that ends in a state."""
     declared = source.flows.get(flow)
     if declared is not None:
@@ -159,14 +159,14 @@ def _reason_of_latency(dwell: Rate, one: Mapping[str, Any]) -> str:
     return "no_latency_logged" if one["turns"] else "no_turn_ran"
 
 
-def untested(source: Source) -> tuple[Untested, ...]:
+def untested(source: StateTable) -> tuple[Untested, ...]:
     """The declared states that no conversation was in."""
     with source.ask() as connection:
         return _untested(connection, source, set(connection.execute("SELECT DISTINCT flow, state FROM s").fetchall()))
 
 
 def _untested(
-    connection: duckdb.DuckDBPyConnection, source: Source, seen: set[tuple[str, str]]
+    connection: duckdb.DuckDBPyConnection, source: StateTable, seen: set[tuple[str, str]]
 ) -> tuple[Untested, ...]:
     """Declared states that no conversation was in. An end that some were left for was reached, if nobody entered it."""
     rows = "s"

@@ -125,7 +125,7 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     n: int
 
 
-class Source:
+class StateTable:
     """The runs that are asked, and which part of them."""
 
     def __init__(self, runs: Sequence[Runlike], *, flow: str | None = None, agent: str | None = None) -> None:

@@ -33,7 +33,7 @@ BETWEEN_ELEMENTS = b"\x1e"
 """Stands between the elements of a stretch: no JSON text holds it but inside a string, where it is escaped."""
 
 
-class Stretch(NamedTuple):
+class ByteRange(NamedTuple):
     """Some whole records of a file: bytes start to end, the first record's number.
 
     `data` holds the bytes where a position in the file cannot be returned to (compressed input);
@@ -150,7 +150,7 @@ def whole(path: Path) -> bytes:
     return block.removeprefix(BOM)
 
 
-def line_stretches(path: Path, size: int) -> Iterator[Stretch]:
+def line_stretches(path: Path, size: int) -> Iterator[ByteRange]:
     """The lines of a file in stretches of about `size` bytes. Lines are numbered from 1."""
     plain = is_plain(path)
     with open_bytes(path) as stream:
@@ -161,20 +161,20 @@ def line_stretches(path: Path, size: int) -> Iterator[Stretch]:
             ended = bool(broken) or len(block) < size
             cut = len(data) if ended else data.rfind(b"\n") + 1
             if cut:
-                yield Stretch(line, start, start + cut, None if plain else data[:cut])
+                yield ByteRange(line, start, start + cut, None if plain else data[:cut])
                 line, start, rest = line + data.count(b"\n", 0, cut), start + cut, data[cut:]
             elif not ended and len(data) <= MAX_RECORD_BYTES:
                 rest = data
             elif not ended:
                 skipped = _skip_line(stream, len(data))
-                yield Stretch(line, start, start, b"", TOO_LONG)
+                yield ByteRange(line, start, start, b"", TOO_LONG)
                 line, start, rest = line + 1, start + skipped.length, skipped.rest
                 broken, ended = skipped.broken, skipped.ended
                 if ended and rest:
-                    yield Stretch(line, start, start + len(rest), None if plain else rest)
+                    yield ByteRange(line, start, start + len(rest), None if plain else rest)
                     line, start = line + rest.count(b"\n"), start + len(rest)
             if broken:
-                yield Stretch(line, start, start, b"", broken)
+                yield ByteRange(line, start, start, b"", broken)
             if ended:
                 return
 
@@ -197,7 +197,7 @@ def _skip_line(stream: IO[bytes], length: int) -> _Skipped:
             return _Skipped(length, block[cut:] if cut else b"", broken, ended=bool(broken) or not block)
 
 
-def element_stretches(path: Path, size: int) -> Iterator[Stretch]:
+def element_stretches(path: Path, size: int) -> Iterator[ByteRange]:
     """The elements of a top-level JSON array, in stretches. Elements are numbered from 1.
 
     An array of any length passes through little memory.
@@ -207,16 +207,16 @@ def element_stretches(path: Path, size: int) -> Iterator[Stretch]:
     for number, element in enumerate(_elements(path), start=1):
         if isinstance(element, _Broken):
             if held:
-                yield Stretch(first, 0, 0, BETWEEN_ELEMENTS.join(held))
-            yield Stretch(number, 0, 0, b"", str(element))
+                yield ByteRange(first, 0, 0, BETWEEN_ELEMENTS.join(held))
+            yield ByteRange(number, 0, 0, b"", str(element))
             return
         held.append(element)
         length += len(element)
         if length >= size:
-            yield Stretch(first, 0, 0, BETWEEN_ELEMENTS.join(held))
+            yield ByteRange(first, 0, 0, BETWEEN_ELEMENTS.join(held))
             held, length, first = [], 0, number + 1
     if held:
-        yield Stretch(first, 0, 0, BETWEEN_ELEMENTS.join(held))
+        yield ByteRange(first, 0, 0, BETWEEN_ELEMENTS.join(held))
 
 
 class _Broken(str):

@@ -16,25 +16,25 @@ PathLike = str | os.PathLike[str]
 STANDARD_INPUT = "-"
 
 
-class Files(NamedTuple):
+class SpooledFiles(NamedTuple):
     """Paths that can be read again and again, as long as the folder of those that were made is there."""
 
     paths: list[PathLike]
     folder: tempfile.TemporaryDirectory[str] | None = None
 
 
-def as_files(paths: Sequence[PathLike]) -> Files:
+def as_files(paths: Sequence[PathLike]) -> SpooledFiles:
     """The paths, with a file in the place of each stream; it goes by the name of the stream."""
     streams = [os.fspath(path) for path in paths if _is_stream(path)]
     if not streams:
-        return Files(list(paths))
+        return SpooledFiles(list(paths))
     folder = tempfile.TemporaryDirectory(prefix="convoscope-")
     made: dict[str, Path] = {}
     for place, stream in enumerate(dict.fromkeys(streams)):
         made[stream] = Path(folder.name) / str(place) / ("stdin" if stream == STANDARD_INPUT else Path(stream).name)
         made[stream].parent.mkdir()
         _write(stream, made[stream])
-    return Files([made.get(os.fspath(path), path) for path in paths], folder)
+    return SpooledFiles([made.get(os.fspath(path), path) for path in paths], folder)
 
 
 def _is_stream(path: PathLike) -> bool:

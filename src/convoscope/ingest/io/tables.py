@@ -23,7 +23,7 @@ import msgspec
 from convoscope.errors import InputError
 from convoscope.harmless import is_utf8
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io.containers import Stretch
+from convoscope.ingest.io.containers import ByteRange
 from convoscope.ingest.io.json import BadJson, decode
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _parquet_values(path: Path, count: int) -> Iterator[Any]:
             yield decode(text).value
 
 
-def row_stretches(path: Path, size: int) -> Iterator[Stretch]:
+def row_stretches(path: Path, size: int) -> Iterator[ByteRange]:
     """The rows of a table in stretches of about `size` bytes, as JSON objects.
 
     Rows of CSV are numbered by the line they begin in, rows of Parquet from 1.
@@ -118,16 +118,16 @@ class _BadRow(NamedTuple):
     hint: str = _SKIPPED
 
 
-def _text_stretches(path: Path, size: int) -> Iterator[Stretch]:
+def _text_stretches(path: Path, size: int) -> Iterator[ByteRange]:
     held: list[bytes] = []
     length, first, line = 0, 1, 1
     for row in _rows(path):
         if isinstance(row, _BadRow) or length >= size:
             if held:
-                yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
+                yield ByteRange(first, 0, 0, BETWEEN_ROWS.join(held))
             held, length, first, line = [], 0, row.first, row.first
         if isinstance(row, _BadRow):
-            yield Stretch(row.first, 0, 0, b"", row.problem, row.hint)
+            yield ByteRange(row.first, 0, 0, b"", row.problem, row.hint)
             first = line = row.last + 1
             continue
         if not held:
@@ -140,7 +140,7 @@ def _text_stretches(path: Path, size: int) -> Iterator[Stretch]:
         length += len(text)
         line = row.last + 1
     if held:
-        yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
+        yield ByteRange(first, 0, 0, BETWEEN_ROWS.join(held))
 
 
 def _json(cells: dict[str, str | None]) -> bytes:
@@ -278,7 +278,7 @@ class _Lines:
             yield rest
 
 
-def _parquet_stretches(path: Path, size: int) -> Iterator[Stretch]:
+def _parquet_stretches(path: Path, size: int) -> Iterator[ByteRange]:
     held: list[bytes] = []
     length, first = 0, 1
     try:
@@ -286,15 +286,15 @@ def _parquet_stretches(path: Path, size: int) -> Iterator[Stretch]:
             held.append(text)
             length += len(text)
             if length >= size:
-                yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
+                yield ByteRange(first, 0, 0, BETWEEN_ROWS.join(held))
                 held, length, first = [], 0, number + 1
     except InputError as error:
         if held:
-            yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
-        yield Stretch(first + len(held), 0, 0, b"", error.message, error.hint)
+            yield ByteRange(first, 0, 0, BETWEEN_ROWS.join(held))
+        yield ByteRange(first + len(held), 0, 0, b"", error.message, error.hint)
         return
     if held:
-        yield Stretch(first, 0, 0, BETWEEN_ROWS.join(held))
+        yield ByteRange(first, 0, 0, BETWEEN_ROWS.join(held))
 
 
 def _parquet_rows(path: Path, rest: str = "") -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from convoscope.conversation.events import Json
 from convoscope.text.json_schema import BadSchema, is_schema, schema_faults
-from convoscope.text.patterns import BadPattern, Checked, Untried, checked
+from convoscope.text.patterns import BadPattern, PatternCheck, Untried, checked
 
 
 class Unchecked(ValueError):
@@ -100,7 +100,7 @@ def _regex(told: str) -> Form:
     return Form("regular expression", lambda content: _regex_fault(content, pattern))
 
 
-def _regex_fault(content: str, usable: Checked) -> str:
+def _regex_fault(content: str, usable: PatternCheck) -> str:
     try:
         found = usable.fullmatch(content)
     except Untried as error:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from convoscope.conversation.events import Json
 from convoscope.text.comparison import UNSPACED, candidate, folded, occurs, places_of, settled
-from convoscope.text.patterns import Checked
+from convoscope.text.patterns import PatternCheck
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -159,7 +159,7 @@ def multi_pattern_of(
     answer: str,
     truth: str,
     *,
-    patterns: Sequence[re.Pattern[str] | Checked] | None = None,
+    patterns: Sequence[re.Pattern[str] | PatternCheck] | None = None,
     choices: Sequence[str] = (),
     answer_index: int | None = None,
 ) -> float | None:

@@ -23,7 +23,7 @@ from convoscope.metrics.needs import Need
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.text.comparison import Comparison, accuracy_of, exact_match_of, overlap_of
-from convoscope.text.patterns import BadPattern, Checked, UnsupportedPattern, Untried, checked
+from convoscope.text.patterns import BadPattern, PatternCheck, UnsupportedPattern, Untried, checked
 from convoscope.views.items import Case, cases
 
 
@@ -236,7 +236,7 @@ def _letter(place: int | None) -> str | None:
 # Patterns, declared or brought by an item
 
 
-def _patterns(context: Json, declared: Sequence[Checked] | None) -> Sequence[Checked] | None:
+def _patterns(context: Json, declared: Sequence[PatternCheck] | None) -> Sequence[PatternCheck] | None:
     """The patterns to try: those of the item where it brings some. Refused with `BadPattern`."""
     told = context.get("patterns") if isinstance(context, dict) else None
     if told is None:
@@ -244,13 +244,13 @@ def _patterns(context: Json, declared: Sequence[Checked] | None) -> Sequence[Che
     return [_pattern(one) for one in (told if isinstance(told, list | tuple) else [told])]
 
 
-def _pattern(told: Json) -> Checked:
+def _pattern(told: Json) -> PatternCheck:
     if not isinstance(told, str):
         raise BadPattern(f"{told!r} is no text")
     return checked(told, _FLAGS)
 
 
-def _pattern_of_a_declaration(text: str) -> Checked:
+def _pattern_of_a_declaration(text: str) -> PatternCheck:
     try:
         return checked(text, _FLAGS)
     except BadPattern as error:

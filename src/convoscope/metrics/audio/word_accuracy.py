@@ -28,7 +28,7 @@ class Script(NamedTuple):
     untold: tuple[str, ...] = ()
 
 
-class Session(NamedTuple):
+class SpokenSession(NamedTuple):
     """The cases that one recording speaks of."""
 
     subject: Subject
@@ -63,27 +63,29 @@ def word_accuracy(conversation: Conversation) -> Iterator[Observation]:
             yield unmeasured(case.subject, f"no_{field}", field)
 
 
-def _sessions(conversation: Conversation) -> Iterator[Session]:
+def _sessions(conversation: Conversation) -> Iterator[SpokenSession]:
     """Each recording with the cases that it speaks of: the conversation's own first, then those of single items."""
     shared: list[Case] = []
-    single: list[Session] = []
+    single: list[SpokenSession] = []
     for case in cases(conversation):
         if missing(case, "word_accuracy") is not None or (case.item is None and conversation.items):
             continue
         own = case.extras.get("raw_complete_audio")
         if isinstance(own, dict):
             text = own.get("complete_transcript")
-            single.append(Session(case.subject, (case,), text if isinstance(text, str) else "", own.get("timeline")))
+            single.append(
+                SpokenSession(case.subject, (case,), text if isinstance(text, str) else "", own.get("timeline"))
+            )
         else:
             shared.append(case)
     recording = conversation.recording
     if shared and recording is not None:
         subject = shared[0].subject if len(shared) == 1 else WHOLE
-        yield Session(subject, tuple(shared), recording.transcript, recording.extras.get("timeline"))
+        yield SpokenSession(subject, tuple(shared), recording.transcript, recording.extras.get("timeline"))
     yield from single
 
 
-def _compared(conversation: Conversation, session: Session) -> Observation:
+def _compared(conversation: Conversation, session: SpokenSession) -> Observation:
     subject, language = session.subject, _language(conversation, session)
     if not session.transcript.strip():
         return unmeasured(subject, "no_transcript", "complete_transcript")
@@ -140,6 +142,6 @@ def _named(span: ComponentMetric) -> str:
     return span.label or f"event {span.seq}"
 
 
-def _language(conversation: Conversation, session: Session) -> str:
+def _language(conversation: Conversation, session: SpokenSession) -> str:
     spans = (event.values.get("language") for case in session.cases for event in case.metrics)
     return next((one for one in (conversation.extras.get("language"), *spans) if isinstance(one, str) and one), "en")

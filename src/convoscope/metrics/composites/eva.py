@@ -8,7 +8,7 @@ from typing import NamedTuple
 from convoscope.metrics.declaration import HIGHER, RATIO, SHARE, Derived, derived
 
 
-class Part(NamedTuple):
+class CompositePart(NamedTuple):
     """One metric of a composite, and the value from which on it passes (voice logs, 1.6)."""
 
     metric: str
@@ -16,19 +16,19 @@ class Part(NamedTuple):
 
 
 ACCURACY = (
-    Part("outcome.task_completion", 1.0),
-    Part("judged.faithfulness", 0.5),
-    Part("judged.agent_speech_fidelity", 0.95),
+    CompositePart("outcome.task_completion", 1.0),
+    CompositePart("judged.faithfulness", 0.5),
+    CompositePart("judged.agent_speech_fidelity", 0.95),
 )
 EXPERIENCE = (
-    Part("judged.conversation_progression", 0.5),
-    Part("voice.turn_taking", 0.8),
-    Part("judged.conciseness", 0.5),
+    CompositePart("judged.conversation_progression", 0.5),
+    CompositePart("voice.turn_taking", 0.8),
+    CompositePart("judged.conciseness", 0.5),
 )
-BOTH = (Part("eva.a_pass", 1.0), Part("eva.x_pass", 1.0))
+BOTH = (CompositePart("eva.a_pass", 1.0), CompositePart("eva.x_pass", 1.0))
 
 
-def _passes(name: str, question: str, parts: tuple[Part, ...]) -> Derived:
+def _passes(name: str, question: str, parts: tuple[CompositePart, ...]) -> Derived:
     """1 where every part reaches its threshold, else 0."""
     thresholds = tuple(part.passes_at for part in parts)
 
@@ -43,7 +43,7 @@ def _passes(name: str, question: str, parts: tuple[Part, ...]) -> Derived:
     return derived(name, version=1, over="conversation", unit=SHARE, better=HIGHER, inputs=_names(parts))(passes)
 
 
-def _mean(name: str, question: str, parts: tuple[Part, ...]) -> Derived:
+def _mean(name: str, question: str, parts: tuple[CompositePart, ...]) -> Derived:
     """The mean of all parts; never of those that happen to be there (voice logs, 1.7, defect 9)."""
 
     def mean(*values: float) -> float:
@@ -56,7 +56,7 @@ def _mean(name: str, question: str, parts: tuple[Part, ...]) -> Derived:
     return derived(name, version=1, over="conversation", unit=RATIO, better=HIGHER, inputs=_names(parts))(mean)
 
 
-def _names(parts: tuple[Part, ...]) -> tuple[str, ...]:
+def _names(parts: tuple[CompositePart, ...]) -> tuple[str, ...]:
     return tuple(part.metric for part in parts)
 
 

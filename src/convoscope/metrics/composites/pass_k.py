@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import comb
 from typing import NamedTuple
 
-from convoscope.metrics.declaration import HIGHER, RATIO, Derived, Sample, derived
+from convoscope.metrics.declaration import HIGHER, RATIO, Derived, GroupSample, derived
 from convoscope.scores.observation import NOT_APPLICABLE
 
 
@@ -38,7 +38,7 @@ class Trials(NamedTuple):
     passed: int
 
 
-def _scenario(sample: Sample) -> str:
+def _scenario(sample: GroupSample) -> str:
     """Scenario 7 of one domain is not scenario 7 of another."""
     if not sample.dimensions.get("scenario_id"):
         return sample.conversation
@@ -46,7 +46,7 @@ def _scenario(sample: Sample) -> str:
     return "/".join(name for name in names if name)
 
 
-def by_scenario(samples: Iterable[Sample], passes_at: float) -> Mapping[str, Trials]:
+def by_scenario(samples: Iterable[GroupSample], passes_at: float) -> Mapping[str, Trials]:
     """Trials and passes of each scenario; a conversation without a scenario is one of its own.
 
     A trial that could not be measured is no trial, but its scenario is there, so that it is counted
@@ -101,7 +101,7 @@ def _over_trials(
     figure: Callable[[int, int, int], float | None],
     question: str,
 ) -> Derived:
-    def per_scenario(samples: list[Sample]) -> Mapping[str, float | None]:
+    def per_scenario(samples: list[GroupSample]) -> Mapping[str, float | None]:
         return {name: figure(*tally, k) for name, tally in by_scenario(samples, passes_at).items()}
 
     per_scenario.__doc__ = f"""{question.format(k=k)}

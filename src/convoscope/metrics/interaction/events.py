@@ -23,17 +23,17 @@ NON_DIRECTED: InsertKind = "non_directed"
 Where = Literal["over_agent", "in_silence", "out_of_turn"]
 
 
-class Span(NamedTuple):
+class SpeechSpan(NamedTuple):
     """The ticks from `start` to before `end`; `source` is the event that they were read from."""
 
     start: int
     end: int
     source: int = -1
 
-    def until(self, end: int) -> Span:
+    def until(self, end: int) -> SpeechSpan:
         return self._replace(end=min(self.end, end))
 
-    def meets(self, other: Span) -> bool:
+    def meets(self, other: SpeechSpan) -> bool:
         """Whether the two share a tick."""
         return self.start < other.end and other.start < self.end
 
@@ -41,7 +41,7 @@ class Span(NamedTuple):
 class Insert(NamedTuple):
     """A sound of the user that is not meant for the agent, laid on the ticks of its span."""
 
-    span: Span
+    span: SpeechSpan
     kind: InsertKind
     text: str = ""
 
@@ -50,7 +50,7 @@ class Effect(NamedTuple):
     """An insert outside the user's speech, as long as it shows without a break."""
 
     kind: InsertKind
-    span: Span
+    span: SpeechSpan
 
 
 class Ticks(NamedTuple):
@@ -58,17 +58,17 @@ class Ticks(NamedTuple):
 
     length: int
     seconds: float
-    user: Sequence[Span] = ()
-    agent: Sequence[Span] = ()
+    user: Sequence[SpeechSpan] = ()
+    agent: Sequence[SpeechSpan] = ()
     inserts: Sequence[Insert] = ()
     backchannels: frozenset[int] = frozenset()
     """Sources of the user's spans that begin as a backchannel."""
 
 
-class Event(NamedTuple):
+class InteractionEvent(NamedTuple):
     """One thing that the agent could do well: what it is about, whether it did, and after how many ticks."""
 
-    span: Span
+    span: SpeechSpan
     good: bool
     wait: int | None = None
     where: Where | None = None
@@ -79,16 +79,16 @@ class Events(NamedTuple):
 
     length: int
     """Ticks, without the closing one."""
-    user: tuple[Span, ...]
-    agent: tuple[Span, ...]
+    user: tuple[SpeechSpan, ...]
+    agent: tuple[SpeechSpan, ...]
     effects: tuple[Effect, ...]
     """Inserts out of turn, those that gave no event among them."""
-    responses: tuple[Event, ...]
-    yields: tuple[Event, ...]
-    backchannels: tuple[Event, ...]
-    vocal_tics: tuple[Event, ...]
-    non_directed: tuple[Event, ...]
-    interruptions: tuple[Span, ...]
+    responses: tuple[InteractionEvent, ...]
+    yields: tuple[InteractionEvent, ...]
+    backchannels: tuple[InteractionEvent, ...]
+    vocal_tics: tuple[InteractionEvent, ...]
+    non_directed: tuple[InteractionEvent, ...]
+    interruptions: tuple[SpeechSpan, ...]
     """The agent's segments that start over the user's speech."""
 
 
@@ -96,7 +96,12 @@ def events_of(ticks: Ticks) -> Events:
     """What happened between the two, by the published rules."""
     scene = _Scene(ticks)
     selective = tuple(scene.over_agent()) + tuple(scene.inserts_in_silence()) + tuple(scene.out_of_turn())
-    by_kind: dict[str, list[Event]] = {"interruption": [], "backchannel": [], VOCAL_TIC: [], NON_DIRECTED: []}
+    by_kind: dict[str, list[InteractionEvent]] = {
+        "interruption": [],
+        "backchannel": [],
+        VOCAL_TIC: [],
+        NON_DIRECTED: [],
+    }
     for kind, event in sorted(selective, key=lambda pair: pair[1].span):
         by_kind[kind].append(event)
     return Events(
@@ -133,10 +138,10 @@ class _Scene:
         """Section 5: whole ticks, by a plain division of doubles."""
         return int(seconds / self.seconds)
 
-    def is_backchannel(self, span: Span) -> bool:
+    def is_backchannel(self, span: SpeechSpan) -> bool:
         return span.source in self.backchannels
 
-    def carried(self, span: Span) -> InsertKind | None:
+    def carried(self, span: SpeechSpan) -> InsertKind | None:
         """What a user segment carries; a tic comes before a word to somebody else."""
         kinds = {one.kind for one in self.inserts if one.span.meets(span)}
         return VOCAL_TIC if VOCAL_TIC in kinds else NON_DIRECTED if kinds else None
@@ -145,7 +150,7 @@ class _Scene:
         """Whether an agent segment starts in these ticks, both ends included."""
         return bisect_left(self.agent_starts, first) < bisect_right(self.agent_starts, last)
 
-    def responses(self) -> Iterator[Event]:
+    def responses(self) -> Iterator[InteractionEvent]:
         """Section 6.1. The agent speaking in the first tick after the user leaves nothing to wait for."""
         eligible = [span for span in self.user if not self.is_backchannel(span) and not _at(self.agent, span.end)]
         for place, span in enumerate(eligible):
@@ -153,11 +158,11 @@ class _Scene:
             reply = bisect_left(self.agent_starts, span.end)
             start = self.agent_starts[reply] if reply < len(self.agent_starts) else None
             if start is not None and (next_turn is None or start <= next_turn):
-                yield Event(span, True, start - span.end)
+                yield InteractionEvent(span, True, start - span.end)
             elif next_turn is not None:
-                yield Event(span, False)
+                yield InteractionEvent(span, False)
 
-    def over_agent(self) -> Iterator[tuple[str, Event]]:
+    def over_agent(self) -> Iterator[tuple[str, InteractionEvent]]:
         """Section 6.2: the user starts while the agent speaks. A stop at the very end of the window is outside it."""
         for span in self.user:
             speaking = _at(self.agent, span.start)
@@ -167,31 +172,31 @@ class _Scene:
             seconds = INTERRUPTION_WINDOW if kind == "interruption" else SELECTIVE_WINDOW
             stopped = speaking.end < min(span.start + self.window(seconds), self.length)
             good = stopped if kind == "interruption" else not stopped
-            yield kind, Event(span, good, speaking.end - span.start if stopped else None, "over_agent")
+            yield kind, InteractionEvent(span, good, speaking.end - span.start if stopped else None, "over_agent")
 
-    def inserts_in_silence(self) -> Iterator[tuple[str, Event]]:
+    def inserts_in_silence(self) -> Iterator[tuple[str, InteractionEvent]]:
         """Section 6.3: the user starts in the agent's silence, with something not meant for it."""
         window = self.window(REPLY_WINDOW)
         for span in self.user:
             kind = self.carried(span)
             if kind is not None and _at(self.agent, span.start) is None:
                 replied = self.agent_starts_within(span.start, span.end + window)
-                yield kind, Event(span, not replied, where="in_silence")
+                yield kind, InteractionEvent(span, not replied, where="in_silence")
 
-    def out_of_turn(self) -> Iterator[tuple[str, Event]]:
+    def out_of_turn(self) -> Iterator[tuple[str, InteractionEvent]]:
         """Section 6.4. Talking on through an insert is no event, not a good one."""
         window = self.window(REPLY_WINDOW)
         for kind, span in self.effects:
             speaking = _at(self.agent, span.start)
             if speaking is None:
                 replied = self.agent_starts_within(span.start, span.end + window)
-                yield kind, Event(span, not replied, where="out_of_turn")
+                yield kind, InteractionEvent(span, not replied, where="out_of_turn")
             elif (speaking.end - span.start) * self.seconds <= SELECTIVE_WINDOW:
-                yield kind, Event(span, False, speaking.end - span.start, "out_of_turn")
+                yield kind, InteractionEvent(span, False, speaking.end - span.start, "out_of_turn")
 
     def _effects(self) -> Iterator[Effect]:
         """Section 4. The same insert twice in one tick is two effects."""
-        shown: dict[tuple[InsertKind, str], list[Span]] = {}
+        shown: dict[tuple[InsertKind, str], list[SpeechSpan]] = {}
         for one in self.inserts:
             shown.setdefault((one.kind, one.text), []).extend(_outside(one.span, self.user))
         for (kind, _), spans in shown.items():
@@ -199,17 +204,17 @@ class _Scene:
                 yield from (Effect(kind, span) for span in layer)
 
 
-def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+def joined(spans: Iterable[SpeechSpan]) -> tuple[SpeechSpan, ...]:
     """Maximal runs of ticks: spans that overlap or touch become one, with the source of its first."""
     return next(layers(spans), ())
 
 
-def layers(spans: Iterable[Span]) -> Iterator[tuple[Span, ...]]:
+def layers(spans: Iterable[SpeechSpan]) -> Iterator[tuple[SpeechSpan, ...]]:
     """The runs in which at least one of the spans lies, then those in which at least two do, and so on."""
     left = sorted(span for span in spans if span.start < span.end)
     while left:
-        runs: list[Span] = []
-        beneath: list[Span] = []
+        runs: list[SpeechSpan] = []
+        beneath: list[SpeechSpan] = []
         for span in left:
             if not runs or runs[-1].end < span.start:
                 runs.append(span)
@@ -221,13 +226,13 @@ def layers(spans: Iterable[Span]) -> Iterator[tuple[Span, ...]]:
         left = beneath
 
 
-def _at(runs: Sequence[Span], tick: int) -> Span | None:
+def _at(runs: Sequence[SpeechSpan], tick: int) -> SpeechSpan | None:
     """The run that holds a tick. Runs are in order and apart."""
     place = bisect_right(runs, tick, key=lambda span: span.start) - 1
     return runs[place] if place >= 0 and tick < runs[place].end else None
 
 
-def _outside(span: Span, runs: Sequence[Span]) -> Iterator[Span]:
+def _outside(span: SpeechSpan, runs: Sequence[SpeechSpan]) -> Iterator[SpeechSpan]:
     """What is left of a span without the ticks of the runs."""
     start = span.start
     for run in runs:

@@ -24,18 +24,18 @@ from convoscope.metrics.declaration import (
     RATIO,
     SECONDS,
     SHARE,
-    Sample,
+    GroupSample,
     derived,
     metric,
 )
 from convoscope.metrics.interaction.events import (
     NON_DIRECTED,
     VOCAL_TIC,
-    Event,
     Events,
     Insert,
     InsertKind,
-    Span,
+    InteractionEvent,
+    SpeechSpan,
     Ticks,
     events_of,
 )
@@ -88,7 +88,7 @@ class _Listening:
 
     def __init__(self, conversation: Conversation, clock: Clock) -> None:
         self.conversation, self.clock, self.tick = conversation, clock.id, clock.resolution or 0.0
-        self.spans: dict[str, list[Span]] = {USER: [], ASSISTANT: []}
+        self.spans: dict[str, list[SpeechSpan]] = {USER: [], ASSISTANT: []}
         self.inserts: list[Insert] = []
         self.backchannels: set[int] = set()
         self.length = 0
@@ -120,7 +120,7 @@ class _Listening:
         if role not in self.spans:
             return True
         mine = [one for one in said.segments if one.clock == self.clock]
-        spans = [Span(self._at(one.start), self._at(one.end), said.seq) for one in mine]
+        spans = [SpeechSpan(self._at(one.start), self._at(one.end), said.seq) for one in mine]
         self.spans[role] += spans
         if role == USER:
             if said.manner == "backchannel":
@@ -135,7 +135,9 @@ class _Listening:
         elif marker.name == SPEECH_INSERT:
             end = max(at + 1, self._at(until) if until is not None else 0)
             value = marker.value if isinstance(marker.value, dict) else {}
-            self.inserts.append(Insert(Span(at, end, marker.seq), kind_of(value.get("type")), str(value.get("text"))))
+            self.inserts.append(
+                Insert(SpeechSpan(at, end, marker.seq), kind_of(value.get("type")), str(value.get("text")))
+            )
 
 
 def kind_of(type: object) -> InsertKind:
@@ -162,7 +164,7 @@ def _panel(conversation: Conversation) -> Panel:
     return found
 
 
-def _subjects(events: Sequence[Event]) -> Iterator[tuple[Subject, Event]]:
+def _subjects(events: Sequence[InteractionEvent]) -> Iterator[tuple[Subject, InteractionEvent]]:
     """Each event with what it is about. A log may tell of two segments in one utterance: the second has a number."""
     seen: Counter[int] = Counter()
     for event in events:
@@ -172,7 +174,9 @@ def _subjects(events: Sequence[Event]) -> Iterator[tuple[Subject, Event]]:
         yield Subject("marker" if event.where == "out_of_turn" else "utterance", id, source), event
 
 
-def _shares(conversation: Conversation, events: Sequence[Event], tick: float, empty: str) -> Iterator[Observation]:
+def _shares(
+    conversation: Conversation, events: Sequence[InteractionEvent], tick: float, empty: str
+) -> Iterator[Observation]:
     """1 for each event that went well, 0 for each that did not."""
     if not events:
         yield not_applicable(conversation, empty)
@@ -184,7 +188,7 @@ def _shares(conversation: Conversation, events: Sequence[Event], tick: float, em
 
 
 def _waits(
-    conversation: Conversation, events: Sequence[Event], tick: float, empty: str, missed: str
+    conversation: Conversation, events: Sequence[InteractionEvent], tick: float, empty: str, missed: str
 ) -> Iterator[Observation]:
     """The seconds of each event that went well; `missed` is the reason of one that did not."""
     if not events:
@@ -333,7 +337,9 @@ def agent_interrupts_count(conversation: Conversation) -> Observation:
     # The rate is null where there was no turn to answer; it is here to make this figure null, too.
     inputs=("interaction.agent_interrupts_count", "interaction.response_total", "interaction.response_rate"),
 )
-def agent_interruption_rate(interruptions: list[Sample], turns: list[Sample], answered: list[Sample]) -> float:
+def agent_interruption_rate(
+    interruptions: list[GroupSample], turns: list[GroupSample], answered: list[GroupSample]
+) -> float:
     """How many times does the agent start over the user's speech, per user turn?
 
     All interruptions ÷ all turns of the group, so that a conversation with interruptions and no
@@ -359,7 +365,7 @@ def agent_interruption_rate(interruptions: list[Sample], turns: list[Sample], an
     ),
     unscored="fewer_than_ten_events",
 )
-def selectivity(*given: list[Sample]) -> float | None:
+def selectivity(*given: list[GroupSample]) -> float | None:
     """How well does the agent tell what is meant for it from what is not?
 
     The plain mean of the three selectivities: backchannels, vocal tics, words to somebody else.
@@ -371,7 +377,7 @@ def selectivity(*given: list[Sample]) -> float | None:
     return fmean(_pooled(share, total) for share, total in zip(shares, totals, strict=True))
 
 
-def _pooled(shares: list[Sample], totals: list[Sample]) -> float:
+def _pooled(shares: list[GroupSample], totals: list[GroupSample]) -> float:
     """The share over all events, from that of each conversation and its number of events."""
     right = [
         round(share.value * total.value)
@@ -381,5 +387,5 @@ def _pooled(shares: list[Sample], totals: list[Sample]) -> float:
     return sum(right) / _sum(totals)
 
 
-def _sum(samples: list[Sample]) -> float:
+def _sum(samples: list[GroupSample]) -> float:
     return fsum(sample.value for sample in samples if sample.value is not None)

@@ -22,8 +22,8 @@ from convoscope.metrics.latency.samples import (
     TTS_DURATION,
     TURN_COMPLETED,
     Field,
-    Reading,
-    Sample,
+    LatencyReading,
+    LatencySample,
     Share,
     is_true,
     read_time,
@@ -99,7 +99,7 @@ def _of_field(field: Field) -> Measure:
     return lambda events: [_told(sample) for sample in samples(field, events)]
 
 
-def _told(sample: Sample, **details: Any) -> Observation:
+def _told(sample: LatencySample, **details: Any) -> Observation:
     reading = sample.reading
     if reading.seconds is not None:
         return _observed(sample.event, reading.seconds, details)
@@ -131,9 +131,9 @@ def _first_sound(events: Sequence[ComponentMetric]) -> list[Observation]:
     found: list[Observation] = []
     for event, reading in samples(TTFB, events):
         acquired = event.values.get("acquire_time")
-        waited = Reading(0.0) if acquired is None else read_time(acquired)
+        waited = LatencyReading(0.0) if acquired is None else read_time(acquired)
         if reading.seconds is None or waited.seconds is None:
-            found.append(_told(Sample(event, reading if reading.seconds is None else waited)))
+            found.append(_told(LatencySample(event, reading if reading.seconds is None else waited)))
         else:
             parts = {"ttfb": reading.seconds, "acquire_time": None if acquired is None else waited.seconds}
             found.append(_observed(event, reading.seconds + waited.seconds, parts))

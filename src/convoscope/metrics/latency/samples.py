@@ -18,7 +18,7 @@ _IDS = ("request_id", "segment_id", "timestamp")
 _YES = frozenset(("true", "1", "yes", "on"))
 
 
-class Reading(NamedTuple):
+class LatencyReading(NamedTuple):
     """One time in seconds, or why a component metric that speaks of it gives none."""
 
     seconds: float | None
@@ -39,18 +39,18 @@ class Field(NamedTuple):
     """What exactly 0 says; where nothing is said, it is a time."""
     drops_cancelled: bool = False
 
-    def reading(self, event: ComponentMetric, names: Sequence[str] = ()) -> Reading | None:
+    def reading(self, event: ComponentMetric, names: Sequence[str] = ()) -> LatencyReading | None:
         """The time, by the first of the names that the event has; None where it does not speak of it."""
         given = carried(event, names or self.names) if event.component == self.component else None
         if given is None:
             return None
         if self.drops_cancelled and is_true(event.values.get("cancelled")):
-            return Reading(None, NOT_APPLICABLE, "cancelled")
+            return LatencyReading(None, NOT_APPLICABLE, "cancelled")
         found = read_time(given)
         if found.reason == "negative_time" and self.below_zero:
-            return Reading(None, NOT_APPLICABLE, self.below_zero, found.detail)
+            return LatencyReading(None, NOT_APPLICABLE, self.below_zero, found.detail)
         if found.seconds == 0 and self.zero:
-            return Reading(None, NOT_APPLICABLE, self.zero)
+            return LatencyReading(None, NOT_APPLICABLE, self.zero)
         return found
 
 
@@ -66,20 +66,20 @@ TRANSCRIPTION = Field("eou", ("transcription_delay",))
 TURN_COMPLETED = Field("eou", ("on_user_turn_completed_delay",))
 
 
-class Sample(NamedTuple):
+class LatencySample(NamedTuple):
     """One component metric, and what it says of one time."""
 
     event: ComponentMetric
-    reading: Reading
+    reading: LatencyReading
 
 
-def samples(field: Field, events: Sequence[ComponentMetric]) -> list[Sample]:
+def samples(field: Field, events: Sequence[ComponentMetric]) -> list[LatencySample]:
     """What each event says of the time; those that do not speak of it are no samples."""
     mine = [event for event in events if event.component == field.component]
     for name in field.names:
         if any(event.values.get(name) is not None for event in mine):
             readings = [(event, field.reading(event, (name,))) for event in mine]
-            return [Sample(event, reading) for event, reading in readings if reading is not None]
+            return [LatencySample(event, reading) for event, reading in readings if reading is not None]
     return []
 
 
@@ -92,16 +92,16 @@ def carried(event: ComponentMetric, names: Sequence[str]) -> Any:
     return None
 
 
-def read_time(value: Any) -> Reading:
+def read_time(value: Any) -> LatencyReading:
     """A time in seconds as a log may write it: a number, or the text of one."""
     number = read_number(value)
     if number is None:
-        return Reading(None, UNMEASURED, "not_a_number", repr(value)[:40])
+        return LatencyReading(None, UNMEASURED, "not_a_number", repr(value)[:40])
     if number < 0:
-        return Reading(None, UNMEASURED, "negative_time", f"{number:g} s")
+        return LatencyReading(None, UNMEASURED, "negative_time", f"{number:g} s")
     if number > DAY:
-        return Reading(None, UNMEASURED, "implausible_time", f"{number:g} s")
-    return Reading(number)
+        return LatencyReading(None, UNMEASURED, "implausible_time", f"{number:g} s")
+    return LatencyReading(number)
 
 
 def read_number(value: Any) -> float | None:

@@ -14,7 +14,7 @@ from convoscope.metrics.latency.samples import (
     TTFT,
     TURN_COMPLETED,
     Field,
-    Reading,
+    LatencyReading,
     Share,
     carried,
     is_true,
@@ -226,8 +226,8 @@ def end_to_end(turn: JoinedTurn) -> TimedTurn:
 class _Call(NamedTuple):
     """One call of the language model. Some frameworks report its first token and its duration apart."""
 
-    ttft: Reading | None
-    duration: Reading | None
+    ttft: LatencyReading | None
+    duration: LatencyReading | None
 
 
 def _calls(events: Sequence[ComponentMetric]) -> list[_Call]:
@@ -247,13 +247,13 @@ def _calls(events: Sequence[ComponentMetric]) -> list[_Call]:
     return calls
 
 
-def _first(field: Field, events: Sequence[ComponentMetric]) -> Reading | None:
+def _first(field: Field, events: Sequence[ComponentMetric]) -> LatencyReading | None:
     """The first time that was given, else the first reason why there is none."""
     readings = [reading for event in events if (reading := field.reading(event)) is not None]
     return next((one for one in readings if one.seconds is not None), readings[0] if readings else None)
 
 
-def _take(parts: Parts, missing: list[str], name: str, reading: Reading | None) -> None:
+def _take(parts: Parts, missing: list[str], name: str, reading: LatencyReading | None) -> None:
     if reading is not None and reading.seconds is not None:
         parts[name] = reading.seconds
     else:

@@ -17,7 +17,7 @@ from convoscope.text.spoken import entities, hear
 NO_ENTITIES = "no_entities"
 
 
-class Fact(NamedTuple):
+class EntityFact(NamedTuple):
     """A fact that the user said, and whether the recogniser wrote it."""
 
     type: str
@@ -31,29 +31,29 @@ class Fact(NamedTuple):
         return {"type": self.type, "intended": self.intended, "heard": heard, "correct": self.correct}
 
 
-class Facts(NamedTuple):
+class EntityFacts(NamedTuple):
     """By turn: the facts that can be checked, and the types of those in turns that were never transcribed."""
 
-    checked: dict[int, tuple[Fact, ...]]
+    checked: dict[int, tuple[EntityFact, ...]]
     unchecked: dict[int, frozenset[str]]
 
 
-def _facts(conversation: Conversation) -> Facts:
+def _facts(conversation: Conversation) -> EntityFacts:
     """The facts of each turn; found once."""
     held = conversation.__dict__
     if "_key_facts" not in held:
         said = dictation(conversation)
-        held["_key_facts"] = Facts(
+        held["_key_facts"] = EntityFacts(
             {
                 turn: tuple(
-                    Fact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
+                    EntityFact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
                     for one in hear(words.intended, words.heard)
                 )
                 for turn, words in said.compared.items()
             },
             {turn: frozenset(one.type for one in entities(words)) for turn, words in said.unfinished.items()},
         )
-    facts: Facts = held["_key_facts"]
+    facts: EntityFacts = held["_key_facts"]
     return facts
 
 
@@ -110,7 +110,7 @@ def key_entities(conversation: Conversation) -> Iterator[Observation]:
     yield from _share(conversation, None, detailed=True)
 
 
-class Kind(NamedTuple):
+class EntityKind(NamedTuple):
     """Types of facts that are told together."""
 
     types: tuple[str, ...]
@@ -118,15 +118,19 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "name": Kind(("name",), "What share of the names does the recogniser get right?"),
-    "place": Kind(("place",), "What share of the places does the recogniser get right?"),
-    "code": Kind(
+    "name": EntityKind(("name",), "What share of the names does the recogniser get right?"),
+    "place": EntityKind(("place",), "What share of the places does the recogniser get right?"),
+    "code": EntityKind(
         ("confirmation_code", "flight_number", "seat", "airport_code"),
         "What share of the codes does the recogniser get right?",
     ),
-    "when": Kind(("date", "time", "duration"), "What share of the dates and times does the recogniser get right?"),
-    "amount": Kind(("amount", "number"), "What share of the amounts and numbers does the recogniser get right?"),
-    "contact": Kind(("phone", "email"), "What share of the phone numbers and addresses does the recogniser get right?"),
+    "when": EntityKind(
+        ("date", "time", "duration"), "What share of the dates and times does the recogniser get right?"
+    ),
+    "amount": EntityKind(("amount", "number"), "What share of the amounts and numbers does the recogniser get right?"),
+    "contact": EntityKind(
+        ("phone", "email"), "What share of the phone numbers and addresses does the recogniser get right?"
+    ),
 }
 
 

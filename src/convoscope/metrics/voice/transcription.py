@@ -45,7 +45,7 @@ TRANSCRIBED = Need(
 NEEDS = (CALL, RECOGNISER, USER_SPEECH, INTENDED, TRANSCRIBED)
 
 
-class Heard(NamedTuple):
+class TranscribedTurn(NamedTuple):
     """What the user meant to say in a turn, and what the recogniser wrote: empty where it lost the turn."""
 
     turn: int
@@ -56,7 +56,7 @@ class Heard(NamedTuple):
 class Dictation(NamedTuple):
     """The turns of the user that can be compared, and why the others cannot."""
 
-    compared: dict[int, Heard]
+    compared: dict[int, TranscribedTurn]
     inapplicable: set[int]
     """Nothing was intended there."""
     unfinished: dict[int, str]
@@ -85,9 +85,9 @@ def _dictation(conversation: Conversation, context: MetricContext) -> Dictation:
         if not normalise(intended, language):
             found.inapplicable.add(turn)
         elif turn in transcribed:
-            found.compared[turn] = Heard(turn, intended, heard[turn])
+            found.compared[turn] = TranscribedTurn(turn, intended, heard[turn])
         elif turn < max(transcribed, default=-1):
-            found.compared[turn] = Heard(turn, intended, "")
+            found.compared[turn] = TranscribedTurn(turn, intended, "")
         else:
             found.unfinished[turn] = intended
     return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from convoscope.analysis.flows.flow_matrix import PARTS, Aspect, FlowFigures, FlowMatrix, Verdict
+from convoscope.analysis.flows.flow_matrix import PARTS, Aspect, FlowFigures, FlowMatrix, FlowVerdict
 from convoscope.report.flows.heading import Asked, print_nothing, print_title
 from convoscope.report.flows.numbers import NOTHING, excluded_line, figure, interval, name, points, reasons_line
-from convoscope.report.flows.sheet import NOTE, Cell, Head, print_sheet, print_words
+from convoscope.report.flows.sheet import NOTE, Head, SheetCell, print_sheet, print_words
 from convoscope.report.screen import Column, Screen
 
 _PANEL = "panel:"
@@ -46,28 +46,28 @@ def print_flows(screen: Screen, asked: Asked, found: FlowMatrix) -> None:
         print_words(screen, line)
 
 
-def _cells(one: FlowFigures) -> tuple[Cell, ...]:
+def _cells(one: FlowFigures) -> tuple[SheetCell, ...]:
     return (
-        Cell(name(one.flow)),
-        Cell(name(one.agent)),
-        Cell(f"{one.n:,}"),
-        Cell(f"{one.excluded:,}"),
-        *(Cell(points(aspect), interval(aspect.low, aspect.high, 1)) for aspect in _aspects(one)),
-        Cell(figure(one.latency_mean, 1)),
-        Cell(figure(one.latency_p95, 1)),
-        Cell(_humanness(one.humanness)),
+        SheetCell(name(one.flow)),
+        SheetCell(name(one.agent)),
+        SheetCell(f"{one.n:,}"),
+        SheetCell(f"{one.excluded:,}"),
+        *(SheetCell(points(aspect), interval(aspect.low, aspect.high, 1)) for aspect in _aspects(one)),
+        SheetCell(figure(one.latency_mean, 1)),
+        SheetCell(figure(one.latency_p95, 1)),
+        SheetCell(_humanness(one.humanness)),
         _note(one),
     )
 
 
-def _note(one: FlowFigures) -> Cell:
+def _note(one: FlowFigures) -> SheetCell:
     """What a reader must know before he concludes anything: that n is small, and of how many an aspect is."""
     said = ["too few to conclude"] if one.said else []
     for title, aspect in zip(_TITLES, _aspects(one), strict=True):
         if aspect.unmeasured and aspect.n:
             said.append(f"{title} of {aspect.n:,}")
     first, *rest = said or [""]
-    return Cell(first, "; ".join(rest))
+    return SheetCell(first, "; ".join(rest))
 
 
 _TITLES = ("correctness", "completion", "errors")
@@ -77,7 +77,7 @@ def _aspects(one: FlowFigures) -> Sequence[Aspect]:
     return one.correctness, one.completion, one.errors
 
 
-def _humanness(verdicts: Sequence[Verdict]) -> str:
+def _humanness(verdicts: Sequence[FlowVerdict]) -> str:
     """What the panel says; where there is none, the judge, if there is but one."""
     panels = [one for one in verdicts if one.judge.startswith(_PANEL)]
     chosen = panels if panels else verdicts if len(verdicts) == 1 else ()
@@ -116,16 +116,16 @@ def _print_parts(screen: Screen, rows: Sequence[FlowFigures]) -> None:
         print_words(screen, line)
 
 
-def _part_cells(one: FlowFigures, titles: Sequence[str]) -> tuple[Cell, ...]:
-    cells = [Cell(name(one.flow)), Cell(name(one.agent))]
+def _part_cells(one: FlowFigures, titles: Sequence[str]) -> tuple[SheetCell, ...]:
+    cells = [SheetCell(name(one.flow)), SheetCell(name(one.agent))]
     for title in titles:
         part = one.parts.get(title)
-        cells.append(Cell(NOTHING) if part is None else _part(part))
+        cells.append(SheetCell(NOTHING) if part is None else _part(part))
     return tuple(cells)
 
 
-def _part(part: Aspect) -> Cell:
-    return Cell(figure(part.score, most=1.0), interval(part.low, part.high))
+def _part(part: Aspect) -> SheetCell:
+    return SheetCell(figure(part.score, most=1.0), interval(part.low, part.high))
 
 
 def _print_judges(screen: Screen, rows: Sequence[FlowFigures]) -> None:

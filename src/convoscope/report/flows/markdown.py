@@ -9,7 +9,7 @@ from html import escape
 from convoscope.analysis.flows.state_matrix import Matrix
 from convoscope.report.flows.heading import Asked
 from convoscope.report.flows.numbers import NOTHING
-from convoscope.report.flows.sheet import NOTE, Cell
+from convoscope.report.flows.sheet import NOTE, SheetCell
 from convoscope.report.flows.state_matrix import (
     HEADS,
     LEGEND,
@@ -51,7 +51,7 @@ def matrix_markdown(asked: Asked, found: Matrix) -> list[str]:
     return [*lines, "", "95 % intervals:", "", *_table([HEADS[at].title for at in bounded], bounds)]
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: SheetCell) -> str:
     if cell.strong:
         return f"**{escape(cell.text)}**"
     return escape(cell.text) if _FIGURES.fullmatch(cell.text) else _safe(cell.text, _NAMES)

@@ -15,7 +15,7 @@ from convoscope.report.flows.numbers import (
     reasons_line,
     share_text,
 )
-from convoscope.report.flows.sheet import NOTE, Cell, Head, print_sheet, print_words
+from convoscope.report.flows.sheet import NOTE, Head, SheetCell, print_sheet, print_words
 from convoscope.report.screen import Screen
 from convoscope.report.words import counted, reason_text
 
@@ -65,20 +65,20 @@ def print_segments(screen: Screen, asked: Asked, found: Segments) -> None:
     _print_unassigned(screen, found.unassigned)
 
 
-def _segment(one: SegmentFigures) -> tuple[Cell, ...]:
+def _segment(one: SegmentFigures) -> tuple[SheetCell, ...]:
     return (
-        Cell(name(one.flow)),
-        Cell(name(one.segment)),
-        Cell(name(one.kind)),
-        Cell(f"{len(one.states):,}"),
-        Cell(f"{one.n:,}"),
-        Cell(figure(one.group_cohesion, most=1.0)),
-        Cell(share_text(one.goal_yield), between(one.goal_yield)),
-        Cell(share_text(one.typed_yield), between(one.typed_yield)),
-        Cell(f"{one.typed_yield.n:,} {one.typed_by}" if one.typed_yield.n else ""),
-        Cell(figure(one.efficiency, most=1.0)),
-        Cell(figure(one.transition_coherence, most=1.0)),
-        Cell("too few to conclude" if one.said else ""),
+        SheetCell(name(one.flow)),
+        SheetCell(name(one.segment)),
+        SheetCell(name(one.kind)),
+        SheetCell(f"{len(one.states):,}"),
+        SheetCell(f"{one.n:,}"),
+        SheetCell(figure(one.group_cohesion, most=1.0)),
+        SheetCell(share_text(one.goal_yield), between(one.goal_yield)),
+        SheetCell(share_text(one.typed_yield), between(one.typed_yield)),
+        SheetCell(f"{one.typed_yield.n:,} {one.typed_by}" if one.typed_yield.n else ""),
+        SheetCell(figure(one.efficiency, most=1.0)),
+        SheetCell(figure(one.transition_coherence, most=1.0)),
+        SheetCell("too few to conclude" if one.said else ""),
     )
 
 
@@ -124,13 +124,13 @@ def print_archetypes(screen: Screen, asked: Asked, found: Sequence[Archetype]) -
         print_words(screen, line)
 
 
-def _archetype(one: Archetype) -> tuple[Cell, ...]:
+def _archetype(one: Archetype) -> tuple[SheetCell, ...]:
     return (
-        Cell(name(one.kind)),
-        Cell(f"{one.flows:,}"),
-        Cell(f"{one.segments:,}"),
-        Cell(figure(one.cohesion, most=1.0)),
-        Cell(figure(one.spread)),
-        Cell(interval(one.lowest, one.highest) if one.segments > 1 else ""),
-        Cell(name(one.weakest) if one.weakest else ""),
+        SheetCell(name(one.kind)),
+        SheetCell(f"{one.flows:,}"),
+        SheetCell(f"{one.segments:,}"),
+        SheetCell(figure(one.cohesion, most=1.0)),
+        SheetCell(figure(one.spread)),
+        SheetCell(interval(one.lowest, one.highest) if one.segments > 1 else ""),
+        SheetCell(name(one.weakest) if one.weakest else ""),
     )

@@ -15,7 +15,7 @@ NOTE = "note"
 """The column of words; in a block they stand on a line of their own."""
 
 
-class Cell(NamedTuple):
+class SheetCell(NamedTuple):
     """A figure, what stands below it, and whether it must be seen."""
 
     text: str
@@ -39,7 +39,7 @@ class Head(NamedTuple):
     """Left out on a narrow terminal: a name that all rows share, another column in which no row says anything."""
 
 
-def print_sheet(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence[Cell]]) -> None:
+def print_sheet(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence[SheetCell]]) -> None:
     """Print rows of figures. A pipe gets every column, uncut."""
     if not screen.is_terminal:
         _print_table(screen, heads, rows)
@@ -62,10 +62,10 @@ def _is_spare(head: Head, cells: set[tuple[str, str]]) -> bool:
 
 class _Sheet(NamedTuple):
     heads: Sequence[Head]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[SheetCell]]
 
 
-def _chosen(heads: Sequence[Head], rows: Sequence[Sequence[Cell]], chosen: Sequence[int]) -> _Sheet:
+def _chosen(heads: Sequence[Head], rows: Sequence[Sequence[SheetCell]], chosen: Sequence[int]) -> _Sheet:
     return _Sheet([heads[at] for at in chosen], [[row[at] for at in chosen] for row in rows])
 
 
@@ -74,13 +74,13 @@ def _folded(sheet: _Sheet) -> _Sheet:
     named = sum(head.name for head in sheet.heads)
     head = Head(" of ".join(head.title for head in reversed(sheet.heads[:named])), "left", name=True)
     rows = [
-        [Cell(row[named - 1].text, " / ".join(cell.text for cell in row[: named - 1])), *row[named:]]
+        [SheetCell(row[named - 1].text, " / ".join(cell.text for cell in row[: named - 1])), *row[named:]]
         for row in sheet.rows
     ]
     return _Sheet([head, *sheet.heads[named:]], rows)
 
 
-def _width(heads: Sequence[Head], rows: Sequence[Sequence[Cell]]) -> int:
+def _width(heads: Sequence[Head], rows: Sequence[Sequence[SheetCell]]) -> int:
     from rich.cells import cell_len
 
     total = 0
@@ -90,7 +90,7 @@ def _width(heads: Sequence[Head], rows: Sequence[Sequence[Cell]]) -> int:
     return total
 
 
-def _print_table(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence[Cell]]) -> None:
+def _print_table(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence[SheetCell]]) -> None:
     lines: list[list[str]] = []
     for row in rows:
         lines.append([Strong(cell.text) if cell.strong else cell.text for cell in row])
@@ -99,7 +99,7 @@ def _print_table(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence[
     screen.table([Column(head.title, head.align) for head in heads], lines)
 
 
-def _print_blocks(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence[Cell]], width: int) -> None:
+def _print_blocks(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence[SheetCell]], width: int) -> None:
     named = sum(head.name for head in heads)
     for row in rows:
         screen.line(" / ".join(cell.text for cell in row[:named]), "bold")
@@ -118,7 +118,7 @@ def _print_blocks(screen: Screen, heads: Sequence[Head], rows: Sequence[Sequence
                 print_words(screen, cell.words, indent=_GAP)
 
 
-def _part(head: Head, cell: Cell) -> str:
+def _part(head: Head, cell: SheetCell) -> str:
     text = f"**{cell.text}**" if cell.strong else cell.text
     below = f" [{cell.below}]" if cell.below else ""
     return f"{head.title} {text}{below}"

@@ -18,7 +18,7 @@ from convoscope.report.flows.numbers import (
     reasons_line,
     share_text,
 )
-from convoscope.report.flows.sheet import NOTE, Cell, Head, print_sheet, print_words
+from convoscope.report.flows.sheet import NOTE, Head, SheetCell, print_sheet, print_words
 from convoscope.report.screen import Column, Screen
 from convoscope.report.words import counted
 
@@ -73,32 +73,32 @@ def _title(asked: Asked) -> str:
     return f"# Per-state quality — {asked.scope} (worst first)"
 
 
-def cells(one: StateFigures) -> tuple[Cell, ...]:
+def cells(one: StateFigures) -> tuple[SheetCell, ...]:
     stall = one.stall.value
     return (
-        Cell(name(one.flow)),
-        Cell(name(one.state)),
-        Cell(f"{one.n:,}"),
-        Cell(share_text(one.progress), between(one.progress)),
-        Cell(share_text(one.stall), between(one.stall), strong=stall is not None and stall > STRONG),
-        Cell(share_text(one.escalation), between(one.escalation)),
-        Cell(figure(one.revisit.value)),
-        Cell(figure(one.dwell_turns.value, 1)),
-        Cell(figure(None if one.latency_p95_ms is None else one.latency_p95_ms / 1000, 1)),
-        Cell(share_text(one.slot_fill_rate), between(one.slot_fill_rate)),
-        Cell(NOTHING if one.guard_errors is None else f"{one.guard_errors:,}"),
-        Cell(NOTHING if one.front_loaded is None else f"{one.front_loaded:,}"),
+        SheetCell(name(one.flow)),
+        SheetCell(name(one.state)),
+        SheetCell(f"{one.n:,}"),
+        SheetCell(share_text(one.progress), between(one.progress)),
+        SheetCell(share_text(one.stall), between(one.stall), strong=stall is not None and stall > STRONG),
+        SheetCell(share_text(one.escalation), between(one.escalation)),
+        SheetCell(figure(one.revisit.value)),
+        SheetCell(figure(one.dwell_turns.value, 1)),
+        SheetCell(figure(None if one.latency_p95_ms is None else one.latency_p95_ms / 1000, 1)),
+        SheetCell(share_text(one.slot_fill_rate), between(one.slot_fill_rate)),
+        SheetCell(NOTHING if one.guard_errors is None else f"{one.guard_errors:,}"),
+        SheetCell(NOTHING if one.front_loaded is None else f"{one.front_loaded:,}"),
         _note(one),
     )
 
 
-def _note(one: StateFigures) -> Cell:
+def _note(one: StateFigures) -> SheetCell:
     """What a reader must know before he concludes anything: that it is an end by design, that n is small."""
     said = [f"end: {one.terminal}"] if one.terminal else []
     said += ["too few to conclude"] if one.said else []
     said += [f"{one.unknown:,} outcome unknown"] if one.unknown else []
     first, *rest = said or [""]
-    return Cell(first, "; ".join(rest))
+    return SheetCell(first, "; ".join(rest))
 
 
 def legend_lines(rows: Sequence[StateFigures]) -> list[str]:

@@ -41,7 +41,7 @@ class Bar(NamedTuple):
     n: int
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """A value that a vertical line marks."""
 
     x: float
@@ -50,7 +50,7 @@ class Line(NamedTuple):
     y: float
 
 
-class Point(NamedTuple):
+class ChartPoint(NamedTuple):
     x: float
     y: float
     tip: str
@@ -69,8 +69,8 @@ class Chart(NamedTuple):
     x_ticks: Sequence[Tick]
     y_ticks: Sequence[Tick]
     bars: Sequence[Bar] = ()
-    lines: Sequence[Line] = ()
-    points: Sequence[Point] = ()
+    lines: Sequence[ChartLine] = ()
+    points: Sequence[ChartPoint] = ()
     path: str = ""
     band: str = ""
     note: str = ""
@@ -112,7 +112,7 @@ def histogram_chart(histogram: Histogram, unit: str, subject: str, headline: flo
         x = round(LEFT + (min(max(value, low), high) - low) * across, 2)
         label = f"{name} {value_text(value, unit)}"
         anchor = "end" if x + _LETTER * len(label) > WIDTH - RIGHT else "start"
-        lines.append(Line(x, label, anchor, TOP - LINE * (len(marked) - row) + 5))
+        lines.append(ChartLine(x, label, anchor, TOP - LINE * (len(marked) - row) + 5))
     note = ""
     if histogram.most > high:
         note = f"The last bar reaches to {value_text(histogram.most, unit)}."
@@ -157,7 +157,7 @@ def turns_chart(over: OverTurns, unit: str) -> Chart:
         if not share:
             text += f", middle half {_plain(one.p25, unit)} to {value_text(one.p75, unit)}"
         tip = f"turn {one.position}: {text}"
-        drawn.append(Point(x(one.position), scale.y(one.mean), tip, one.n < FEW, str(one.position), text))
+        drawn.append(ChartPoint(x(one.position), scale.y(one.mean), tip, one.n < FEW, str(one.position), text))
     path = "M" + " L".join(f"{point.x} {point.y}" for point in drawn)
     edge = [f"{x(one.position)} {scale.y(one.p75)}" for one in points]
     edge += [f"{x(one.position)} {scale.y(one.p25)}" for one in reversed(points)]
@@ -180,7 +180,7 @@ def turns_chart(over: OverTurns, unit: str) -> Chart:
     )
 
 
-def _thinned(points: Sequence[Point]) -> Iterable[Point]:
+def _thinned(points: Sequence[ChartPoint]) -> Iterable[ChartPoint]:
     step = max(1, -(-len(points) // 12))
     return points[::step]
 

@@ -17,7 +17,7 @@ from convoscope.report.page.flow_layers import Pair, closing_edges, layers_of
 SWEEPS = 12
 
 
-class Node(NamedTuple):
+class LaidNode(NamedTuple):
     """A state, and its place in the order that the flow declares or that conversations went in."""
 
     key: str
@@ -75,7 +75,7 @@ class Layout(NamedTuple):
     routes: tuple[Route, ...]
 
 
-def lay_out(nodes: Sequence[Node], edges: Iterable[Edge], size: Size | None = None) -> Layout:
+def lay_out(nodes: Sequence[LaidNode], edges: Iterable[Edge], size: Size | None = None) -> Layout:
     """The same states and edges, in whatever sequence, always come out the same."""
     size = size or Size()
     keys = [node.key for node in sorted(nodes, key=lambda one: (one.order, one.key))]

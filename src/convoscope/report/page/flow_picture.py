@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from convoscope.report.page.flow_layout import Box, Edge, Layout, Node, Point, Route, Size, lay_out
+from convoscope.report.page.flow_layout import Box, Edge, LaidNode, Layout, Point, Route, Size, lay_out
 from convoscope.report.words import counted
 
 MAX_STATES = 120
@@ -41,7 +41,7 @@ class Seen(NamedTuple):
     """Its figures in words."""
 
 
-class Text(NamedTuple):
+class PlacedText(NamedTuple):
     x: float
     y: float
     text: str
@@ -54,8 +54,8 @@ class DrawnState(NamedTuple):
     round: float
     """Radius of the corners: ends are round."""
     style: str
-    name: Sequence[Text]
-    figures: Text
+    name: Sequence[PlacedText]
+    figures: PlacedText
     bar_x: float
     bar: float
     """Length of the bar of stall at the foot of the box."""
@@ -73,10 +73,10 @@ class DrawnEdge(NamedTuple):
     tip: str
 
 
-class Label(NamedTuple):
+class EdgeLabel(NamedTuple):
     source: int
     target: int
-    at: Text
+    at: PlacedText
 
 
 class Picture(NamedTuple):
@@ -84,7 +84,7 @@ class Picture(NamedTuple):
     height: float
     states: Sequence[DrawnState]
     edges: Sequence[DrawnEdge]
-    labels: Sequence[Label]
+    labels: Sequence[EdgeLabel]
     down: Sequence[tuple[int, int]]
     """The edges that lead on, by the numbers of states: what the blast radius is made of."""
     fewer_states: int
@@ -101,7 +101,7 @@ def picture(states: Sequence[Seen], edges: Mapping[tuple[int, int], int]) -> Pic
     high = max((len(lines) for lines in names.values()), default=1)
     size = Size(height=_FOOT + _LINE * high, abreast=5 if len(shown) < 40 else 6)
     layout = lay_out(
-        [Node(f"{number:06}", states[number].order) for number in shown],
+        [LaidNode(f"{number:06}", states[number].order) for number in shown],
         [Edge(f"{one:06}", f"{other:06}", count) for (one, other), count in kept.items()],
         size,
     )
@@ -155,8 +155,8 @@ def _name(state: Seen) -> str:
 def _state(number: int, state: Seen, lines: Sequence[str], box: Box) -> DrawnState:
     middle = box.x + box.width / 2
     blank = (box.height - _FOOT - _LINE * len(lines)) / 2
-    name = [Text(middle, round(box.y + blank + 19 + _LINE * place, 1), line) for place, line in enumerate(lines)]
-    figures = Text(middle, round(box.y + blank + 19 + _LINE * len(lines), 1), _figures(state))
+    name = [PlacedText(middle, round(box.y + blank + 19 + _LINE * place, 1), line) for place, line in enumerate(lines)]
+    figures = PlacedText(middle, round(box.y + blank + 19 + _LINE * len(lines), 1), _figures(state))
     styles = ["state"]
     if state.n:
         shade = None if is_no_fault(state.terminal) else level(state.stall)
@@ -305,7 +305,7 @@ def _head(route: Route, loop: bool) -> str:
     return f"M{x:g} {y:g}l-4.5 {'8' if route.back else '-8'}h9z"
 
 
-def _labels(routes: Sequence[Route], most: float) -> Iterator[Label]:
+def _labels(routes: Sequence[Route], most: float) -> Iterator[EdgeLabel]:
     """The counts of strong edges, where they begin; one that would lie on another is left out."""
     taken: list[tuple[float, float, float]] = []
     for route in sorted(routes, key=lambda one: (-one.weight, one.source, one.target)):
@@ -316,7 +316,9 @@ def _labels(routes: Sequence[Route], most: float) -> Iterator[Label]:
         for spot in _spots(route):
             if all(abs(spot.x - x) >= half + other or abs(spot.y - y) >= 14 for x, y, other in taken):
                 taken.append((spot.x, spot.y, half))
-                yield Label(int(route.source), int(route.target), Text(round(spot.x, 1), round(spot.y + 4, 1), text))
+                yield EdgeLabel(
+                    int(route.source), int(route.target), PlacedText(round(spot.x, 1), round(spot.y + 4, 1), text)
+                )
                 break
 
 

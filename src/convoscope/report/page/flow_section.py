@@ -13,7 +13,7 @@ from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures
 from convoscope.analysis.flows.questions import States
 from convoscope.analysis.flows.segments import Archetype, SegmentFigures
 from convoscope.analysis.flows.state_matrix import Matrix, StateFigures
-from convoscope.analysis.flows.state_table import Rate, Source
+from convoscope.analysis.flows.state_table import Rate, StateTable
 from convoscope.metrics.declaration import COUNT, SHARE
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, percent, picture, shortened
@@ -35,7 +35,7 @@ MAX_ROWS = 100
 """Rows of a table; what is left out is counted."""
 
 
-class Cell(NamedTuple):
+class FlowCell(NamedTuple):
     """A cell of a table: a value, what stands under it, and why there is none."""
 
     value: str
@@ -54,10 +54,10 @@ class StateLink(NamedTuple):
 class TableRow(NamedTuple):
     name: str
     href: str
-    cells: Sequence[Cell]
+    cells: Sequence[FlowCell]
 
 
-class Table(NamedTuple):
+class FlowTable(NamedTuple):
     title: str
     head: str
     columns: Sequence[str]
@@ -84,7 +84,7 @@ class DrawnFlow(NamedTuple):
     states: int
     untested: int
     picture: Picture
-    tables: Sequence[Table]
+    tables: Sequence[FlowTable]
 
 
 class FlowSection(NamedTuple):
@@ -98,7 +98,7 @@ class FlowSection(NamedTuple):
     flows: Sequence[DrawnFlow]
     left_out: Sequence[str]
     more_left_out: int
-    tables: Sequence[Table]
+    tables: Sequence[FlowTable]
     legend: Sequence[tuple[int, str]]
     most_ids: int
     packed: str
@@ -122,7 +122,7 @@ def flow_section(run: Run, ranking: Ranking) -> FlowSection | None:
     if not _has_states(run):
         return None
     asked = States([run])
-    source = Source([run])
+    source = StateTable([run])
     with source.ask() as connection:
         sizes = dict(connection.execute(_SIZES).fetchall())
         drawn = sorted(sizes, key=lambda flow: (-sizes[flow], flow))[:MAX_FLOWS]
@@ -226,7 +226,7 @@ def _sentence(words: str) -> str:
 class _Page:
     """One flow: its states by number, its picture, its tables, and the facts for who chooses a state."""
 
-    def __init__(self, number: int, flow: str, known: _Known, source: Source) -> None:
+    def __init__(self, number: int, flow: str, known: _Known, source: StateTable) -> None:
         self.number, self.flow, self.known = number, flow, known
         self.rows = {row.state: row for row in known.matrix.rows if row.flow == flow}
         self.declared = source.flows.get(flow)
@@ -328,7 +328,7 @@ def _said(row: StateFigures, terminal: str) -> str:
     return ", ".join([*parts, row.said] if row.said else parts)
 
 
-def _plain(cell: Cell) -> list[str]:
+def _plain(cell: FlowCell) -> list[str]:
     return [cell.value, cell.under, cell.reason]
 
 
@@ -347,10 +347,10 @@ _LABELS = (
 )
 
 
-def _figures(row: StateFigures) -> list[Cell]:
+def _figures(row: StateFigures) -> list[FlowCell]:
     slow = row.latency_p95_ms
     latency = (
-        Cell(f"{slow / 1000:.1f} s", f"{row.latency_n:,} turns") if slow is not None else _none(row.latency_reason)
+        FlowCell(f"{slow / 1000:.1f} s", f"{row.latency_n:,} turns") if slow is not None else _none(row.latency_reason)
     )
     stall = _rate(row.stall, SHARE)
     return [
@@ -366,11 +366,13 @@ def _figures(row: StateFigures) -> list[Cell]:
     ]
 
 
-def _rate(rate: Rate, unit: str) -> Cell:
+def _rate(rate: Rate, unit: str) -> FlowCell:
     if rate.value is None:
         return _none(rate.reason)
     words = f"n {rate.n:,}"
-    return Cell(value_text(rate.value, unit), f"{_interval(rate, unit)}, {words}" if rate.low is not None else words)
+    return FlowCell(
+        value_text(rate.value, unit), f"{_interval(rate, unit)}, {words}" if rate.low is not None else words
+    )
 
 
 def _interval(rate: Rate | Aspect, unit: str) -> str:
@@ -379,21 +381,23 @@ def _interval(rate: Rate | Aspect, unit: str) -> str:
     return f"{number_text(max(0.0, rate.low), unit)} to {number_text(rate.high, unit)}"
 
 
-def _none(reason: str) -> Cell:
-    return Cell("·", reason=reason_text(reason) or "nothing measured")
+def _none(reason: str) -> FlowCell:
+    return FlowCell("·", reason=reason_text(reason) or "nothing measured")
 
 
-def _share(value: float | None, reason: str) -> Cell:
-    return _none(reason) if value is None else Cell(f"{value:.2f}")
+def _share(value: float | None, reason: str) -> FlowCell:
+    return _none(reason) if value is None else FlowCell(f"{value:.2f}")
 
 
-def _matrix_table(rows: Sequence[StateFigures], links: Mapping[tuple[str, str], str]) -> Table:
-    return Table(
+def _matrix_table(rows: Sequence[StateFigures], links: Mapping[tuple[str, str], str]) -> FlowTable:
+    return FlowTable(
         title="States, worst first",
         head="state",
         columns=("n", *_LABELS),
         rows=[
-            TableRow(shortened(row.state), links.get((row.flow, row.state), ""), [Cell(f"{row.n:,}"), *_figures(row)])
+            TableRow(
+                shortened(row.state), links.get((row.flow, row.state), ""), [FlowCell(f"{row.n:,}"), *_figures(row)]
+            )
             for row in rows[:MAX_ROWS]
         ],
         more=max(0, len(rows) - MAX_ROWS),
@@ -403,8 +407,8 @@ def _matrix_table(rows: Sequence[StateFigures], links: Mapping[tuple[str, str], 
     )
 
 
-def _segment_table(rows: Sequence[SegmentFigures]) -> Table:
-    return Table(
+def _segment_table(rows: Sequence[SegmentFigures]) -> FlowTable:
+    return FlowTable(
         title="Segments, the least cohesive first",
         head="segment",
         columns=("kind", "states", "n", "goal yield", "typed yield", "efficiency", "coherence", "cohesion"),
@@ -413,9 +417,9 @@ def _segment_table(rows: Sequence[SegmentFigures]) -> Table:
                 shortened(row.segment),
                 "",
                 [
-                    Cell(shortened(row.kind)),
-                    Cell(f"{len(row.states):,}"),
-                    Cell(f"{row.n:,}"),
+                    FlowCell(shortened(row.kind)),
+                    FlowCell(f"{len(row.states):,}"),
+                    FlowCell(f"{row.n:,}"),
                     _rate(row.goal_yield, SHARE),
                     _typed(row),
                     _share(row.efficiency, "no_turns_logged"),
@@ -430,15 +434,15 @@ def _segment_table(rows: Sequence[SegmentFigures]) -> Table:
     )
 
 
-def _typed(row: SegmentFigures) -> Cell:
+def _typed(row: SegmentFigures) -> FlowCell:
     cell = _rate(row.typed_yield, SHARE)
     return cell if row.typed_yield.value is None else cell._replace(under=f"{row.typed_by}, {cell.under}")
 
 
-def _wider(asked: States) -> Iterator[Table]:
+def _wider(asked: States) -> Iterator[FlowTable]:
     """The tables over all flows."""
     flows = asked.flows().rows
-    yield Table(
+    yield FlowTable(
         title="Flows by agent",
         head="flow",
         columns=("agent", "n", "correctness", "completion", "errors", "latency mean", "latency p95", "humanness"),
@@ -447,7 +451,7 @@ def _wider(asked: States) -> Iterator[Table]:
         note="Points of ten, the least correct first; errors are points left after what went wrong.",
     )
     kinds = asked.archetypes()
-    yield Table(
+    yield FlowTable(
         title="Kinds of segments over all flows",
         head="kind",
         columns=("flows", "segments", "cohesion", "spread", "lowest", "highest", "weakest"),
@@ -459,38 +463,38 @@ def _wider(asked: States) -> Iterator[Table]:
 
 def _flow_row(row: FlowFigures) -> TableRow:
     seconds = [
-        _none("no_latency_logged") if value is None else Cell(f"{value:.1f} s", f"{row.latency_n:,} turns")
+        _none("no_latency_logged") if value is None else FlowCell(f"{value:.1f} s", f"{row.latency_n:,} turns")
         for value in (row.latency_mean, row.latency_p95)
     ]
     judged = [one for one in row.humanness if one.score is not None]
-    humanness = Cell(f"{judged[-1].score:.1f}", shortened(judged[-1].judge, 40)) if judged else _none("not_judged")
+    humanness = FlowCell(f"{judged[-1].score:.1f}", shortened(judged[-1].judge, 40)) if judged else _none("not_judged")
     points = [_points(aspect) for aspect in (row.correctness, row.completion, row.errors)]
     under = f"{row.excluded:,} left out" if row.excluded else row.said
     return TableRow(
         shortened(row.flow),
         "",
-        [Cell(shortened(row.agent)), Cell(f"{row.n:,}", under), *points, *seconds, humanness],
+        [FlowCell(shortened(row.agent)), FlowCell(f"{row.n:,}", under), *points, *seconds, humanness],
     )
 
 
-def _points(aspect: Aspect) -> Cell:
+def _points(aspect: Aspect) -> FlowCell:
     if aspect.score is None:
         return _none(aspect.reason)
     under = f"n {aspect.n:,}"
     if aspect.low is not None and aspect.high is not None:
         under = f"{aspect.low:.1f} to {aspect.high:.1f}, {under}"
-    return Cell(f"{aspect.score:.1f}", under)
+    return FlowCell(f"{aspect.score:.1f}", under)
 
 
 def _kind_row(row: Archetype) -> TableRow:
     alone = row.reason or "one_segment_alone"
     cells = [
-        Cell(f"{row.flows:,}"),
-        Cell(f"{row.segments:,}"),
+        FlowCell(f"{row.flows:,}"),
+        FlowCell(f"{row.segments:,}"),
         _share(row.cohesion, row.reason),
         _share(row.spread, alone),
         _share(row.lowest, row.reason),
         _share(row.highest, row.reason),
-        Cell(shortened(row.weakest)) if row.weakest else _none(row.reason),
+        FlowCell(shortened(row.weakest)) if row.weakest else _none(row.reason),
     ]
     return TableRow(shortened(row.kind), "", cells)

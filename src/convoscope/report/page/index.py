@@ -30,7 +30,7 @@ class Dimension(msgspec.Struct):
     codes: list[int]
 
 
-class Column(msgspec.Struct):
+class IndexColumn(msgspec.Struct):
     """A metric: what it says of each conversation."""
 
     metric: str
@@ -52,7 +52,7 @@ class Index(msgspec.Struct):
     """Places of conversations whose integration broke, and what broke."""
     reasons: list[str]
     dimensions: list[Dimension]
-    columns: list[Column]
+    columns: list[IndexColumn]
 
 
 def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
@@ -65,7 +65,7 @@ def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
             f"FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
         ).fetchall()
         cells = _Cells(connection, run, [row[2] for row in rows])
-        columns = [Column(one.key, one.unit, one.better, cells.of(one)) for one in ranking.headlines]
+        columns = [IndexColumn(one.key, one.unit, one.better, cells.of(one)) for one in ranking.headlines]
     placed = np.asarray(numbers, dtype=np.int64)
     return Index(
         ids=[row[0] for row in rows],

@@ -53,7 +53,7 @@ class Range(NamedTuple):
     targets: Sequence[float]
 
 
-class Told(NamedTuple):
+class TargetLine(NamedTuple):
     """A target and what came of it, in words."""
 
     name: str
@@ -79,7 +79,7 @@ class Row(NamedTuple):
     n: str
     coverage: str
     better: str
-    checks: Sequence[Told]
+    checks: Sequence[TargetLine]
     reasons: str
 
 
@@ -95,7 +95,7 @@ class Tile(NamedTuple):
     interval: str
 
 
-class Cell(NamedTuple):
+class GroupCell(NamedTuple):
     value: str
     under: str
     """Interval and n, or why there is no value."""
@@ -107,7 +107,7 @@ class GroupRow(NamedTuple):
     name: str
     link: str
     conversations: str
-    cells: Sequence[Cell]
+    cells: Sequence[GroupCell]
 
 
 class Grouping(NamedTuple):
@@ -205,12 +205,12 @@ def conversation_link(id: str) -> str:
     return "#conversation=" + quote(id, safe="")
 
 
-def _told(one: Check) -> Told:
+def _told(one: Check) -> TargetLine:
     unit = one.figure.unit
     outcome = one.verdict.outcome
     but = one.verdict.words.removeprefix(outcome).lstrip(",: ")
     value = value_text(one.figure.value, unit)
-    return Told(one.name, value, target_text(one.target, unit), outcome, _SIGNS[outcome], but)
+    return TargetLine(one.name, value, target_text(one.target, unit), outcome, _SIGNS[outcome], but)
 
 
 def _spoken(summary: Summary) -> list[Figure]:
@@ -355,15 +355,15 @@ def _groupings(summary: Summary) -> Iterator[Grouping]:
         yield Grouping(title, short, rows, len(groups), max(0, len(groups) - MAX_GROUPS), opened)
 
 
-def _cell(figure: Figure | None, whole: Figure) -> Cell:
+def _cell(figure: Figure | None, whole: Figure) -> GroupCell:
     if figure is None:
-        return Cell("·", "not scored", "", "")
+        return GroupCell("·", "not scored", "", "")
     if figure.value is None:
-        return Cell("·", reason_text(figure.reason), "", "")
+        return GroupCell("·", reason_text(figure.reason), "", "")
     where = side(figure, whole)
     under = f"{interval_text(figure)}, n {figure.n:,}" if figure.interval else f"n {figure.n:,}"
     sign = {"worse": "▼ ", "better": "▲ "}.get(where or "", "")
-    return Cell(value_text(figure.value, figure.unit), under, where or "", sign)
+    return GroupCell(value_text(figure.value, figure.unit), under, where or "", sign)
 
 
 def _drawn(run: Run) -> list[DrawnMetric]:

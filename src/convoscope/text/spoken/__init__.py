@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from convoscope.text.spoken.entities import Entity, entities
+from convoscope.text.spoken.entities import SpokenEntity, entities
 from convoscope.text.spoken.normal import normalise, normalised
-from convoscope.text.spoken.recognition import Checked, Heard, hear, is_heard
+from convoscope.text.spoken.recognition import FactCheck, RecognisedFacts, hear, is_heard
 
-__all__ = ["Checked", "Entity", "Heard", "entities", "hear", "is_heard", "normalise", "normalised"]
+__all__ = ["FactCheck", "RecognisedFacts", "SpokenEntity", "entities", "hear", "is_heard", "normalise", "normalised"]

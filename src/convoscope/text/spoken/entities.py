@@ -58,7 +58,7 @@ _NO_AIRPORT = frozenset(listed("USA FAQ PIN ATM VIP APP CEO DOB SSN ETA TSA YES 
 _NO_NAME = frozenset(("i", "i'm", "i'd", "i'll", "i've", "ok", "okay", "am", "pm", "yes", "no"))
 
 
-class Entity(NamedTuple):
+class SpokenEntity(NamedTuple):
     """A fact in a text."""
 
     type: str
@@ -82,10 +82,10 @@ class _Found(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def entities(text: str) -> tuple[Entity, ...]:
+def entities(text: str) -> tuple[SpokenEntity, ...]:
     """The facts in an English text, in its order. They do not overlap."""
     free = _TAG.sub(_blank, text) if "[" in text else text
-    found: list[Entity] = []
+    found: list[SpokenEntity] = []
     if _MAYBE_MAIL.search(free):
         found += [_entity(EMAIL, text, mail.start(), mail.end()) for mail in _MAIL.finditer(free)]
         free = _MAIL.sub(_blank, free)
@@ -98,11 +98,11 @@ def _blank(found: re.Match[str]) -> str:
     return "." * len(found[0])
 
 
-def _entity(type: str, text: str, start: int, end: int) -> Entity:
+def _entity(type: str, text: str, start: int, end: int) -> SpokenEntity:
     written = text[start:end]
     # "twenty one Charlie" is 21C only behind the word seat.
     tokens = normalise(f"seat {written}")[1:] if type == SEAT else normalise(written)
-    return Entity(type, written, start, end, " ".join(tokens))
+    return SpokenEntity(type, written, start, end, " ".join(tokens))
 
 
 def _facts(words: Words) -> Iterator[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from convoscope.text.spoken.entities import Entity, entities
+from convoscope.text.spoken.entities import SpokenEntity, entities
 from convoscope.text.spoken.normal import normalise
 from convoscope.text.spoken.vocabulary import CURRENCIES, ORDINALS
 
@@ -32,7 +32,7 @@ _LONGER = 3.1
 """A stretch that is so many times longer, or shorter, than a fact cannot be above `_ALIKE`."""
 
 
-class Heard(NamedTuple):
+class RecognisedFacts(NamedTuple):
     """Whether a fact was heard rightly, and the canonical tokens that stand for it: its own, or others, or none."""
 
     correct: bool
@@ -40,14 +40,14 @@ class Heard(NamedTuple):
     """What was heard in its place; None where it was heard rightly, or nothing like it was heard."""
 
 
-class Checked(NamedTuple):
+class FactCheck(NamedTuple):
     """A fact that was said, and how it was heard."""
 
-    entity: Entity
-    heard: Heard
+    entity: SpokenEntity
+    heard: RecognisedFacts
 
 
-class Fact(NamedTuple):
+class SpokenFact(NamedTuple):
     """Something said, and how far into the turn: 0 at its beginning, 1 at its end."""
 
     text: str
@@ -84,21 +84,23 @@ class Hearing:
         """The token behind each place of the text where one ends."""
         self._taken: set[int] = set()
 
-    def check(self, intended: str) -> Heard:
+    def check(self, intended: str) -> RecognisedFacts:
         """Look for a fact, given in any of its forms; brackets in it hold other forms of the same."""
         for form in _forms(intended):
             found = next(self._places(form), None)
             if found is not None:
                 self._taken.update(found)
-                return Heard(correct=True, instead=None)
-        return Heard(correct=False, instead=self._closest(intended, _forms(intended), range(len(self._parts))))
+                return RecognisedFacts(correct=True, instead=None)
+        return RecognisedFacts(
+            correct=False, instead=self._closest(intended, _forms(intended), range(len(self._parts)))
+        )
 
-    def check_all(self, facts: Sequence[Fact]) -> list[Heard]:
+    def check_all(self, facts: Sequence[SpokenFact]) -> list[RecognisedFacts]:
         """Look for the facts of one turn, each with its place between 0, the beginning, and 1, the end.
 
         Where a fact was said more often than it was heard, those are right that stand nearest to it.
         """
-        verdicts: dict[int, Heard] = {}
+        verdicts: dict[int, RecognisedFacts] = {}
         alike: dict[_Form, list[int]] = {}
         forms = [_forms(fact.text) for fact in facts]
         for number, mine in enumerate(forms):
@@ -108,9 +110,10 @@ class Hearing:
             found = list(self._places(form))
             for number, places in _nearest([facts[number].place for number in numbers], found, len(self._parts)):
                 self._taken.update(places)
-                verdicts[numbers[number]] = Heard(correct=True, instead=None)
+                verdicts[numbers[number]] = RecognisedFacts(correct=True, instead=None)
         return [
-            verdicts.get(number) or Heard(False, self._closest(fact.text, forms[number], self._around(fact.place)))
+            verdicts.get(number)
+            or RecognisedFacts(False, self._closest(fact.text, forms[number], self._around(fact.place)))
             for number, fact in enumerate(facts)
         ]
 
@@ -173,14 +176,14 @@ class Hearing:
                 found.append((text, start, end + 1))
 
 
-def hear(intended: str, heard: str) -> tuple[Checked, ...]:
+def hear(intended: str, heard: str) -> tuple[FactCheck, ...]:
     """The facts of a turn as intended, each with whether it stands in the turn as heard."""
     found = entities(intended)
-    facts = [Fact(entity.canonical, entity.start / len(intended)) for entity in found]
-    return tuple(map(Checked, found, Hearing(heard).check_all(facts)))
+    facts = [SpokenFact(entity.canonical, entity.start / len(intended)) for entity in found]
+    return tuple(map(FactCheck, found, Hearing(heard).check_all(facts)))
 
 
-def is_heard(intended: str, heard: str) -> Heard:
+def is_heard(intended: str, heard: str) -> RecognisedFacts:
     """Whether one fact stands in one heard text. For several facts of a turn ask one `Hearing`."""
     return Hearing(heard).check(intended)
 

@@ -28,7 +28,7 @@ from convoscope.views.standard_data.conversation_fields import (
     to_tool,
 )
 from convoscope.views.standard_data.events import HAPPENED, Clocks, Fields, happen, identical, time_of
-from convoscope.views.standard_data.history import Line, Talk, Told
+from convoscope.views.standard_data.history import HistoryEntry, HistoryLine, Talk
 from convoscope.views.standard_data.tidy import Tidied
 from convoscope.views.standard_data.to_items import FORMAT, fields_of, standard_data_of
 from convoscope.views.standard_data.warnings import Warned
@@ -154,7 +154,7 @@ def _joined(items: Sequence[Tidied], id: str, source: Source) -> Conversation:
                 del fields[name]
     agent = _take_agent(shared, {})
     talk = Talk(agent.name)
-    told: dict[int, Told] = {}
+    told: dict[int, HistoryEntry] = {}
     for place in _in_turn(items):
         told[place] = talk.tell(drafts[place], _when(items[place]))
     laid = _Laid(talk.lines, drafts, told)
@@ -183,13 +183,15 @@ def _joined(items: Sequence[Tidied], id: str, source: Source) -> Conversation:
 class _Laid:
     """The lines as utterances, and between them what happened: before the answer of its item, or after its question."""
 
-    def __init__(self, lines: Sequence[Line], drafts: Sequence[Fields], told: Mapping[int, Told]) -> None:
+    def __init__(
+        self, lines: Sequence[HistoryLine], drafts: Sequence[Fields], told: Mapping[int, HistoryEntry]
+    ) -> None:
         self.timeline: list[AnyEvent] = []
         self.clocks: Clocks = {}
-        self.seqs: dict[Line, int] = {}
+        self.seqs: dict[HistoryLine, int] = {}
         self.events: dict[int, tuple[int, ...]] = {}
-        before: dict[Line, list[int]] = {}
-        after: dict[Line | None, list[int]] = {}
+        before: dict[HistoryLine, list[int]] = {}
+        after: dict[HistoryLine | None, list[int]] = {}
         for place, one in told.items():
             if HAPPENED.isdisjoint(drafts[place]):
                 continue
@@ -203,16 +205,16 @@ class _Laid:
             self._say(line)
             self._happen(after.get(line, ()), drafts)
 
-    def seq(self, line: Line | None) -> int | None:
+    def seq(self, line: HistoryLine | None) -> int | None:
         return None if line is None else self.seqs[line]
 
-    def point(self, fields: Fields, told: Told) -> None:
+    def point(self, fields: Fields, told: HistoryEntry) -> None:
         """The turns of a history are in the timeline: the item only says which."""
         context = fields.get("conversation_context")
         if context is not None and isinstance(context.get("turns"), list):
             fields["conversation_context"] = {**context, "turns": [self.seqs[line] for line in told.history]}
 
-    def _say(self, line: Line) -> None:
+    def _say(self, line: HistoryLine) -> None:
         self.seqs[line] = seq = len(self.timeline)
         self.timeline.append(
             Utterance(

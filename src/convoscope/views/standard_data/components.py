@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from convoscope.views.standard_data.containers import OBJECT
-from convoscope.views.standard_data.kinds import Kind
+from convoscope.views.standard_data.kinds import ValueKind
 from convoscope.views.standard_data.payloads import component_metrics
 from convoscope.views.standard_data.payloads.fields import FIELDS
 from convoscope.views.standard_data.payloads.turn_order import UNORDERED
@@ -17,7 +17,7 @@ from convoscope.views.standard_data.warnings import Warned, Warnings
 _OF_FRAMEWORKS = FIELDS | {"envelopes", "metric", "model", "processor", "source", "source_type", UNORDERED}
 
 
-class ComponentMetrics(Kind):
+class ComponentMetrics(ValueKind):
     """Component metrics, each with its `type`; those of a type that the schema does not have stay as they came."""
 
     def clean(self, value: Any) -> bool:

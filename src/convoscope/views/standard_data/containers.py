@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from convoscope.views.standard_data.json_text import UNREAD, parsed
-from convoscope.views.standard_data.kinds import TEXT, Kind
+from convoscope.views.standard_data.kinds import TEXT, ValueKind
 from convoscope.views.standard_data.warnings import Warned, Warnings
 
 # Where retrievers put the words of a chunk.
@@ -15,7 +15,7 @@ _WORDS = ("text", "content", "page_content", "chunk", "document")
 _MAY_BE_AN_OBJECT = frozenset('{"')
 
 
-class Object(Kind):
+class Object(ValueKind):
     """An object with any keys."""
 
     def clean(self, value: Any) -> bool:
@@ -49,10 +49,10 @@ class TextOrObject(Object):
         return super().mend(value, path, warnings) if isinstance(value, Mapping) else TEXT.mend(value, path, warnings)
 
 
-class ListOf(Kind):
+class ListOf(ValueKind):
     """A list of one kind. One value where a list is expected is a list of one; a bad element is left out."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: ValueKind) -> None:
         self.kind = kind
 
     def clean(self, value: Any) -> bool:
@@ -97,7 +97,7 @@ class Texts(ListOf):
         return text_elements(value, path, warnings)
 
 
-class ChunksByQuery(Kind):
+class ChunksByQuery(ValueKind):
     """For each query the list of chunks that were found. A list without a list in it is that of one query.
 
     A query keeps its place: where its chunks cannot be read, they are an empty list, with a warning.
@@ -131,7 +131,7 @@ class ChunksByQuery(Kind):
         return mended_list(CHUNK, chunks, path, warnings)
 
 
-class Chunk(Kind):
+class Chunk(ValueKind):
     """The words of one retrieved chunk; of an object that has them under a usual name, these words."""
 
     def clean(self, value: Any) -> bool:
@@ -154,7 +154,7 @@ class Alias(NamedTuple):
     per: int = 1
 
 
-class Record(Kind):
+class RecordKind(ValueKind):
     """An object of a known shape. A bad value in it is null; keys that are not of the shape stay as they came.
 
     Another name of a field is taken where the field itself is not there; `inside` names an object that
@@ -163,7 +163,7 @@ class Record(Kind):
 
     def __init__(
         self,
-        fields: Mapping[str, Kind],
+        fields: Mapping[str, ValueKind],
         aliases: Mapping[str, Alias] | None = None,
         *,
         inside: str = "",
@@ -250,10 +250,10 @@ class Record(Kind):
         )
 
 
-class PerTurn(Kind):
+class PerTurn(ValueKind):
     """One record, or a map of records by turn. A list of records is a map of `turn_1`, `turn_2` and so on."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: RecordKind) -> None:
         self.record = record
 
     def is_single(self, value: Mapping[Any, Any]) -> bool:
@@ -369,7 +369,7 @@ def text_elements(value: Any, path: str, warnings: Warnings) -> list[Any] | None
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def mended_list(kind: Kind, elements: list[Any], path: str, warnings: Warnings) -> list[Any] | None:
+def mended_list(kind: ValueKind, elements: list[Any], path: str, warnings: Warnings) -> list[Any] | None:
     """The good elements; None where there were some and none of them is good."""
     result = []
     for index, one in enumerate(elements):

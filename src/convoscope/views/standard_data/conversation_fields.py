@@ -9,11 +9,11 @@ from typing import Any
 
 from convoscope.conversation.model import (
     DIMENSIONS,
+    AudioFile,
     Expected,
     ExpectedToolCall,
     Item,
     Outcome,
-    Recording,
     Tool,
     Track,
 )
@@ -96,7 +96,7 @@ def fields_of_outcome(outcome: Outcome | None) -> Fields:
     return filled({"agent_exit": outcome.finished, "exit_status": outcome.final_status or None})
 
 
-def to_recording(audio: Fields) -> Recording:
+def to_recording(audio: Fields) -> AudioFile:
     rest = dict(audio)
     duration = rest.get("audio_duration")
     # A whole number may be too large for a double to hold exactly: then it stays where it is.
@@ -108,10 +108,10 @@ def to_recording(audio: Fields) -> Recording:
         sample_rate=take(rest, "sample_rate", None),
         duration=float(rest.pop("audio_duration")) if exact else None,
     )
-    return Recording(tracks=(track,), transcript=take(rest, "complete_transcript"), extras=rest)
+    return AudioFile(tracks=(track,), transcript=take(rest, "complete_transcript"), extras=rest)
 
 
-def audio_of(recording: Recording) -> Fields:
+def audio_of(recording: AudioFile) -> Fields:
     """The fields of the first track: the schema knows one."""
     track = recording.tracks[0] if recording.tracks else Track()
     told = {

@@ -24,7 +24,7 @@ NOBODY = "unknown"
 _FEWEST_SHARED = 2
 
 
-class Line:
+class HistoryLine:
     """One thing that was said."""
 
     __slots__ = ("bare", "extras", "role", "source", "speaker", "text", "when")
@@ -40,17 +40,17 @@ class Line:
         """Nothing is known of it but the words: it is a question or an answer."""
 
 
-class Told:
+class HistoryEntry:
     """What one item tells of the talk: the lines of its history, its question, its answer, or its own turn."""
 
     __slots__ = ("after", "answered", "asked", "history", "turn")
 
     def __init__(self) -> None:
-        self.history: list[Line] = []
-        self.asked: Line | None = None
-        self.answered: Line | None = None
-        self.turn: Line | None = None
-        self.after: Line | None = None
+        self.history: list[HistoryLine] = []
+        self.asked: HistoryLine | None = None
+        self.answered: HistoryLine | None = None
+        self.turn: HistoryLine | None = None
+        self.after: HistoryLine | None = None
         """What happened for the item comes after this line; at the very start for None."""
 
 
@@ -58,15 +58,15 @@ class Talk:
     """The lines of a conversation, put together item by item."""
 
     def __init__(self, agent: str = "") -> None:
-        self.lines: list[Line] = []
+        self.lines: list[HistoryLine] = []
         self._agent = agent.strip().casefold()
         self._speakers: dict[str, str] = {}
-        self._taken: set[Line] = set()
+        self._taken: set[HistoryLine] = set()
         """Questions and answers of items."""
 
-    def tell(self, fields: Fields, when: Any) -> Told:
+    def tell(self, fields: Fields, when: Any) -> HistoryEntry:
         """Take what an item says was said out of its fields, and add what is new to the lines."""
-        told = Told()
+        told = HistoryEntry()
         context = fields.get("conversation_context")
         if context is not None and isinstance(context.get("turns"), list):
             told.history = self._remember(context["turns"], fields)
@@ -88,16 +88,16 @@ class Talk:
         known = ROLES.get(name.replace(" ", "_").replace("-", "_"))
         return known or (ASSISTANT if name and name == self._agent else name or NOBODY)
 
-    def _said_by(self, speaker: str, text: str | None, source: str) -> Line:
-        line = Line(speaker, self.role(speaker), text, source)
+    def _said_by(self, speaker: str, text: str | None, source: str) -> HistoryLine:
+        line = HistoryLine(speaker, self.role(speaker), text, source)
         line.bare = False
         self._speakers.setdefault(line.role, speaker)
         return line
 
-    def _bare(self, role: str, text: str, source: str) -> Line:
-        return Line(self._speakers.setdefault(role, role), role, text, source)
+    def _bare(self, role: str, text: str, source: str) -> HistoryLine:
+        return HistoryLine(self._speakers.setdefault(role, role), role, text, source)
 
-    def _remember(self, turns: list[Fields], fields: Fields) -> list[Line]:
+    def _remember(self, turns: list[Fields], fields: Fields) -> list[HistoryLine]:
         """The lines of a history; those that were told before are the same ones."""
         mine = [self._line(turn) for turn in turns]
         start, shared = self._overlap(mine)
@@ -113,7 +113,7 @@ class Talk:
             keep(fields, "conversation_context", fields["conversation_context"])
         return mine
 
-    def _line(self, turn: Fields) -> Line:
+    def _line(self, turn: Fields) -> HistoryLine:
         rest = dict(turn)
         speaker = rest.pop("speaker") if rest.get("speaker") else ""
         text = rest.pop("message") if rest.get("message") is not None else None
@@ -122,7 +122,7 @@ class Talk:
         line.when = rest.get("timestamp")
         return line
 
-    def _overlap(self, mine: Sequence[Line]) -> tuple[int, int]:
+    def _overlap(self, mine: Sequence[HistoryLine]) -> tuple[int, int]:
         """Where a history begins among the lines, and how many of them it repeats.
 
         It begins with them, or, being a window onto the talk, at a later line: then all that follows must agree.
@@ -143,7 +143,7 @@ class Talk:
                     return start, length
         return 0, 0
 
-    def _ask(self, told: Told, task: str | None, answer: str | None) -> None:
+    def _ask(self, told: HistoryEntry, task: str | None, answer: str | None) -> None:
         """Find the question and the answer in the item's own history; what is not there is said after it."""
         told.asked, told.answered = self._exchange(told.history, task, answer)
         if told.asked is None and task is not None:
@@ -155,14 +155,14 @@ class Talk:
             self.lines.append(told.answered)
         self._taken.update(line for line in (told.asked, told.answered) if line is not None)
 
-    def _exchange(self, history: Sequence[Line], task: str | None, answer: str | None) -> _Exchange:
+    def _exchange(self, history: Sequence[HistoryLine], task: str | None, answer: str | None) -> _Exchange:
         """The last exchange of a history with these words that is no other item's.
 
         A question alone must be the last thing that the user said, an answer alone the last that the agent said.
         """
         users = [line for line in history if line.role == USER]
         replies = [line for line in history if line.role == ASSISTANT]
-        reply: Line | None = None
+        reply: HistoryLine | None = None
         for line in reversed(history):
             if line.role == ASSISTANT:
                 reply = line
@@ -179,24 +179,24 @@ class Talk:
 class _Exchange(NamedTuple):
     """A question and its answer, as far as they were found."""
 
-    asked: Line | None
-    answered: Line | None
+    asked: HistoryLine | None
+    answered: HistoryLine | None
 
 
-def _agree(known: Line, line: Line) -> bool:
+def _agree(known: HistoryLine, line: HistoryLine) -> bool:
     if known.role != line.role or known.text != line.text:
         return False
     return known.when is None or line.when is None or known.when == line.when
 
 
-def _learn(known: Line, line: Line) -> None:
+def _learn(known: HistoryLine, line: HistoryLine) -> None:
     """A question or an answer is told again as a turn of a history, which knows more of it."""
     known.speaker, known.extras, known.bare = line.speaker, line.extras, False
     known.when = known.when if line.when is None else line.when
 
 
-def _equal(known: Line, line: Line) -> bool:
+def _equal(known: HistoryLine, line: HistoryLine) -> bool:
     return known.speaker == line.speaker and identical(known.extras, line.extras)
 
 
-__all__ = ["NOBODY", "ROLES", "Line", "Talk", "Told"]
+__all__ = ["NOBODY", "ROLES", "HistoryEntry", "HistoryLine", "Talk"]

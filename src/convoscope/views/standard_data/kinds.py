@@ -35,7 +35,7 @@ _PER_SECOND = {
 }
 
 
-class Kind:
+class ValueKind:
     """Any value at all: everything is clean."""
 
     def clean(self, value: Any) -> bool:  # noqa: ARG002
@@ -49,7 +49,7 @@ class Kind:
         return iter(())
 
 
-class Text(Kind):
+class TextKind(ValueKind):
     """Text. Numbers and booleans are written out; an object or a list becomes its JSON text, with a warning."""
 
     def clean(self, value: Any) -> bool:
@@ -65,7 +65,7 @@ class Text(Kind):
         return None
 
 
-class Identifier(Text):
+class Identifier(TextKind):
     """Text that names something. An object, a list, true and false name nothing."""
 
     def mend(self, value: Any, path: str, warnings: Warnings) -> str | None:
@@ -75,7 +75,7 @@ class Identifier(Text):
         return None
 
 
-class Number(Kind):
+class Number(ValueKind):
     """A finite number; text that is one counts as one."""
 
     def clean(self, value: Any) -> bool:
@@ -89,7 +89,7 @@ class Number(Kind):
         return number
 
 
-class Integer(Kind):
+class Integer(ValueKind):
     """A whole number of 64 bits; 3.0 and "3" are 3."""
 
     def clean(self, value: Any) -> bool:
@@ -103,7 +103,7 @@ class Integer(Kind):
         return None
 
 
-class Boolean(Kind):
+class Boolean(ValueKind):
     """True or false; 1, "yes", "ON" and their opposites count."""
 
     def clean(self, value: Any) -> bool:
@@ -119,7 +119,7 @@ class Boolean(Kind):
         return None
 
 
-class TimeText(Kind):
+class TimeText(ValueKind):
     """A time as text. A number since the epoch becomes ISO 8601 in UTC; text stays as it was written."""
 
     def clean(self, value: Any) -> bool:
@@ -141,7 +141,7 @@ class TimeText(Kind):
         return None
 
 
-class EpochSeconds(Kind):
+class EpochSeconds(ValueKind):
     """Seconds since the epoch, or since the start where they are few; ISO text and other units are converted."""
 
     def clean(self, value: Any) -> bool:
@@ -155,7 +155,7 @@ class EpochSeconds(Kind):
         return None
 
 
-class Choice(Kind):
+class Choice(ValueKind):
     """One of a few words, however they are capitalised."""
 
     def __init__(self, *words: str) -> None:
@@ -235,8 +235,8 @@ def _iso(number: float | int) -> str | None:
     return text.replace("+00:00", f"{fraction}Z")
 
 
-ANY = Kind()
-TEXT = Text()
+ANY = ValueKind()
+TEXT = TextKind()
 ID = Identifier()
 NUMBER = Number()
 INTEGER = Integer()

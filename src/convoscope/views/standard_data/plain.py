@@ -52,7 +52,7 @@ _EXPECTED = frozenset({"ground_truth", "expected_format", "expected_tool_call"})
 _ENDED = frozenset({"agent_exit", "exit_status"})
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ItemPlan(msgspec.Struct, frozen=True):
     """What is done with the items of one shape."""
 
     fields: dict[str, str]
@@ -75,7 +75,7 @@ class Plan(msgspec.Struct, frozen=True):
     ends: bool
 
 
-def plan_of(names: Sequence[str], types: Sequence[type]) -> Plan | None:
+def plan_of(names: Sequence[str], types: Sequence[type]) -> ItemPlan | None:
     """A plan for items with values of these types under these names; None where `tidy` has to look at each."""
     fields: dict[str, str] = {}
     unknown: list[str] = []
@@ -105,7 +105,7 @@ def plan_of(names: Sequence[str], types: Sequence[type]) -> Plan | None:
             del fields[twin]
     if not fields or not _HISTORY.isdisjoint(fields):
         return None
-    return Plan(
+    return ItemPlan(
         fields=fields,
         unknown=tuple(unknown),
         checks=tuple(checks),
@@ -121,7 +121,7 @@ def plan_of(names: Sequence[str], types: Sequence[type]) -> Plan | None:
     )
 
 
-def conversation_by(plan: Plan, payload: dict[str, Any], id: str, source: Source) -> Conversation | None:
+def conversation_by(plan: ItemPlan, payload: dict[str, Any], id: str, source: Source) -> Conversation | None:
     """The conversation of an item of the plan's shape; None where `tidy` has to look at it."""
     if not _fits(plan, payload):
         return None
@@ -184,7 +184,7 @@ def conversation_by(plan: Plan, payload: dict[str, Any], id: str, source: Source
     )
 
 
-def _fits(plan: Plan, payload: dict[str, Any]) -> bool:
+def _fits(plan: ItemPlan, payload: dict[str, Any]) -> bool:
     """Whether the values are what the plan takes them for."""
     for name in plan.filled:
         if not payload[name]:

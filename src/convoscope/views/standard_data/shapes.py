@@ -13,13 +13,24 @@ from convoscope.views.standard_data.containers import (
     ChunksByQuery,
     ListOf,
     PerTurn,
-    Record,
+    RecordKind,
     TextOrObject,
     Texts,
 )
-from convoscope.views.standard_data.kinds import ANY, BOOLEAN, EPOCH, ID, INTEGER, ITEM_TYPE, NUMBER, TEXT, TIME, Kind
+from convoscope.views.standard_data.kinds import (
+    ANY,
+    BOOLEAN,
+    EPOCH,
+    ID,
+    INTEGER,
+    ITEM_TYPE,
+    NUMBER,
+    TEXT,
+    TIME,
+    ValueKind,
+)
 
-TOOL_SCHEMA = Record(
+TOOL_SCHEMA = RecordKind(
     {"name": TEXT, "description": TEXT, "args_schema": OBJECT, "return_schema": OBJECT},
     {
         "parameters": Alias("args_schema"),
@@ -29,7 +40,7 @@ TOOL_SCHEMA = Record(
     },
     inside="function",
 )
-TOOL_CALL = Record(
+TOOL_CALL = RecordKind(
     {"tool_name": TEXT, "parameters": OBJECT, "call_id": ID},
     {
         "name": Alias("tool_name"),
@@ -43,7 +54,7 @@ TOOL_CALL = Record(
     # A call that names no id is as good as one that does (section 1.2).
     default={"call_id": ""},
 )
-TOOL_RESULT = Record(
+TOOL_RESULT = RecordKind(
     {"call_id": ID, "result": ANY, "success": BOOLEAN, "error_message": TEXT},
     {
         "tool_call_id": Alias("call_id"),
@@ -54,7 +65,7 @@ TOOL_RESULT = Record(
         "error": Alias("error_message"),
     },
 )
-TURN = Record(
+TURN = RecordKind(
     {"speaker": TEXT, "message": TEXT, "timestamp": TIME, "metadata": OBJECT},
     {"role": Alias("speaker"), "content": Alias("message"), "text": Alias("message")},
 )
@@ -68,7 +79,7 @@ def _of_turns(turns: list[Any]) -> dict[str, Any] | None:
     return {"turns": turns}
 
 
-CONVERSATION = Record(
+CONVERSATION = RecordKind(
     {"turns": ListOf(TURN), "context": TEXT, "topic": TEXT, "metadata": OBJECT},
     {"messages": Alias("turns")},
     listed=_of_turns,
@@ -84,7 +95,7 @@ _SPAN = {
     "span_end_time": TIME,
     "span_duration_ms": NUMBER,
 }
-STT_DATA = Record(
+STT_DATA = RecordKind(
     _SPAN
     | {
         "transcript": TEXT,
@@ -97,8 +108,8 @@ STT_DATA = Record(
     },
     {"text": Alias("transcript")},
 )
-TTS_DATA = Record(_SPAN | {"input_text": TEXT, "speed": NUMBER, "pitch": NUMBER}, {"text": Alias("input_text")})
-RAW_COMPLETE_AUDIO = Record(
+TTS_DATA = RecordKind(_SPAN | {"input_text": TEXT, "speed": NUMBER, "pitch": NUMBER}, {"text": Alias("input_text")})
+RAW_COMPLETE_AUDIO = RecordKind(
     {
         "audio_duration": NUMBER,
         "audio_uuid": ID,
@@ -120,7 +131,7 @@ RAW_COMPLETE_AUDIO = Record(
     },
 )
 
-_METRIC: dict[str, Kind] = {
+_METRIC: dict[str, ValueKind] = {
     "type": TEXT,
     "label": TEXT,
     "source_label": TEXT,
@@ -129,9 +140,9 @@ _METRIC: dict[str, Kind] = {
     "speech_id": ID,
     "metadata": OBJECT,
 }
-_CONNECTION: dict[str, Kind] = {"streamed": BOOLEAN, "acquire_time": NUMBER, "connection_reused": BOOLEAN}
+_CONNECTION: dict[str, ValueKind] = {"streamed": BOOLEAN, "acquire_time": NUMBER, "connection_reused": BOOLEAN}
 METRICS = {
-    "vad_metrics": Record(
+    "vad_metrics": RecordKind(
         _METRIC
         | {
             "idle_time": NUMBER,
@@ -140,7 +151,7 @@ METRICS = {
             "speech_detected": BOOLEAN,
         }
     ),
-    "stt_metrics": Record(
+    "stt_metrics": RecordKind(
         _METRIC
         | _CONNECTION
         | {
@@ -154,7 +165,7 @@ METRICS = {
             "input_audio_tokens": INTEGER,
         }
     ),
-    "tts_metrics": Record(
+    "tts_metrics": RecordKind(
         _METRIC
         | _CONNECTION
         | {
@@ -169,7 +180,7 @@ METRICS = {
             "segment_id": ID,
         }
     ),
-    "llm_metrics": Record(
+    "llm_metrics": RecordKind(
         _METRIC
         | {
             "ttft": NUMBER,
@@ -184,7 +195,7 @@ METRICS = {
             "tokens_per_second": NUMBER,
         }
     ),
-    "eou_metrics": Record(
+    "eou_metrics": RecordKind(
         _METRIC
         | {
             "end_of_utterance_delay": NUMBER,
@@ -199,7 +210,7 @@ METRICS = {
 STT = PerTurn(STT_DATA)
 TTS = PerTurn(TTS_DATA)
 
-ITEM: dict[str, Kind] = {
+ITEM: dict[str, ValueKind] = {
     "user_id": ID,
     "task_id": ID,
     "turn_id": ID,

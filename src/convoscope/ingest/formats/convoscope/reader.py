@@ -10,7 +10,7 @@ import msgspec
 from convoscope.conversation import SCHEMA_ID, TURN_RULES, Conversation, Source, from_builtins
 from convoscope.conversation.serial import keep_unknown_keys
 from convoscope.errors import InputError
-from convoscope.ingest.reader import Detection, Group, Reader, Sample
+from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 
 _KIND, _, _VERSION = SCHEMA_ID.partition("/")
@@ -27,7 +27,7 @@ class NativeReader(Reader):
             return Detection(1.0, f'"schema" is {_KIND}')
         return None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
             yield _build(record.value, group, notes)
 
@@ -36,7 +36,7 @@ def _is_ours(value: Any) -> bool:
     return isinstance(value, dict) and str(value.get("schema", "")).startswith(_KIND)
 
 
-def _build(value: Any, group: Group, notes: Notes) -> Conversation:
+def _build(value: Any, group: RecordGroup, notes: Notes) -> Conversation:
     if not _is_ours(value):
         raise InputError(f'no "schema": "{SCHEMA_ID}"', field="schema", hint="add it, or move the record elsewhere")
     if value["schema"] != SCHEMA_ID:

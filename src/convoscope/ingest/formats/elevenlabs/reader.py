@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Agent, Conversation, Label, Outcome, Source
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import Found, each
+from convoscope.ingest.call_exports import FoundCall, each
 from convoscope.ingest.formats.elevenlabs.transcript import CLOCK, ROLES, Rows
-from convoscope.ingest.reader import Detection, Group, Reader, Sample
+from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take_text
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 VENDOR = "elevenlabs"
 
@@ -77,7 +77,7 @@ class ElevenLabsReader(Reader):
                 return Detection(0.9, 'its "conversations" are conversations of an agent')
         return None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
             value = record.value
             if not isinstance(value, dict):
@@ -94,7 +94,7 @@ class ElevenLabsReader(Reader):
 class _Place(NamedTuple):
     """Where a conversation stands, and what to call it if it has no id."""
 
-    group: Group
+    group: RecordGroup
     name: str
     record: str = ""
 
@@ -117,17 +117,17 @@ def _is_hook(value: Facts) -> bool:
     return as_text(value.get("type")).startswith(_HOOKS) and bool(_looks_like_a_call(value.get(_HOOK)))
 
 
-def _each(listed: Sequence[Any], group: Group, notes: Notes) -> Iterator[Conversation]:
+def _each(listed: Sequence[Any], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
     """The conversations of a list. One that cannot be read does not stop the others."""
     if not listed:
         raise InputError("is an empty list of conversations", field=_LISTED, hint=_SUMMARY)
 
-    def made(found: Found) -> Conversation:
+    def made(found: FoundCall) -> Conversation:
         if not isinstance(found.call, dict):
             raise InputError("is not an object")
         return _conversation(found.call, _Place(group, f"{group.name}#{found.kind}", found.place), notes)
 
-    found = [Found(one, f"{_LISTED}[{number}]", f"{number + 1}") for number, one in enumerate(listed)]
+    found = [FoundCall(one, f"{_LISTED}[{number}]", f"{number + 1}") for number, one in enumerate(listed)]
     yield from each(found, made, "conversations", _LISTED, _SUMMARY)
 
 
@@ -138,7 +138,7 @@ def _conversation(value: Facts, place: _Place, notes: Notes) -> Conversation:
         hint = _SUMMARY if _is_summary(value) else _EXPECTED
         raise InputError("has no transcript", field="transcript", hint=hint)
     metadata, analysis = dict(as_object(facts.get("metadata"))), dict(as_object(facts.get("analysis")))
-    timeline = Timeline(notes)
+    timeline = TimelineBuilder(notes)
     read = Rows(timeline, is_text=metadata.get("text_only") is True)
     read.read(rows)
     labels = (*_verdicts(analysis), *_feedback(metadata))

@@ -14,9 +14,9 @@ from convoscope.conversation import (
     Time,
     Utterance,
 )
-from convoscope.ingest.call_exports import States, error_of, settle
+from convoscope.ingest.call_exports import StateTrack, error_of, settle
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take_text
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 CLOCK = Clock(id="call", kind="relative", source="time_in_call_secs", resolution=1.0)
 ROLES = {"agent": ASSISTANT, "assistant": ASSISTANT, "user": USER}
@@ -63,9 +63,9 @@ class _Row(NamedTuple):
 class Rows:
     """Goes through a transcript and writes it on a timeline."""
 
-    def __init__(self, timeline: Timeline, *, is_text: bool = False) -> None:
+    def __init__(self, timeline: TimelineBuilder, *, is_text: bool = False) -> None:
         self.timeline, self.notes, self.is_text = timeline, timeline.notes, is_text
-        self.states = States(timeline)
+        self.states = StateTrack(timeline)
         self.models: dict[str, str] = {}
         self.llms: Counter[str] = Counter()
         self.has_times = False

@@ -20,7 +20,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.timestamps import moment
-from convoscope.ingest.call_exports import States, Stretch, error_of, says_it_failed, settle
+from convoscope.ingest.call_exports import StateSpan, StateTrack, error_of, says_it_failed, settle
 from convoscope.ingest.record import (
     Facts,
     as_number,
@@ -33,7 +33,7 @@ from convoscope.ingest.record import (
     wall,
 )
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 from convoscope.views.standard_data.payloads.livekit import COMPONENT_FIELDS
 
 ITEMS = frozenset({"message", "function_call", "function_call_output", "agent_handoff", "agent_config_update"})
@@ -72,11 +72,11 @@ _USUAL_IN_ITEM = frozenset({"content", "created_at", "extra", "group_id", "reply
 class History:
     """Puts items and events in one order and writes them on a timeline."""
 
-    def __init__(self, timeline: Timeline, items: Sequence[Any], events: Sequence[Any]) -> None:
+    def __init__(self, timeline: TimelineBuilder, items: Sequence[Any], events: Sequence[Any]) -> None:
         self.timeline, self.notes = timeline, timeline.notes
         self.events = [snake_case(one, self.notes) for one in events if isinstance(one, dict)]
         self.items = self._all_items(items)
-        self.states = States(timeline)
+        self.states = StateTrack(timeline)
         self.models: dict[str, str] = {}
         self.instructions = ""
         self.tools: dict[str, None] | None = None
@@ -145,17 +145,17 @@ class History:
             return 1000.0
         return 1.0
 
-    def _sounds(self, messages: Sequence[Facts]) -> tuple[dict[int, list[Stretch]], list[Stretch]]:
+    def _sounds(self, messages: Sequence[Facts]) -> tuple[dict[int, list[StateSpan]], list[StateSpan]]:
         """The stretches of sound of each message, and those that belong to none.
 
         A message tells its own. Where it does not, the changes of state do: an agent's message is made
         when it begins to be said, a user's when all was heard.
         """
-        sounds: dict[int, list[Stretch]] = {}
+        sounds: dict[int, list[StateSpan]] = {}
         for item in messages:
             if (own := self._own_stretch(item)) is not None:
                 sounds[id(item)] = [own]
-        spare: list[Stretch] = []
+        spare: list[StateSpan] = []
         for stretch in self._stretches():
             if any(_overlaps(stretch, one) for told in sounds.values() for one in told):
                 continue
@@ -166,7 +166,7 @@ class History:
                 sounds.setdefault(id(owner), []).append(stretch)
         return sounds, spare
 
-    def _own_stretch(self, item: Facts) -> Stretch | None:
+    def _own_stretch(self, item: Facts) -> StateSpan | None:
         metrics = as_object(item.get("metrics"))
         start, end = (wall(metrics.get(name)) for name in _SPOKE)
         if start is None or end is None:
@@ -174,9 +174,9 @@ class History:
         if end < start:
             self.notes.set_aside("stopped_before_started", f"{as_text(item.get('id'))}: {start} to {end}"[:80])
             return None
-        return Stretch(_ROLES.get(as_text(item.get("role")), ""), start, end)
+        return StateSpan(_ROLES.get(as_text(item.get("role")), ""), start, end)
 
-    def _stretches(self) -> Iterator[Stretch]:
+    def _stretches(self) -> Iterator[StateSpan]:
         since: dict[str, float] = {}
         for event in self.events:
             role, at = _SPEAKING.get(as_text(event.get("type"))), wall(event.get("created_at"))
@@ -187,9 +187,9 @@ class History:
             elif role in since:
                 start = since.pop(role)
                 if at > start:
-                    yield Stretch(role, start, at)
+                    yield StateSpan(role, start, at)
 
-    def _item(self, item: Facts, sounds: Sequence[Stretch], speech: str) -> None:
+    def _item(self, item: Facts, sounds: Sequence[StateSpan], speech: str) -> None:
         facts = dict(item)
         kind = as_text(facts.pop("type", None)) or ("message" if "role" in facts else "")
         time = self._time(facts.get("created_at"))
@@ -215,7 +215,7 @@ class History:
                 id = take_text(facts, "id")
                 self.timeline.mark(kind or "item", filled(facts), time, id)
 
-    def _message(self, facts: Facts, time: Time | None, sounds: Sequence[Stretch], speech: str) -> None:
+    def _message(self, facts: Facts, time: Time | None, sounds: Sequence[StateSpan], speech: str) -> None:
         timeline = self.timeline
         said = as_text(facts.pop("role", None))
         role, id = _ROLES.get(said, said or ASSISTANT), take_text(facts, "id")
@@ -345,7 +345,7 @@ class History:
         name = "user_away" if kind in _SPEAKING else kind or "event"
         self.timeline.mark(name, filled(facts) or None, time)
 
-    def _unheard(self, one: Stretch) -> None:
+    def _unheard(self, one: StateSpan) -> None:
         """Somebody spoke, and no words came of it."""
         self._declare_wall(one.start)
         who = self.timeline.participant(one.role)
@@ -410,7 +410,7 @@ def _speech_ids(items: Sequence[Facts]) -> list[str]:
     return found[::-1]
 
 
-def _owner(stretch: Stretch, mine: Sequence[Facts]) -> Facts | None:
+def _owner(stretch: StateSpan, mine: Sequence[Facts]) -> Facts | None:
     made = [(at, item) for item in mine if (at := wall(item.get("created_at"))) is not None]
     if stretch.role == ASSISTANT:
         return next((item for at, item in reversed(made) if at <= stretch.end), None)
@@ -422,7 +422,7 @@ def _tells(item: Facts) -> bool:
     return bool(as_object(item.get("metrics")).keys() & set(_SPOKE))
 
 
-def _overlaps(one: Stretch, other: Stretch) -> bool:
+def _overlaps(one: StateSpan, other: StateSpan) -> bool:
     return one.role == other.role and one.start < other.end and other.start < one.end
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from convoscope.conversation import Agent, Conversation, Outcome, Recording, Source, Tool, Track
+from convoscope.conversation import Agent, AudioFile, Conversation, Outcome, Source, Tool, Track
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.formats.livekit.history import ITEMS, History, snake_case
-from convoscope.ingest.reader import Detection, Group, Reader, Sample
+from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take_text
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 VENDOR = "livekit"
 
@@ -58,7 +58,7 @@ class LiveKitReader(Reader):
                 return Detection(0.9, '"items" are the items of a chat history')
         return None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
             if not isinstance(record.value, dict):
                 raise InputError("is not a report or a chat history", field="chat_history", hint=_EXPECTED)
@@ -81,7 +81,7 @@ def _is_own(item: Any) -> bool:
     return _is_item(item) and (as_text(item["type"]) in _OWN_ITEMS or bool(_OF_AN_ITEM & item.keys()))
 
 
-def _conversation(value: Facts, group: Group, notes: Notes) -> Conversation:
+def _conversation(value: Facts, group: RecordGroup, notes: Notes) -> Conversation:
     facts = snake_case(value, notes) if "jobId" in value or "chatHistory" in value else dict(value)
     history, listed = facts.get("chat_history"), facts.pop("events", None)
     items = _items(facts, "chat_history") if history is not None else _items(facts)
@@ -89,7 +89,7 @@ def _conversation(value: Facts, group: Group, notes: Notes) -> Conversation:
         facts["chat_history"] = {name: one for name, one in history.items() if name != "items"}
     elif history is None:
         facts.pop("items", None)
-    timeline = Timeline(notes, "created_at")
+    timeline = TimelineBuilder(notes, "created_at")
     read = History(timeline, items, as_list(listed))
     if not read.items:
         raise InputError("has no chat history", field="chat_history.items", hint=_NO_HISTORY)
@@ -135,7 +135,7 @@ def _outcome(facts: Facts, read: History) -> Outcome:
     )
 
 
-def _recording(facts: Facts, report: Path, timeline: Timeline) -> Recording | None:
+def _recording(facts: Facts, report: Path, timeline: TimelineBuilder) -> AudioFile | None:
     path = take_text(facts, "audio_recording_path")
     if not path:
         return None
@@ -143,7 +143,7 @@ def _recording(facts: Facts, report: Path, timeline: Timeline) -> Recording | No
     beside = path.replace("\\", "/").rpartition("/")[2]
     started = timeline.time(facts.pop("audio_recording_started_at", None))
     found = beside if beside and (report.parent / beside).is_file() else path
-    return Recording(tracks=(Track(path=found, format=Path(beside).suffix.removeprefix("."), started=started),))
+    return AudioFile(tracks=(Track(path=found, format=Path(beside).suffix.removeprefix("."), started=started),))
 
 
 def _models(usage: Any) -> dict[str, str]:

@@ -24,7 +24,7 @@ from convoscope.ingest.record import (
     without_payload,
 )
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _USUAL_IN_MESSAGE = frozenset({"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS})
 _USUAL_IN_CALL = frozenset({"type", "index"})
@@ -85,14 +85,14 @@ class OpenAIChatReader(OpenAIReader):
                 found = [*found, *self.take_entries(inner, notes)]
         return found
 
-    def add(self, facts: Facts, timeline: Timeline, notes: Notes) -> None:
+    def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         _add(facts, timeline, notes)
 
     def build_typed(self, record: Chat, place: Place, notes: Notes) -> Conversation | None:
         return conversation_of(record, place, notes, self.name)
 
 
-def _add(facts: Facts, timeline: Timeline, notes: Notes) -> None:
+def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
     role = take_role(facts, timeline)
     time = take_time(facts, timeline)
     id = take_text(facts, "id")

@@ -23,7 +23,7 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import Detection, Group, Reader, Sample
+from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import (
     CONVERSATION_IDS,
     TIMES,
@@ -35,7 +35,7 @@ from convoscope.ingest.record import (
     take_text,
 )
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline, dimensions
+from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
 ENVELOPES = ("request", "response", "body", "input", "output")
 
@@ -105,13 +105,13 @@ class OpenAIReader(Reader, ABC):
         """The entries of a record, in their order."""
 
     @abstractmethod
-    def add(self, facts: Facts, timeline: Timeline, notes: Notes) -> None:
+    def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         """Put one entry into the timeline."""
 
     def key(self, value: Any) -> str | None:
         return conversation_id(value) if isinstance(value, dict) else None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         single = [record for record in group.records if self.stands_alone(record.value)]
         if single:
             entries = [(record.number, record.value) for record in group.records]
@@ -129,9 +129,9 @@ class OpenAIReader(Reader, ABC):
             yield self._conversation(facts, [(record.number, one) for one in listed], group, notes, group.name)
 
     def _conversation(
-        self, facts: Facts, entries: Sequence[tuple[int, Any]], group: Group, notes: Notes, name: str
+        self, facts: Facts, entries: Sequence[tuple[int, Any]], group: RecordGroup, notes: Notes, name: str
     ) -> Conversation:
-        timeline = Timeline(notes, f"{self.entry}.timestamp")
+        timeline = TimelineBuilder(notes, f"{self.entry}.timestamp")
         told = search(facts, "instructions")
         instructions = [told] if told else []
         beside: list[Facts] = []
@@ -156,7 +156,7 @@ class OpenAIReader(Reader, ABC):
 
 
 def _put_together(
-    facts: Facts, timeline: Timeline, instructions: str, name: str, format: str, group: Group, notes: Notes
+    facts: Facts, timeline: TimelineBuilder, instructions: str, name: str, format: str, group: RecordGroup, notes: Notes
 ) -> Conversation:
     """The conversation of a record: its timeline, and what stands beside the messages."""
     metadata = facts.get("metadata")

@@ -21,7 +21,7 @@ from convoscope.ingest.record import (
     take_time,
 )
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "mcp_call": "arguments"}
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -79,7 +79,7 @@ class OpenAIResponsesReader(OpenAIReader):
                 found.extend(self.take_entries(facts[name], notes))
         return found
 
-    def add(self, facts: Facts, timeline: Timeline, notes: Notes) -> None:
+    def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         _add(facts, timeline, notes)
 
 
@@ -95,7 +95,7 @@ def _is_untyped(value: Any) -> bool:
     return isinstance(value, dict) and is_role(value.get("role")) and "content" in value
 
 
-def _add(facts: Facts, timeline: Timeline, notes: Notes) -> None:
+def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
     kind = facts.get("type") or "message"
     if kind == "message" and is_role(facts.get("role")):
         _say(facts, timeline, notes)
@@ -116,7 +116,7 @@ def _add(facts: Facts, timeline: Timeline, notes: Notes) -> None:
         timeline.mark(str(kind), facts, time, id)
 
 
-def _say(facts: Facts, timeline: Timeline, notes: Notes) -> None:
+def _say(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
     facts.pop("type", None)
     role, time, id = take_role(facts, timeline), take_time(facts, timeline), take_text(facts, "id")
     content = take_content(facts, notes, timeline.seq)
@@ -126,7 +126,7 @@ def _say(facts: Facts, timeline: Timeline, notes: Notes) -> None:
     timeline.say(speaker, intended=Text(content.text, "item.content"), time=time, id=id, extras=extras)
 
 
-def _call(facts: Facts, kind: str, timeline: Timeline) -> None:
+def _call(facts: Facts, kind: str, timeline: TimelineBuilder) -> None:
     del facts["type"]
     time, id = take_time(facts, timeline), take_text(facts, "id")
     call_id, name = take_text(facts, "call_id") or id, take_text(facts, "name")

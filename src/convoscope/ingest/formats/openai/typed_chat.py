@@ -46,7 +46,7 @@ class Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     arguments: Any = None
 
 
-class Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class TypedToolCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A tool call of a message."""
 
     function: Function
@@ -61,7 +61,7 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | None = None
     timestamp: float | int | str | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: list[TypedToolCall] | None = None
     tool_call_id: str | None = None
     name: str | None = None
     id: str | None = None
@@ -230,7 +230,7 @@ class _Talk:
         )
 
 
-def _call(call: Call, seq: int, time: Time | None, id: str) -> ToolCall:
+def _call(call: TypedToolCall, seq: int, time: Time | None, id: str) -> ToolCall:
     function = call.function
     arguments = function.arguments
     if type(arguments) is str:

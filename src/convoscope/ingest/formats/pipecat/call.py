@@ -24,11 +24,11 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.conversation.timestamps import moment
-from convoscope.ingest.call_exports import States, Stretch, error_of, says_it_failed, settle
-from convoscope.ingest.reader import Group
+from convoscope.ingest.call_exports import StateSpan, StateTrack, error_of, says_it_failed, settle
+from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take, take_text, wall
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline, dimensions
+from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
 Kind = Literal[
     "speech",
@@ -92,7 +92,7 @@ _LATE = 3.0
 """Seconds after the user fell silent in which a turn may still be told to have begun."""
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """One record, by what it tells."""
 
     kind: Kind
@@ -105,12 +105,12 @@ class Line(NamedTuple):
 
 class _Step(NamedTuple):
     at: float
-    line: Line
+    line: LogLine
     time: Any
     """The time as it was written."""
 
 
-def conversation(id: str, lines: Sequence[Line], group: Group, notes: Notes) -> Conversation:
+def conversation(id: str, lines: Sequence[LogLine], group: RecordGroup, notes: Notes) -> Conversation:
     """The conversation that the lines tell of."""
     call = _Call(notes, _in_order([line for line in lines if line.kind not in SILENT]))
     call.write()
@@ -131,7 +131,7 @@ def conversation(id: str, lines: Sequence[Line], group: Group, notes: Notes) -> 
     )
 
 
-def _in_order(lines: Sequence[Line]) -> list[_Step]:
+def _in_order(lines: Sequence[LogLine]) -> list[_Step]:
     """By time; a record that tells none stays behind the one before it."""
     steps: list[_Step] = []
     for line in lines:
@@ -142,7 +142,7 @@ def _in_order(lines: Sequence[Line]) -> list[_Step]:
     return sorted(steps, key=lambda step: step.at)
 
 
-def _written(line: Line) -> Any:
+def _written(line: LogLine) -> Any:
     facts = line.facts
     if line.kind != "breakdown":
         return next((facts[name] for name in _TIMES if facts.get(name) is not None), None)
@@ -160,9 +160,9 @@ class _Call:
 
     def __init__(self, notes: Notes, steps: Sequence[_Step]) -> None:
         self.notes, self.steps = notes, steps
-        self.timeline = Timeline(notes, "timestamp")
+        self.timeline = TimelineBuilder(notes, "timestamp")
         self.outcome = Outcome()
-        self.states = States(self.timeline)
+        self.states = StateTrack(self.timeline)
         self.leaving, self.function = "", ""
         self.told_twice = 0
         """Functions in the log of which a record tells more."""
@@ -181,7 +181,7 @@ class _Call:
         self.told: set[tuple[str, str | None, float]] = set()
         self.place = 0
         self.failed = _nodes_that_failed(steps)
-        self.sounds: dict[int, list[Stretch]] = {}
+        self.sounds: dict[int, list[StateSpan]] = {}
         """By the place of the message; at -1, all that belong to a message."""
         self.has_words = dict.fromkeys((USER, ASSISTANT), False)
         self.ended = {
@@ -257,7 +257,7 @@ class _Call:
         elif stretch not in self.sounds.get(-1, ()):
             self._unheard(stretch)
 
-    def _unheard(self, one: Stretch) -> None:
+    def _unheard(self, one: StateSpan) -> None:
         """Sound without words: a cough beside words, all that is known where no words were logged."""
         time = Time(one.start, "wall", one.end)
         who, seq = self.timeline.participant(one.role), self.timeline.seq
@@ -540,11 +540,11 @@ def _says(step: _Step) -> bool:
     return step.line.kind in ("user", "assistant")
 
 
-def _stretch(step: _Step) -> Stretch | None:
+def _stretch(step: _Step) -> StateSpan | None:
     """The stretch of sound that a moment closes."""
     facts = step.line.facts
     role = _SPOKEN.get(as_text(facts.get("kind"))) if step.line.kind == "speech" else None
     start, end = wall(facts.get("started_at")), wall(step.time)
     if role is None or start is None or end is None:
         return None
-    return Stretch(role, start, end) if end > start else None
+    return StateSpan(role, start, end) if end > start else None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from convoscope.ingest.formats.pipecat.call import Kind, Line
+from convoscope.ingest.formats.pipecat.call import Kind, LogLine
 from convoscope.ingest.reader import Record
 from convoscope.ingest.record import Facts, as_number, as_object, as_text
 
@@ -150,18 +150,18 @@ def as_logged(records: Sequence[Record]) -> Iterator[Record]:
         yield Record({TAG: open_entry}, number)
 
 
-def line_of(inner: Facts, number: int) -> Line:
+def line_of(inner: Facts, number: int) -> LogLine:
     """What a message of a log tells."""
     message, logger = as_text(inner.get("message")).strip(), as_text(inner.get("name"))
     timed: Facts = {"timestamp": _logged_at(inner)}
     for one in _MESSAGES if len(message) < _LONGEST else ():
         # A logger without a name: somebody writes the messages alone.
         if (not logger or logger.startswith(one.loggers)) and (hit := one.form.fullmatch(message)):
-            return Line(one.kind, {**timed, **one.facts, **_values(hit.groupdict())}, number, logger=logger or "log")
+            return LogLine(one.kind, {**timed, **one.facts, **_values(hit.groupdict())}, number, logger=logger or "log")
     level = as_text(as_object(inner.get("level")).get("name"))
     if level in _ERRORS and logger.startswith(PIPECAT) and message:
-        return Line("error", {**timed, "message": message.partition("\n")[0][:500]}, number, logger=logger)
-    return Line("noise", {}, number, logger=logger or "log")
+        return LogLine("error", {**timed, "message": message.partition("\n")[0][:500]}, number, logger=logger)
+    return LogLine("noise", {}, number, logger=logger or "log")
 
 
 def _logged_at(inner: Facts) -> Any:
@@ -199,7 +199,7 @@ def _literal(value: str) -> Any:
     return told if isinstance(told, str | dict | list) else value
 
 
-def put_together(lines: Sequence[Line]) -> list[Line]:
+def put_together(lines: Sequence[LogLine]) -> list[LogLine]:
     """The lines of a call, where messages of a log belong together. What a record tells, the log need not."""
     recorded = {line.kind for line in lines if not line.logger} & _AGAIN
     by_frames = any(line.logger and line.facts.get("by") == "frames" for line in lines)
@@ -208,7 +208,7 @@ def put_together(lines: Sequence[Line]) -> list[Line]:
         if not line.logger:
             joined.lines.append(line)
         elif line.kind in recorded or (line.kind == "user" and by_frames and "by" not in line.facts):
-            joined.lines.append(Line("again", {}, line.number, line.file, line.logger))
+            joined.lines.append(LogLine("again", {}, line.number, line.file, line.logger))
         else:
             joined.add(line._replace(facts={name: one for name, one in line.facts.items() if name != "by"}))
     return joined.lines
@@ -218,7 +218,7 @@ class _Joined:
     """Goes through the messages of a log in the order in which they were written."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[LogLine] = []
         self.opened: dict[str, int] = {}
         """Who is speaking, and the place of the line that says since when."""
         self.speech: Facts | None = None
@@ -226,7 +226,7 @@ class _Joined:
         self.spoken: Facts | None = None
         self.raised: dict[str, str] = {}
 
-    def add(self, line: Line) -> None:
+    def add(self, line: LogLine) -> None:
         facts = line.facts
         if line.kind in _ENDS_SPEECH:
             self.speech = None
@@ -248,7 +248,7 @@ class _Joined:
                 facts |= {"kind": "function_call_failed", "error": error}
         self.lines.append(line)
 
-    def _sound(self, line: Line, kind: str) -> None:
+    def _sound(self, line: LogLine, kind: str) -> None:
         who, _, what = kind.rpartition("_")
         if what == "started" and who.endswith("speech"):
             self.opened[who] = len(self.lines)

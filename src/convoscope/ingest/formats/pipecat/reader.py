@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.errors import InputError
-from convoscope.ingest.formats.pipecat.call import SILENT, Kind, Line, conversation
+from convoscope.ingest.formats.pipecat.call import SILENT, Kind, LogLine, conversation
 from convoscope.ingest.formats.pipecat.log import PIPECAT, TAG, as_logged, is_of_pipecat, line_of, put_together
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import Detection, Group, Reader, Record, Sample
+from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import Facts, as_object, as_text
 from convoscope.ingest.report import Notes
 
@@ -82,7 +82,7 @@ class PipecatReader(Reader):
     def key(self, value: Any) -> str | None:
         return _id(value) or None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         parts = list(_by_conversation(list(as_logged(group.records)), notes))
         known = [part for part in parts if any(line.kind not in SILENT for line in part.lines)]
         if not known:
@@ -95,12 +95,12 @@ class PipecatReader(Reader):
 
 class _Part(NamedTuple):
     id: str
-    lines: list[Line]
+    lines: list[LogLine]
 
 
 def _by_conversation(records: Sequence[Record], notes: Notes) -> Iterator[_Part]:
     """The lines of each conversation; one without an id belongs to the conversation that was told last."""
-    parts: dict[str, list[Line]] = {}
+    parts: dict[str, list[LogLine]] = {}
     current = next((id for record in records if (id := _id(record.value))), "")
     for record in records:
         line = _line(record)
@@ -113,9 +113,9 @@ def _by_conversation(records: Sequence[Record], notes: Notes) -> Iterator[_Part]
             yield _Part(id, call)
 
 
-def _calls(lines: Sequence[Line]) -> Iterator[list[Line]]:
+def _calls(lines: Sequence[LogLine]) -> Iterator[list[LogLine]]:
     """The lines of each call, where a log goes on after one: by the messages that a call begins with."""
-    call: list[Line] = []
+    call: list[LogLine] = []
     spoken = False
     for line in lines:
         if line.kind == "begins" and spoken:
@@ -126,7 +126,7 @@ def _calls(lines: Sequence[Line]) -> Iterator[list[Line]]:
     yield call
 
 
-def _together(lines: Sequence[Line], notes: Notes) -> list[Line]:
+def _together(lines: Sequence[LogLine], notes: Notes) -> list[LogLine]:
     """The lines of a call; those of its log that tell nothing are counted by who logged them."""
     found = put_together(lines)
     left_out = Counter(f"log.{line.logger}" for line in found if line.kind == "noise")
@@ -158,24 +158,24 @@ def _is_logged(value: Facts) -> bool:
     return isinstance(inner, dict) and "message" in inner and ("time" in inner or "level" in inner)
 
 
-def _line(record: Record) -> Line:
+def _line(record: Record) -> LogLine:
     value = record.value
     if not isinstance(value, dict):
-        return Line("stranger", {}, record.number)
+        return LogLine("stranger", {}, record.number)
     if _is_logged(value):
         return _from_log(value, record.number)
     facts = {name: one for name, one in value.items() if name not in (TAG, *_IDS)}
     kind = _tag(value) or (_shape(value) if TAG not in value else None)
     if kind is None:
-        return Line("stranger" if TAG not in value else "other", dict(value), record.number)
-    return Line(kind, facts, record.number)
+        return LogLine("stranger" if TAG not in value else "other", dict(value), record.number)
+    return LogLine(kind, facts, record.number)
 
 
 def _shape(value: Facts) -> Kind | None:
     return next((kind for fields, kind in _SHAPES if fields <= value.keys()), None)
 
 
-def _from_log(value: Facts, number: int) -> Line:
+def _from_log(value: Facts, number: int) -> LogLine:
     """A line of a log: a record that was logged as JSON, or a message of Pipecat Flows."""
     inner = value[TAG]
     message = as_text(inner.get("message")).strip()
@@ -185,7 +185,7 @@ def _from_log(value: Facts, number: int) -> Line:
         except BadJson:
             told = None
         if isinstance(told, dict) and (kind := _tag(told) or _shape(told)) is not None:
-            return Line(kind, {name: one for name, one in told.items() if name not in (TAG, *_IDS)}, number)
+            return LogLine(kind, {name: one for name, one in told.items() if name not in (TAG, *_IDS)}, number)
     return line_of(inner, number)
 
 

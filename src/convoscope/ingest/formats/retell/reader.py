@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import (
     Agent,
+    AudioFile,
     ComponentMetric,
     Conversation,
     Label,
     Outcome,
-    Recording,
     Source,
     Track,
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import CallReader, Ends, Found, verdicts
+from convoscope.ingest.call_exports import CallReader, Ends, FoundCall, verdicts
 from convoscope.ingest.formats.retell.transcript import Transcript, is_speech, lines_of
-from convoscope.ingest.reader import Detection, Group, Sample
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import Facts, as_number, as_object, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline, dimensions
+from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
 RATER = "retell"
 
@@ -104,12 +104,12 @@ class RetellReader(CallReader):
     def is_call(self, value: Facts) -> bool:
         return bool(value.get("call_id"))
 
-    def unwrapped(self, value: Facts) -> Found | None:
+    def unwrapped(self, value: Facts) -> FoundCall | None:
         if self.is_call(value) or not isinstance(value.get("call"), dict):
             return None
-        return Found(value["call"], kind=as_text(value.get("event")) or "call")
+        return FoundCall(value["call"], kind=as_text(value.get("event")) or "call")
 
-    def together(self, found: Sequence[Found], notes: Notes) -> Found:
+    def together(self, found: Sequence[FoundCall], notes: Notes) -> FoundCall:
         """The latest word counts."""
         rank = {event: place for place, event in enumerate(_EVENTS)}
         calls = sorted(found, key=lambda one: rank.get(one.kind, 1))
@@ -118,9 +118,9 @@ class RetellReader(CallReader):
             whole |= filled(one.call)
         for one in calls[:-1]:
             notes.ignored("earlier_webhook", one.kind)
-        return Found(whole, "", calls[-1].kind)
+        return FoundCall(whole, "", calls[-1].kind)
 
-    def conversation(self, found: Found, group: Group, notes: Notes) -> Conversation:
+    def conversation(self, found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
         return _conversation(found, group, notes)
 
 
@@ -137,7 +137,7 @@ def _id(call: Facts) -> str:
     return as_text(call.get("call_id"))
 
 
-def _conversation(found: Found, group: Group, notes: Notes) -> Conversation:
+def _conversation(found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
     call: Facts = found.call
     place = found.place
     entries, source, beside = _transcript(call, notes)
@@ -227,7 +227,7 @@ def _scrubbed(call: Facts, name: str) -> Any:
     return call.get(f"scrubbed_{name}") or call.get(name)
 
 
-def _latencies(latency: Any, timeline: Timeline, notes: Notes) -> None:
+def _latencies(latency: Any, timeline: TimelineBuilder, notes: Notes) -> None:
     """One event for each value. They are numbered by nothing, so none belongs to a turn."""
     for name, facts in latency.items() if isinstance(latency, dict) else ():
         values = facts.get("values") if isinstance(facts, dict) else None
@@ -292,14 +292,14 @@ def _duration(call: Facts, notes: Notes) -> float | None:
     return None if told is None else round(told / 1000, 6)
 
 
-def _recording(call: Facts, notes: Notes) -> Recording | None:
+def _recording(call: Facts, notes: Notes) -> AudioFile | None:
     """The sound without personal data where there is such."""
     scrubbed = [f"scrubbed_{name}" for name in _RECORDINGS if as_text(call.get(f"scrubbed_{name}"))]
     plain = [name for name in _RECORDINGS if as_text(call.get(name))]
     if scrubbed and plain:
         notes.ignored("unscrubbed_recording", "the scrubbed one is taken")
     tracks = tuple(Track(id=name, url=as_text(call[name])) for name in scrubbed or plain)
-    return Recording(tracks=tracks) if tracks else None
+    return AudioFile(tracks=tracks) if tracks else None
 
 
 def _extras(call: Facts, event: str, notes: Notes) -> Facts:

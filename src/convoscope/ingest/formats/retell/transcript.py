@@ -20,10 +20,10 @@ from convoscope.conversation import (
     ToolResult,
     Utterance,
 )
-from convoscope.ingest.call_exports import States, error_of, settle, spoken_into, spoken_lines
+from convoscope.ingest.call_exports import StateTrack, error_of, settle, spoken_into, spoken_lines
 from convoscope.ingest.record import Facts, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 AUDIO = "audio"
 CALL = "call"
@@ -43,7 +43,7 @@ _OF_A_TOOL = frozenset({"type", "metadata", "thought_signature"})
 _LINE = re.compile(r"^\s*(agent|user|transfer[ _]target)\s*:\s?", re.IGNORECASE)
 
 
-class Node(NamedTuple):
+class FlowNode(NamedTuple):
     """One end of a transition."""
 
     id: str
@@ -66,10 +66,10 @@ class Transcript:
 
     def __init__(self, notes: Notes, source: str, slots: Facts) -> None:
         self.notes = notes
-        self.timeline = Timeline(notes)
+        self.timeline = TimelineBuilder(notes)
         self.slots = slots
         """Variables that were collected and have no place on the timeline yet."""
-        self.states = States(self.timeline)
+        self.states = StateTrack(self.timeline)
         self._source = source
         self._calls: dict[str, ToolCall] = {}
         self._clocks: set[str] = set()
@@ -244,7 +244,7 @@ class Transcript:
         rest = self.timeline.unknown("node_transition", filled(rest), frozenset())
         self.states.enter(new, time, {**extras, **rest})
 
-    def _know(self, node: Node) -> None:
+    def _know(self, node: FlowNode) -> None:
         if node.id:
             self._names.setdefault(node.id, node.name)
             self._names[node.id] = self._names[node.id] or node.name
@@ -252,7 +252,7 @@ class Transcript:
             if node.id not in ids:
                 ids.append(node.id)
 
-    def _name(self, node: Node) -> str:
+    def _name(self, node: FlowNode) -> str:
         name = node.name or self._names.get(node.id, "")
         if not name:
             return node.id
@@ -293,8 +293,8 @@ def _words_of(entry: Facts) -> str:
     return " ".join(word.strip() for word in told if word.strip())
 
 
-def _node(facts: Facts, side: str) -> Node:
-    return Node(as_text(facts.get(f"{side}_node_id")), as_text(facts.get(f"{side}_node_name")))
+def _node(facts: Facts, side: str) -> FlowNode:
+    return FlowNode(as_text(facts.get(f"{side}_node_id")), as_text(facts.get(f"{side}_node_name")))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -12,11 +12,11 @@ import msgspec
 from convoscope.conversation import Conversation, Source
 from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
-from convoscope.ingest.reader import Detection, Group, Grouping, Place, Reader, Record, Sample
+from convoscope.ingest.reader import Detection, Grouping, Place, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.views.standard_data.canonical import to_conversation
 from convoscope.views.standard_data.kinds import id_text
-from convoscope.views.standard_data.plain import Plan, conversation_by, plan_of
+from convoscope.views.standard_data.plain import ItemPlan, conversation_by, plan_of
 from convoscope.views.standard_data.shapes import METRICS, STT, TTS
 from convoscope.views.standard_data.tidy import Tidied, tidy, unknown_names
 from convoscope.views.standard_data.warnings import Warned
@@ -96,7 +96,7 @@ class StandardDataReader(Reader):
                 return _joint(name, id, None if turn else ids.agent_name)
         return None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         if len(group.records) == 1:
             value = group.records[0].value
             if type(value) is dict and not _WRAPS.isdisjoint(value) and (wrapped := _wrapped(value)) is not None:
@@ -132,7 +132,7 @@ class StandardDataReader(Reader):
 class _Layout(NamedTuple):
     """What is known of all items with the same names and types of values."""
 
-    plan: Plan | None = None
+    plan: ItemPlan | None = None
     ids: tuple[str, ...] = ()
     """What they are called by, the first that is not empty."""
     nested: tuple[str, ...] = ()
@@ -251,7 +251,7 @@ def _wrapped(value: Mapping[str, Any]) -> _Wrapped | None:
     return None
 
 
-def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: Group, notes: Notes) -> Iterator[Conversation]:
+def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
     """The conversations of a document; what else the document says is told with each of them."""
     together: dict[str, list[Record]] = {}
     for number, value in enumerate(wrapped.items, start=1):
@@ -274,7 +274,7 @@ def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: Group, notes:
         raise InputError(told, hint=_HINT, count=len(bad))
 
 
-def _built(records: Sequence[Record], group: Group, name: str, notes: Notes, inside: str = "") -> Conversation:
+def _built(records: Sequence[Record], group: RecordGroup, name: str, notes: Notes, inside: str = "") -> Conversation:
     """One conversation of records that belong together; those of a document are told by their place `inside` of it."""
     if len(records) > 1:
         return _joined(records, group, name, notes, inside)
@@ -294,7 +294,7 @@ def _path(record: Record, inside: str) -> str:
     return f"{inside}[{record.number - 1}]." if inside else ""
 
 
-def _joined(records: Sequence[Record], group: Group, name: str, notes: Notes, inside: str) -> Conversation:
+def _joined(records: Sequence[Record], group: RecordGroup, name: str, notes: Notes, inside: str) -> Conversation:
     items = _several(records, notes, inside)
     numbers = [str(record.number) for record in records]
     place = ", ".join(numbers[:_MANY]) + (" …" if len(numbers) > _MANY else "")

@@ -83,7 +83,7 @@ _NEAR = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LinePlan:
     """What the fields of a shape of line are."""
 
     kind: str
@@ -109,7 +109,7 @@ class Plan:
 
 
 # Sorted by time, number and place; then its time, plan, facts and record. A plain tuple, since there are millions.
-Line = tuple[float, float, int, Time | None, Plan, Facts, Record]
+Line = tuple[float, float, int, Time | None, LinePlan, Facts, Record]
 _ORDER = itemgetter(0, 1, 2)
 
 
@@ -174,19 +174,19 @@ class HoldsEvents(Exception):
     """A line is a record with a list of events, and has to be taken apart first."""
 
 
-class Planner:
+class LinePlanner:
     """Finds the plan of a line. Plans are kept: there are few shapes, but an odd log may have any number."""
 
     def __init__(self) -> None:
-        self.plans: dict[tuple[str, ...], Plan] = {}
+        self.plans: dict[tuple[str, ...], LinePlan] = {}
         """By the field that tells the event, the event, and the names of all fields; only where they need no copy."""
-        self.nested: dict[tuple[str, ...], Plan] = {}
+        self.nested: dict[tuple[str, ...], LinePlan] = {}
         self.taken_apart = False
         """Lists of events were taken out of their records: what looks like one now is nothing to be read."""
         self.usual = EVENT_NAMES[0]
         """The field that told the event of the line before."""
 
-    def look(self, facts: Facts) -> tuple[Plan, Facts]:
+    def look(self, facts: Facts) -> tuple[LinePlan, Facts]:
         """The plan of a line, and its facts, flat."""
         usual = self.usual
         name = facts.get(usual)
@@ -206,7 +206,7 @@ class Planner:
             inner = _kept(self.nested, ("", field, name, *flat), _plan(outer.kind, field, name, flat))
         return inner, flat
 
-    def _look_closer(self, facts: Facts) -> tuple[Plan, Facts]:
+    def _look_closer(self, facts: Facts) -> tuple[LinePlan, Facts]:
         field, name = event_name(facts)
         payload = payload_of(facts)
         kind = kind_of(name)
@@ -216,7 +216,7 @@ class Planner:
         if payload:
             flat = flattened(facts, payload)
             if kind and field == _first(EVENT_NAMES, facts):
-                _kept(self.nested, (field, name, *facts), Plan(kind, name, payload))
+                _kept(self.nested, (field, name, *facts), LinePlan(kind, name, payload))
                 self.usual = field
             if kind:
                 field = _outside(field, facts[payload])
@@ -224,7 +224,7 @@ class Planner:
                 field, name = event_name(flat)
                 kind = kind_of(name)
         if not kind and is_text(flat):
-            return Plan(TEXT, name, time=_first(TEXT_TIMES, flat), seq=_first(SEQUENCES, flat)), flat
+            return LinePlan(TEXT, name, time=_first(TEXT_TIMES, flat), seq=_first(SEQUENCES, flat)), flat
         plan = _plan(kind or (OTHER if name else STRANGER), field, name, flat)
         if _is_told_by_names(field, kind, facts):
             self.usual = field
@@ -242,7 +242,7 @@ def _is_told_by_names(field: str, kind: str, facts: Facts) -> bool:
     return not any(name in facts for name in others if name != field)
 
 
-def _kept(plans: dict[tuple[str, ...], Plan], key: tuple[str, ...], plan: Plan) -> Plan:
+def _kept(plans: dict[tuple[str, ...], LinePlan], key: tuple[str, ...], plan: LinePlan) -> LinePlan:
     if len(plans) >= _MANY_PLANS:
         plans.clear()
     plans[key] = plan
@@ -258,7 +258,7 @@ def _first(names: Iterable[str], facts: Iterable[str]) -> str:
     return next((name for name in names if name in facts), "")
 
 
-def _plan(kind: str, event: str, name: str, facts: Facts) -> Plan:
+def _plan(kind: str, event: str, name: str, facts: Facts) -> LinePlan:
     """Which field is what, told by their names alone."""
     left = [field for field in facts if field != event]
     time, seq = _first(TIMES, left), _first(SEQUENCES, left)
@@ -277,7 +277,7 @@ def _plan(kind: str, event: str, name: str, facts: Facts) -> Plan:
     extra = tuple(field for field in left if field not in used and field not in values)
     unknown = () if kind in (OTHER, STRANGER) else tuple(field for field in extra if field not in _USUAL)
     pick = itemgetter(*shared) if shared else None
-    return Plan(kind, name, "", time, seq, id, _the_same(shared), pick, tuple(fields), values, extra, unknown)
+    return LinePlan(kind, name, "", time, seq, id, _the_same(shared), pick, tuple(fields), values, extra, unknown)
 
 
 @lru_cache(maxsize=4096)
@@ -292,7 +292,7 @@ class Ordered(NamedTuple):
     clocks: Collection[str]
 
 
-def in_order(records: Sequence[Record], planner: Planner, notes: Notes, second: int = 0) -> Ordered:
+def in_order(records: Sequence[Record], planner: LinePlanner, notes: Notes, second: int = 0) -> Ordered:
     """Every line with its plan and time, sorted by time, number and place.
 
     A line without a time keeps its place after the line before it. Lines that are the same in everything
@@ -319,7 +319,7 @@ class _Placed(NamedTuple):
     """Lines that may repeat another, because they are of its moment."""
 
 
-def _placed(records: Sequence[Record], planner: Planner, clocked: _Clocked, second: int) -> _Placed:
+def _placed(records: Sequence[Record], planner: LinePlanner, clocked: _Clocked, second: int) -> _Placed:
     """Every line with its place in the order. Written for speed: a stream has millions of lines."""
     lines: list[Line] = []
     append, plans, usual = lines.append, planner.plans, planner.usual
@@ -368,7 +368,7 @@ def _placed(records: Sequence[Record], planner: Planner, clocked: _Clocked, seco
 
 
 _NEVER = float("-inf")
-_NO_OBJECT = Plan(STRANGER, "", extra=("value",))
+_NO_OBJECT = LinePlan(STRANGER, "", extra=("value",))
 
 
 def _number(value: Any, otherwise: float) -> float:

@@ -22,7 +22,7 @@ from convoscope.ingest.formats.state_events.lines import (
     TIMES,
     Facts,
     HoldsEvents,
-    Planner,
+    LinePlanner,
     event_name,
     flattened,
     in_order,
@@ -32,9 +32,9 @@ from convoscope.ingest.formats.state_events.lines import (
     payload_of,
 )
 from convoscope.ingest.formats.state_events.strict import NotStrict, strict_conversation
-from convoscope.ingest.formats.state_events.timeline import Walk, text_of, truth
+from convoscope.ingest.formats.state_events.timeline import EventWalk, text_of, truth
 from convoscope.ingest.io.json import decode
-from convoscope.ingest.reader import Detection, Group, Lines, Reader, Record, Sample
+from convoscope.ingest.reader import Detection, Lines, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import dimensions
 
@@ -84,7 +84,7 @@ class StateEventsReader(Reader):
     """Lines are decoded by type where they can be. The other way gives the same; tests compare the two."""
 
     def __init__(self) -> None:
-        self._planner = Planner()
+        self._planner = LinePlanner()
 
     def detect(self, sample: Sample) -> Detection | None:
         values = [value for value in sample.values if isinstance(value, dict | list)]
@@ -134,7 +134,7 @@ class StateEventsReader(Reader):
         except (NotStrict, msgspec.MsgspecError, ValueError, RecursionError):
             return None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         records = group.records
         keyed = bool(records and records[0].file)
         before = len(notes.taken)
@@ -154,10 +154,10 @@ class StateEventsReader(Reader):
         for one in told:
             yield self._conversation(one, group, _named(one, group), notes)
 
-    def _conversation(self, told: _Told, group: Group, id: str, notes: Notes) -> Conversation:
+    def _conversation(self, told: _Told, group: RecordGroup, id: str, notes: Notes) -> Conversation:
         self._planner.taken_apart = told.apart
         ordered = in_order(told.entries, self._planner, notes, told.second)
-        walk = Walk(id, notes)
+        walk = EventWalk(id, notes)
         walk.go(ordered.lines)
         if not walk.told_something:
             raise InputError("has no event of a flow", field="event", hint=_EXPECTED)
@@ -191,7 +191,7 @@ class _Told(NamedTuple):
     """The entries were taken out of lists, where there were any."""
 
 
-def _by_id(group: Group) -> Iterator[tuple[str, Sequence[Record]]]:
+def _by_id(group: RecordGroup) -> Iterator[tuple[str, Sequence[Record]]]:
     """The lines of a file are one conversation, but where they carry several ids."""
     if any(may_hold(record.value) for record in group.records):
         raise HoldsEvents
@@ -270,7 +270,7 @@ def _id_of(facts: Facts, names: Sequence[str]) -> str | None:
     return None
 
 
-def _named(told: _Told, group: Group) -> str:
+def _named(told: _Told, group: RecordGroup) -> str:
     metadata = told.head.get("metadata")
     beside = _id_of(metadata, IDS) if isinstance(metadata, dict) else None
     return _id_of(told.head, _RECORD_IDS) or beside or group.name
@@ -306,7 +306,7 @@ def _may_be_event(line: Facts) -> bool:
 class _Facts:
     """What lines and records say of the whole conversation."""
 
-    def __init__(self, walk: Walk, head: Facts, id: str, notes: Notes) -> None:
+    def __init__(self, walk: EventWalk, head: Facts, id: str, notes: Notes) -> None:
         self._notes = notes
         self._left = dict(head)
         shared = walk.shared
@@ -330,7 +330,7 @@ class _Facts:
         self.scenario = None if persona is None else Scenario(persona=persona)
         self.extras = self._extras(shared, id)
 
-    def _outcome(self, walk: Walk) -> Outcome:
+    def _outcome(self, walk: EventWalk) -> Outcome:
         told = dict(walk.ended)
         beside = self._left.get("outcome")
         for place in (self._left, beside if isinstance(beside, dict) else {}) if self._left else ():

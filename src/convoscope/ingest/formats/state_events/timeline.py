@@ -25,12 +25,12 @@ from convoscope.conversation import (
 )
 from convoscope.ingest.formats.openai import chat as openai_chat
 from convoscope.ingest.formats.state_events import lines as lines_of
-from convoscope.ingest.formats.state_events.lines import Facts, Line, Plan
+from convoscope.ingest.formats.state_events.lines import Facts, Line, LinePlan
 from convoscope.ingest.formats.state_events.visits import Concluded, Move, late_exits, missing_entries
 from convoscope.ingest.reader import Record
 from convoscope.ingest.record import ROLES
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline, signs_of_success
+from convoscope.ingest.timeline_builder import TimelineBuilder, signs_of_success
 
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 _FATAL = frozenset({"fatal", "critical"})
@@ -43,16 +43,16 @@ DAY_MS = 86_400_000.0
 
 _NOTHING = Concluded({}, {}, frozenset())
 _MISSING = object()
-_Handler = Callable[[Facts, Plan, Time | None, dict[str, Json]], None]
+_Handler = Callable[[Facts, LinePlan, Time | None, dict[str, Json]], None]
 
 
-class Walk:
+class EventWalk:
     """Goes through the lines of one conversation."""
 
     def __init__(self, id: str, notes: Notes) -> None:
         self.id = id
         self.notes = notes
-        self.timeline = Timeline(notes, "timestamp")
+        self.timeline = TimelineBuilder(notes, "timestamp")
         self.events = self.timeline.events
         self.shared: Facts = {}
         """What lines say of the whole conversation; the first that says it counts."""
@@ -155,7 +155,7 @@ class Walk:
             self._noted.add(name)
             self._note(self.notes.set_aside, "differs_from_first_line", f"{name}: {value!r}"[:80])
 
-    def _leave(self, facts: Facts, plan: Plan, extras: dict[str, Json]) -> None:
+    def _leave(self, facts: Facts, plan: LinePlan, extras: dict[str, Json]) -> None:
         """What nobody takes is kept; a name that nobody expects is told once."""
         for name in plan.extra:
             if facts[name] is not None:
@@ -180,7 +180,7 @@ class Walk:
         self._visits.append((state, time))
         self.events.append(StateEntered(seq=len(self.events), state=state, time=time, id=id, extras=extras))
 
-    def _entered(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _entered(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         state = facts.get(plan.fields[0])
         if type(state) is not str:
             state = text_of(state)
@@ -190,7 +190,7 @@ class Walk:
         else:
             self._nameless(facts, plan, time, "state")
 
-    def _exited(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _exited(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         of, to, why = plan.fields
         state = text_of(facts.get(of))
         if not state:
@@ -208,7 +208,7 @@ class Walk:
             )
         )
 
-    def _turn(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _turn(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         named, latency, seconds, speech = plan.fields
         values: dict[str, Json] = {name: facts[name] for name in plan.values}
         took = facts.get(latency)
@@ -265,7 +265,7 @@ class Walk:
         """Whether times tell more than whole seconds, so that a latency can be compared with them."""
         return any(line[3] is not None and line[3].at % 1 for line in self._lines)
 
-    def _guard(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _guard(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         guard, result, error, state = plan.fields
         self.events.append(
             GuardEvaluated(
@@ -280,7 +280,7 @@ class Walk:
             )
         )
 
-    def _slot(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _slot(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         slot, value, named = plan.fields
         name = text_of(facts.get(slot))
         if not name:
@@ -309,7 +309,7 @@ class Walk:
             )
         )
 
-    def _call(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _call(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         named, given, call = plan.fields
         name, id = text_of(facts.get(named)), text_of(facts[plan.id]) if plan.id else ""
         arguments, call_id = facts.get(given), self._call_id(facts.get(call))
@@ -321,7 +321,7 @@ class Walk:
             ToolCall(seq=seq, name=name, arguments=arguments, call_id=call_id, time=time, id=id, extras=extras)
         )
 
-    def _result(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _result(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         named, given, call = plan.fields
         result = facts.get(given)
         success, error = _verdict(facts, result)
@@ -346,7 +346,7 @@ class Walk:
         told = text_of(value)
         return "" if told == self.id else told
 
-    def _ended(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _ended(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         names = ("completed", "stop_reason", "final_status", "error", "errored", "duration_s")
         for name, field in zip(names, plan.fields, strict=True):
             value = facts.get(field)
@@ -362,14 +362,14 @@ class Walk:
             )
         )
 
-    def _error(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _error(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
         said, fatal, severity, recoverable = (facts.get(field) for field in plan.fields)
         if truth(fatal) or truth(recoverable) is False or lines_of.folded(text_of(severity)) in _FATAL:
             self.ended.setdefault("error", error_of(said) or "fatal error")
         self._mark(lines_of.ERROR, facts, plan, time)
 
-    def _text(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _text(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         """Someone says something: read as chat messages are."""
         del extras
         message = {name: value for name, value in facts.items() if name not in lines_of.SHARED or name == "name"}
@@ -403,21 +403,21 @@ class Walk:
             if time is not None:
                 self.events[place] = msgspec.structs.replace(self.events[place], time=time)
 
-    def _other(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _other(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
         self.notes.unknown(f"event={plan.name}"[:80], len(self.events))
         self._mark(plan.name, facts, plan, time)
 
-    def _stranger(self, facts: Facts, plan: Plan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _stranger(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
         self._note(self.notes.ignored, lines_of.STRANGER, repr(facts)[:80])
         self._mark(lines_of.STRANGER, facts, plan, time)
 
-    def _nameless(self, facts: Facts, plan: Plan, time: Time | None, what: str) -> None:
+    def _nameless(self, facts: Facts, plan: LinePlan, time: Time | None, what: str) -> None:
         self._note(self.notes.set_aside, f"{what}_not_named", plan.name)
         self._mark(plan.name, facts, plan, time)
 
-    def _mark(self, name: str, facts: Facts, plan: Plan, time: Time | None) -> None:
+    def _mark(self, name: str, facts: Facts, plan: LinePlan, time: Time | None) -> None:
         seq, id = len(self.events), text_of(facts[plan.id]) if plan.id else ""
         self.events.append(Marker(seq=seq, name=name, value=_payload(facts, plan), time=time, id=id))
 
@@ -500,7 +500,7 @@ def _began_before(time: Time, took: float, moved: Time, earlier: Sequence[Time |
     return all(one is None or (one.clock == time.clock and one.at <= began) for one in earlier)
 
 
-def _payload(facts: Facts, plan: Plan) -> Json:
+def _payload(facts: Facts, plan: LinePlan) -> Json:
     """What a marker keeps of its line."""
     kept = (*plan.fields, *plan.values, *plan.extra)
     return {name: facts[name] for name in kept if name and facts[name] is not None} or None

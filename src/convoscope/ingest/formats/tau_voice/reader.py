@@ -31,10 +31,10 @@ from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import Detection, Group, Reader, Sample
+from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import as_object, as_text
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 USUAL_TICK = 0.2
 """Seconds of a tick where nothing else is said."""
@@ -80,7 +80,7 @@ class TauVoiceReader(Reader):
                 return Detection(0.9, "settings of an experiment: its simulations stand beside it", "companion")
         return None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
             value = record.value
             if not isinstance(value, dict) or not (
@@ -111,7 +111,7 @@ def _looks_like_a_simulation(value: Any) -> float:
 class _Place(NamedTuple):
     """Where a simulation stands, and what to call it if it has no id."""
 
-    group: Group
+    group: RecordGroup
     name: str
     record: str = ""
 
@@ -127,7 +127,7 @@ class Experiment(NamedTuple):
     pipeline: Pipeline | None = None
 
 
-def _whole_experiment(value: dict[str, Any], group: Group, notes: Notes) -> Iterator[Conversation]:
+def _whole_experiment(value: dict[str, Any], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
     """The simulations of a list. One that cannot be read does not stop the others."""
     listed = value.get(SIMULATIONS)
     folder = group.path.parent / SIMULATIONS
@@ -396,13 +396,13 @@ class _Listener:
             if value not in (None, "", [], {}, False):
                 self.unused["embedded_data" if isinstance(value, str) and len(value) > _LONG else f"{of}.{name}"] += 1
 
-    def timeline(self) -> Timeline:
+    def timeline(self) -> TimelineBuilder:
         """Everything in the order in which it begins."""
         for code, count in sorted(self.odd.items()):
             self.notes.repaired(code, f"{count} times")
         for code, count in sorted(self.unused.items()):
             self.notes.ignored(code, f"{count} times")
-        timeline = Timeline(self.notes)
+        timeline = TimelineBuilder(self.notes)
         who = {role: timeline.participant(role) for role in (USER, ASSISTANT)}
         begun: list[tuple[int, int, Callable[[], None]]] = []
         begun += [(one.start, 0, partial(self._mark, timeline, who[USER], one)) for one in self.effects]
@@ -416,13 +416,13 @@ class _Listener:
         timeline.mark("recording_ended", time=Time(self.at(self.length), CLOCK))
         return timeline
 
-    def _mark(self, timeline: Timeline, participant: str, one: _Effect) -> None:
+    def _mark(self, timeline: TimelineBuilder, participant: str, one: _Effect) -> None:
         time = Time(self.at(one.start), CLOCK, self.at(one.end))
         timeline.events.append(
             Marker(seq=timeline.seq, time=time, name=one.name, participant=participant, value=one.value)
         )
 
-    def _say(self, timeline: Timeline, speaker: str, one: _Speech) -> None:
+    def _say(self, timeline: TimelineBuilder, speaker: str, one: _Speech) -> None:
         start, end = self.at(one.start), self.at(one.end)
         words = "".join(one.texts).strip()
         text = Text(words, f"{'user' if speaker == USER else 'agent'}_chunk.content") if words else None
@@ -449,7 +449,7 @@ class _Listener:
                 seen.add(key)
                 yield tick, name, one
 
-    def _use(self, timeline: Timeline, tick: int, name: str, one: dict[str, Any]) -> None:
+    def _use(self, timeline: TimelineBuilder, tick: int, name: str, one: dict[str, Any]) -> None:
         time = Time(self.at(tick), CLOCK)
         id, tool = as_text(one.get("id")), as_text(one.get("name"))
         if name.startswith("user"):

@@ -17,10 +17,10 @@ from convoscope.conversation import (
     Time,
     Utterance,
 )
-from convoscope.ingest.call_exports import States, settle, spoken_into, spoken_lines
+from convoscope.ingest.call_exports import StateTrack, settle, spoken_into, spoken_lines
 from convoscope.ingest.record import Facts, as_number, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline
+from convoscope.ingest.timeline_builder import TimelineBuilder
 
 SPEAKERS = {"user": USER, "bot": ASSISTANT, "assistant": ASSISTANT, "system": SYSTEM}
 IN_MILLISECONDS = 100
@@ -49,7 +49,7 @@ PARTS = {
 }
 
 
-class Visit(NamedTuple):
+class NodeVisit(NamedTuple):
     """A node or an assistant that the call was in, and what is told of that time."""
 
     state: str
@@ -58,7 +58,7 @@ class Visit(NamedTuple):
     messages: Sequence[Any] = ()
 
 
-class Step(NamedTuple):
+class MessageStep(NamedTuple):
     """A message, and the number of the visit that it happened in."""
 
     message: Any
@@ -81,28 +81,28 @@ def each_once(lists: Sequence[Sequence[Any]]) -> list[Any]:
     return found
 
 
-def by_nodes(messages: Sequence[Any], visits: Sequence[Visit]) -> list[Step]:
+def by_nodes(messages: Sequence[Any], visits: Sequence[NodeVisit]) -> list[MessageStep]:
     """Each message in the node that lists it. What only a node lists comes at the end of its visit."""
     listed = [{_identity(one) for one in visit.messages} for visit in visits]
-    steps: list[Step] = []
+    steps: list[MessageStep] = []
     here = 0
     for message in messages:
         mark = _identity(message)
         here = next((place for place in range(here, len(visits)) if mark in listed[place]), here)
-        steps.append(Step(message, here))
+        steps.append(MessageStep(message, here))
     known = {_identity(message) for message in messages}
     for place, visit in enumerate(visits):
         for message in visit.messages:
             if _identity(message) not in known:
                 known.add(_identity(message))
-                steps.append(Step(message, place))
+                steps.append(MessageStep(message, place))
     return sorted(steps, key=lambda step: step.visit)
 
 
-def by_speakers(messages: Sequence[Any], activated: Sequence[Visit]) -> tuple[list[Step], list[Visit]]:
+def by_speakers(messages: Sequence[Any], activated: Sequence[NodeVisit]) -> tuple[list[MessageStep], list[NodeVisit]]:
     """Each message with the assistant that was active: it changes before the first words of the next."""
     visits = list(activated)
-    steps: list[Step] = []
+    steps: list[MessageStep] = []
     here = 0
     for message in messages:
         said_by = assistant_of(message) if isinstance(message, dict) else None
@@ -115,25 +115,25 @@ def by_speakers(messages: Sequence[Any], activated: Sequence[Visit]) -> tuple[li
             here = found
         elif said_by is not None and not visits:
             visits.append(said_by)
-        steps.append(Step(message, here))
+        steps.append(MessageStep(message, here))
     return steps, visits
 
 
-def by_hand_overs(messages: Sequence[Any], visits: Sequence[Visit]) -> list[Step] | None:
+def by_hand_overs(messages: Sequence[Any], visits: Sequence[NodeVisit]) -> list[MessageStep] | None:
     """Each message with the assistant that was active, where there is one hand-over for each that followed."""
     over = [place for place, one in enumerate(messages) if _hands_over(one)]
     if len(over) != len(visits) - 1:
         return None
-    return [Step(one, sum(place > done for done in over)) for place, one in enumerate(messages)]
+    return [MessageStep(one, sum(place > done for done in over)) for place, one in enumerate(messages)]
 
 
-def assistant_of(message: Facts) -> Visit | None:
+def assistant_of(message: Facts) -> NodeVisit | None:
     """The assistant that a message says it comes from."""
     name, id = as_text(message.get("assistantName")), as_text(message.get("assistantId"))
-    return Visit(name or id, filled({"assistantId": id})) if name or id else None
+    return NodeVisit(name or id, filled({"assistantId": id})) if name or id else None
 
 
-def _is_same(one: Visit, other: Visit) -> bool:
+def _is_same(one: NodeVisit, other: NodeVisit) -> bool:
     ids = one.extras.get("assistantId"), other.extras.get("assistantId")
     return ids[0] == ids[1] if all(ids) else one.state == other.state
 
@@ -172,17 +172,17 @@ def said_in(message: Facts) -> str:
 class Messages:
     """Reads the messages one after the other, and knows which visit the call is in."""
 
-    def __init__(self, notes: Notes, source: str, visits: Sequence[Visit], given: Facts) -> None:
+    def __init__(self, notes: Notes, source: str, visits: Sequence[NodeVisit], given: Facts) -> None:
         self.notes = notes
-        self.timeline = Timeline(notes, f"{source}.time")
+        self.timeline = TimelineBuilder(notes, f"{source}.time")
         self.visits = visits
         self._source = source
         self._given = given
         """Variables that the call began with: nobody collected them."""
-        self._states = States(self.timeline)
+        self._states = StateTrack(self.timeline)
         self._here = -1
 
-    def read(self, steps: Sequence[Step], latencies: dict[int, Facts]) -> None:
+    def read(self, steps: Sequence[MessageStep], latencies: dict[int, Facts]) -> None:
         """Put all messages on the timeline; `latencies` has those of turns by the place of their reply."""
         if self.visits:
             self._move_to(0)

@@ -11,11 +11,11 @@ from convoscope.conversation import (
     SYSTEM,
     USER,
     Agent,
+    AudioFile,
     ComponentMetric,
     Conversation,
     Label,
     Outcome,
-    Recording,
     Source,
     Tool,
     Track,
@@ -23,13 +23,13 @@ from convoscope.conversation import (
 from convoscope.conversation.model import Pipeline
 from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import CallReader, Ends, Found, verdicts
+from convoscope.ingest.call_exports import CallReader, Ends, FoundCall, verdicts
 from convoscope.ingest.formats.vapi.messages import (
     PARTS,
     SPEAKERS,
     Messages,
-    Step,
-    Visit,
+    MessageStep,
+    NodeVisit,
     assistant_of,
     by_hand_overs,
     by_nodes,
@@ -39,10 +39,10 @@ from convoscope.ingest.formats.vapi.messages import (
     replies,
     said_in,
 )
-from convoscope.ingest.reader import Detection, Group, Sample
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import Timeline, dimensions
+from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
 RATER = "vapi"
 REPORT = "end-of-call-report"
@@ -110,9 +110,9 @@ _USUAL = frozenset(
 class _Talk(NamedTuple):
     """The messages of a call, in order and each in its visit."""
 
-    steps: Sequence[Step]
-    visits: Sequence[Visit] = ()
-    unplaced: Sequence[Visit] = ()
+    steps: Sequence[MessageStep]
+    visits: Sequence[NodeVisit] = ()
+    unplaced: Sequence[NodeVisit] = ()
     """Assistants of which nothing says when they were active."""
 
 
@@ -138,13 +138,13 @@ class VapiReader(CallReader):
     def is_call(self, value: Facts) -> bool:
         return _looks_like_a_call(value)
 
-    def unwrapped(self, value: Facts) -> Found | None:
+    def unwrapped(self, value: Facts) -> FoundCall | None:
         message = value.get("message") if isinstance(value.get("message"), dict) else value
         if not isinstance(message, dict) or (message is value and not isinstance(value.get("call"), dict)):
             return None
-        return Found(_unwrapped(message), kind=as_text(message.get("type")) or "message")
+        return FoundCall(_unwrapped(message), kind=as_text(message.get("type")) or "message")
 
-    def together(self, found: Sequence[Found], notes: Notes) -> Found:
+    def together(self, found: Sequence[FoundCall], notes: Notes) -> FoundCall:
         """The report tells all; without one, the message with the most in it."""
         best = max(found, key=lambda one: (one.kind == REPORT, one.kind == "", len(_messages(one.call)[0])))
         for one in found:
@@ -152,7 +152,7 @@ class VapiReader(CallReader):
                 notes.ignored(f"message.type={one.kind or 'call'}")
         return best
 
-    def conversation(self, found: Found, group: Group, notes: Notes) -> Conversation:
+    def conversation(self, found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
         return _conversation(found, group, notes)
 
 
@@ -166,7 +166,7 @@ def _unwrapped(message: Facts) -> Facts:
     return both
 
 
-def _is_ours(found: Found) -> bool:
+def _is_ours(found: FoundCall) -> bool:
     told = found.call.keys() if isinstance(found.call, dict) else set()
     return _looks_like_a_call(found.call) or (bool(found.kind) and {"id", "orgId"} <= told)
 
@@ -187,7 +187,7 @@ def _looks_like_a_call(call: Any) -> bool:
     )
 
 
-def _conversation(found: Found, group: Group, notes: Notes) -> Conversation:
+def _conversation(found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
     call: Facts = found.call
     artifact = as_object(call.get("artifact"))
     messages, source = _messages(call)
@@ -248,7 +248,7 @@ def _messages(call: Facts) -> tuple[Sequence[Any], str]:
     return list(lines_of(plain)), "transcript"
 
 
-def _instructions(steps: Sequence[Step]) -> tuple[str, Sequence[Step]]:
+def _instructions(steps: Sequence[MessageStep]) -> tuple[str, Sequence[MessageStep]]:
     """The prompt that a call begins with, and what comes behind it."""
     for count, (one, _) in enumerate(steps):
         if not isinstance(one, dict) or SPEAKERS.get(as_text(one.get("role"))) != SYSTEM:
@@ -265,31 +265,31 @@ def _placed(messages: Sequence[Any], artifact: Facts, call: Facts, notes: Notes)
     activated = _told_apart(activated)
     speakers = {said.state for one in messages if isinstance(one, dict) and (said := assistant_of(one))}
     if len(activated) < 2 and len(speakers) < 2 and not (call.get("squad") or call.get("squadId")):
-        return _Talk([Step(one, 0) for one in messages])
+        return _Talk([MessageStep(one, 0) for one in messages])
     if speakers:
         steps, visits = by_speakers(messages, activated)
         return _Talk(steps, visits)
     if len(activated) == 1:
-        return _Talk([Step(one, 0) for one in messages], activated)
+        return _Talk([MessageStep(one, 0) for one in messages], activated)
     handed = by_hand_overs(messages, activated) if activated else None
     if handed is not None:
         notes.inferred("assistant_from_hand_over", f"{len(activated)} assistants")
         return _Talk(handed, activated)
-    return _Talk([Step(one, 0) for one in messages], (), activated)
+    return _Talk([MessageStep(one, 0) for one in messages], (), activated)
 
 
-def _node(facts: Facts) -> Visit:
+def _node(facts: Facts) -> NodeVisit:
     name = as_text(facts.get("nodeName")) or as_text(facts.get("name")) or as_text(facts.get("nodeId")) or "(unnamed)"
     rest = {key: value for key, value in facts.items() if key not in ("nodeName", "messages", "variableValues")}
-    return Visit(name, filled(rest), as_object(facts.get("variableValues")), as_list(facts.get("messages")))
+    return NodeVisit(name, filled(rest), as_object(facts.get("variableValues")), as_list(facts.get("messages")))
 
 
-def _activation(facts: Any) -> Visit | None:
+def _activation(facts: Any) -> NodeVisit | None:
     said = assistant_of(facts) if isinstance(facts, dict) else None
     return said._replace(extras=filled({**facts, "assistantName": None})) if said else None
 
 
-def _told_apart(visits: Sequence[Visit]) -> list[Visit]:
+def _told_apart(visits: Sequence[NodeVisit]) -> list[NodeVisit]:
     """Two assistants of one name are told apart by their ids."""
     ids: dict[str, set[str]] = {}
     for one in visits:
@@ -306,7 +306,7 @@ def _turn_latencies(artifact: Facts) -> Sequence[Any]:
     return as_list(as_object(artifact.get("performanceMetrics")).get("turnLatencies"))
 
 
-def _joined(steps: Sequence[Step], latencies: Sequence[Any], notes: Notes) -> dict[int, Facts]:
+def _joined(steps: Sequence[MessageStep], latencies: Sequence[Any], notes: Notes) -> dict[int, Facts]:
     """The latencies of turns by the place of their reply, where there are as many of the one as of the other."""
     answers = replies([step.message for step in steps])
     if not latencies or len(answers) != len(latencies):
@@ -316,7 +316,7 @@ def _joined(steps: Sequence[Step], latencies: Sequence[Any], notes: Notes) -> di
 
 
 def _put_at_the_end(
-    timeline: Timeline, artifact: Facts, unplaced: Sequence[Visit], latencies: Sequence[Any], notes: Notes
+    timeline: TimelineBuilder, artifact: Facts, unplaced: Sequence[NodeVisit], latencies: Sequence[Any], notes: Notes
 ) -> None:
     """What has no place in the order: assistants, transfers, and latencies of nobody knows which turn."""
     for visit in unplaced:
@@ -430,7 +430,7 @@ def _duration(call: Facts, notes: Notes) -> float | None:
     return told if told is None or told >= 0 else None
 
 
-def _recording(call: Facts, artifact: Facts, speakers: set[str]) -> Recording | None:
+def _recording(call: Facts, artifact: Facts, speakers: set[str]) -> AudioFile | None:
     recording = as_object(artifact.get("recording"))
     mono = as_object(recording.get("mono"))
     told = (
@@ -443,7 +443,7 @@ def _recording(call: Facts, artifact: Facts, speakers: set[str]) -> Recording | 
     tracks = tuple(
         Track(id=id, url=as_text(url), channels=(id,) if id in speakers else ()) for id, url in told if as_text(url)
     )
-    return Recording(tracks=tracks) if tracks else None
+    return AudioFile(tracks=tracks) if tracks else None
 
 
 def _extras(call: Facts, artifact: Facts, source: str, notes: Notes) -> Facts:

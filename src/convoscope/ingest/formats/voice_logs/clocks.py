@@ -22,7 +22,7 @@ _LONG = 20
 """Letters and digits of a text that is no accident."""
 
 
-class Heard(NamedTuple):
+class HeardText(NamedTuple):
     """A text at a moment of one log's clock."""
 
     at: float
@@ -36,7 +36,7 @@ class Skew(NamedTuple):
     texts: int
 
 
-def skew(mine: Sequence[Heard], theirs: Sequence[Heard], usual: float) -> Skew | None:
+def skew(mine: Sequence[HeardText], theirs: Sequence[HeardText], usual: float) -> Skew | None:
     """How far my clock is ahead of theirs; None where they agree, or nothing can be told.
 
     `usual` is the delay from their moment to mine when both clocks agree. One pair of texts counts
@@ -59,14 +59,14 @@ def _middle(gaps: list[float]) -> Skew | None:
     return Skew(median(near), len(near))
 
 
-def sent_in_time(replies: Sequence[Heard], runs: Sequence[Heard], usual: float) -> bool:
+def sent_in_time(replies: Sequence[HeardText], runs: Sequence[HeardText], usual: float) -> bool:
     """At a glance: most replies were sent as they are, and when they should have been."""
     when = {compact(run.text): run.at for run in runs}
     gaps = [abs(when[text] - reply.at - usual) for reply in replies if (text := compact(reply.text)) in when]
     return 2 * sum(gap <= NOTICEABLE for gap in gaps) > len(replies)
 
 
-def sent_after(replies: Sequence[Heard], words: Sequence[Heard], usual: float) -> Skew | None:
+def sent_after(replies: Sequence[HeardText], words: Sequence[HeardText], usual: float) -> Skew | None:
     """How far the clock of single words is ahead of that of whole replies, which hold the same words exactly."""
     keys = [compact(word.text) for word in words]
     whole = "".join(keys)
@@ -86,7 +86,7 @@ def sent_after(replies: Sequence[Heard], words: Sequence[Heard], usual: float) -
     return _middle(gaps)
 
 
-def _agree(mine: Sequence[Heard], theirs: Sequence[Heard], usual: float) -> bool:
+def _agree(mine: Sequence[HeardText], theirs: Sequence[HeardText], usual: float) -> bool:
     """Side by side in time, most texts find their like: no need to look any further."""
     latest: dict[int, float] = {}
     order = sorted(range(len(theirs)), key=lambda place: theirs[place].at)
@@ -102,7 +102,7 @@ def _agree(mine: Sequence[Heard], theirs: Sequence[Heard], usual: float) -> bool
     return 2 * in_time > min(len(mine), len(theirs))
 
 
-def _pairs(mine: Sequence[Heard], theirs: Sequence[Heard]) -> list[tuple[int, int]]:
+def _pairs(mine: Sequence[HeardText], theirs: Sequence[HeardText]) -> list[tuple[int, int]]:
     """Texts that are alike, in the order of both."""
     alike = {
         (i, j): likeness(one.text, other.text)

@@ -32,7 +32,7 @@ _SOUND = {
 }
 
 
-class Missing(NamedTuple):
+class MissingFile(NamedTuple):
     """A file that result.json names and that is not there."""
 
     field: str
@@ -47,7 +47,7 @@ class CallFolder:
         with os.scandir(path) as entries:
             self._names = {entry.name for entry in entries if _is_file(entry)}
         self._result: dict[str, Any] = result
-        self.missing: list[Missing] = []
+        self.missing: list[MissingFile] = []
         self.audit = self._find(*_NAMED["audit"])
         self.framework = self._find(*_NAMED["framework"])
         self.simulator = self._find(*_NAMED["simulator"])
@@ -70,7 +70,7 @@ class CallFolder:
                 found = self.file(base_name(told))
                 if found is not None:
                     return found
-                self.missing.append(Missing(field, base_name(told)))
+                self.missing.append(MissingFile(field, base_name(told)))
         return self.file(*names)
 
 

@@ -15,7 +15,7 @@ WRITTEN = "llm_response"
 _JOINTS = {SPOKEN: " ", WRITTEN: ""}
 
 
-class Line(NamedTuple):
+class FrameworkLine(NamedTuple):
     """One line of the log: turn_start, turn_end, tts_text or llm_response."""
 
     ms: int | None
@@ -25,7 +25,7 @@ class Line(NamedTuple):
     """Of turn_end: whether the user ended it."""
 
 
-class Columns(NamedTuple):
+class LogColumns(NamedTuple):
     """The same of many lines, column by column."""
 
     times: Sequence[int | None]
@@ -34,18 +34,18 @@ class Columns(NamedTuple):
     interrupted: Sequence[bool | None]
 
     @classmethod
-    def of(cls, lines: Sequence[Line]) -> Columns:
+    def of(cls, lines: Sequence[FrameworkLine]) -> LogColumns:
         return cls(*zip(*lines, strict=True)) if lines else cls((), (), (), ())
 
-    def lines(self) -> list[Line]:
-        return list(map(Line, *self))
+    def lines(self) -> list[FrameworkLine]:
+        return list(map(FrameworkLine, *self))
 
     def spoken(self) -> str:
         """What was sent to the speech engine, in one."""
         return " ".join(without(list(self.texts), [at for at, kind in enumerate(self.kinds) if kind != SPOKEN]))
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """Lines of one kind in a row, as one text; a turn boundary is a run of its own."""
 
     kind: str
@@ -57,7 +57,7 @@ class Run(NamedTuple):
     interrupted: bool | None
 
 
-def without_previews(lines: Sequence[Line]) -> list[Line]:
+def without_previews(lines: Sequence[FrameworkLine]) -> list[FrameworkLine]:
     """What was really sent to the speech engine (voice logs, 3.1 step 2 a to c).
 
     Where anything was sent to the speech engine, what the model wrote does not count. A phrase is a
@@ -75,23 +75,23 @@ def without_previews(lines: Sequence[Line]) -> list[Line]:
     return without(sent, [place for place in _phrases(sent) if _is_spelt_out(sent, place)])
 
 
-def runs(lines: Columns) -> list[Run]:
+def runs(lines: LogColumns) -> list[TextRun]:
     """Texts of one kind that no turn boundary parts, as one text each (voice logs, 3.1 step 2 d)."""
     times, kinds, texts, interrupted = lines
     parts = tuple(zip(times, texts, strict=True))
-    joined: list[Run] = []
+    joined: list[TextRun] = []
     end = 0
     for kind, group in groupby(kinds):
         start, end = end, end + len(list(group))
         joint = _JOINTS.get(kind)
         if joint is not None:
-            joined.append(Run(kind, times[start], joint.join(texts[start:end]), parts[start:end], None))
+            joined.append(TextRun(kind, times[start], joint.join(texts[start:end]), parts[start:end], None))
         else:
-            joined += [Run(kind, *parts[at], (parts[at],), interrupted[at]) for at in range(start, end)]
+            joined += [TextRun(kind, *parts[at], (parts[at],), interrupted[at]) for at in range(start, end)]
     return joined
 
 
-def _phrases(lines: list[Line]) -> list[int]:
+def _phrases(lines: list[FrameworkLine]) -> list[int]:
     """Where more than a word was sent at once."""
     return [place for place, line in enumerate(lines) if " " in line.text and line.kind == SPOKEN]
 
@@ -103,7 +103,7 @@ def without(column: list[Item], places: list[int]) -> list[Item]:
     return column
 
 
-def _is_spelt_out(lines: list[Line], place: int) -> bool:
+def _is_spelt_out(lines: list[FrameworkLine], place: int) -> bool:
     """The phrase's words follow it, one a line, with no turn boundary between."""
     phrase = lines[place].text
     words = phrase.split()

@@ -15,11 +15,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from convoscope.conversation import Logged
-from convoscope.ingest.formats.voice_logs.framework import Run
+from convoscope.ingest.formats.voice_logs.framework import TextRun
 from convoscope.ingest.formats.voice_logs.likeness import likeness
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD
 from convoscope.ingest.formats.voice_logs.replies import Reply, replies
-from convoscope.ingest.formats.voice_logs.sounds import Sound, find_sounds, parted
+from convoscope.ingest.formats.voice_logs.sounds import SoundSpan, find_sounds, parted
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
 from convoscope.ingest.report import Notes
 
@@ -48,7 +48,7 @@ class Say:
 
     __slots__ = ("at", "heard", "meant", "sounds")
 
-    def __init__(self, at: float, sounds: Sequence[Sound] = (), meant: Iterable[int] = ()) -> None:
+    def __init__(self, at: float, sounds: Sequence[SoundSpan] = (), meant: Iterable[int] = ()) -> None:
         self.at = at
         self.sounds = list(sounds)
         self.meant = list(meant)
@@ -66,7 +66,7 @@ class Joined(NamedTuple):
     replies: list[Reply]
     slot: dict[int, int]
     """For each record of the audit log, by its place, the number of user utterances before it."""
-    noise: list[Sound]
+    noise: list[SoundSpan]
     unsaid: list[int]
     """Replies of the model that nobody heard."""
 
@@ -74,7 +74,7 @@ class Joined(NamedTuple):
 class Join:
     """The logs of one call. `log` holds all records, `runs` the framework's with the time of each word."""
 
-    def __init__(self, log: Sequence[Logged], runs: Sequence[Run], first_run: int, offsets: Offsets) -> None:
+    def __init__(self, log: Sequence[Logged], runs: Sequence[TextRun], first_run: int, offsets: Offsets) -> None:
         self.log = log
         self.runs = runs
         self.first_run = first_run
@@ -166,7 +166,7 @@ class Join:
             if self.log[place].kind == kind and self.log[place].text.strip() not in _EMPTY_SPEECH
         ]
 
-    def _says(self, sounds: list[Sound], replied: Sequence[float], texts: list[int], notes: Notes) -> list[Say]:
+    def _says(self, sounds: list[SoundSpan], replied: Sequence[float], texts: list[int], notes: Notes) -> list[Say]:
         """What the user said, by the caller's own log. `replied`: when the agent began to speak."""
         alone = self._lay(sounds, texts, notes, replied)
         says = [Say(sound.at, [sound], sound.texts) for sound in sounds]
@@ -175,7 +175,7 @@ class Join:
             notes.repaired("text_without_sound", f"user: {self.log[place].text[:60]!r}")
         return sorted(says, key=lambda say: say.at)
 
-    def _lay(self, sounds: list[Sound], texts: list[int], notes: Notes, replied: Sequence[float] = ()) -> list[int]:
+    def _lay(self, sounds: list[SoundSpan], texts: list[int], notes: Notes, replied: Sequence[float] = ()) -> list[int]:
         """Lay texts on the sounds of their side; those that belong to none are given back."""
         if not sounds:
             return texts
@@ -191,7 +191,7 @@ class Join:
     def _is_said_twice(self, text: int, texts: list[int]) -> bool:
         return any(self.log[text].text == self.log[other].text for other in texts)
 
-    def _plainly(self, sounds: list[Sound], texts: list[int]) -> list[int] | None:
+    def _plainly(self, sounds: list[SoundSpan], texts: list[int]) -> list[int] | None:
         """Each text with the last sound that had begun; None unless each has one of its own.
 
         Where there are more sounds than texts, the user's words must also lie within their sound.
@@ -210,7 +210,7 @@ class Join:
             return None
         return found
 
-    def _by_length(self, sounds: list[Sound], texts: list[int], replied: Sequence[float]) -> list[int]:
+    def _by_length(self, sounds: list[SoundSpan], texts: list[int], replied: Sequence[float]) -> list[int]:
         """By time and by how long each text takes to say."""
         since = [self.earliest(text) for text in texts]
         until = [self.latest(text) for text in texts]
@@ -234,7 +234,7 @@ class Join:
 
         return placed(len(texts), empty, cost, again=0.4, alone=3.0)
 
-    def _note_delay(self, text: int, sounds: list[Sound], where: int, notes: Notes) -> None:
+    def _note_delay(self, text: int, sounds: list[SoundSpan], where: int, notes: Notes) -> None:
         """Say of a text that it was logged before its sound, or so late that another had begun, or its own was over."""
         record, sound, at = self.log[text], sounds[where], self.at(text)
         if record.ms is None:
@@ -295,7 +295,7 @@ class Join:
         empty = [0.6 if text else 0.0 for text in meant]
         return placed(len(lines), empty, cost, again=0.05, alone=3.0)
 
-    def _tell_of(self, says: list[Say], noise: list[Sound], heard: list[int], notes: Notes) -> None:
+    def _tell_of(self, says: list[Say], noise: list[SoundSpan], heard: list[int], notes: Notes) -> None:
         """Name what had to be concluded of the user's side."""
         for sound in noise:
             notes.repaired("false_speech_detection", f"user, sound of {sound.at:.3f} s: no words in any log")
@@ -308,19 +308,19 @@ class Join:
             if say.meant and not say.heard:
                 notes.inferred("not_transcribed", f"user: {self.log[say.meant[0]].text[:60]!r}")
 
-    def _understood(self, sounds: list[Sound], told: Sequence[int], notes: Notes) -> list[Sound]:
+    def _understood(self, sounds: list[SoundSpan], told: Sequence[int], notes: Notes) -> list[SoundSpan]:
         """The agent's sounds with what the caller heard in each; words whose sound is lost stand for it."""
-        lost: list[Sound] = []
+        lost: list[SoundSpan] = []
         for text in self._lay(sounds, self._texts(told, "assistant_speech"), notes):
             notes.repaired("text_without_sound", f"assistant: {self.log[text].text[:60]!r}")
             said = len(self.log[text].text.split()) / _WORDS_PER_SECOND
-            sound = Sound("assistant", None, None, [])
+            sound = SoundSpan("assistant", None, None, [])
             sound.since = sound.till = self.at(text) - said - _WRITTEN_AFTER
             sound.texts.append(text)
             lost.append(sound)
         return sorted([*sounds, *lost], key=lambda sound: sound.at) if lost else sounds
 
-    def _tell_of_understood(self, sounds: list[Sound], says: list[Say], notes: Notes) -> None:
+    def _tell_of_understood(self, sounds: list[SoundSpan], says: list[Say], notes: Notes) -> None:
         """Name stretches of the agent's speech that the caller wrote down late, or not at all."""
         starts = [say.at for say in says]
         ends = bisect_right(starts, float("inf"))
@@ -360,7 +360,7 @@ class Join:
         return found
 
 
-def _is_answered(say: Say, says: Sequence[Say], agent: Sequence[Sound]) -> bool:
+def _is_answered(say: Say, says: Sequence[Say], agent: Sequence[SoundSpan]) -> bool:
     """Whether a sound of the user without words in any log was speech: long, and after it the agent speaks anew."""
     sound = say.sounds[0]
     if sound.length is None or sound.length < _SPEECH:

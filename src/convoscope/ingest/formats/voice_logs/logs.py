@@ -14,9 +14,9 @@ from convoscope.ingest.formats.voice_logs import words
 from convoscope.ingest.formats.voice_logs.framework import (
     SPOKEN,
     WRITTEN,
-    Columns,
-    Line,
-    Run,
+    FrameworkLine,
+    LogColumns,
+    TextRun,
     runs,
     without,
     without_previews,
@@ -101,7 +101,7 @@ class _Audit(msgspec.Struct, gc=False):
     llm_prompts: list[LlmCall] = []
 
 
-class Audit(NamedTuple):
+class AuditLog(NamedTuple):
     """What the model and its tools did."""
 
     records: list[Logged]
@@ -111,7 +111,7 @@ class Audit(NamedTuple):
 class Framework(NamedTuple):
     """What was sent to the speech engine, and what it wrote down of the user, piece by piece."""
 
-    runs: list[Run]
+    runs: list[TextRun]
     heard: list[Logged]
     """Needed only where the audit log does not tell."""
 
@@ -124,7 +124,7 @@ _at_a_glance = True
 """Whether a log that is clean at a glance may skip its repair. For tests, which hold the one against the other."""
 
 
-def read_audit(path: Path, notes: Notes) -> Audit:
+def read_audit(path: Path, notes: Notes) -> AuditLog:
     """audit_log.json. One that is cut off still gives the entries before the cut."""
     data = files.whole(path)
     try:
@@ -149,7 +149,7 @@ def read_audit(path: Path, notes: Notes) -> Audit:
     records = _without_repeats(records, path.name, notes)
     if not agree([record.ms for record in records]):
         records = in_order(records, believed(records), path.name, notes)
-    return Audit(records, log.llm_prompts)
+    return AuditLog(records, log.llm_prompts)
 
 
 def _entry_times(log: _Audit, name: str, notes: Notes) -> list[int | None]:
@@ -222,7 +222,7 @@ def read_framework(
     usual = read_lines(path, _framework_line, notes)
     clean = _clean(usual) if _at_a_glance else None
     taken: list[_FrameworkLine] | list[_AnyFrameworkLine] = usual
-    lines: list[Line] | None = []
+    lines: list[FrameworkLine] | None = []
     if clean is None:
         lines = _framework_lines(taken, path.name, notes)
     if lines is None:
@@ -249,17 +249,17 @@ def read_framework(
         lines = _without_doubles(lines, path.name, notes)
         ordered = words.in_order(lines, replies, path.name, notes)
         moved = ordered is not lines
-        clean = Columns.of(without_previews(ordered))
+        clean = LogColumns.of(without_previews(ordered))
     understood = [record.text for record in simulator if record.kind == "assistant_speech"]
     sent = words.mended(clean, replies, understood, path.name, notes, moved=moved)
     if None in sent.times:
-        sent = Columns.of(_timed(sent.lines()))
+        sent = LogColumns.of(_timed(sent.lines()))
     if not agree([record.ms for record in heard]):
         heard = in_order(heard, "time", path.name, notes)
     return Framework(runs(sent), heard)
 
 
-def _clean(taken: Sequence[_FrameworkLine]) -> Columns | None:
+def _clean(taken: Sequence[_FrameworkLine]) -> LogColumns | None:
     """Turn boundaries and what was sent to the speech engine, where that needs no repair; None where it may.
 
     All lines are as usual, in order and none twice, and words come one by one, so that none is the preview of others.
@@ -282,14 +282,14 @@ def _clean(taken: Sequence[_FrameworkLine]) -> Columns | None:
     if len(once) < len(rare) or len(rare) == len(sent) or spoken.count(" ") >= len(sent) - len(rare):
         return None
     written = [place for place in rare if kinds[place] == WRITTEN]
-    return Columns(*[without(column, written) for column in (times, kinds, texts, ended)])
+    return LogColumns(*[without(column, written) for column in (times, kinds, texts, ended)])
 
 
 def _times(stamps: Sequence[object], name: str, notes: Notes) -> list[int | None]:
     return plausible(stamps, all_milliseconds(stamps), name, notes)
 
 
-def _timed(lines: list[Line]) -> list[Line]:
+def _timed(lines: list[FrameworkLine]) -> list[FrameworkLine]:
     """Words without a time of their own have that of the word before them; where that ends a sentence, the next one's.
 
     A phrase without a time stays without: it may be all that was said in its turn.
@@ -314,9 +314,9 @@ _TOLD = frozenset({bool, type(None)})
 
 def _framework_lines(
     taken: list[_FrameworkLine] | list[_AnyFrameworkLine], name: str, notes: Notes
-) -> list[Line] | None:
+) -> list[FrameworkLine] | None:
     """Turn boundaries and what was sent to the speech engine; None where a text is not where it usually is."""
-    lines: list[Line] = []
+    lines: list[FrameworkLine] = []
     stamps: list[Stamp] = []
     untold = 0
     for line in taken:
@@ -326,7 +326,7 @@ def _framework_lines(
         stamp, data = line.timestamp, line.data
         ms = stamp if type(stamp) is int and stamp >= _EPOCH_MS else milliseconds(stamp)
         if type(data) is _Frame and type(data.frame) is str and data.was_interrupted is None:
-            lines.append(Line(ms, kind, data.frame))
+            lines.append(FrameworkLine(ms, kind, data.frame))
         elif type(line) is _FrameworkLine and (data is None or data.frame is None):
             return None
         else:
@@ -334,7 +334,7 @@ def _framework_lines(
             if text is None and kind in _SPOKEN:
                 untold += 1
                 continue
-            lines.append(Line(ms, kind, text or "", interrupted))
+            lines.append(FrameworkLine(ms, kind, text or "", interrupted))
         stamps.append(stamp)
     for _ in range(untold):
         notes.repaired("line_left_out", f"{name}: what was spoken is not told")
@@ -342,13 +342,13 @@ def _framework_lines(
     return [line if line.ms == ms else line._replace(ms=ms) for line, ms in zip(lines, times, strict=True)]
 
 
-def _without_doubles(lines: list[Line], name: str, notes: Notes) -> list[Line]:
+def _without_doubles(lines: list[FrameworkLine], name: str, notes: Notes) -> list[FrameworkLine]:
     """A phrase or a turn boundary that was logged twice counts once. A word may well be said twice in an instant."""
     whole = [line for line in lines if line.kind != "tts_text" or " " in line.text.strip()]
     if len(set(whole)) == len(whole):
         return lines
-    kept: list[Line] = []
-    seen: set[Line] = set()
+    kept: list[FrameworkLine] = []
+    seen: set[FrameworkLine] = set()
     for line in lines:
         if line not in seen or line.ms is None or (line.kind == "tts_text" and " " not in line.text.strip()):
             kept.append(line)
@@ -369,7 +369,7 @@ def _frame(data: Any) -> tuple[str | None, bool | None]:
     return text if isinstance(text, str) else None, interrupted if isinstance(interrupted, bool) else None
 
 
-def as_logged(run: Run) -> Logged:
+def as_logged(run: TextRun) -> Logged:
     """A run of the framework's log as one record."""
     value = None if run.interrupted is None else {"was_interrupted": run.interrupted}
     return Logged(source="framework", kind=run.kind, ms=run.ms, text=run.text, value=value)

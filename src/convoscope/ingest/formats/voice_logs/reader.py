@@ -11,11 +11,11 @@ import msgspec
 
 from convoscope.conversation import (
     Agent,
+    AudioFile,
     Conversation,
     Database,
     Logged,
     Outcome,
-    Recording,
     Scenario,
     Source,
 )
@@ -25,7 +25,7 @@ from convoscope.ingest.beside import datasets as dataset
 from convoscope.ingest.formats.voice_logs.folder import LOGS, PACKED, RESULT, CallFolder, track, unpacked_name
 from convoscope.ingest.formats.voice_logs.lines import read_document, read_lines
 from convoscope.ingest.formats.voice_logs.logs import (
-    Audit,
+    AuditLog,
     Framework,
     LlmCall,
     read_audit,
@@ -34,9 +34,9 @@ from convoscope.ingest.formats.voice_logs.logs import (
     read_transcript,
 )
 from convoscope.ingest.formats.voice_logs.pipeline import pipeline
-from convoscope.ingest.formats.voice_logs.timeline import Call, build
+from convoscope.ingest.formats.voice_logs.timeline import JoinedCall, build
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.reader import Detection, FolderSample, Group, Reader, Sample
+from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 
 _SET_ASIDE = re.compile(r"_(?:attempt|failed_attempt|extra|unvalidated)_\d+$")
@@ -89,7 +89,7 @@ class VoiceLogsReader(Reader):
             return Detection(0.5, "figures that another tool made of calls", "companion")
         return None
 
-    def build(self, group: Group, notes: Notes) -> Iterator[Conversation]:
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         yield read_call(group.path, notes, name=group.name, companions=group.companions)
 
 
@@ -106,7 +106,7 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         _note_missing(folder.framework, "framework: replies as the model wrote them, not as they were spoken", notes)
     if told.inferred:
         notes.inferred(f"pipeline_{told.pipeline}", told.inferred)
-    call = Call(
+    call = JoinedCall(
         audit=audit.records,
         runs=[] if told.pipeline == "s2s" else framework.runs,
         simulator=simulator,
@@ -164,8 +164,8 @@ def _result(path: Path, notes: Notes) -> dict[str, Any]:
     return {}
 
 
-def _logs(folder: CallFolder, notes: Notes) -> tuple[Audit, Framework, list[Logged]]:
-    audit, framework, simulator = Audit([], []), Framework([], []), list[Logged]()
+def _logs(folder: CallFolder, notes: Notes) -> tuple[AuditLog, Framework, list[Logged]]:
+    audit, framework, simulator = AuditLog([], []), Framework([], []), list[Logged]()
     if folder.audit is not None:
         audit = _readable(lambda path: read_audit(path, notes), folder.audit, notes) or audit
     if folder.simulator is not None:
@@ -176,11 +176,11 @@ def _logs(folder: CallFolder, notes: Notes) -> tuple[Audit, Framework, list[Logg
     if not audit.records:
         _note_missing(folder.audit, "audit: no tool calls, and no words of the recogniser", notes)
         if framework.heard:
-            audit = Audit(_as_audit(framework.heard), audit.calls)
+            audit = AuditLog(_as_audit(framework.heard), audit.calls)
             notes.inferred("heard_from_framework", f"{len(framework.heard)} lines")
         elif folder.transcript is not None:
             said = _readable(lambda path: read_transcript(path, notes), folder.transcript, notes) or []
-            audit = Audit(said, audit.calls)
+            audit = AuditLog(said, audit.calls)
             notes.inferred("heard_from_transcript", f"{len(said)} lines")
     if not simulator:
         _note_missing(folder.simulator, "caller: no sound, and no words as the caller meant or heard them", notes)
@@ -299,10 +299,10 @@ def _ended_reason(record: Logged) -> str:
     return reason if isinstance(reason, str) else ""
 
 
-def _recording(folder: CallFolder) -> Recording | None:
+def _recording(folder: CallFolder) -> AudioFile | None:
     sides = {"assistant": ("assistant",), "user": ("user",), "user_clean": ("user",), "mixed": ("assistant", "user")}
     tracks = tuple(track(path, sides[side]) for side, path in folder.sounds.items())
-    return Recording(tracks=tracks) if tracks else None
+    return AudioFile(tracks=tracks) if tracks else None
 
 
 def _extras(folder: CallFolder, result: dict[str, Any], config: Any, notes: Notes) -> dict[str, Any]:

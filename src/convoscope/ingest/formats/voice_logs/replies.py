@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.ingest.formats.voice_logs.likeness import compact, likeness, similarity
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD
-from convoscope.ingest.formats.voice_logs.sounds import Sound
+from convoscope.ingest.formats.voice_logs.sounds import SoundSpan
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
 from convoscope.ingest.report import Notes
 
@@ -29,7 +29,7 @@ _BETTER = 0.02
 _NEVER = float("inf")
 
 
-class Piece:
+class ReplyPiece:
     """Some words meant to be spoken: their times, the sounds they are heard in, the stretch they fall into."""
 
     __slots__ = ("_text", "at", "by", "cut", "heard_in", "line", "records", "since", "slot", "sounds", "words")
@@ -41,8 +41,8 @@ class Piece:
         self.words = words
         self.records = records
         self.slot = slot
-        self.sounds: list[Sound] = []
-        self.heard_in: Sound | None = None
+        self.sounds: list[SoundSpan] = []
+        self.heard_in: SoundSpan | None = None
         """The sound that it begins in, be it its own or shared with the piece before."""
         self.line: int | None = None
         """Place in the log of the model's reply that they come from."""
@@ -65,7 +65,7 @@ class Reply(NamedTuple):
     """Where it stands among the tool calls of its stretch."""
     at: float
     text: str
-    sounds: list[Sound]
+    sounds: list[SoundSpan]
     records: list[int]
     line: int | None = None
     cut: bool = False
@@ -77,11 +77,11 @@ class Replies(NamedTuple):
     """All that the agent said, and the sounds that have found their words."""
 
     replies: list[Reply]
-    sounds: list[Sound]
+    sounds: list[SoundSpan]
     unsaid: list[int]
 
 
-def replies(join: Join, says: Sequence[Say], sounds: list[Sound], slot: dict[int, int], notes: Notes) -> Replies:
+def replies(join: Join, says: Sequence[Say], sounds: list[SoundSpan], slot: dict[int, int], notes: Notes) -> Replies:
     """The agent's utterances, from the framework's log where there is one, else from the model's replies."""
     lines = [
         place
@@ -124,7 +124,7 @@ def replies(join: Join, says: Sequence[Say], sounds: list[Sound], slot: dict[int
 
 
 def _was_heard(
-    join: Join, line: int, slot: int, pieces: Sequence[Piece], sounds: Sequence[Sound], starts: Sequence[float]
+    join: Join, line: int, slot: int, pieces: Sequence[ReplyPiece], sounds: Sequence[SoundSpan], starts: Sequence[float]
 ) -> bool:
     """Whether a reply was spoken although no log of the voice has it.
 
@@ -144,16 +144,16 @@ def _was_heard(
     return bool(mine) and not sent and 0.5 < (len(reply.split()) / 2.7 + 0.5) / (length + 0.5) < 2
 
 
-def _piece(join: Join, line: int, slot: dict[int, int]) -> Piece:
-    piece = Piece(join.at(line), [(join.at(line), join.log[line].text)], [line], slot.get(line, 0))
+def _piece(join: Join, line: int, slot: dict[int, int]) -> ReplyPiece:
+    piece = ReplyPiece(join.at(line), [(join.at(line), join.log[line].text)], [line], slot.get(line, 0))
     piece.line = line
     piece.since, piece.by = join.earliest(line), join.latest(line)
     return piece
 
 
-def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
+def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[ReplyPiece]:
     """What was sent to the speech engine, parted where turns end, where the user speaks, and at long pauses."""
-    pieces: list[Piece] = []
+    pieces: list[ReplyPiece] = []
     shift = join.offsets.framework
     spoken = [(number, run) for number, run in enumerate(join.runs) if run.kind in ("tts_text", "llm_response")]
     if spoken and len(join.runs) == len(spoken):
@@ -173,7 +173,7 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[Piece]:
             cuts = sorted({*cuts, *untimed, *(at + 1 for at in untimed)} - {0, len(words)})
         begin = 0
         for at in (*cuts, len(words)):
-            pieces.append(Piece(words[begin][0], words[begin:at], [record]))
+            pieces.append(ReplyPiece(words[begin][0], words[begin:at], [record]))
             if begin in untimed:
                 # What has no time of its own was said before what follows it.
                 pieces[-1].by = next((words[on][0] for on in range(at, len(words)) if on not in untimed), _NEVER)
@@ -199,17 +199,17 @@ def _parts(before: float, after: float, starts: Sequence[float]) -> bool:
     return after - before > _PAUSE or bisect_right(starts, before) < bisect_right(starts, after)
 
 
-def _lay(join: Join, pieces: list[Piece], sounds: list[Sound], starts: Sequence[float], *, lead: bool) -> None:
+def _lay(join: Join, pieces: list[ReplyPiece], sounds: list[SoundSpan], starts: Sequence[float], *, lead: bool) -> None:
     """Lay pieces on sounds. `lead`: texts were logged when the model had made them, before they were spoken."""
     if not sounds or not pieces:
         return
     where_to = _plainly(pieces, sounds, lead=lead) or _by_likeness(join, pieces, sounds, lead=lead)
-    owner: dict[int, Piece] = {}
+    owner: dict[int, ReplyPiece] = {}
     for piece, where in zip(pieces, where_to, strict=True):
         if where != NOWHERE:
             piece.heard_in = sounds[where]
             owner.setdefault(where, piece)
-    holder: Piece | None = None
+    holder: ReplyPiece | None = None
     for number, sound in enumerate(sounds):
         holder = owner.get(number, holder)
         if holder is None:
@@ -219,14 +219,14 @@ def _lay(join: Join, pieces: list[Piece], sounds: list[Sound], starts: Sequence[
             holder.sounds.append(sound)
 
 
-def _goes_on(piece: Piece, sound: Sound, starts: Sequence[float]) -> bool:
+def _goes_on(piece: ReplyPiece, sound: SoundSpan, starts: Sequence[float]) -> bool:
     before = piece.sounds[-1]
     if bisect_right(starts, before.at) < bisect_right(starts, sound.at):
         return False
     return sound.at - piece.sounds[-1].until < _PAUSE or piece.words[-1][0] >= sound.at - _EARLY
 
 
-def _plainly(pieces: list[Piece], sounds: list[Sound], *, lead: bool) -> list[int] | None:
+def _plainly(pieces: list[ReplyPiece], sounds: list[SoundSpan], *, lead: bool) -> list[int] | None:
     """Each piece with the sound it was logged nearest to; None unless that pairs them one to one."""
     if len(pieces) != len(sounds):
         return None
@@ -237,7 +237,7 @@ def _plainly(pieces: list[Piece], sounds: list[Sound], *, lead: bool) -> list[in
     return list(range(len(pieces)))
 
 
-def _by_likeness(join: Join, pieces: list[Piece], sounds: list[Sound], *, lead: bool) -> list[int]:
+def _by_likeness(join: Join, pieces: list[ReplyPiece], sounds: list[SoundSpan], *, lead: bool) -> list[int]:
     heard = [" ".join(join.log[text].text for text in sound.texts) for sound in sounds]
     texts = [piece.text for piece in pieces]
     allowed = 8.0 if lead else 1.5
@@ -264,7 +264,9 @@ class _Match(NamedTuple):
     worth: float
 
 
-def _by_line(join: Join, pieces: list[Piece], lines: list[int], notes: Notes) -> tuple[list[Piece], list[int]]:
+def _by_line(
+    join: Join, pieces: list[ReplyPiece], lines: list[int], notes: Notes
+) -> tuple[list[ReplyPiece], list[int]]:
     """What was sent, parted where the model's replies begin and end, and the replies that are not in it."""
     if _are_the_same(join, pieces, lines):
         return pieces, []
@@ -288,11 +290,11 @@ def _by_line(join: Join, pieces: list[Piece], lines: list[int], notes: Notes) ->
     return _cut(words, chain), [line for line in lines if line not in taken]
 
 
-def _are_the_same(join: Join, pieces: list[Piece], lines: list[int]) -> bool:
+def _are_the_same(join: Join, pieces: list[ReplyPiece], lines: list[int]) -> bool:
     """Each reply is a piece as it is, in one order: then nothing need be cut."""
     texts = [compact(piece.text) for piece in pieces]
     at = 0
-    taken: list[tuple[Piece, int]] = []
+    taken: list[tuple[ReplyPiece, int]] = []
     for line in lines:
         text = compact(join.log[line].text)
         while at < len(texts) and texts[at] != text:
@@ -307,7 +309,7 @@ def _are_the_same(join: Join, pieces: list[Piece], lines: list[int]) -> bool:
 
 
 class _Word(NamedTuple):
-    piece: Piece
+    piece: ReplyPiece
     at: float
     text: str
     key: str
@@ -366,9 +368,9 @@ def _common(whole: str, where: int, text: str) -> int:
     return length
 
 
-def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[Piece]:
+def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[ReplyPiece]:
     """The words in pieces: each reply one, what lies between replies by the piece it came in."""
-    found: list[Piece] = []
+    found: list[ReplyPiece] = []
     ahead = iter(chain)
     match = next(ahead, None)
     key: tuple[int, int | None] | None = None
@@ -383,7 +385,7 @@ def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[Piece]:
             line = found[-1].line
         now = (0 if line is not None else id(word.piece), line)
         if now != key:
-            found.append(Piece(word.at, [], []))
+            found.append(ReplyPiece(word.at, [], []))
             found[-1].line, found[-1].by = line, word.piece.by
             key = now
         mine = found[-1]
@@ -400,13 +402,13 @@ def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[Piece]:
 
 def _finished(
     join: Join,
-    pieces: list[Piece],
-    sounds: list[Sound],
+    pieces: list[ReplyPiece],
+    sounds: list[SoundSpan],
     starts: Sequence[float],
     unsaid: list[int],
 ) -> Replies:
     done: list[Reply] = []
-    used: list[Sound] = []
+    used: list[SoundSpan] = []
     for piece in pieces:
         where = max(piece.slot, 0)
         order = join.at(piece.line) if piece.line is not None else piece.at

@@ -11,7 +11,7 @@ from convoscope.ingest.report import Notes
 START, END = "audio_start", "audio_end"
 
 
-class Sound:
+class SoundSpan:
     """One side makes itself heard, from start to end; None is what the log does not tell."""
 
     __slots__ = ("end", "records", "role", "since", "start", "texts", "till")
@@ -43,15 +43,15 @@ class Sound:
         return None if self.start is None or self.end is None else self.end - self.start
 
 
-def find_sounds(log: Sequence[Logged], order: Sequence[int], shift: float, notes: Notes) -> list[Sound]:
+def find_sounds(log: Sequence[Logged], order: Sequence[int], shift: float, notes: Notes) -> list[SoundSpan]:
     """The sounds of both sides in the order of their starts.
 
     A start while the same side is sounding means that an end was lost; an end without a start, that
     a start was. Nothing is made up for what is lost, but that the last sound of a call cannot
     outlast it. `shift` leads from the clock of sounds to that of the log.
     """
-    found: list[Sound] = []
-    sounding: dict[str, Sound] = {}
+    found: list[SoundSpan] = []
+    sounding: dict[str, SoundSpan] = {}
     for moment, place in _moments(log, order, shift, notes):
         _hear(log[place], moment, place, found, sounding, notes)
     ended = max(
@@ -90,7 +90,7 @@ def _moments(log: Sequence[Logged], order: Sequence[int], shift: float, notes: N
     return found
 
 
-def _begin(sounds: list[Sound]) -> None:
+def _begin(sounds: list[SoundSpan]) -> None:
     """A sound whose start is lost began after its own side, and after the other side's last whole sound, had ended."""
     for sound in sounds:
         if sound.start is None and sound.end is not None:
@@ -105,13 +105,13 @@ def _begin(sounds: list[Sound]) -> None:
 
 
 def _hear(
-    record: Logged, moment: float, place: int, found: list[Sound], sounding: dict[str, Sound], notes: Notes
+    record: Logged, moment: float, place: int, found: list[SoundSpan], sounding: dict[str, SoundSpan], notes: Notes
 ) -> None:
     role = record.speaker
     if record.kind == START:
         if role in sounding:
             notes.repaired("audio_end_missing", f"{role}, sound of {sounding[role].at:.3f} s")
-        sounding[role] = Sound(role, moment, None, [place])
+        sounding[role] = SoundSpan(role, moment, None, [place])
         found.append(sounding[role])
     elif role in sounding:
         sound = sounding.pop(role)
@@ -119,16 +119,18 @@ def _hear(
         sound.records.append(place)
     else:
         notes.repaired("audio_start_missing", f"{role}, sound that ended at {moment:.3f} s")
-        found.append(Sound(role, None, moment, [place]))
+        found.append(SoundSpan(role, None, moment, [place]))
 
 
-def parted(sounds: list[Sound], agent: Sequence[Sound], words: Sequence[float], notes: Notes) -> list[Sound]:
+def parted(
+    sounds: list[SoundSpan], agent: Sequence[SoundSpan], words: Sequence[float], notes: Notes
+) -> list[SoundSpan]:
     """The user's sounds, parted where an end and the next start were lost.
 
     That is where a whole sound of the agent lies inside one of the user's, and the user has words
     (logged at the moments `words`) both before and after it.
     """
-    found: list[Sound] = []
+    found: list[SoundSpan] = []
     for sound in sounds:
         at, until = sound.at, sound.until
         inside = [one for one in agent if at < one.since and one.until < until] if sound.length else []
@@ -137,7 +139,7 @@ def parted(sounds: list[Sound], agent: Sequence[Sound], words: Sequence[float], 
         if between is None:
             found.append(sound)
             continue
-        first, second = Sound("user", sound.start, None, sound.records[:1]), Sound("user", None, sound.end, [])
+        first, second = SoundSpan("user", sound.start, None, sound.records[:1]), SoundSpan("user", None, sound.end, [])
         first.till, second.since, second.records = between.at, between.until, sound.records[1:]
         found += [first, second]
         notes.repaired("audio_end_missing", f"user, sound of {first.at:.3f} s")

@@ -23,14 +23,14 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.model import Pipeline
-from convoscope.ingest.formats.voice_logs.clocks import NOTICEABLE, Heard, Skew, sent_after, sent_in_time, skew
-from convoscope.ingest.formats.voice_logs.framework import Run
+from convoscope.ingest.formats.voice_logs.clocks import NOTICEABLE, HeardText, Skew, sent_after, sent_in_time, skew
+from convoscope.ingest.formats.voice_logs.framework import TextRun
 from convoscope.ingest.formats.voice_logs.join import Join, Joined, Offsets, Say
 from convoscope.ingest.formats.voice_logs.lines import milliseconds
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD, LlmCall, as_logged
 from convoscope.ingest.formats.voice_logs.lost_records import completed
 from convoscope.ingest.formats.voice_logs.replies import Reply
-from convoscope.ingest.formats.voice_logs.sounds import END, START, Sound, sound_shift
+from convoscope.ingest.formats.voice_logs.sounds import END, START, SoundSpan, sound_shift
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import signs_of_success
 
@@ -50,11 +50,11 @@ _COMPONENTS = {"STT": "stt", "TTS": "tts", "LLM": "llm"}
 _MEASURES = {"TTFBMetricsData": "ttfb", "ProcessingMetricsData": "processing", "LatencyMetric": "latency"}
 
 
-class Call(NamedTuple):
+class JoinedCall(NamedTuple):
     """The logs of a call, as read."""
 
     audit: list[Logged]
-    runs: list[Run]
+    runs: list[TextRun]
     simulator: list[Logged]
     pipeline: Pipeline
     llm_calls: Sequence[LlmCall] = ()
@@ -84,7 +84,7 @@ class _Entry(NamedTuple):
     """The number of the reply that it is."""
 
 
-def build(call: Call, notes: Notes) -> Built:
+def build(call: JoinedCall, notes: Notes) -> Built:
     """Join the logs of a call."""
     log = _corrected([*call.audit, *map(as_logged, call.runs), *call.simulator], notes)
     first_run = len(call.audit)
@@ -129,7 +129,7 @@ def _corrected(log: list[Logged], notes: Notes) -> list[Logged]:
 
 
 def _clocks(
-    log: Sequence[Logged], call: Call, first_run: int, first_told: int, notes: Notes
+    log: Sequence[Logged], call: JoinedCall, first_run: int, first_told: int, notes: Notes
 ) -> tuple[Offsets, tuple[Clock, ...]]:
     """The clocks of the logs, and how they relate: one clock, unless the texts say otherwise."""
     told = range(first_told, len(log))
@@ -139,7 +139,7 @@ def _clocks(
     meant, heard = _told_texts(log, told, audio, ends=call.pipeline != "s2s")
     of_audit = _line_texts(log, range(first_run), "user")
     of_replies = _line_texts(log, range(first_run), "assistant")
-    runs = [Heard(run.ms / 1000, run.text) for run in call.runs if run.kind == "tts_text" and run.ms is not None]
+    runs = [HeardText(run.ms / 1000, run.text) for run in call.runs if run.kind == "tts_text" and run.ms is not None]
     ahead: dict[str, Skew | None] = {"audit": None, "framework": None}
     if meant or heard:
         # Speech-to-speech services stamp the user's words when speech begins, recognisers when it has ended.
@@ -181,27 +181,29 @@ def _added(one: Skew | None, other: Skew | None) -> Skew | None:
     return Skew(seconds, min(one.texts, other.texts)) if abs(seconds) >= NOTICEABLE else None
 
 
-def _words(call: Call) -> list[Heard]:
-    return [Heard(ms / 1000, text) for run in call.runs if run.kind == "tts_text" for ms, text in run.parts if ms]
+def _words(call: JoinedCall) -> list[HeardText]:
+    return [HeardText(ms / 1000, text) for run in call.runs if run.kind == "tts_text" for ms, text in run.parts if ms]
 
 
-def _phrases(words: list[Heard]) -> list[Heard]:
+def _phrases(words: list[HeardText]) -> list[HeardText]:
     """Words that follow each other at once, as one text with the time of the first."""
-    found: list[Heard] = []
+    found: list[HeardText] = []
     latest = float("-inf")
     for word in words:
         if word.at - latest > _PAUSE:
             found.append(word)
         else:
-            found[-1] = Heard(found[-1].at, f"{found[-1].text} {word.text}")
+            found[-1] = HeardText(found[-1].at, f"{found[-1].text} {word.text}")
         latest = word.at
     return found
 
 
-def _told_texts(log: Sequence[Logged], told: range, audio: float, *, ends: bool) -> tuple[list[Heard], list[Heard]]:
+def _told_texts(
+    log: Sequence[Logged], told: range, audio: float, *, ends: bool
+) -> tuple[list[HeardText], list[HeardText]]:
     """What the caller meant, with the end (or else the start) of its sound, and what they heard, with its start."""
-    meant: list[Heard] = []
-    heard: list[Heard] = []
+    meant: list[HeardText] = []
+    heard: list[HeardText] = []
     began = spoke = latest = 0.0
     for place in told:
         record = log[place]
@@ -210,25 +212,25 @@ def _told_texts(log: Sequence[Logged], told: range, audio: float, *, ends: bool)
         if record.kind == START and record.speaker == _AGENT:
             began = when
         elif record.kind == "assistant_speech":
-            heard.append(Heard(began or when, record.text))
+            heard.append(HeardText(began or when, record.text))
         elif record.kind == "user_speech":
-            meant.append(Heard(when + len(record.text) / 15 if ends else spoke or when, record.text))
+            meant.append(HeardText(when + len(record.text) / 15 if ends else spoke or when, record.text))
         elif record.kind == START and record.speaker == _USER:
             spoke = when
         elif record.kind == END and record.speaker == _USER and meant and ends:
-            meant[-1] = Heard(when, meant[-1].text)
+            meant[-1] = HeardText(when, meant[-1].text)
     return meant, heard
 
 
-def _line_texts(log: Sequence[Logged], places: range, kind: str) -> list[Heard]:
+def _line_texts(log: Sequence[Logged], places: range, kind: str) -> list[HeardText]:
     return [
-        Heard(record.ms / 1000, record.text)
+        HeardText(record.ms / 1000, record.text)
         for place in places
         if (record := log[place]).kind == kind and record.ms is not None and record.text not in UNHEARD
     ]
 
 
-def _entries(join: Join, joined: Joined, call: Call) -> list[_Entry]:
+def _entries(join: Join, joined: Joined, call: JoinedCall) -> list[_Entry]:
     starts = [say.at for say in joined.says]
     entries = [_say(join, number, say) for number, say in enumerate(joined.says, 1)]
     fallback = _fallbacks(join, call)
@@ -267,7 +269,7 @@ def _time(join: Join, place: int) -> Time | None:
     return None if record.ms is None else Time(record.ms / 1000, record.source)
 
 
-def _segments(join: Join, sounds: Sequence[Sound]) -> tuple[Segment, ...]:
+def _segments(join: Join, sounds: Sequence[SoundSpan]) -> tuple[Segment, ...]:
     shift = join.offsets.audio
     return tuple(
         Segment(sound.start - shift, sound.end - shift, "audio")
@@ -276,7 +278,7 @@ def _segments(join: Join, sounds: Sequence[Sound]) -> tuple[Segment, ...]:
     )
 
 
-def _heard_at(join: Join, sounds: Sequence[Sound], place: int | None) -> Time | None:
+def _heard_at(join: Join, sounds: Sequence[SoundSpan], place: int | None) -> Time | None:
     """When an utterance began: by its sound, else by its log.
 
     Of a sound of the user whose start is lost the end is the one moment that is known, and what a reply is timed by.
@@ -338,7 +340,7 @@ def _reply(join: Join, reply: Reply, says: Sequence[Say], *, manner: str) -> _En
     return _Entry(reply.slot, reply.order, event, sorted(records), -1 if reply.line is None else reply.line)
 
 
-def _fallbacks(join: Join, call: Call) -> set[int]:
+def _fallbacks(join: Join, call: JoinedCall) -> set[int]:
     """The replies that follow a turn that was ended for want of an answer."""
     found: set[int] = set()
     waiting = False
@@ -368,7 +370,7 @@ def _tool(join: Join, place: int) -> AnyEvent | None:
     return None
 
 
-def _components(join: Join, call: Call, starts: Sequence[float]) -> list[_Entry]:
+def _components(join: Join, call: JoinedCall, starts: Sequence[float]) -> list[_Entry]:
     """What the parts of the stack say of themselves: calls to the model, first bytes, tokens."""
     entries: list[_Entry] = []
     for made in call.llm_calls:

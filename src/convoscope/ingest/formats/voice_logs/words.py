@@ -11,7 +11,7 @@ from itertools import compress, groupby
 from operator import eq
 from typing import NamedTuple
 
-from convoscope.ingest.formats.voice_logs.framework import Columns, Line
+from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns
 from convoscope.ingest.formats.voice_logs.likeness import compact
 from convoscope.ingest.formats.voice_logs.record_order import agree, by_time, steadied
 from convoscope.ingest.report import Notes
@@ -24,7 +24,7 @@ _TELLING = 12
 """Letters and digits that must be found of a reply before a place is taken for its own."""
 
 
-def in_order(lines: list[Line], replies: Sequence[str], name: str, notes: Notes) -> list[Line]:
+def in_order(lines: list[FrameworkLine], replies: Sequence[str], name: str, notes: Notes) -> list[FrameworkLine]:
     """In the order, of file or of times, in which more replies are found whole."""
     times = [line.ms for line in lines]
     if agree(times):
@@ -40,8 +40,8 @@ def in_order(lines: list[Line], replies: Sequence[str], name: str, notes: Notes)
 
 
 def mended(
-    lines: Columns, replies: Sequence[str], heard: Sequence[str], name: str, notes: Notes, *, moved: bool
-) -> Columns:
+    lines: LogColumns, replies: Sequence[str], heard: Sequence[str], name: str, notes: Notes, *, moved: bool
+) -> LogColumns:
     """Words where the replies have them, each once. Nothing is touched where the replies are found as they are.
 
     What no reply holds, a greeting say, may still be told by what the caller heard. `moved`: the
@@ -60,14 +60,14 @@ def mended(
     for text in heard if doubled or moved else ():
         if (key := compact(text)) and (doubled or key not in sent):
             spoken.take(key, text, whole=True)
-    return Columns.of(_halved(spoken.lines(name, notes), written, name, notes))
+    return LogColumns.of(_halved(spoken.lines(name, notes), written, name, notes))
 
 
-def _sent(lines: Sequence[Line]) -> str:
+def _sent(lines: Sequence[FrameworkLine]) -> str:
     return compact(" ".join([line.text for line in lines if line.kind == _SPOKEN]))
 
 
-def _are_doubled(lines: Columns, written: Iterable[str]) -> bool:
+def _are_doubled(lines: LogColumns, written: Iterable[str]) -> bool:
     """Whether a word follows itself in an instant, and no reply has it so."""
     texts, kinds = lines.texts, lines.kinds
     again = compress(range(len(texts)), map(eq, texts, texts[1:]))
@@ -93,7 +93,7 @@ class _Found(NamedTuple):
 class _Spoken:
     """The words of a log, taken reply by reply."""
 
-    def __init__(self, lines: list[Line]) -> None:
+    def __init__(self, lines: list[FrameworkLine]) -> None:
         self._lines = lines
         self._keys = {
             place: key for place, line in enumerate(lines) if line.kind == _SPOKEN and (key := compact(line.text))
@@ -171,9 +171,9 @@ class _Spoken:
         place = self._order[one]
         return self._lines[place].text.strip() != word, abs(one - rank), -len(self._keys[place])
 
-    def lines(self, name: str, notes: Notes) -> list[Line]:
+    def lines(self, name: str, notes: Notes) -> list[FrameworkLine]:
         """The lines with each reply's words in its order, and none of them twice."""
-        instead: dict[int, list[Line]] = {}
+        instead: dict[int, list[FrameworkLine]] = {}
         for places in self._moved:
             times = steadied([self._lines[place].ms for place in places])
             words = [self._lines[place]._replace(ms=ms) for place, ms in zip(places, times, strict=True)]
@@ -198,9 +198,9 @@ def _beginnings(text: str) -> dict[int, str]:
     return found
 
 
-def _halved(lines: list[Line], written: Iterable[str], name: str, notes: Notes) -> list[Line]:
+def _halved(lines: list[FrameworkLine], written: Iterable[str], name: str, notes: Notes) -> list[FrameworkLine]:
     """A text that no reply holds, and in which every word stands twice, has each once."""
-    kept: list[Line] = []
+    kept: list[FrameworkLine] = []
     for is_spoken, stretch in groupby(lines, key=lambda line: line.kind == _SPOKEN):
         mine = list(stretch)
         pairs = [(line, len(list(group))) for line, group in groupby(mine)]

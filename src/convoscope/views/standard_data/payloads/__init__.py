@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from convoscope.views.standard_data.payloads.metrics_collected import Components, component_metrics
-from convoscope.views.standard_data.payloads.spans import Span, from_span
+from convoscope.views.standard_data.payloads.spans import TraceSpan, from_span
 
-__all__ = ["Components", "Span", "component_metrics", "from_span"]
+__all__ = ["Components", "TraceSpan", "component_metrics", "from_span"]

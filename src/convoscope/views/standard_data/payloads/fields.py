@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.views.standard_data.containers import OBJECT
-from convoscope.views.standard_data.kinds import BOOLEAN, EPOCH, ID, INTEGER, NUMBER, TEXT, Kind
+from convoscope.views.standard_data.kinds import BOOLEAN, EPOCH, ID, INTEGER, NUMBER, TEXT, ValueKind
 from convoscope.views.standard_data.shapes import METRICS
 from convoscope.views.standard_data.warnings import Warnings
 
-_OF_FRAMEWORKS: dict[str, Kind] = {
+_OF_FRAMEWORKS: dict[str, ValueKind] = {
     # LiveKit's chat messages
     "e2e_latency": NUMBER,
     "llm_node_ttfs": NUMBER,
@@ -33,7 +33,7 @@ _OF_FRAMEWORKS: dict[str, Kind] = {
     "ttfat_ttfb": NUMBER,
 }
 _NOT_SECONDS = ("confidence", "probability", "tokens_per_second", "ttfa_ttfb", "ttfat_ttfb")
-_SCHEMA: dict[str, Kind] = {name: kind for shape in METRICS.values() for name, kind in shape.fields.items()}
+_SCHEMA: dict[str, ValueKind] = {name: kind for shape in METRICS.values() for name, kind in shape.fields.items()}
 _OF_ANY = {name: _SCHEMA[name] for name in ("label", "source_label", "speech_id", "timestamp")} | {
     "e2e_latency": NUMBER
 }
@@ -46,7 +46,15 @@ _KINDS |= dict.fromkeys(_SAME, NUMBER)
 FIELDS = frozenset(_KINDS)
 
 # Most values are right: of this class, and no larger than any measurement, count or time in seconds is.
-_PLAIN: dict[Kind, type] = {NUMBER: float, EPOCH: float, INTEGER: int, BOOLEAN: bool, TEXT: str, ID: str, OBJECT: dict}
+_PLAIN: dict[ValueKind, type] = {
+    NUMBER: float,
+    EPOCH: float,
+    INTEGER: int,
+    BOOLEAN: bool,
+    TEXT: str,
+    ID: str,
+    OBJECT: dict,
+}
 _SMALL = 1e11
 _CLASS = {name: _PLAIN[kind] for name, kind in _KINDS.items()} | dict.fromkeys(_SAME, type)  # to be looked at
 _CLASS_OF_ANY = {name: _PLAIN[kind] for name, kind in _OF_ANY.items()}

@@ -14,7 +14,7 @@ _OF_THE_WHOLE = {"total_secs": "e2e_latency", "type": "source_type"}
 _RENAMED = {"duration_secs": "value", "start_time": "timestamp"}
 
 
-class Part(NamedTuple):
+class BreakdownPart(NamedTuple):
     """One measurement of a processor, as an entry of a metrics frame would tell it."""
 
     metric: str
@@ -34,7 +34,7 @@ class Breakdown(NamedTuple):
     """The end of the user's turn, what each processor took, and what is of the whole wait."""
 
     end_of_turn: dict[str, Any]
-    parts: list[Part]
+    parts: list[BreakdownPart]
     whole: dict[str, Any]
 
 
@@ -48,8 +48,11 @@ def is_breakdown(entry: Mapping[str, Any]) -> bool:
 def taken_apart(entry: Mapping[str, Any]) -> Breakdown:
     """The parts of a breakdown, each in the words of the others."""
     parts = [
-        *(Part(TTFB, f".{TTFB}[{index}]", _as_entry(one)) for index, one in enumerate(_listed(entry, TTFB))),
-        *(Part(TEXT_AGGREGATION, f".{TEXT_AGGREGATION}", _as_entry(one)) for one in _listed(entry, TEXT_AGGREGATION)),
+        *(BreakdownPart(TTFB, f".{TTFB}[{index}]", _as_entry(one)) for index, one in enumerate(_listed(entry, TTFB))),
+        *(
+            BreakdownPart(TEXT_AGGREGATION, f".{TEXT_AGGREGATION}", _as_entry(one))
+            for one in _listed(entry, TEXT_AGGREGATION)
+        ),
     ]
     whole: dict[str, Any] = {}
     for key, value in entry.items():

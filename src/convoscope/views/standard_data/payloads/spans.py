@@ -42,7 +42,7 @@ SIGNS = frozenset({*_NESTED, "attributes"})
 """Names by which a span is known, beside those with a dot."""
 
 
-class Span(NamedTuple):
+class TraceSpan(NamedTuple):
     """Fields of an item, and the keys that were not used: `{**rest, **fields}` is the payload of the item."""
 
     fields: dict[str, Any]
@@ -50,7 +50,7 @@ class Span(NamedTuple):
     rest: dict[str, Any]
 
 
-def from_span(payload: Mapping[str, Any]) -> Span:
+def from_span(payload: Mapping[str, Any]) -> TraceSpan:
     """Sort the keys of a span into fields of an item: `stt.*`, `tts.*`, `turn.*`, `full_conversation.*`, metrics.
 
     They may stand in `attributes`, and nested instead of dotted. A field that the payload has already is not
@@ -58,7 +58,7 @@ def from_span(payload: Mapping[str, Any]) -> Span:
     """
     rest = dict(payload)
     if SIGNS.isdisjoint(rest) and not any("." in key for key in rest if isinstance(key, str)):
-        return Span({}, rest)
+        return TraceSpan({}, rest)
     found: dict[str, dict[str, Any]] = {}
     metrics: list[Any] = []
     taken = {name for name, field in _FIELDS.items() if rest.get(field) is not None}
@@ -79,7 +79,7 @@ def from_span(payload: Mapping[str, Any]) -> Span:
     if metrics:
         own = rest.pop(METRICS, None)
         fields[METRICS] = metrics if own is None else [own, *metrics]
-    return Span(fields, rest)
+    return TraceSpan(fields, rest)
 
 
 def unflattened(entry: Mapping[str, Any]) -> dict[str, Any]:
