@@ -11,7 +11,7 @@ import pytest
 
 @pytest.mark.parametrize("what", ["patterns", "functions"])
 def test_100_000_hostile_characters_come_to_an_end(what: str) -> None:
-    script = Path(__file__).with_name("hostile_texts.py")
+    script = Path(__file__).parent / "support" / "hostile_texts.py"
     ended = subprocess.run([sys.executable, script, what], capture_output=True, text=True, check=False)
     lines = ended.stdout.splitlines()
     assert lines[-1] == "done", f"{lines[-1]} {ended.stderr}"

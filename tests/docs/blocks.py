@@ -32,7 +32,7 @@ from markdown_it.token import Token
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import warm_process  # noqa: E402 (tests are no package)
+from support import warm_process  # noqa: E402 (tests are no package)
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ANY_LINES = "…"

@@ -4,10 +4,10 @@ import pytest
 
 from convoscope.conversation import Conversation, Database, Label, Scenario
 from convoscope.metrics.composites import eva
-from convoscope.metrics.judged.verdicts import verdicts as judged
-from convoscope.metrics.outcome.task import task as outcome
+from convoscope.metrics.judged import verdicts as judged
+from convoscope.metrics.outcome import task as outcome
 from convoscope.metrics.registry import collect
-from convoscope.metrics.voice.speech import turn_taking
+from convoscope.metrics.voice import turn_taking
 from convoscope.scoring.evaluate import evaluate
 from support.calls import bot, caller, voice_call
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convoscope.conversation import Clock, Conversation, Marker, Time, Utterance, from_json, to_json
+from convoscope.metrics.interaction import rates as interaction
 from convoscope.metrics.interaction.events import Events, InteractionEvent, SpeechSpan, events_of, layers
 from convoscope.metrics.interaction.rates import Panel, panel
-from convoscope.metrics.interaction.rates import rates as interaction
 from convoscope.metrics.registry import collect
 from convoscope.runs import make as making
 from convoscope.scoring.evaluate import observe

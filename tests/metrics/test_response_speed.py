@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.latency.components import response_speed
+from convoscope.metrics.latency import response_speed
 from convoscope.metrics.registry import collect
 from convoscope.scoring.evaluate import evaluate, observe
 from support.calls import bot, caller, reported, voice_call

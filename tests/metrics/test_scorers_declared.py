@@ -10,8 +10,8 @@ from convoscope.conversation import Agent, AudioFile, Conversation, Expected, It
 from convoscope.errors import UsageError
 from convoscope.metrics.audio import planned as scorers_audio
 from convoscope.metrics.declaration import Metric, TenPoints
+from convoscope.metrics.judged import planned as scorers_judged
 from convoscope.metrics.judged.fields import SCORERS, needs_of
-from convoscope.metrics.judged.verdicts import planned as scorers_judged
 from convoscope.metrics.registry import collect, installed
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.scoring.plan import plan

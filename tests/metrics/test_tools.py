@@ -3,8 +3,8 @@
 import pytest
 
 from convoscope.conversation import Agent, Tool
+from convoscope.metrics.tools import calls as tools_module
 from convoscope.metrics.tools.calls import calls, success, tools_of
-from convoscope.metrics.tools.calls import calls as tools_module
 from convoscope.scoring.evaluate import observe
 from support.chats import agent, call, chat, result, told, user
 

@@ -11,7 +11,7 @@ from convoscope.conversation import Conversation, Logged
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import collect
-from convoscope.metrics.voice.speech import key_entities, transcription
+from convoscope.metrics.voice import key_entities, transcription
 from convoscope.scoring.evaluate import evaluate, observe
 from support.calls import bot, caller, voice_call
 from support.chats import agent, chat, told, user

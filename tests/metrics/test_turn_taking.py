@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from convoscope.conversation import Clock, Conversation, Logged, Outcome, Segment, Text, Utterance
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, Metric
 from convoscope.metrics.registry import collect
+from convoscope.metrics.voice import interruptions, turn_taking
 from convoscope.metrics.voice.floor import count_score, floor, latency_score, overlap_score, yield_score
-from convoscope.metrics.voice.speech import interruptions, turn_taking
 from convoscope.scores.reducers import Percentile
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.statistics.across import percentile

@@ -19,7 +19,7 @@ PARTS = 12
 STOPPED_AT = """
 import contextlib, functools, os, signal, sys
 from convoscope.cli.main import main
-from convoscope.report import making, screen
+from convoscope.report import score as road, screen
 
 stage, size = sys.argv[1], int(sys.argv[2])
 del sys.argv[1:3]
@@ -32,7 +32,7 @@ def stopping():
     yield tell
 
 screen.progress_bar = stopping
-making.score = functools.partial(making.score, part_bytes=size)
+road.score = functools.partial(road.score, part_bytes=size)
 main()
 """
 

@@ -103,10 +103,10 @@ FUNCTION_UNITS = (
 def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.harmless import clean, one_line
     from convoscope.ingest.formats.voice_logs.likeness import compact, likeness, resemble, similarity
-    from convoscope.metrics.answer.text import forms
-    from convoscope.metrics.answer.text import multiple_choice as choices
+    from convoscope.metrics.answer import forms
+    from convoscope.metrics.answer import multiple_choice as choices
     from convoscope.metrics.audio import transcripts
-    from convoscope.metrics.tools.calls import calls as tools
+    from convoscope.metrics.tools import calls as tools
     from convoscope.metrics.voice.transcription import word_errors
     from convoscope.report import markdown
     from convoscope.report.text_diff import difference
