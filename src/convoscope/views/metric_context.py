@@ -346,7 +346,7 @@ def _logged_latencies(conversation: Conversation) -> dict[int, float]:
 def _eva_facts(conversation: Conversation) -> dict[str, Any]:
     """Turn by turn as the published fixtures have it, labels included."""
     reading = eva_reading(conversation)
-    names = [name for name in reading.__struct_fields__ if name != "turn_of"]
+    names = [name for name in reading.__struct_fields__ if name not in ("turn_of", "log")]
     facts = {name: getattr(reading, name) for name in names}
     users = [record for record in conversation.log if record.source == "audit" and record.kind == "user"]
     return {

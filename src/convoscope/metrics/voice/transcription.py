@@ -98,7 +98,8 @@ def _really_heard(conversation: Conversation, context: MetricContext) -> dict[in
     filled = set(context.backfilled_user_turns)
     if context.turn_rule == EVA_TURN_RULE and conversation.log:
         # That rule fills the last turn without saying so; the log knows which turns the recogniser wrote.
-        records = zip(conversation.log, eva_reading(conversation).turn_of, strict=True)
+        reading = eva_reading(conversation)
+        records = zip(reading.log, reading.turn_of, strict=True)
         written = {turn for record, turn in records if record.source == "audit" and record.kind == "user"}
         filled |= set(context.transcribed_user_turns) - written
     return {turn: text for turn, text in context.transcribed_user_turns.items() if text and turn not in filled}

@@ -11,6 +11,7 @@ import msgspec
 from convoscope.conversation import Conversation
 from convoscope.conversation.log_records import Logged
 from convoscope.views.eva.call_state import ASSISTANT, USER, CallState, Entry, is_speech
+from convoscope.views.eva.lost_records import completed
 from convoscope.views.eva.reconcile import Interval, align, group, label_interruptions, reconcile
 from convoscope.views.eva.validation import spoken
 
@@ -42,6 +43,8 @@ class EvaReading(msgspec.Struct, frozen=True, kw_only=True):
     latency_assistant_turns: dict[int, float]
     turn_of: tuple[int, ...]
     """The turn that each record of the log was given to, in the log's order."""
+    log: tuple[Logged, ...]
+    """The records that were read: those of the logs, with what a log lost put back."""
 
 
 class _Tools(msgspec.Struct, frozen=True):
@@ -55,7 +58,7 @@ def eva_reading(conversation: Conversation) -> EvaReading:
     known: EvaReading | None = conversation.__dict__.get("eva_reading")
     if known is None:
         shifts = {clock.id: _milliseconds(clock.offset) for clock in conversation.clocks}
-        known = conversation.__dict__["eva_reading"] = read_eva(conversation.log, conversation.pipeline, shifts)
+        known = conversation.__dict__["eva_reading"] = read_eva(completed(conversation), conversation.pipeline, shifts)
     return known
 
 
@@ -111,6 +114,7 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
         num_tool_calls=len(tools.params),
         latency_assistant_turns=_latencies(_last_ends(state, user_audio), _first_starts(state, assistant_audio)),
         turn_of=tuple(state.turn_of),
+        log=tuple(log),
     )
 
 

@@ -17,7 +17,8 @@ def eva_turns(conversation: Conversation) -> tuple[Turn, ...]:
     if not conversation.log:
         return exchange(conversation)
     first: dict[int, int] = {}
-    for record, turn in zip(conversation.log, eva_reading(conversation).turn_of, strict=True):
+    reading = eva_reading(conversation)
+    for record, turn in zip(reading.log, reading.turn_of, strict=True):
         if record.event >= 0:
             first.setdefault(record.event, turn)
     turns: dict[int, list[AnyEvent]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,7 +28,6 @@ from convoscope.ingest.formats.voice_logs.framework import TextRun
 from convoscope.ingest.formats.voice_logs.join import Join, Joined, Offsets, Say
 from convoscope.ingest.formats.voice_logs.lines import milliseconds
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD, LlmCall, as_logged
-from convoscope.ingest.formats.voice_logs.lost_records import completed
 from convoscope.ingest.formats.voice_logs.replies import Reply
 from convoscope.ingest.formats.voice_logs.sounds import END, START, SoundSpan, sound_shift
 from convoscope.ingest.report import Notes
@@ -59,6 +58,9 @@ class JoinedCall(NamedTuple):
     pipeline: Pipeline
     llm_calls: Sequence[LlmCall] = ()
     metrics: Sequence[dict[str, Any]] = ()
+
+
+_BOUNDARIES = ("turn_start", "turn_end")
 
 
 class Built(NamedTuple):
@@ -112,7 +114,45 @@ def build(call: JoinedCall, notes: Notes) -> Built:
         for place, record in enumerate(log)
     ]
     people = (Participant(_USER, _USER), Participant(_AGENT, _AGENT))
-    return Built(people, clocks, tuple(timeline), completed(kept, join, joined, event_of_reply, notes), _duration(join))
+    return Built(people, clocks, tuple(timeline), _by_turn(kept, join, joined.replies, event_of_reply), _duration(join))
+
+
+def _by_turn(
+    log: Sequence[Logged], join: Join, replies: Sequence[Reply], event_of_reply: Mapping[int, int]
+) -> tuple[Logged, ...]:
+    """The records, with what was sent to the speech engine cut between two lines or sounds of the user.
+
+    Only where the framework's log has no turn boundary at all: else those cut it.
+    """
+    if any(record.source == "framework" and record.kind in _BOUNDARIES for record in log):
+        return tuple(log)
+    heard = sorted(join.at(place) for place in join.order("audit") if _is_timed_line(join.log[place]))
+    instead: dict[int, list[Logged]] = {}
+    for place, record in enumerate(log):
+        if record.source != "framework":
+            continue
+        mine = [number for number, reply in enumerate(replies) if place in reply.records and reply.text]
+        mine.sort(key=lambda number: (replies[number].slot, replies[number].sent))
+        parts: dict[tuple[int, int], list[int]] = {}
+        for number in mine:
+            reply = replies[number]
+            parts.setdefault((reply.slot, bisect_right(heard, reply.sent)), []).append(number)
+        if len(parts) < 2:
+            continue
+        instead[place] = [
+            msgspec.structs.replace(
+                record,
+                ms=round(1000 * (replies[numbers[0]].sent - join.offsets.framework)),
+                text=" ".join(replies[number].text for number in numbers),
+                event=event_of_reply.get(numbers[0], -1),
+            )
+            for numbers in parts.values()
+        ]
+    return tuple(piece for place, record in enumerate(log) for piece in instead.get(place, [record]))
+
+
+def _is_timed_line(record: Logged) -> bool:
+    return record.kind == _USER and record.ms is not None
 
 
 def _corrected(log: list[Logged], notes: Notes) -> list[Logged]:
