@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support import warm_process  # noqa: E402 (tests are no package)
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ANY_LINES = "…"
 SECONDS = 120
 
