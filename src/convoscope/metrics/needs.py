@@ -130,10 +130,14 @@ RECORDING = Need(
     present=lambda conversation: conversation.recording is not None,
 )
 JUDGE = ToldNeed(
-    code="no_judge", field="", unlock="a judge, named by the user", resource="judge", words="no judge configured"
+    code="no_judge",
+    field="judge",
+    unlock="a judge, named by the user",
+    resource=JUDGE_TYPE,
+    words="no judge configured",
 )
 _OF_RESOURCES = {
-    JUDGE_TYPE: (msgspec.structs.replace(JUDGE, field="judge", resource=JUDGE_TYPE),),
+    JUDGE_TYPE: (JUDGE,),
     RECORDING_TYPE: (
         RECORDING,
         Need(

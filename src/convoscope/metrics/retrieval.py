@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation, Json
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, Metric, TenPoints, metric
-from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.text.words import tokens

@@ -9,7 +9,7 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.events import Json
 from convoscope.metrics.answer.forms import Unchecked, fit_of
 from convoscope.metrics.declaration import HIGHER, ITEM, SHARE, TenPoints, metric
-from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.views.items import cases

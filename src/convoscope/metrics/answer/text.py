@@ -18,7 +18,7 @@ from convoscope.metrics.answer.multiple_choice import (
 )
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, Measure, Metric, TenPoints, metric
-from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.needs import Need
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce

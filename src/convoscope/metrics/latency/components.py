@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import ComponentMetric, Conversation
 from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, SECONDS, TURN, Metric, TenPoints, metric
-from convoscope.metrics.judged.fields import needs_of
+from convoscope.metrics.item_fields import needs_of
 from convoscope.metrics.latency.samples import (
     END_OF_TURN,
     LLM_DURATION,

@@ -12,7 +12,7 @@ import msgspec
 
 from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCall, ToolResult
 from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, TenPoints, metric
-from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.tools.calls import CallableTool, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
