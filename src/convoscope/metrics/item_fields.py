@@ -10,6 +10,7 @@ import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import ComponentMetric
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.needs import GROUND_TRUTH, Fact, Need
 from convoscope.views.items import Case, cases
 
@@ -223,15 +224,11 @@ class _FactsOfCases:
         return fact
 
 
+@cached_on_argument
 def case_facts(conversation: Conversation) -> CaseFacts | _FactsOfCases:
-    """What the cases of a conversation have; found out once."""
-    cache = conversation.__dict__
-    facts: CaseFacts | _FactsOfCases | None = cache.get("_case_facts")
-    if facts is None:
-        all_cases = cases(conversation)
-        facts = _facts_of(all_cases[0]) if len(all_cases) == 1 else _FactsOfCases(all_cases)
-        cache["_case_facts"] = facts
-    return facts
+    """What the cases of a conversation have."""
+    all_cases = cases(conversation)
+    return _facts_of(all_cases[0]) if len(all_cases) == 1 else _FactsOfCases(all_cases)
 
 
 def _facts_of(case: Case) -> CaseFacts:

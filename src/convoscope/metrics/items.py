@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from convoscope.conversation import Conversation
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.async_metrics import awaited, coming
 from convoscope.scores.observation import Observation, failed, measured, not_applicable
 from convoscope.views.items import Case
@@ -27,20 +28,16 @@ class ItemView(NamedTuple):
     data: StandardData
 
 
+@cached_on_argument
 def viewed(conversation: Conversation) -> list[ItemView]:
-    """The items of a conversation, each as `StandardData`; without items, one view of the whole. Built once."""
-    held = conversation.__dict__
-    if "_viewed" not in held:
-        # The schema is a Pydantic model: whoever does not ask for it need not wait for Pydantic.
-        from convoscope.views.standard_data.canonical import standard_data_of
+    """The items of a conversation, each as `StandardData`; without items, one view of the whole."""
+    # The schema is a Pydantic model: whoever does not ask for it need not wait for Pydantic.
+    from convoscope.views.standard_data.canonical import standard_data_of
 
-        mine = [
-            Case(conversation, Subject("item", item.id, position), item)
-            for position, item in enumerate(conversation.items)
-        ] or [Case(conversation, WHOLE)]
-        held["_viewed"] = [ItemView(*one) for one in zip(mine, standard_data_of(conversation), strict=True)]
-    found: list[ItemView] = held["_viewed"]
-    return found
+    cases = [
+        Case(conversation, Subject("item", item.id, position), item) for position, item in enumerate(conversation.items)
+    ] or [Case(conversation, WHOLE)]
+    return [ItemView(*pair) for pair in zip(cases, standard_data_of(conversation), strict=True)]
 
 
 def each_item(function: Callable[..., Any], conversation: Conversation) -> Iterator[Observation]:

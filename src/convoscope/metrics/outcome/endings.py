@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from convoscope.conversation import Conversation, Logged
-from convoscope.metrics.declaration import CONVERSATION, HIGHER, SHARE, metric
 from convoscope.metrics.outcome.task import ENDED_REASON
+from convoscope.metrics.presets import conversation_share_metric
 from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, folded, left_waiting
 from convoscope.scores.observation import Observation, measured, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.views import MetricContext, metric_context
 
-_ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 
-
-@metric(
-    "outcome.conversation_correctly_finished",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(ENDED_REASON,),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.conversation_correctly_finished", version=1, needs=(ENDED_REASON,))
 def conversation_correctly_finished(context: MetricContext) -> Observation:
     """Did the agent still answer when the call ended?
 
@@ -35,15 +24,7 @@ def conversation_correctly_finished(context: MetricContext) -> Observation:
     return measured(context, 0 if waiting else 1, details={"ended_reason": context.conversation_ended_reason})
 
 
-@metric(
-    "outcome.conversation_valid_end",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(CALL,),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.conversation_valid_end", version=1, needs=(CALL,))
 def conversation_valid_end(conversation: Conversation) -> Observation:
     """Did the simulated call end so that it says something about the agent?
 

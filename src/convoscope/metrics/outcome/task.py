@@ -30,11 +30,12 @@ from convoscope.conversation.databases import (
     same,
     shown,
 )
-from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, SHARE, metric
+from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, metric
 from convoscope.metrics.needs import Need
+from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.metrics.voice.call_facts import folded
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 
 MAX_LINES = 20
 """So many lines of a difference are kept; of the rest, the number."""
@@ -106,15 +107,7 @@ ENDED_REASON = Need(
 _ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 
 
-@metric(
-    "outcome.task_completion",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(FINAL_DATABASE, EXPECTATION),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.task_completion", version=1, needs=(FINAL_DATABASE, EXPECTATION))
 def task_completion(conversation: Conversation) -> Observation:
     """Is the database afterwards as it should be?
 
@@ -136,15 +129,7 @@ def task_completion(conversation: Conversation) -> Observation:
     return measured(conversation, 0 if broken else 1, details=_details(after, broken))
 
 
-@metric(
-    "outcome.authentication_success",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(EXPECTED_SESSION, FINAL_DATABASE),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.authentication_success", version=1, needs=(EXPECTED_SESSION, FINAL_DATABASE))
 def authentication_success(conversation: Conversation) -> Observation:
     """Is the user logged in whom the scenario expects to be?
 
@@ -161,15 +146,7 @@ def authentication_success(conversation: Conversation) -> Observation:
     return measured(conversation, 0 if lines else 1, details={"session": lines} if lines else None)
 
 
-@metric(
-    "outcome.authentication_success.first_try",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(AUTH_TOOLS,),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.authentication_success.first_try", version=1, needs=(AUTH_TOOLS,))
 def first_try(conversation: Conversation) -> Observation:
     """Does the first call of an authentication tool succeed?
 
@@ -228,14 +205,8 @@ def calls_on_failure(conversation: Conversation) -> Observation:
     return measured(conversation, len(_auth_calls(conversation)))
 
 
-@metric(
-    "outcome.authentication_success.call_success_rate",
-    version=1,
-    observes=EVENT,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(AUTH_TOOLS,),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+@share_metric(
+    "outcome.authentication_success.call_success_rate", version=1, observes=EVENT, better=HIGHER, needs=(AUTH_TOOLS,)
 )
 def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the calls of authentication tools succeeds?
@@ -254,15 +225,7 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
             yield ratio(call, worked, 1, empty="no_auth_calls", details={"tool": call.name})
 
 
-@metric(
-    "outcome.conversation_completed_on_time",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(ENDED_REASON,),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.conversation_completed_on_time", version=1, needs=(ENDED_REASON,))
 def conversation_completed_on_time(conversation: Conversation) -> Observation:
     """Did the conversation end before its time limit?
 

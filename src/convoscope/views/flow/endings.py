@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from convoscope.conversation import Conversation, Flow
 from convoscope.conversation.flow import ESCALATIONS, Terminal
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.views.flow.walk import walk
 
 _WORDS = re.compile(r"[^\W_]+")
@@ -105,30 +106,27 @@ class _Ends(NamedTuple):
 
 
 def _ends(flow: Flow | None) -> _Ends:
+    return _USUAL_ENDS if flow is None else _ends_of_flow(flow)
+
+
+@cached_on_argument
+def _ends_of_flow(flow: Flow) -> _Ends:
     """Kept with the flow, which many conversations share."""
-    if flow is None:
-        return _USUAL_ENDS
-    found: _Ends | None = flow.__dict__.get("_ends")
-    if found is None:
-        declared = any(state.terminal for state in flow.states)
-        found = flow.__dict__["_ends"] = _made(flow.terminals, declared=declared)
-    return found
+    return _ends_of(flow.terminals, declared=any(state.terminal for state in flow.states))
 
 
-def _made(terminals: Mapping[str, Terminal], *, declared: bool) -> _Ends:
+def _ends_of(terminals: Mapping[str, Terminal], *, declared: bool) -> _Ends:
     names = frozenset(name for name in map(folded, terminals) if name)
     return _Ends(terminals, names, declared, "success" in terminals.values())
 
 
-_USUAL_ENDS = _made(dict.fromkeys(ESCALATIONS, "escalation"), declared=False)
+_USUAL_ENDS = _ends_of(dict.fromkeys(ESCALATIONS, "escalation"), declared=False)
 
 
+@cached_on_argument
 def contract_of(flow: Flow) -> frozenset[str]:
     """The final statuses that a flow's contract names, folded."""
-    found: frozenset[str] | None = flow.__dict__.get("_contract")
-    if found is None:
-        found = flow.__dict__["_contract"] = frozenset(map(folded, flow.final_status or ()))
-    return found
+    return frozenset(map(folded, flow.final_status or ()))
 
 
 def terminal_of(conversation: Conversation) -> Terminal:
