@@ -233,7 +233,7 @@ def case_facts(conversation: Conversation) -> CaseFacts | _FactsOfCases:
 
 def _facts_of(case: Case) -> CaseFacts:
     conversation, item, expected, extra = case.conversation, case.item, case.expected, case.extras.get
-    contents = conversation.facts
+    contents = conversation.contents
     reports = contents.reports  # of the whole timeline, as is everything that happened for the only case
     parts = extra("latency") is not None or bool(reports and reports.keys() - _OF_NO_PART)
     return CaseFacts(

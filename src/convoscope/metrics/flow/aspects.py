@@ -27,9 +27,9 @@ from convoscope.metrics.flow.drop_off import STATES
 from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need
 from convoscope.metrics.presets import FULL_MARKS
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.text.identifiers import snake_case
 from convoscope.views.flow.endings import (
     contract_of,
-    folded,
     is_completed,
     is_loop_stop,
     is_terminal_stop,
@@ -154,7 +154,7 @@ def _kept_contract(conversation: Conversation, flow: Flow) -> _Part:
     if not status:
         # One that was not completed kept no contract; of any other nobody knows.
         return _HOLDS_NOT if is_completed(conversation) is False else _UNKNOWN
-    return _Part(folded(status) in contract_of(flow), told={"final_status": status})
+    return _Part(snake_case(status) in contract_of(flow), told={"final_status": status})
 
 
 _HOLDS, _HOLDS_NOT = _Part(True), _Part(False)

@@ -33,9 +33,9 @@ from convoscope.conversation.databases import (
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import conversation_share_metric, share_metric
-from convoscope.metrics.voice.call_facts import folded
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.text.identifiers import folded_name
 
 MAX_LINES = 20
 """So many lines of a difference are kept; of the rest, the number."""
@@ -233,7 +233,7 @@ def conversation_completed_on_time(conversation: Conversation) -> Observation:
     it ended for any other reason, good or bad. Unmeasured where the log does not say why it ended.
     """
     reason = conversation.outcome.ended_reason
-    return measured(conversation, 0 if folded(reason) in TOO_LATE else 1, details={"ended_reason": reason})
+    return measured(conversation, 0 if folded_name(reason) in TOO_LATE else 1, details={"ended_reason": reason})
 
 
 class _Broken(NamedTuple):
@@ -296,16 +296,16 @@ def _session_differences(expected: Json, after: Json) -> list[str]:
     for key, value in wanted.items():
         if not isinstance(found, dict) or key not in found:
             lines.append(f"{printed((SESSION, key))}: missing, expected {shown(value)}")
-        elif not same(_folded(value), _folded(found[key])):
+        elif not same(_casefolded(value), _casefolded(found[key])):
             lines.append(f"{printed((SESSION, key))}: {shown(found[key])}, expected {shown(value)}")
     return lines
 
 
-def _folded(value: Json) -> Json:
+def _casefolded(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: _folded(one) for key, one in value.items()}
+        return {key: _casefolded(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_folded(one) for one in value]
+        return [_casefolded(one) for one in value]
     return value.casefold() if isinstance(value, str) else value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +15,7 @@ from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.presets import item_metric
 from convoscope.metrics.tools.calls import CallableTool, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.text.folding import composed
 from convoscope.text.json_schema import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
 from convoscope.views.items import Case, cases
 
@@ -350,14 +350,14 @@ def same_value(one: Json, other: Json) -> bool:
 
 def _same_leaf(one: Json, other: Json) -> bool:
     if isinstance(one, str) and isinstance(other, str):
-        return one.strip() == other.strip() or _composed(one) == _composed(other)
+        return one.strip() == other.strip() or _canonical(one) == _canonical(other)
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     return bool(one == other)
 
 
-def _composed(text: str) -> str:
-    return unicodedata.normalize("NFC", text).strip()
+def _canonical(text: str) -> str:
+    return composed(text).strip()
 
 
 def _without_null(held: dict[str, Json]) -> dict[str, Json]:

@@ -53,7 +53,7 @@ def _counts(event: AnyEvent) -> dict[str, Any] | None:
 
 
 def _has_counts(conversation: Conversation) -> bool:
-    reports = conversation.facts.reports
+    reports = conversation.contents.reports
     return bool(reports) and any(_counts(event) is not None for event in reports.get("llm", ()))
 
 

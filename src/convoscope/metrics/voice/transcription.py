@@ -9,7 +9,7 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
-from convoscope.metrics.needs import FACTS, USER_SPEECH, Fact, Need
+from convoscope.metrics.needs import CONTENTS, USER_SPEECH, Fact, Need
 from convoscope.metrics.voice.call_facts import CALL, inapplicable
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
@@ -35,13 +35,13 @@ INTENDED = Need(
     code="no_intended_text",
     field="timeline.utterance.intended of a user",
     unlock="what the user meant to say, as a simulator logs it, or a transcript made by hand",
-    present=Fact(FACTS, "has_user_intended"),
+    present=Fact(CONTENTS, "has_user_intended"),
 )
 TRANSCRIBED = Need(
     code="no_transcript",
     field="timeline.utterance.heard of a user",
     unlock="what the agent's recogniser made of the user's words",
-    present=Fact(FACTS, "has_user_heard"),
+    present=Fact(CONTENTS, "has_user_heard"),
 )
 NEEDS = (CALL, RECOGNISER, USER_SPEECH, INTENDED, TRANSCRIBED)
 

@@ -33,7 +33,7 @@ _rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS)
 
 
 def _logs_nudges(conversation: Conversation) -> bool:
-    if conversation.facts.has_fallback:
+    if conversation.contents.has_fallback:
         return True
     return bool(conversation.log) and any(record.source == "audit" for record in conversation.log)
 

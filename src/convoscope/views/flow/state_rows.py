@@ -10,7 +10,8 @@ import msgspec
 from convoscope.conversation import Conversation, Flow, SlotFilled, Time, ToolResult
 from convoscope.conversation.flow import ESCALATIONS, FlowState
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.views.flow.endings import folded, is_completed
+from convoscope.text.identifiers import snake_case
+from convoscope.views.flow.endings import is_completed
 from convoscope.views.flow.segments import CONFIRM, kind_of, segment_of
 from convoscope.views.flow.walk import Visit, Walk, has_states, walk
 
@@ -286,7 +287,7 @@ def has_worked(result: ToolResult) -> bool | None:
 
 def _verdict(visit: Visit) -> bool | None:
     """Whether the caller confirmed; None where the log does not say."""
-    reason = folded(visit.reason)
+    reason = snake_case(visit.reason)
     if reason in _ACCEPTED or reason in _REFUSED:
         return reason in _ACCEPTED
     for guard in reversed(visit.guards):
