@@ -16,7 +16,7 @@ from convoscope.errors import InputError, UsageError
 from convoscope.ingest.beside.flow_files import FORMAT, YAML_ENDINGS, looked_at, read_flow_file
 from convoscope.ingest.beside.flow_shapes import SEE_FLOWS, FlowFile
 from convoscope.ingest.report import FileRead, Problem, ReadReport
-from convoscope.views.flow.segments import folded_name
+from convoscope.text.identifiers import folded_name
 
 PathLike = str | os.PathLike[str]
 FROM_THE_ONLY_ONE = "flow_from_the_only_definition"

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from convoscope.ingest.formats.voice_logs.likeness import compact, likeness, resemble
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
+from convoscope.text.folding import compact
+from convoscope.text.likeness import likeness, resemble
 
 NOTICEABLE = 1.5
 """Seconds; less than this cannot be told from the usual delay between two logs."""

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from convoscope.conversation import Logged
 from convoscope.ingest.formats.voice_logs.framework import TextRun
-from convoscope.ingest.formats.voice_logs.likeness import likeness
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD
 from convoscope.ingest.formats.voice_logs.replies import Reply, replies
 from convoscope.ingest.formats.voice_logs.sounds import SoundSpan, find_sounds, parted
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
 from convoscope.ingest.report import Notes
+from convoscope.text.likeness import likeness
 
 _EMPTY_SPEECH = frozenset({"", "...", "......", ".", ",", "?", "!"})
 _WORDS_PER_SECOND = 2.7

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from convoscope.ingest.formats.voice_logs.likeness import compact, likeness, similarity
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD
 from convoscope.ingest.formats.voice_logs.sounds import SoundSpan
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
 from convoscope.ingest.report import Notes
+from convoscope.text.folding import compact
+from convoscope.text.likeness import likeness, similarity
 
 if TYPE_CHECKING:
     from convoscope.ingest.formats.voice_logs.join import Join, Say

@@ -12,9 +12,9 @@ from operator import eq
 from typing import NamedTuple
 
 from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns
-from convoscope.ingest.formats.voice_logs.likeness import compact
 from convoscope.ingest.formats.voice_logs.record_order import agree, by_time, steadied
 from convoscope.ingest.report import Notes
+from convoscope.text.folding import compact
 
 _SPOKEN = "tts_text"
 _NEAR = 12

@@ -2,29 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-_TAG = re.compile(r"\[[^\]]*(\]?)")
-_SILENT = bytes(one for one in range(128) if not chr(one).isalnum())
-_SMALL = bytes(range(128)).lower() + bytes(range(128, 256))
-_SIGNS = re.compile("[\u0080-\u00bf\U00010000-\U0010ffff]+")
-"""What is left of signs where those of ASCII are gone."""
-_SIGNS_BEGIN = (b"\xc2", b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")
-"""The bytes that UTF-8 begins these with, and no other character."""
-
-
-@lru_cache(maxsize=4096)
-def compact(text: str) -> str:
-    """Letters and digits only, in small letters, without bracketed tags."""
-    if "[" in text:
-        # A bracket that is never closed is no tag. It is found all the same, so that what follows is looked at once.
-        text = _TAG.sub(lambda found: " " if found[1] else found[0], text)
-    if text.isascii():
-        return text.encode().translate(_SMALL, _SILENT).decode()
-    kept = text.lower().encode("utf-8", "surrogatepass").translate(None, _SILENT)
-    found = kept.decode("utf-8", "surrogatepass")
-    return _SIGNS.sub("", found) if any(byte in kept for byte in _SIGNS_BEGIN) else found
+from convoscope.text.folding import compact
 
 
 @lru_cache(maxsize=4096)
