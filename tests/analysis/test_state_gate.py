@@ -85,7 +85,7 @@ def figures(now: Aspect, excluded: int = 0) -> FlowFigures:
         latency_p95=None,
         latency_n=0,
         humanness=(),
-        said="",
+        caution="",
     )
 
 

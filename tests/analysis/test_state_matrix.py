@@ -127,7 +127,7 @@ class TestMeans:
         assert (pay.dwell_turns.value, pay.dwell_turns.reason) == (None, "no_turns_logged")
 
     def test_few_are_said(self, run: Run) -> None:
-        assert figures(run, "collect").said == "n=3: too few to conclude"
+        assert figures(run, "collect").caution == "n=3: too few to conclude"
 
     def test_an_unknown_outcome_is_no_stall(self, tmp_path: Path) -> None:
         one = call(*path("a", "b"), flow="f")

@@ -14,8 +14,8 @@ from convoscope.errors import RunError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, counted, measured, metric, unmeasured
 from convoscope.metrics.registry import installed
 from convoscope.report.junit import junit
-from convoscope.report.markdown import markdown
 from convoscope.report.page import write_page
+from convoscope.report.run_markdown import markdown
 from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.runs import make as making
 from convoscope.runs.run import Run

@@ -22,7 +22,9 @@ def formats(
     """List the formats that can be read."""
     from convoscope.errors import UsageError
     from convoscope.ingest.reader import registered
-    from convoscope.report.screen import Column, Screen
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.screen import Screen
+    from convoscope.report.table import text_table
 
     screen = Screen()
     readers = registered(readers_from or ())
@@ -38,7 +40,7 @@ def formats(
     if json:
         screen.json([{"format": one[0], "title": one[1], "description": one[2]} for one in rows])
     else:
-        screen.table([Column("format"), Column("title"), Column("reads")], rows)
+        print_table(screen, text_table(("format", "title", "reads"), rows))
 
 
 def _schema(name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from convoscope.cli.options import Json
 from convoscope.cli.targets import FAILED, UNDETERMINED
 
 if TYPE_CHECKING:
-    from convoscope.report.flows.heading import Asked
+    from convoscope.report.flows.heading import StateQuestion
 
 app = typer.Typer(
     help="Which state broke the flow? Asked of one or several runs.", no_args_is_help=True, rich_markup_mode=None
@@ -33,8 +33,7 @@ def matrix(
 ) -> None:
     """Every state in one line, worst first. With --flow also the states around each."""
     from convoscope.errors import UsageError
-    from convoscope.report.flows.markdown import matrix_markdown
-    from convoscope.report.flows.state_matrix import print_matrix
+    from convoscope.report.flows.state_matrix import matrix_markdown, print_matrix
     from convoscope.report.screen import Screen
 
     if markdown and json:
@@ -182,8 +181,8 @@ def audit(runs: Runs, json: Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
-def _asked(runs: list[Path], flow: str | None = None, agent: str | None = None) -> Asked:
-    from convoscope.report.flows.heading import Asked
+def _asked(runs: list[Path], flow: str | None = None, agent: str | None = None) -> StateQuestion:
+    from convoscope.report.flows.heading import StateQuestion
     from convoscope.runs.run import Run
 
-    return Asked([Run.open(one) for one in runs], flow, agent)
+    return StateQuestion([Run.open(one) for one in runs], flow, agent)

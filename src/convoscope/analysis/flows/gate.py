@@ -37,7 +37,7 @@ class AspectVerdict(msgspec.Struct, frozen=True, kw_only=True):
     words: str
 
 
-class FlowVerdict(msgspec.Struct, frozen=True, kw_only=True):
+class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """One flow: failed where an aspect failed, undetermined where one cannot be told, else passed."""
 
     flow: str
@@ -51,7 +51,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate says: of each flow, and of all."""
 
     outcome: Outcome
-    flows: tuple[FlowVerdict, ...]
+    flows: tuple[GateVerdict, ...]
     floor: float
     drop: float
     least: int
@@ -113,9 +113,9 @@ def _flow_verdict(
     drop: float,
     least: int,
     notes: tuple[str, ...],
-) -> FlowVerdict:
+) -> GateVerdict:
     verdicts = tuple(_aspect_verdict(aspect, now, then, floor, drop, least) for aspect in aspects)
-    return FlowVerdict(
+    return GateVerdict(
         flow=name,
         outcome=_worst([one.outcome for one in verdicts]),
         aspects=verdicts,
