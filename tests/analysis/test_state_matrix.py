@@ -210,7 +210,7 @@ class TestSeveralRuns:
             convoscope.states(run, agent="eve").matrix()
 
     def test_two_runs_of_one_name(self, run: Run) -> None:
-        with pytest.raises(RunError, match="one name"):
+        with pytest.raises(RunError, match="the same name"):
             convoscope.states([run, run])
 
 

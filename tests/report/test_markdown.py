@@ -167,8 +167,8 @@ class TestWhatItSays:
     def test_the_worst_say_in_what(self, run: Run) -> None:
         # the three others of four did better, and nobody else is behind anyone
         lines = markdown(run).splitlines()
-        place = lines.index("Furthest behind the others:")
-        assert lines[place + 2 : place + 4] == ["- `c0`: `tools.success` 0.0 %: 75 % of 4 did better", ""]
+        place = lines.index("Worst conversations:")
+        assert lines[place + 2 : place + 4] == ["- `c0`: `tools.success` 0.0 %: lower than 3 of 4", ""]
 
     def test_where_the_integration_broke_is_said_first_and_as_code(self, tmp_path: Path) -> None:
         conversations = [
@@ -178,11 +178,11 @@ class TestWhatItSays:
         ]
         run = score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
         lines = markdown(run).splitlines()
-        place = lines.index("Furthest behind the others:")
+        place = lines.index("Worst conversations:")
         assert lines[place + 2 : place + 6] == [
-            "- `c`: the integration broke: `no line`; `test.quality` 0.50 points: 66 % of 3 did better",
+            "- `c`: the integration broke: `no line`; `test.quality` 0.50 points: lower than 2 of 3",
             "- `b`: the integration broke: ``*no* `line` # <b>``",
-            "- `a`: `test.quality` 1.00 points: 33 % of 3 did better",  # only b has more
+            "- `a`: `test.quality` 1.00 points: lower than 1 of 3",  # only b has more
             "",
         ]
         assert_harmless(markdown(run))

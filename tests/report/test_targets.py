@@ -390,7 +390,7 @@ class TestARunKeepsItsTargets:
     def test_one_for_a_figure_that_is_not_there_does_not_vanish(self, tmp_path: Path) -> None:
         run = score(tmp_path, ("ab",), metrics=[judged])
         run.receipt.config["targets"] = ["tools.success >= 0.9"]
-        with pytest.raises(RunError, match=r"there is a target for tools\.success"):
+        with pytest.raises(RunError, match=r"no figure tools\.success"):
             run_checks(run)
 
     def test_a_figure_that_did_not_come_leaves_its_target_undetermined(self, tmp_path: Path) -> None:

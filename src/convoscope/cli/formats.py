@@ -34,7 +34,7 @@ def formats(
         screen.json(_schema(name or "convoscope"))
         return
     if name is not None and name not in readers.by_name:
-        raise UsageError(f"no format is called {name!r}", hint=f"there is {', '.join(sorted(readers.by_name))}")
+        raise UsageError(f"unknown format {name!r}", hint=f"known formats: {', '.join(sorted(readers.by_name))}")
     chosen = [readers.by_name[one] for one in sorted(readers.by_name) if name in (None, one)]
     rows = [(one.name, one.title, inspect.getdoc(type(one)) or "") for one in chosen]
     if json:
@@ -54,4 +54,4 @@ def _schema(name: str) -> dict[str, Any]:
         return StandardData.model_json_schema()
     from convoscope.errors import UsageError
 
-    raise UsageError(f"{name} has no JSON Schema of ours", hint="convoscope and standard-data have one")
+    raise UsageError(f"{name} has no JSON Schema", hint="only convoscope and standard-data have one")

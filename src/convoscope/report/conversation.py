@@ -1,4 +1,4 @@
-"""One conversation on the terminal, turn by turn; and the list of those that are furthest behind."""
+"""One conversation on the terminal, turn by turn; and the list of the worst."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG = 400
 
 
 def print_worst(screen: Screen, run: Run, standing: Sequence[Standing]) -> None:
-    """The conversations that are furthest behind, and in what."""
+    """The worst conversations, and in what they are worse than others."""
     total = run.summary.conversations
     screen.line(f"{run.folder}: the worst {len(standing):,} of {counted(total, 'conversation')}", "bold")
     rows = [

@@ -137,7 +137,7 @@ def _worst(standings: Sequence[Standing]) -> Block:
     lines = [f"- {code(one.conversation)}: {'; '.join(_reasons(one))}" for one in standings if one.because or one.error]
     if not lines:
         return Block([], [])
-    return Block(["Furthest behind the others:", ""], lines, [""])
+    return Block(["Worst conversations:", ""], lines, [""])
 
 
 def _reasons(one: Standing) -> Iterator[str]:

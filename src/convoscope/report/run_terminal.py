@@ -60,7 +60,7 @@ def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
     for standing in worst(run, _WORST):
         if standing.because or standing.error:
             why = one_line(standing_text(standing, 1))
-            screen.line(f"furthest behind: {one_line(standing.conversation)} ({why})")
+            screen.line(f"worst: {one_line(standing.conversation)} ({why})")
     print_reading(screen, run.read_report)
 
 

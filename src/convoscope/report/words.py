@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from convoscope.harmless import one_line
 from convoscope.ingest.beside.flow_files import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import ReadReport
-from convoscope.metrics.declaration import COUNT, RATIO, SHARE
+from convoscope.metrics.declaration import COUNT, LOWER, RATIO, SHARE
 from convoscope.runs.ranking import Behind, Standing
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
@@ -126,23 +126,25 @@ def place_text(run: Run) -> str:
     return shlex.quote(run.name if run.folder.is_absolute() else str(run.folder))
 
 
-def behind_text(one: Behind) -> str:
-    """In what a conversation is behind the others, and how far. 99.7 % is not yet all."""
-    value = value_text(one.value, one.headline.unit)
-    return f"{one.headline.key} {value}: {math.floor(100 * one.share + 1e-9)} % of {one.measured:,} did better"
+def behind_text(behind: Behind) -> str:
+    """In what a conversation is behind the others, and than how many it is worse."""
+    value = value_text(behind.value, behind.headline.unit)
+    worse = "higher" if behind.headline.better == LOWER else "lower"
+    count = round(behind.share * behind.measured)
+    return f"{behind.headline.key} {value}: {worse} than {count:,} of {behind.measured:,}"
 
 
 def because_texts(error: str, because: Sequence[Behind]) -> list[str]:
     """Why a conversation stands where it stands."""
     broke = [f"the integration broke: {error}"] if error else []
-    return [*broke, *(behind_text(one) for one in because)]
+    return [*broke, *map(behind_text, because)]
 
 
-def standing_text(one: Standing, most: int = 2) -> str:
+def standing_text(standing: Standing, most: int = 2) -> str:
     """The same in one line."""
-    if reasons := because_texts(one.error, one.because):
+    if reasons := because_texts(standing.error, standing.because):
         return "; ".join(reasons[:most])
-    return "no metric with a direction was measured" if one.behind is None else "behind no other in any metric"
+    return "no metric with a direction was measured" if standing.behind is None else "worse than no other in any metric"
 
 
 def reading_text(report: ReadReport) -> str:
