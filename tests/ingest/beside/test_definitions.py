@@ -281,7 +281,7 @@ class TestRuns:
     def test_one_that_nobody_goes_through_is_said(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a", flow="x_y"))
         run = score(path, metrics=METRICS, flows=[X, OTHER], out=tmp_path / "run", workers=1)
-        assert run.read_report.warnings == ["no conversation goes through what a definition declares: other"]
+        assert run.read_report.warnings == ["no conversation uses these declared flows: other"]
 
     def test_one_that_nobody_goes_through_is_kept_and_can_be_asked_for(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a", flow="x_y"))
