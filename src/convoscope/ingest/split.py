@@ -17,7 +17,8 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
-from convoscope.ingest.beside.flows import Attacher
+from convoscope.ingest.beside.companion import Attach, companions
+from convoscope.ingest.beside.flows import FlowDefinitions
 from convoscope.ingest.discover import Input
 from convoscope.ingest.hash_buckets import Keyed, SortedRun, Together, spread, together
 from convoscope.ingest.io import containers as files
@@ -108,8 +109,9 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
         cuts = (piece for place, one in keyed for piece in _cut_up(InputPiece(one, place), size))
         buckets = -(-sum(_size(one) for _, one in keyed) // size)
         spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
+        beside = tuple(dict.fromkeys(path for _, item in keyed for path in item.companions))
         for place, bucket in enumerate(spilled):
-            yield InputPiece(bucket, len(inputs) + place), size
+            yield InputPiece(msgspec.structs.replace(bucket, companions=beside), len(inputs) + place), size
 
 
 def _cut_up(piece: InputPiece, size: int) -> Iterator[InputPiece]:
@@ -247,10 +249,12 @@ def read_partition(
     `turn_rule` is the rule that their turns are cut by; None leaves it to each of them. `flows` are the
     definitions of flows that they may have gone through.
     """
-    attacher = Attacher(flows) if flows else None
+    kinds = companions(FlowDefinitions(flows))
     for piece in partition.pieces:
+        files_beside = [Path(companion) for companion in piece.input.companions]
+        attachers = [attach for kind in kinds if (attach := kind.attacher(piece.input.reader, files_beside))]
         for plain, notes in _reads(piece, reader_named(piece.input.reader), report):
-            reads = plain if attacher is None else _attached(attacher, plain, notes, report)
+            reads = _attached(attachers, plain, notes, report) if attachers else plain
             yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
 
 
@@ -323,20 +327,16 @@ def _repairs(group: RecordGroup, name: str, *, numbered: bool) -> Notes:
     return notes
 
 
-def _attached(attacher: Attacher, reads: Iterable[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
-    """The conversations with the definitions of their flows."""
+def _attached(attachers: Sequence[Attach], reads: Iterable[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
+    """The conversations with what lies beside them."""
     for read in reads:
-        found = attacher.attached(read.conversation)
-        if found is None:
-            yield read
-            continue
-        if found.inferred:
-            notes.inferred(found.inferred)
-        if found.repaired:
-            notes.repaired(found.repaired, read.conversation.dimensions["flow"])
+        conversation = read.conversation
+        for attach in attachers:
+            conversation = attach(conversation, notes)
         taken = notes.hand_over()
         report.add_notes(taken)
-        yield Read(found.conversation, read.notes + taken, read.origin)
+        unchanged = conversation is read.conversation and not taken
+        yield read if unchanged else Read(conversation, read.notes + taken, read.origin)
 
 
 def _cut_by(turn_rule: str, read: Read) -> Read:

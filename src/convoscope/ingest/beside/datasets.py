@@ -1,19 +1,20 @@
-"""What the scenarios were: evaluation records, and the configuration of a run of calls."""
+"""Datasets of scenarios, one kind of companion: evaluation records, and the settings of a run of calls."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from convoscope.conversation import Agent, ChangeRules, Database, Scenario, Tool
+from convoscope.conversation import Agent, ChangeRules, Conversation, Database, Scenario, Tool
 from convoscope.errors import InputError
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import Notes
 
 _SIGNS = ("user_goal", "ground_truth", "user_config", "expected_scenario_db", "starting_utterances")
@@ -22,12 +23,61 @@ _RULES = ("rules", "expected_changes", "change_rules")
 _PLACEHOLDER = re.compile(r"<(?:LOC:([^<>]*)|([A-Z_]+))>")
 
 
-class Companions(NamedTuple):
-    """The records by id, and the settings of the run, where there are any."""
+class RunFiles(NamedTuple):
+    """The evaluation records by id, and the settings of the run, where there are any."""
 
     records: Mapping[str, Mapping[str, Any]] = {}
     config: Mapping[str, Any] = {}
     problems: tuple[str, ...] = ()
+
+
+class Datasets:
+    """What the user of each call wanted and what should have come of it, matched to the call by its record id."""
+
+    format = "voice-logs"
+    """Only these calls have record ids."""
+
+    def detect(self, sample: Sample) -> Detection | None:
+        if not is_record(sample.values[0] if sample.values else None):
+            return None
+        return Detection(0.6, "evaluation records, matched to calls by id", "companion")
+
+    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
+        """A dataset may be large, and is for the calls that it lies beside: whoever reads these reads it."""
+        del path, name, is_named
+        return False
+
+    def attacher(self, reader: str, files: Sequence[Path]) -> Callable[[Conversation, Notes], Conversation] | None:
+        if reader != self.format or not files:
+            return None
+        content = load(files)
+        return lambda conversation, notes: attach(conversation, content, notes)
+
+
+def attach(conversation: Conversation, content: RunFiles, notes: Notes) -> Conversation:
+    """The call with its scenario and its agent as the dataset has them; what only the call knows of these stays."""
+    record_id = conversation.dimensions["scenario_id"]
+    record = content.records.get(record_id)
+    if record is None:
+        # What is broken in a dataset matters to those whose record it may have held.
+        for problem in content.problems:
+            notes.repaired("file_left_out", problem)
+        if content.records:
+            notes.repaired("record_not_in_dataset", record_id)
+        return conversation
+    language = str(content.config.get("language") or "en")
+    record = resolved(record, language)
+    of_call = conversation.scenario or Scenario()
+    declared = agent(record)
+    return msgspec.structs.replace(
+        conversation,
+        scenario=msgspec.structs.replace(scenario(record, language, notes), before=of_call.before, after=of_call.after),
+        agent=msgspec.structs.replace(
+            declared,
+            instructions=declared.instructions or conversation.agent.instructions,
+            models=conversation.agent.models,
+        ),
+    )
 
 
 def is_record(value: Any) -> bool:
@@ -40,13 +90,13 @@ def is_config(value: Any) -> bool:
     return isinstance(value, dict) and "model" in value and ("domain" in value or "agent_config_path" in value)
 
 
-def load(paths: tuple[Path, ...]) -> Companions:
-    """Every companion; read once as long as the files stay the same."""
+def load(paths: Sequence[Path]) -> RunFiles:
+    """The companions of a call; read once as long as the files stay the same."""
     return _load(tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists()))
 
 
 @lru_cache(maxsize=8)
-def _load(stamped: tuple[tuple[Path, int], ...]) -> Companions:
+def _load(stamped: tuple[tuple[Path, int], ...]) -> RunFiles:
     records: dict[str, Mapping[str, Any]] = {}
     config: Mapping[str, Any] = {}
     problems: list[str] = []
@@ -59,7 +109,7 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> Companions:
                     config = config or value
         except (BadJson, InputError, OSError) as error:
             problems.append(f"{path.name}: {error}")
-    return Companions(records, config, tuple(problems))
+    return RunFiles(records, config, tuple(problems))
 
 
 def _values(path: Path, problems: list[str]) -> list[Any]:

@@ -21,7 +21,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.databases import database_hash, is_hash_of
 from convoscope.errors import InputError
-from convoscope.ingest.beside import datasets as dataset
+from convoscope.ingest.beside.datasets import is_config, load
 from convoscope.ingest.formats.voice_logs.folder import LOGS, PACKED, RESULT, CallFolder, track, unpacked_name
 from convoscope.ingest.formats.voice_logs.lines import read_document, read_lines
 from convoscope.ingest.formats.voice_logs.logs import (
@@ -81,9 +81,7 @@ class VoiceLogsReader(Reader):
 
     def detect(self, sample: Sample) -> Detection | None:
         first = sample.values[0] if sample.values else None
-        if dataset.is_record(first):
-            return Detection(0.6, "evaluation records, matched to calls by id", "companion")
-        if sample.path.name == "config.json" and dataset.is_config(first):
+        if sample.path.name == "config.json" and is_config(first):
             return Detection(0.6, "settings of a run of calls", "companion")
         if isinstance(first, dict) and all(key in first for key in _OUTPUTS):
             return Detection(0.5, "figures that another tool made of calls", "companion")
@@ -96,12 +94,12 @@ class VoiceLogsReader(Reader):
 def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Path, ...] = ()) -> Conversation:
     """The call in a folder. Whatever cannot be read is said, and the rest is joined."""
     result = _result(path, notes)
-    beside = dataset.load(companions)
+    config = load(companions).config
     folder = CallFolder(path, result)
     for missing in folder.missing:
         notes.repaired("named_file_missing", f"{missing.field}: {missing.name}")
     audit, framework, simulator = _logs(folder, notes)
-    told = pipeline(result, beside.config, audit.records, framework=bool(framework.runs))
+    told = pipeline(result, config, audit.records, framework=bool(framework.runs))
     if not framework.runs and told.pipeline != "s2s":
         _note_missing(folder.framework, "framework: replies as the model wrote them, not as they were spoken", notes)
     if told.inferred:
@@ -118,19 +116,10 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         raise InputError("none of its logs holds a record", hint="a call needs one readable log of the three")
     where = path.resolve()
     record_id, trial = _identity(where, result)
-    language = str(beside.config.get("language") or "en")
-    record = beside.records.get(record_id)
-    if record is None:
-        # What is broken in a dataset matters to those whose record it may have held.
-        for problem in beside.problems:
-            notes.repaired("file_left_out", problem)
-        if beside.records:
-            notes.repaired("record_not_in_dataset", record_id)
-    record = dataset.resolved(record, language) if record is not None else None
     built = build(call, notes)
     dimensions = {"scenario_id": record_id, **({"trial": trial} if trial else {})}
-    if isinstance(beside.config.get("domain"), str):
-        dimensions["domain"] = beside.config["domain"]
+    if isinstance(config.get("domain"), str):
+        dimensions["domain"] = config["domain"]
     return Conversation(
         id=f"{record_id}/trial_{trial}" if trial else record_id,
         dimensions=dimensions,
@@ -138,13 +127,13 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         pipeline=told.pipeline,
         participants=built.participants,
         clocks=built.clocks,
-        agent=_agent(record, audit.calls, beside.config),
-        scenario=_scenario(folder, record, language, result, notes),
+        agent=_agent(audit.calls, config),
+        scenario=_scenario(folder, result, notes),
         timeline=built.timeline,
         log=built.log,
         outcome=_outcome(result, simulator, built.duration),
         recording=_recording(folder),
-        extras=_extras(folder, result, beside.config, notes),
+        extras=_extras(folder, result, config, notes),
     )
 
 
@@ -218,15 +207,14 @@ def _names(folder: CallFolder) -> tuple[str, ...]:
     return tuple(path.name for path in found if path is not None)
 
 
-def _agent(record: Any, calls: Sequence[LlmCall], config: Any) -> Agent:
-    """As the dataset has it; instructions, where nobody tells them, as the model was prompted with them."""
-    agent = dataset.agent(record) if record is not None else Agent()
-    if not agent.instructions and calls:
-        agent = msgspec.structs.replace(agent, instructions=_system_prompt(calls[0]))
+def _agent(calls: Sequence[LlmCall], config: Any) -> Agent:
+    """Its models as the settings name them, and its instructions as the model was prompted with them."""
     models = config.get("model")
     models = models if isinstance(models, dict) else {"llm": models}
-    named = {part: name for part, name in models.items() if isinstance(name, str)}
-    return msgspec.structs.replace(agent, models=named) if named else agent
+    return Agent(
+        instructions=_system_prompt(calls[0]) if calls else "",
+        models={part: name for part, name in models.items() if isinstance(name, str)},
+    )
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -245,13 +233,10 @@ def _system_prompt(call: LlmCall) -> str:
     return next((one.content for one in messages if one.role == "system" and isinstance(one.content, str)), "")
 
 
-def _scenario(folder: CallFolder, record: Any, language: str, result: dict[str, Any], notes: Notes) -> Scenario | None:
-    scenario = dataset.scenario(record, language, notes) if record is not None else Scenario()
+def _scenario(folder: CallFolder, result: dict[str, Any], notes: Notes) -> Scenario | None:
     before = _database(folder, ("initial_scenario_db.json", "scenario_db.json"), result, "initial", notes)
     after = _database(folder, ("final_scenario_db.json",), result, "final", notes)
-    if record is None and before is None and after is None:
-        return None
-    return msgspec.structs.replace(scenario, before=before, after=after)
+    return None if before is None and after is None else Scenario(before=before, after=after)
 
 
 def _database(
