@@ -34,7 +34,7 @@ from convoscope.ingest.record import (
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
-from convoscope.views.standard_data.payloads.livekit import COMPONENT_FIELDS
+from convoscope.views.standard_data.payloads.livekit import COMPONENT_FIELDS, METADATA, SPEAKING
 
 ITEMS = frozenset({"message", "function_call", "function_call_output", "agent_handoff", "agent_config_update"})
 
@@ -51,8 +51,7 @@ _METRICS = {name: told for name, told in _FIELDS.items() if name not in _RATES} 
 }
 """Those that are times."""
 _ZERO_IS_NONE = frozenset({"end_of_turn_delay"})
-_MODELS = {"llm_metadata": "llm", "tts_metadata": "tts", "stt_metadata": "stt"}
-_SPOKE = ("started_speaking_at", "stopped_speaking_at")
+_MODELS = {name: type.removesuffix("_metrics") for name, type in METADATA.items()} | {"stt_metadata": "stt"}
 _LONGEST = 60.0
 """Where the clock counts milliseconds, a wait of more than a minute is taken to be in milliseconds too."""
 
@@ -168,7 +167,7 @@ class History:
 
     def _own_stretch(self, item: Facts) -> StateSpan | None:
         metrics = as_object(item.get("metrics"))
-        start, end = (wall(metrics.get(name)) for name in _SPOKE)
+        start, end = (wall(metrics.get(name)) for name in SPEAKING)
         if start is None or end is None:
             return None
         if end < start:
@@ -276,7 +275,7 @@ class History:
                     parts.setdefault(part, {})[called] = number / self.per_second
             elif name in _MODELS and isinstance(value, dict):
                 self._model(_MODELS[name], value, parts)
-            elif name not in _SPOKE and value is not None:
+            elif name not in SPEAKING and value is not None:
                 left[name] = value
         if left and not parts:
             parts["turn"] = {}
@@ -419,7 +418,7 @@ def _owner(stretch: StateSpan, mine: Sequence[Facts]) -> Facts | None:
 
 def _tells(item: Facts) -> bool:
     """Whether a message says itself when it was spoken."""
-    return bool(as_object(item.get("metrics")).keys() & set(_SPOKE))
+    return bool(as_object(item.get("metrics")).keys() & set(SPEAKING))
 
 
 def _overlaps(one: StateSpan, other: StateSpan) -> bool:

@@ -29,6 +29,8 @@ from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take, take_text, wall
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
+from convoscope.views.standard_data.payloads.pipecat import TTFB, service_of
+from convoscope.views.standard_data.payloads.pipecat_breakdown import taken_apart
 
 Kind = Literal[
     "speech",
@@ -82,7 +84,7 @@ _SETTLED = {
     "function_call_timed_out": (False, "timed out"),
     "function_call_cancelled": (False, "cancelled"),
 }
-_PROCESSORS = (("stt", "stt"), ("tts", "tts"), ("llm", "llm"), ("realtime", "llm"), ("live", "llm"), ("vad", "vad"))
+_OTHER_PROCESSORS = (("realtime", "llm"), ("live", "llm"), ("vad", "vad"))
 _S2S = ("realtime", "live", "s2s", "sonic", "ultravox")
 _WITHIN = {"ttfb_secs": "ttfb", "leading_silence_secs": "leading_silence", "thinking_time_secs": "thinking_time"}
 _GREETING = "client_connected"
@@ -416,7 +418,8 @@ class _Call:
 
     def _breakdown(self, facts: Facts, time: Time | None, step: _Step) -> None:
         del step
-        total, waited = as_number(facts.pop("total_secs", None)), as_number(facts.pop("user_turn_secs", None))
+        breakdown = taken_apart(facts)
+        total, waited = (as_number(facts.pop(name, None)) for name in ("total_secs", "user_turn_secs"))
         name = "first_speech_latency" if facts.get("measured_from") == _GREETING else "e2e_latency"
         values: Facts = {} if total is None or total < 0 else {name: total}
         parts = facts.pop("contributions", None)
@@ -428,14 +431,13 @@ class _Call:
                 shares[key] = round(shares.get(key, 0.0) + took, 6)
         if shares:
             values["contributions"] = shares
-        first_bytes = facts.pop("ttfb", None)
+        facts.pop(TTFB, None)
         if waited is not None and waited > 0:
             self._metric("eou", {"end_of_utterance_delay": waited}, time)
-        for one in () if self.has_latencies else as_list(first_bytes):
-            told = dict(as_object(one))
-            processor, took = take_text(told, "processor"), as_number(told.get("duration_secs"))
-            if took is not None and took >= 0:
-                self._metric(self._part(processor, told), {"ttfb": took}, time, processor)
+        for part in () if self.has_latencies else breakdown.parts:
+            took = as_number(as_object(part.entry).get("value"))
+            if part.metric == TTFB and took is not None and took >= 0:
+                self._metric(self._part(part.processor, as_object(part.entry)), {TTFB: took}, time, part.processor)
         self._metric("turn", values, time, extras=filled({**facts, "parts": parts}))
 
     def _e2e(self, facts: Facts, time: Time | None, step: _Step) -> None:
@@ -453,8 +455,7 @@ class _Call:
 
     def _part(self, processor: str, facts: Facts, kind: str = "") -> str:
         """The part of the stack that a processor is, by its name; its model is kept."""
-        lower = processor.lower()
-        part = kind or next((part for sign, part in _PROCESSORS if sign in lower), lower.partition("#")[0] or "turn")
+        part = kind or service_of(processor) or _other_part(processor.lower())
         self.processors.add(processor)
         model = as_text(facts.get("model"))
         if model:
@@ -513,6 +514,11 @@ _TELL = {
     "error": _Call._error,
     "end": _Call._end,
 }
+
+
+def _other_part(processor: str) -> str:
+    """The part that a processor is whose name has none of the usual words; else it goes by its own name."""
+    return next((part for sign, part in _OTHER_PROCESSORS if sign in processor), processor.partition("#")[0] or "turn")
 
 
 def _first_node(steps: Sequence[_Step]) -> str:
