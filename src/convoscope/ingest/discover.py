@@ -459,10 +459,10 @@ def _first_lines(head: bytes) -> list[Any]:
     # The last line may have been cut by the size of the head, in the middle of a letter.
     whole = head.rpartition(b"\n")[0] if len(head) >= HEAD_BYTES else head
     try:
-        told = whole.decode()
+        text = whole.decode()
     except UnicodeDecodeError:
         return []
-    return [] if "\0" in told else [line.strip() for line in told.split("\n") if line.strip()][:MANY_LINES]
+    return [] if "\0" in text else [line.strip() for line in text.split("\n") if line.strip()][:MANY_LINES]
 
 
 def _describe(values: Sequence[Any]) -> str:

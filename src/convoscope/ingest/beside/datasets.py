@@ -119,15 +119,15 @@ def _values(path: Path, problems: list[str]) -> list[Any]:
         value = decode(data).value
         return value if isinstance(value, list) else [value]
     except BadJson as error:
-        found: list[Any] = []
+        values: list[Any] = []
         for number, line in enumerate(data.split(b"\n"), 1):
             try:
-                found += [decode(line).value] if line.strip() else []
+                values += [decode(line).value] if line.strip() else []
             except BadJson as broken:
                 problems.append(f"{path.name} line {number}: {broken}")
-        if not found:
+        if not values:
             raise BadJson(str(error), error.line) from None
-        return found
+        return values
 
 
 def resolved(record: Mapping[str, Any], language: str) -> Mapping[str, Any]:
@@ -141,8 +141,8 @@ def _names(record: Mapping[str, Any], language: str) -> dict[str, str]:
     names: dict[str, str] = {}
     for key, ending in (("culture_overrides", ""), ("romanized_culture_overrides", "_ROMANIZED")):
         overrides = record.get(key)
-        told = overrides.get(language) if isinstance(overrides, dict) else None
-        for name, value in told.items() if isinstance(told, dict) else ():
+        overridden = overrides.get(language) if isinstance(overrides, dict) else None
+        for name, value in overridden.items() if isinstance(overridden, dict) else ():
             if name == "companion" and isinstance(value, dict):
                 names |= {f"COMPANION_{inner.upper()}{ending}": str(one) for inner, one in value.items()}
             elif isinstance(value, str):
@@ -191,56 +191,56 @@ def scenario(record: Mapping[str, Any], language: str, notes: Notes) -> Scenario
 def _rules(record: Mapping[str, Any], truth: Any, notes: Notes) -> ChangeRules | None:
     for place in (truth, record):
         for key in _RULES:
-            told = place.get(key) if isinstance(place, dict) else None
-            if told is None:
+            rules = place.get(key) if isinstance(place, dict) else None
+            if rules is None:
                 continue
             try:
-                return msgspec.convert(_patterns(told), ChangeRules)
+                return msgspec.convert(_patterns(rules), ChangeRules)
             except msgspec.ValidationError as error:
                 notes.repaired("rules_left_out", f"record {record.get('id')}, {key}: {error}")
     return None
 
 
-def _patterns(told: Any) -> Any:
+def _patterns(rules: Any) -> Any:
     """A path alone stands for a pattern of it."""
-    if not isinstance(told, dict):
-        return told
+    if not isinstance(rules, dict):
+        return rules
     return {
         key: [{"path": one} if isinstance(one, str) and key != "generated" else one for one in value]
         if isinstance(value, list)
         else value
-        for key, value in told.items()
+        for key, value in rules.items()
     }
 
 
 def agent(record: Mapping[str, Any]) -> Agent:
     """The agent as the record configures it."""
-    told: Mapping[str, Any] = next((record[key] for key in _AGENT_KEYS if isinstance(record.get(key), dict)), {})
-    tools = told.get("tools", record.get("agent_tools"))
+    settings: Mapping[str, Any] = next((record[key] for key in _AGENT_KEYS if isinstance(record.get(key), dict)), {})
+    tools = settings.get("tools", record.get("agent_tools"))
     return Agent(
-        name=str(told.get("name") or ""),
-        role=str(told.get("role") or record.get("agent_role") or told.get("description") or ""),
-        instructions=str(told.get("instructions") or record.get("agent_instructions") or ""),
+        name=str(settings.get("name") or ""),
+        role=str(settings.get("role") or record.get("agent_role") or settings.get("description") or ""),
+        instructions=str(settings.get("instructions") or record.get("agent_instructions") or ""),
         tools=tuple(tool(one) for one in tools if isinstance(one, dict)) if isinstance(tools, list) else None,
-        extras={"id": told["id"]} if told.get("id") else {},
+        extras={"id": settings["id"]} if settings.get("id") else {},
     )
 
 
-def tool(told: Mapping[str, Any]) -> Tool:
+def tool(definition: Mapping[str, Any]) -> Tool:
     """A tool, whether its arguments are told as JSON Schema or as lists of required and optional ones."""
-    inner = told.get("function") if isinstance(told.get("function"), dict) else told
+    inner = definition.get("function") if isinstance(definition.get("function"), dict) else definition
     schema = inner.get("parameters", inner.get("input_schema")) if isinstance(inner, dict) else None
-    if not isinstance(schema, dict) and ("required_parameters" in told or "optional_parameters" in told):
-        schema = _schema(told.get("required_parameters"), told.get("optional_parameters"))
-    facts = inner if isinstance(inner, dict) else told
+    if not isinstance(schema, dict) and ("required_parameters" in definition or "optional_parameters" in definition):
+        schema = _schema(definition.get("required_parameters"), definition.get("optional_parameters"))
+    facts = inner if isinstance(inner, dict) else definition
     used = {"name", "description", "parameters", "input_schema", "function", "tool_type", "type"}
     return Tool(
         # The id is what the model calls it by, the name what people do.
         name=str(facts.get("id") or facts.get("name") or ""),
         description=str(facts.get("description") or ""),
         arguments_schema=schema,
-        kind=str(told.get("tool_type") or ""),
-        extras={key: value for key, value in told.items() if key not in used and value is not None},
+        kind=str(definition.get("tool_type") or ""),
+        extras={key: value for key, value in definition.items() if key not in used and value is not None},
     )
 
 
@@ -248,10 +248,10 @@ def _schema(required: Any, optional: Any) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     names: list[str] = []
     for listed, needed in ((required, True), (optional, False)):
-        for one in listed if isinstance(listed, list) else []:
-            name = one.get("name") if isinstance(one, dict) else one
+        for parameter in listed if isinstance(listed, list) else []:
+            name = parameter.get("name") if isinstance(parameter, dict) else parameter
             if isinstance(name, str) and name:
-                facts = one if isinstance(one, dict) else {}
+                facts = parameter if isinstance(parameter, dict) else {}
                 kept = ("type", "description", "enum", "items", "format")
                 properties[name] = {key: facts[key] for key in kept if facts.get(key) is not None}
                 names += [name] if needed else []

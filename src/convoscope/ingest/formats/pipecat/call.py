@@ -24,7 +24,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.conversation.timestamps import moment
-from convoscope.ingest.call_exports import StateSpan, StateTrack, error_of, says_it_failed, settle
+from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, says_it_failed, set_tool_outcome
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take, take_text, wall
 from convoscope.ingest.report import Notes
@@ -183,7 +183,7 @@ class _Call:
         self.told: set[tuple[str, str | None, float]] = set()
         self.place = 0
         self.failed = _nodes_that_failed(steps)
-        self.sounds: dict[int, list[StateSpan]] = {}
+        self.sounds: dict[int, list[SpokenStretch]] = {}
         """By the place of the message; at -1, all that belong to a message."""
         self.has_words = dict.fromkeys((USER, ASSISTANT), False)
         self.ended = {
@@ -225,17 +225,19 @@ class _Call:
 
     def _match_sounds(self) -> None:
         """Which stretches of sound each message was said in; those of none stay stretches."""
-        said = [(step.at, place, _SAID[step.line.kind][0]) for place, step in enumerate(self.steps) if _says(step)]
-        for _, _, role in said:
+        messages = [(step.at, place, _SAID[step.line.kind][0]) for place, step in enumerate(self.steps) if _says(step)]
+        for _, _, role in messages:
             self.has_words[role] = True
         for step in self.steps:
             if (stretch := _stretch(step)) is None:
                 continue
-            mine = [(at, place) for at, place, role in said if role == stretch.role]
+            mine = [(at, place) for at, place, role in messages if role == stretch.role]
             before = [(at, place) for at, place in mine if at <= stretch.end]
             owner = before[-1] if before else None
             if owner is not None and any(
-                owner[0] < at <= stretch.start for at, _, role in said if role != stretch.role and stretch.role == USER
+                owner[0] < at <= stretch.start
+                for at, _, role in messages
+                if role != stretch.role and stretch.role == USER
             ):
                 owner = None
             if owner is None:
@@ -259,19 +261,19 @@ class _Call:
         elif stretch not in self.sounds.get(-1, ()):
             self._unheard(stretch)
 
-    def _unheard(self, one: StateSpan) -> None:
+    def _unheard(self, span: SpokenStretch) -> None:
         """Sound without words: a cough beside words, all that is known where no words were logged."""
-        time = Time(one.start, "wall", one.end)
-        who, seq = self.timeline.participant(one.role), self.timeline.seq
-        if self.has_words[one.role]:
-            name = "user_speech" if one.role == USER else "bot_speech"
+        time = Time(span.start, "wall", span.end)
+        who, seq = self.timeline.participant(span.role), self.timeline.seq
+        if self.has_words[span.role]:
+            name = "user_speech" if span.role == USER else "bot_speech"
             self.timeline.events.append(Marker(seq=seq, time=time, name=name, participant=who))
             return
-        self._count(one.role)
-        segments = (Segment(one.start, one.end, "wall"),)
+        self._count(span.role)
+        segments = (Segment(span.start, span.end, "wall"),)
         self.timeline.events.append(Utterance(seq=seq, time=time, speaker=who, segments=segments))
 
-    def _said(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _message(self, facts: Facts, time: Time | None, step: _Step) -> None:
         role, manner = _SAID[step.line.kind]
         words = take(facts, "content", "text")
         cut = facts.pop("interrupted", None) is True
@@ -333,7 +335,7 @@ class _Call:
         self.timeline.result(result, call_id=id, name=name, time=time, extras=extras)
         # A handler that returned may say itself that it failed; then that counts.
         if not (worked and says_it_failed(self.timeline)):
-            settle(self.timeline, worked=worked, error=error_of(self.timeline) or error)
+            set_tool_outcome(self.timeline, worked=worked, error=error_of(self.timeline) or error)
 
     def _logged_call(self, facts: Facts, time: Time | None, step: _Step) -> None:
         """Pipecat Flows logs which functions it runs; the observer's records tell more, where there are any."""
@@ -469,8 +471,8 @@ class _Call:
         self.timeline.mark("error", filled(facts), time)
         category = as_text(facts.get("category"))
         if facts.get("processor_usable") is False and category not in _OURS and not self.outcome.error:
-            told = ": ".join(filter(None, (category, as_text(facts.get("message")))))
-            self.outcome = msgspec.structs.replace(self.outcome, error=told or "error", finished=False)
+            description = ": ".join(filter(None, (category, as_text(facts.get("message")))))
+            self.outcome = msgspec.structs.replace(self.outcome, error=description or "error", finished=False)
 
     def _end(self, facts: Facts, time: Time | None, step: _Step) -> None:
         del step
@@ -494,10 +496,10 @@ class _Call:
 
 _TELL = {
     "speech": _Call._speech,
-    "user": _Call._said,
-    "user_backchannel": _Call._said,
-    "assistant": _Call._said,
-    "assistant_backchannel": _Call._said,
+    "user": _Call._message,
+    "user_backchannel": _Call._message,
+    "assistant": _Call._message,
+    "assistant_backchannel": _Call._message,
     "function": _Call._function,
     "called": _Call._logged_call,
     "returned": _Call._logged_call,
@@ -546,11 +548,11 @@ def _says(step: _Step) -> bool:
     return step.line.kind in ("user", "assistant")
 
 
-def _stretch(step: _Step) -> StateSpan | None:
+def _stretch(step: _Step) -> SpokenStretch | None:
     """The stretch of sound that a moment closes."""
     facts = step.line.facts
     role = _SPOKEN.get(as_text(facts.get("kind"))) if step.line.kind == "speech" else None
     start, end = wall(facts.get("started_at")), wall(step.time)
     if role is None or start is None or end is None:
         return None
-    return StateSpan(role, start, end) if end > start else None
+    return SpokenStretch(role, start, end) if end > start else None

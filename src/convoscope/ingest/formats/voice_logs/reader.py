@@ -37,6 +37,7 @@ from convoscope.ingest.formats.voice_logs.pipeline import pipeline
 from convoscope.ingest.formats.voice_logs.timeline import JoinedCall, build
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample
+from convoscope.ingest.record import as_number, number_in
 from convoscope.ingest.report import Notes
 
 _SET_ASIDE = re.compile(r"_(?:attempt|failed_attempt|extra|unvalidated)_\d+$")
@@ -54,9 +55,9 @@ class VoiceLogsReader(Reader):
 
     def detect_folder(self, folder: FolderSample) -> Detection | None:
         plain = {unpacked_name(name): name for name in folder.names}
-        found = sorted(plain.keys() & LOGS)
-        if found:
-            return Detection(0.95, f"holds {' and '.join(found)}", "folder")
+        logs = sorted(plain.keys() & LOGS)
+        if logs:
+            return Detection(0.95, f"holds {' and '.join(logs)}", "folder")
         if RESULT in plain:
             value = read_document(folder.path / plain[RESULT], Notes())
             if isinstance(value, dict) and "record_id" in value and "audit_log_path" in value:
@@ -99,16 +100,16 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     for missing in folder.missing:
         notes.repaired("named_file_missing", f"{missing.field}: {missing.name}")
     audit, framework, simulator = _logs(folder, notes)
-    told = pipeline(result, config, audit.records, framework=bool(framework.runs))
-    if not framework.runs and told.pipeline != "s2s":
+    stated = pipeline(result, config, audit.records, framework=bool(framework.runs))
+    if not framework.runs and stated.pipeline != "s2s":
         _note_missing(folder.framework, "framework: replies as the model wrote them, not as they were spoken", notes)
-    if told.inferred:
-        notes.inferred(f"pipeline_{told.pipeline}", told.inferred)
+    if stated.inferred:
+        notes.inferred(f"pipeline_{stated.pipeline}", stated.inferred)
     call = JoinedCall(
         audit=audit.records,
-        runs=[] if told.pipeline == "s2s" else framework.runs,
+        runs=[] if stated.pipeline == "s2s" else framework.runs,
         simulator=simulator,
-        pipeline=told.pipeline,
+        pipeline=stated.pipeline,
         llm_calls=audit.calls,
         metrics=_component_lines(folder, notes),
     )
@@ -124,7 +125,7 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         id=f"{record_id}/trial_{trial}" if trial else record_id,
         dimensions=dimensions,
         source=Source(format=VoiceLogsReader.name, files=_names(folder), record=name, folder=str(where)),
-        pipeline=told.pipeline,
+        pipeline=stated.pipeline,
         participants=built.participants,
         clocks=built.clocks,
         agent=_agent(audit.calls, config),
@@ -160,17 +161,17 @@ def _logs(folder: CallFolder, notes: Notes) -> tuple[AuditLog, Framework, list[L
     if folder.simulator is not None:
         simulator = _readable(lambda path: read_simulator(path, notes), folder.simulator, notes) or simulator
     if folder.framework is not None:
-        told = (audit.records, simulator)
-        framework = _readable(lambda path: read_framework(path, notes, *told), folder.framework, notes) or framework
+        others = (audit.records, simulator)
+        framework = _readable(lambda path: read_framework(path, notes, *others), folder.framework, notes) or framework
     if not audit.records:
         _note_missing(folder.audit, "audit: no tool calls, and no words of the recogniser", notes)
         if framework.heard:
             audit = AuditLog(_as_audit(framework.heard), audit.calls)
             notes.inferred("heard_from_framework", f"{len(framework.heard)} lines")
         elif folder.transcript is not None:
-            said = _readable(lambda path: read_transcript(path, notes), folder.transcript, notes) or []
-            audit = AuditLog(said, audit.calls)
-            notes.inferred("heard_from_transcript", f"{len(said)} lines")
+            transcript = _readable(lambda path: read_transcript(path, notes), folder.transcript, notes) or []
+            audit = AuditLog(transcript, audit.calls)
+            notes.inferred("heard_from_transcript", f"{len(transcript)} lines")
     if not simulator:
         _note_missing(folder.simulator, "caller: no sound, and no words as the caller meant or heard them", notes)
     return audit, framework, simulator
@@ -197,14 +198,14 @@ def _as_audit(heard: Sequence[Logged]) -> list[Logged]:
 def _identity(where: Path, result: dict[str, Any]) -> tuple[str, str]:
     """The id of the record, and the number of the trial."""
     trial = _TRIAL.fullmatch(where.name)
-    told = result.get("record_id")
+    record_id = result.get("record_id")
     folder = where.parent.name if trial else where.name
-    return str(told) if isinstance(told, str | int) and told != "" else folder, trial[1] if trial else ""
+    return str(record_id) if isinstance(record_id, str | int) and record_id != "" else folder, trial[1] if trial else ""
 
 
 def _names(folder: CallFolder) -> tuple[str, ...]:
-    found = (folder.audit, folder.framework, folder.simulator)
-    return tuple(path.name for path in found if path is not None)
+    paths = (folder.audit, folder.framework, folder.simulator)
+    return tuple(path.name for path in paths if path is not None)
 
 
 def _agent(calls: Sequence[LlmCall], config: Any) -> Agent:
@@ -259,9 +260,9 @@ def _outcome(result: dict[str, Any], simulator: Sequence[Logged], duration: floa
     reason = result.get("conversation_ended_reason")
     if not isinstance(reason, str) or not reason:
         reason = next(filter(None, map(_ended_reason, reversed(simulator))), "")
-    told = result.get("duration_seconds")
+    seconds = as_number(result.get("duration_seconds"))
     error = result.get("error")
-    kept = {
+    extras = {
         key: result[key]
         for key in ("completed", "error_details", "num_turns", "num_tool_calls", "tools_called")
         if result.get(key) is not None
@@ -270,8 +271,8 @@ def _outcome(result: dict[str, Any], simulator: Sequence[Logged], duration: floa
         finished=None if not reason else reason.strip().casefold() == "goodbye",
         ended_reason=reason,
         error=str(error) if error else "",
-        duration=float(told) if isinstance(told, int | float) and not isinstance(told, bool) else duration,
-        extras=kept,
+        duration=duration if seconds is None else seconds,
+        extras=extras,
     )
 
 
@@ -321,15 +322,15 @@ _component_line = msgspec.json.Decoder(_ComponentLine)
 
 def _component_lines(folder: CallFolder, notes: Notes) -> list[dict[str, Any]]:
     """What the framework measured of its parts, and what each call to the model cost."""
-    found: list[dict[str, Any]] = []
+    measurements: list[dict[str, Any]] = []
     path = folder.file("pipecat_metrics.jsonl", "framework_metrics.jsonl")
     if path is not None:
         lines = _readable(lambda place: read_lines(place, _component_line, notes), path, notes) or []
-        found += [msgspec.to_builtins(line) for line in lines]
+        measurements += [msgspec.to_builtins(line) for line in lines]
     path = folder.file("agent_perf_stats.csv")
     if path is not None:
-        found += _perf_rows(path, notes)
-    return found
+        measurements += _perf_rows(path, notes)
+    return measurements
 
 
 def _perf_rows(path: Path, notes: Notes) -> list[dict[str, Any]]:
@@ -339,20 +340,13 @@ def _perf_rows(path: Path, notes: Notes) -> list[dict[str, Any]]:
     try:
         text = files.whole(path).decode("utf-8-sig", "replace")
         for row in csv.DictReader(text.splitlines(keepends=True)):
-            tokens = {name: _number(row.get(name)) for name in ("output_tokens", "reasoning_tokens")}
+            tokens = {name: number_in(row.get(name)) for name in ("output_tokens", "reasoning_tokens")}
             tokens = {name: value for name, value in tokens.items() if value is not None}
             if tokens:
                 rows.append({"type": "tokens", "value": tokens})
     except (OSError, InputError, csv.Error) as error:
         notes.repaired("file_left_out", f"{path.name}: {error}")
     return rows
-
-
-def _number(text: Any) -> float | None:
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return None
 
 
 READER = VoiceLogsReader()
