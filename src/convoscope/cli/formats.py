@@ -34,7 +34,7 @@ def formats(
         screen.json(_schema(name or "convoscope"))
         return
     if name is not None and name not in readers.by_name:
-        raise UsageError(f"unknown format {name!r}", hint=f"known formats: {', '.join(sorted(readers.by_name))}")
+        raise UsageError(f"unknown format {name!r}", hint=f"the formats are {', '.join(sorted(readers.by_name))}")
     chosen = [readers.by_name[one] for one in sorted(readers.by_name) if name in (None, one)]
     rows = [(one.name, one.title, inspect.getdoc(type(one)) or "") for one in chosen]
     if json:

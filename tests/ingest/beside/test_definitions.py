@@ -27,9 +27,9 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError, UsageError
 from convoscope.ingest.beside.flow_files import FORMAT
-from convoscope.ingest.beside.flows import Attacher
+from convoscope.ingest.beside.flows import FlowAttacher
 from convoscope.ingest.discover import find_inputs
-from convoscope.ingest.report import ReadReport
+from convoscope.ingest.report import Notes, ReadReport
 from convoscope.ingest.split import cut
 from convoscope.runs.make import make_run as score
 from convoscope.runs.part_files import RunFiles
@@ -179,8 +179,7 @@ OTHER = Flow(name="other", states=(FlowState(name="a"),))
 
 def flow_of(conversation: Conversation, *flows: Flow) -> tuple[str | None, str | None]:
     """The definition that a conversation gets, and the name of its flow then."""
-    attached = Attacher(flows).attached(conversation)
-    conversation = attached.conversation if attached else conversation
+    conversation = FlowAttacher(flows).attach(conversation, Notes())
     return (conversation.flow.name if conversation.flow else None), conversation.dimensions.get("flow")
 
 
@@ -216,10 +215,9 @@ class TestAttaching:
 
     def test_nothing_else_of_a_conversation_changes(self) -> None:
         given = walk("1", "a", flow="x_y", agent="e")
-        attached = Attacher([X]).attached(given)
-        assert attached is not None
+        attached = FlowAttacher([X]).attach(given, Notes())
         assert given.flow is None
-        assert json.loads(to_json(attached.conversation)) == {
+        assert json.loads(to_json(attached)) == {
             **json.loads(to_json(given)),
             "flow": {"name": "x_y", "states": [{"name": "a"}, {"name": "b"}]},
         }
