@@ -341,7 +341,7 @@ class TestSchema:
     def test_what_is_said_of_a_large_value_is_short(self) -> None:
         long = "x" * 100_000
         (one,) = schema_faults({long: [long]}, {"properties": {long: {"type": "string"}}})
-        assert one.told == f'["{"x" * 157}… is not string'
+        assert one.problem == f'["{"x" * 157}… is not string'
         assert one.at == "x" * 299 + "…"
 
     def test_what_is_a_schema(self) -> None:

@@ -123,9 +123,9 @@ def _struct_of(annotation: Any, value: Any) -> type[msgspec.Struct] | None:
 
 
 def _element(annotation: Any) -> Any:
-    for one in (annotation, *get_args(annotation)):
-        if get_origin(one) is tuple:
-            return get_args(one)[0]
+    for candidate in (annotation, *get_args(annotation)):
+        if get_origin(candidate) is tuple:
+            return get_args(candidate)[0]
     return None
 
 

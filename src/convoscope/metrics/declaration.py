@@ -258,9 +258,9 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
 
 def _alone(function: Callable[..., None], conversation: Conversation, **resources: Any) -> list[Observation]:
     """What a function of many conversations says of one."""
-    one = Conversations([conversation])
-    function(one, **resources)
-    return one.observations()
+    batch = Conversations([conversation])
+    function(batch, **resources)
+    return batch.observations()
 
 
 _LISTS = frozenset({tuple, list, GeneratorType})
@@ -336,8 +336,8 @@ def metric(
 
 def _resource_needs(measure: Measure, name: str, declared: tuple[Need, ...]) -> list[Need]:
     """What it takes to hand a function the resources that it asks for, beside what was declared."""
-    found = [need for asked in asked_by(measure, name).values() for need in needs_of(asked)]
-    return [need for need in dict.fromkeys(found) if need not in declared]
+    needs = [need for asked in asked_by(measure, name).values() for need in needs_of(asked)]
+    return [need for need in dict.fromkeys(needs) if need not in declared]
 
 
 def derived(

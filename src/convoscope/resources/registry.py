@@ -43,10 +43,10 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
 
 
 def _look_up(module: str, name: str) -> Resource:
-    found = attrgetter(name)(import_module(module))
-    if not isinstance(found, Resource):
+    declared = attrgetter(name)(import_module(module))
+    if not isinstance(declared, Resource):
         raise UsageError(f"{module}.{name} is no resource", hint="declare it with @convoscope.resource")
-    return found
+    return declared
 
 
 def resource(make: Callable[[], Any]) -> Resource:
@@ -68,17 +68,17 @@ def given(things: Iterable[Any]) -> tuple[Resource, ...]:
 
 def by_type(resources: Iterable[Resource], asked: Collection[str]) -> dict[str, Resource]:
     """Who gives each of the types that are asked for; refuses two for one, unless it is the same."""
-    found: dict[str, Resource] = {}
-    for one in resources:
-        for name in one.types:
+    givers: dict[str, Resource] = {}
+    for candidate in resources:
+        for name in candidate.types:
             if name not in asked:
                 continue
-            if found.setdefault(name, one) is not one:
+            if givers.setdefault(name, candidate) is not candidate:
                 raise UsageError(
-                    f"there are two resources of the type {short_name(name)}: {found[name].home} and {one.home}",
+                    f"two resources have the type {short_name(name)}: {givers[name].home} and {candidate.home}",
                     hint="a run has one of each type",
                 )
-    return found
+    return givers
 
 
 def asked_by(function: Callable[..., Any], metric: str) -> Mapping[str, str]:
@@ -88,11 +88,11 @@ def asked_by(function: Callable[..., Any], metric: str) -> Mapping[str, str]:
     """
     if type(function) is FunctionType and function.__code__.co_argcount + function.__code__.co_kwonlyargcount < 2:
         return _NO_RESOURCES
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for parameter in list(signature(function).parameters.values())[1:]:
         if parameter.default is Parameter.empty and parameter.kind not in _MANY:
-            found[parameter.name] = _asked_type(function, parameter, metric)
-    return found
+            types[parameter.name] = _asked_type(function, parameter, metric)
+    return types
 
 
 _MANY = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)

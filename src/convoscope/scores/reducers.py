@@ -50,7 +50,7 @@ class Within(msgspec.Struct, frozen=True):
     """From the measured subjects of a conversation to the conversation. One subject alone is never reduced."""
 
     name: str
-    one: Callable[[Sequence[Observation]], float | None]
+    reduce: Callable[[Sequence[Observation]], float | None]
     """The value of one conversation."""
     many: Callable[[MeasuredSubjects], Floats] | None = None
     """Those of many conversations, the same to the last bit. Without it each is asked for by itself."""
@@ -237,13 +237,13 @@ def register(reducer: Reducer) -> Reducer:
 
 
 def _home(reducer: Within | Across) -> str:
-    return (reducer.one if isinstance(reducer, Within) else reducer.sums).__module__
+    return (reducer.reduce if isinstance(reducer, Within) else reducer.sums).__module__
 
 
-for _one in (MEAN, SUM, RATIO, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
-    register(_one)
-for _other in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, POOLED_COUNTS):
-    register(_other)
+for _within in (MEAN, SUM, RATIO, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
+    register(_within)
+for _across in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, POOLED_COUNTS):
+    register(_across)
 
 
 def figures_of(across: str) -> tuple[str, ...]:

@@ -286,10 +286,10 @@ def _why(table: Table, rows: NDArray[np.bool_]) -> tuple[Status, str]:
     """Why a group without a single value has none: its gravest status, and that status's commonest reason."""
     if not rows.any():
         return UNMEASURED, "no_conversations"
-    for one in (ERROR, UNMEASURED, NOT_APPLICABLE):
-        mine = rows & (table.status == STATUSES.index(one))
-        if mine.any():
-            return one, next(iter(_tally(table.reason[mine], table.reasons)))
+    for status in (ERROR, UNMEASURED, NOT_APPLICABLE):
+        affected = rows & (table.status == STATUSES.index(status))
+        if affected.any():
+            return status, next(iter(_tally(table.reason[affected], table.reasons)))
     return NOT_APPLICABLE, "nothing_to_observe"
 
 

@@ -15,22 +15,22 @@ def sounds_like(text: str) -> str:
     return normalised(text)
 
 
-def likeness(one: str, other: str) -> float:
+def likeness(first: str, second: str) -> float:
     """From 0 to 1; a part of a text is like the whole."""
     from rapidfuzz import fuzz
     from rapidfuzz.distance import LCSseq
 
-    mine, theirs = sounds_like(one), sounds_like(other)
-    if not mine or not theirs:
+    shorter, longer = sounds_like(first), sounds_like(second)
+    if not shorter or not longer:
         return 0.0
-    if len(mine) > len(theirs):
-        mine, theirs = theirs, mine
-    if len(mine) < _TELLING:  # A single short word is found in any long text.
-        return fuzz.ratio(mine, theirs) / 100
-    if len(mine) * len(theirs) > _MOST_STEPS:
-        words = mine.split()
-        return LCSseq.similarity(words, theirs.split()) / len(words)
-    return fuzz.partial_ratio(mine, theirs) / 100
+    if len(shorter) > len(longer):
+        shorter, longer = longer, shorter
+    if len(shorter) < _TELLING:  # A single short word is found in any long text.
+        return fuzz.ratio(shorter, longer) / 100
+    if len(shorter) * len(longer) > _MOST_STEPS:
+        words = shorter.split()
+        return LCSseq.similarity(words, longer.split()) / len(words)
+    return fuzz.partial_ratio(shorter, longer) / 100
 
 
 _TELLING = 8
@@ -40,22 +40,22 @@ words are counted that stand in both in the same order, or the beginnings are lo
 _GLANCE = 1_000
 
 
-def similarity(one: str, other: str) -> float:
+def similarity(first: str, second: str) -> float:
     """From 0 to 1, of the texts as wholes: a part is not the whole."""
     from rapidfuzz import fuzz
 
-    return fuzz.ratio(sounds_like(one), sounds_like(other)) / 100
+    return fuzz.ratio(sounds_like(first), sounds_like(second)) / 100
 
 
-def resemble(one: str, other: str) -> bool:
+def resemble(first: str, second: str) -> bool:
     """At a glance: letters and digits agree for the most part."""
     from rapidfuzz import fuzz
 
-    mine, theirs = compact(one), compact(other)
-    if min(len(mine), len(theirs)) < _TELLING:
-        return mine == theirs
-    if mine in theirs or theirs in mine:
+    first_letters, second_letters = compact(first), compact(second)
+    if min(len(first_letters), len(second_letters)) < _TELLING:
+        return first_letters == second_letters
+    if first_letters in second_letters or second_letters in first_letters:
         return True
-    if len(mine) * len(theirs) > _MOST_STEPS:
-        mine, theirs = mine[:_GLANCE], theirs[:_GLANCE]
-    return fuzz.partial_ratio(mine, theirs, score_cutoff=70) > 0
+    if len(first_letters) * len(second_letters) > _MOST_STEPS:
+        first_letters, second_letters = first_letters[:_GLANCE], second_letters[:_GLANCE]
+    return fuzz.partial_ratio(first_letters, second_letters, score_cutoff=70) > 0

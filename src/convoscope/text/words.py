@@ -64,7 +64,7 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
         return [Sentence(normal(one), one) for one in sentences(text) if count_words(one) >= least]
     # The same without a text for each step.
     marked = text.encode().translate(_MARKS)
-    found = []
+    long = []
     start = 0
     while start < len(marked):
         end = marked.find(b". ", start)
@@ -73,9 +73,9 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
         plain = part.translate(_SMALL_LETTERS).split()
         has_signs = part.translate(None, _LETTERS_AND_BLANKS)  # which part tokens, but not words
         if (len(part.translate(None, _SIGNS).split()) if has_signs else len(plain)) >= least:
-            found.append(Sentence(b" ".join(plain).decode(), text[start:end].rstrip(".!?").strip()))
+            long.append(Sentence(b" ".join(plain).decode(), text[start:end].rstrip(".!?").strip()))
         start = end + 2
-    return found
+    return long
 
 
 def normal(text: str) -> str:
@@ -83,8 +83,8 @@ def normal(text: str) -> str:
     return " ".join(tokens(text if text.isascii() else text.casefold()))
 
 
-def _belongs(one: str) -> bool:
-    return one.isalnum() or one == "_" or unicodedata.category(one)[0] == "M"
+def _belongs(character: str) -> bool:
+    return character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"
 
 
 _ASCII = [chr(code) for code in range(128)]

@@ -57,17 +57,17 @@ def view_for(function: Callable[..., Any], metric: str) -> View:
     first = next(iter(signature(function).parameters.values()), None)
     if first is None or first.annotation is Parameter.empty:
         return _VIEWS[CONVERSATION]
-    asked = annotation_of(function, first.name)
-    if asked in (Any, object):
+    annotation = annotation_of(function, first.name)
+    if annotation in (Any, object):
         return _VIEWS[CONVERSATION]
-    found = _VIEWS.get(type_name(asked)) if not isinstance(asked, str) else _by_text(asked)
-    if found is None:
-        shown = asked if isinstance(asked, str) else short_name(type_name(asked))
+    view = _VIEWS.get(type_name(annotation)) if not isinstance(annotation, str) else _by_text(annotation)
+    if view is None:
+        shown = annotation if isinstance(annotation, str) else short_name(type_name(annotation))
         raise DeclarationError(
             f"{metric} asks for a {shown}, which is no view of a conversation",
             hint=f"there is {', '.join(sorted(map(short_name, _VIEWS)))}; declare others with @convoscope.view",
         )
-    return found
+    return view
 
 
 def annotation_of(function: Any, name: str) -> Any:
@@ -98,10 +98,10 @@ def short_name(name: str) -> str:
     return re.sub(r"(?:[\w<>]+\.)+(\w+)", r"\1", name)
 
 
-def _by_text(asked: str) -> View | None:
+def _by_text(name_in_text: str) -> View | None:
     """The view whose type goes by this text; none where several do."""
-    found = [one for name, one in _VIEWS.items() if short_name(name) == short_name(asked)]
-    return found[0] if len(found) == 1 else None
+    views = [one for name, one in _VIEWS.items() if short_name(name) == short_name(name_in_text)]
+    return views[0] if len(views) == 1 else None
 
 
 def _home(make: Callable[..., Any]) -> tuple[str, str]:

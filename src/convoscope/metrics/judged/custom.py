@@ -126,11 +126,11 @@ def _ten(low: float, high: float, better: Better, passes_at: float) -> TenPoints
 def _needs(template: Template) -> list[Need]:
     """Each field; behind it the path into it, where the field alone does not say that the value is there."""
     needs: list[Need] = []
-    for one in template.placeholders:
-        if FIELDS[one.field] not in needs:
-            needs.append(FIELDS[one.field])
-        if one.path != one.field:
-            needs.append(_path_need(one))
+    for placeholder in template.placeholders:
+        if FIELDS[placeholder.field] not in needs:
+            needs.append(FIELDS[placeholder.field])
+        if placeholder.path != placeholder.field:
+            needs.append(_path_need(placeholder))
     return needs
 
 

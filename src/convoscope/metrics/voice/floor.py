@@ -93,19 +93,19 @@ class Taken(NamedTuple):
     @property
     def evidence(self) -> dict[str, Any]:
         """What the score rests on, for a person."""
-        found: dict[str, Any] = {"reason": self.reason}
+        evidence: dict[str, Any] = {"reason": self.reason}
         if self.gap is not None:
-            found["latency"] = self.gap
+            evidence["latency"] = self.gap
         if self.barge_in is not None:
-            found["overlap"] = self.barge_in.overlap
-            found["interruptions"] = self.barge_in.times
+            evidence["overlap"] = self.barge_in.overlap
+            evidence["interruptions"] = self.barge_in.times
             if self.barge_in.wait_after is not None:
-                found["post_interrupt_latency"] = self.barge_in.wait_after
+                evidence["post_interrupt_latency"] = self.barge_in.wait_after
         if self.yielded is not None:
-            found["yield_time"] = self.yielded
+            evidence["yield_time"] = self.yielded
         if self.tool:
-            found["tool_call"] = True
-        return found
+            evidence["tool_call"] = True
+        return evidence
 
 
 class Floor(NamedTuple):
@@ -217,17 +217,17 @@ def _seconds(value: float) -> float:
 
 def each_turn(context: MetricContext, observe: Callable[[Taken], Observation]) -> Iterator[Observation]:
     """One observation for each turn that can be evaluated, and the reason for each that cannot."""
-    found = floor(context)
-    if not found.taken:
-        yield _none(context, found)
+    analysis = floor(context)
+    if not analysis.taken:
+        yield _none(context, analysis)
         return
-    for turn in found.turns:
+    for turn in analysis.turns:
         yield observe(turn) if isinstance(turn, Taken) else turn
 
 
-def _none(context: MetricContext, found: Floor) -> Observation:
+def _none(context: MetricContext, analysis: Floor) -> Observation:
     """Turns in which both spoke, but without sound, could have been measured; others not."""
-    silent = sum(1 for reason in found.without.values() if reason == SOUND.code)
+    silent = sum(1 for reason in analysis.without.values() if reason == SOUND.code)
     if silent:
         return unmeasured(context, SOUND.code, f"{silent} turns of which the sound of one side is missing")
     return not_applicable(context, NOT_EVALUABLE)

@@ -13,7 +13,7 @@ from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import inapplicable
 from convoscope.metrics.voice.transcription import NEEDS, dictation, each_heard, not_transcribed
 from convoscope.scores.observation import Observation, in_turn, ratio
-from convoscope.text.spoken import entities, hear
+from convoscope.text.spoken import check_facts, entities
 
 NO_ENTITIES = "no_entities"
 
@@ -27,7 +27,7 @@ class EntityFact(NamedTuple):
     instead: str | None
     """What it wrote in its place, where something like it stands there."""
 
-    def told(self) -> dict[str, str | bool | None]:
+    def evidence(self) -> dict[str, str | bool | None]:
         heard = self.intended if self.correct else self.instead
         return {"type": self.type, "intended": self.intended, "heard": heard, "correct": self.correct}
 
@@ -47,7 +47,7 @@ def _facts(conversation: Conversation) -> EntityFacts:
         {
             turn: tuple(
                 EntityFact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
-                for one in hear(words.intended, words.heard)
+                for one in check_facts(words.intended, words.heard)
             )
             for turn, words in turns.compared.items()
         },
@@ -63,7 +63,7 @@ def _share(conversation: Conversation, types: Collection[str] | None, *, detaile
         mine = [fact for fact in facts.checked[turn] if types is None or fact.type in types]
         if not mine:
             return inapplicable(turn, NO_ENTITIES)
-        details = {"entities": [fact.told() for fact in mine]} if detailed else None
+        details = {"entities": [fact.evidence() for fact in mine]} if detailed else None
         return ratio(in_turn(turn), sum(fact.correct for fact in mine), len(mine), empty=NO_ENTITIES, details=details)
 
     def unchecked(turn: int) -> Observation:

@@ -40,14 +40,14 @@ def to_tool(schema: Fields) -> Tool:
 
 
 def schema_of(tool: Tool) -> Fields:
-    told = {
+    fields = {
         "name": tool.name or None,
         "description": tool.description or None,
         "args_schema": tool.arguments_schema,
         "return_schema": tool.result_schema,
         "type": tool.kind or None,
     }
-    return {**filled(told), **tool.extras}
+    return {**filled(fields), **tool.extras}
 
 
 def take_expected(fields: Fields) -> Expected:
@@ -71,16 +71,16 @@ def _to_expected_call(call: Fields) -> ExpectedToolCall:
 
 
 def expected_call_of(call: ExpectedToolCall) -> Fields:
-    told = {"tool_name": call.name or None, "parameters": call.arguments}
-    return {**filled(told), "call_id": call.call_id, **call.extras}
+    fields = {"tool_name": call.name or None, "parameters": call.arguments}
+    return {**filled(fields), "call_id": call.call_id, **call.extras}
 
 
 def fields_of_expected(expected: Expected) -> Fields:
     """The fields; of several expected calls only one has a place there, so several have none."""
-    told: Fields = {"ground_truth": expected.ground_truth, "expected_format": expected.format}
+    fields: Fields = {"ground_truth": expected.ground_truth, "expected_format": expected.format}
     if expected.tool_calls is not None and len(expected.tool_calls) == 1:
-        told["expected_tool_call"] = expected_call_of(expected.tool_calls[0])
-    return filled(told)
+        fields["expected_tool_call"] = expected_call_of(expected.tool_calls[0])
+    return filled(fields)
 
 
 def take_outcome(fields: Fields) -> Outcome | None:
@@ -114,7 +114,7 @@ def to_recording(audio: Fields) -> AudioFile:
 def audio_of(recording: AudioFile) -> Fields:
     """The fields of the first track: the schema knows one."""
     track = recording.tracks[0] if recording.tracks else Track()
-    told = {
+    fields = {
         "audio_uuid": track.id or None,
         "audio_url": track.url or None,
         "format": track.format or None,
@@ -123,7 +123,7 @@ def audio_of(recording: AudioFile) -> Fields:
         "channels": len(track.channels) or None,
         "complete_transcript": recording.transcript or None,
     }
-    return {**filled(told), **recording.extras}
+    return {**filled(fields), **recording.extras}
 
 
 def add_dimensions(dimensions: dict[str, str], metadata: Any) -> None:

@@ -66,21 +66,21 @@ class Talk:
 
     def tell(self, fields: Fields, when: Any) -> HistoryEntry:
         """Take what an item says was said out of its fields, and add what is new to the lines."""
-        told = HistoryEntry()
+        entry = HistoryEntry()
         context = fields.get("conversation_context")
         if context is not None and isinstance(context.get("turns"), list):
-            told.history = self._remember(context["turns"], fields)
+            entry.history = self._remember(context["turns"], fields)
         task, answer = fields.pop("agent_task", None), fields.pop("agent_response", None)
         if task is not None or answer is not None:
-            self._ask(told, task, answer)
+            self._ask(entry, task, answer)
         elif context is None and "message" in fields and "speaker" in fields:
-            told.turn = self._said_by(fields["speaker"], fields["message"], "message")
-            told.turn.when = when
-            told.turn.bare = True
-            self.lines.append(told.turn)
-        last = [*self.lines[-1:], *told.history[-1:], *([told.asked] if told.asked else [])]
-        told.after = last[-1] if last else None
-        return told
+            entry.turn = self._said_by(fields["speaker"], fields["message"], "message")
+            entry.turn.when = when
+            entry.turn.bare = True
+            self.lines.append(entry.turn)
+        last = [*self.lines[-1:], *entry.history[-1:], *([entry.asked] if entry.asked else [])]
+        entry.after = last[-1] if last else None
+        return entry
 
     def role(self, speaker: str) -> str:
         """The role of a speaker. One who is called like the agent is the agent; others are what they are called."""
@@ -143,17 +143,17 @@ class Talk:
                     return start, length
         return 0, 0
 
-    def _ask(self, told: HistoryEntry, task: str | None, answer: str | None) -> None:
+    def _ask(self, entry: HistoryEntry, task: str | None, answer: str | None) -> None:
         """Find the question and the answer in the item's own history; what is not there is said after it."""
-        told.asked, told.answered = self._exchange(told.history, task, answer)
-        if told.asked is None and task is not None:
-            told.asked = self._bare(USER, task, "agent_task")
-            place = len(self.lines) if told.answered is None else self.lines.index(told.answered)
-            self.lines.insert(place, told.asked)
-        if told.answered is None and answer is not None:
-            told.answered = self._bare(ASSISTANT, answer, "agent_response")
-            self.lines.append(told.answered)
-        self._taken.update(line for line in (told.asked, told.answered) if line is not None)
+        entry.asked, entry.answered = self._exchange(entry.history, task, answer)
+        if entry.asked is None and task is not None:
+            entry.asked = self._bare(USER, task, "agent_task")
+            place = len(self.lines) if entry.answered is None else self.lines.index(entry.answered)
+            self.lines.insert(place, entry.asked)
+        if entry.answered is None and answer is not None:
+            entry.answered = self._bare(ASSISTANT, answer, "agent_response")
+            self.lines.append(entry.answered)
+        self._taken.update(line for line in (entry.asked, entry.answered) if line is not None)
 
     def _exchange(self, history: Sequence[HistoryLine], task: str | None, answer: str | None) -> _Exchange:
         """The last exchange of a history with these words that is no other item's.

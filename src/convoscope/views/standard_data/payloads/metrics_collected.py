@@ -125,14 +125,14 @@ class _Reading:
         return value if isinstance(value, dict | list) else None
 
     def _list(self, values: Sequence[object], place: _Place) -> None:
-        for index, one in enumerate(values):
+        for index, value in enumerate(values):
             # A metric that says what it is, as nearly all do, takes the short way.
-            if one.__class__ is dict and place.time is None and _is_typed(one):
-                metric = one.copy()
+            if value.__class__ is dict and place.time is None and _is_typed(value):
+                metric = value.copy()
                 settle(metric, f"{place.path}[{index}]", self.warnings)
                 self._add(metric, place.label)
             else:
-                self.take(one, place.at(f"[{index}]"))
+                self.take(value, place.at(f"[{index}]"))
 
     def _object(self, entry: dict[str, Any], place: _Place) -> None:
         own = entry.get("type")
@@ -290,8 +290,8 @@ class _Reading:
         elif grouped := [name for name in pipecat.GROUPS if _lists_objects(entry.get(name))]:
             with self._around(_without(entry, *grouped), place), self._of(place).grouped():
                 for name in grouped:
-                    for index, one in enumerate(entry[name]):
-                        self._measure(name, one, place.at(f".{name}[{index}]"))
+                    for index, measurement in enumerate(entry[name]):
+                        self._measure(name, measurement, place.at(f".{name}[{index}]"))
         elif pipecat.is_entry(entry):
             self._measure(place.metric, entry, place)
         else:
@@ -309,12 +309,12 @@ class _Reading:
             self._warn(place, "not_a_metric", "This is not an object.", entry)
             return None
         plugin = entry.get("label")
-        said = _without(entry, "label") if place.label is not None else dict(entry)
+        fields = _without(entry, "label") if place.label is not None else dict(entry)
         if place.label is not None and plugin is not None:
-            keep(said, "source_label", plugin)
-        if place.time is not None and said.get("timestamp") is None:
-            said["timestamp"] = place.time
-        added = self._of(place).add(metric, said, place.path, source)
+            keep(fields, "source_label", plugin)
+        if place.time is not None and fields.get("timestamp") is None:
+            fields["timestamp"] = place.time
+        added = self._of(place).add(metric, fields, place.path, source)
         if added is None:
             return self._unplaced(metric, entry, place)
         if added.is_new:
