@@ -478,7 +478,7 @@ class TestPattern:
             ("(a)?(?(1)b|c)", "invalid perl operator: (?("),
             ("(?>a+)b", "invalid perl operator: (?>"),
             ("a++b", "bad repetition operator: ++"),
-            ("(?x) a b", "a pattern with blanks that do not count"),
+            ("(?x) a b", "a verbose pattern"),
             ("a{1001}", "invalid repetition size: {1001}"),
             ("((a{100}){100}){100}", "invalid repetition size"),
             (".{900}" * 20, "pattern too large - compile failed"),
@@ -517,9 +517,9 @@ class TestPattern:
 
     def test_half_of_a_character(self) -> None:
         assert checked("a.b").search("a\ud800b") is not None
-        with pytest.raises(UnsupportedPattern, match="half of a character"):
+        with pytest.raises(UnsupportedPattern, match="a lone surrogate"):
             checked("\ud800")
-        with pytest.raises(UnsupportedPattern, match="half of a character"):
+        with pytest.raises(UnsupportedPattern, match="a lone surrogate"):
             checked(r"[a\ud800]")
 
     @pytest.mark.parametrize("name", [r"\d", r"\D", r"\s", r"\S", r"\w", r"\W", r"[^\W_]", r"[^\W\d_]", r"[\W\d]"])

@@ -147,7 +147,7 @@ class TestARun:
 
     @pytest.mark.parametrize("thing", [Counts, 3, "judge"])
     def test_refuses_what_is_none(self, thing: Any, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="is no resource"):
+        with pytest.raises(UsageError, match="is not a resource"):
             score(tmp_path, judged, resources=[thing])
 
 

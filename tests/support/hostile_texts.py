@@ -121,7 +121,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         "tokens": words.tokens,
         "sentences": words.sentences,
         "long_sentences": lambda text: words.long_sentences(text, 3),
-        "normal": words.normal,
+        "normal": words.normalised_words,
         "comparable": folding.comparable,
         "f1": lambda text: answer_text.f1_of(text, text[::-1]),
         "accuracy": lambda text: answer_text.accuracy_of(text, text[: LENGTH // 2]),

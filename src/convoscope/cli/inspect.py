@@ -82,7 +82,7 @@ def print_files(screen: Screen, files: dict[str, FileRead]) -> None:
 
 def print_plan(screen: Screen, plan: Plan) -> None:
     """What can be measured, and what would unlock the rest."""
-    from convoscope.metrics.parts import whole_of
+    from convoscope.metrics.parts import parent_metric
     from convoscope.report.screen import Column
 
     screen.line()
@@ -91,10 +91,10 @@ def print_plan(screen: Screen, plan: Plan) -> None:
     rows = [
         (one.metric, f"{one.applies_to:,} of {one.conversations:,}", one.question)
         for one in plan.metrics
-        if one.applies_to and not whole_of(one.metric, names)
+        if one.applies_to and not parent_metric(one.metric, names)
     ]
     screen.table([Column("can be measured"), Column("conversations", "right"), Column("question")], rows)
-    missing = list(_silent([one for one in plan.metrics if not whole_of(one.metric, names)]))
+    missing = list(_silent([one for one in plan.metrics if not parent_metric(one.metric, names)]))
     if missing:
         screen.line()
         columns = [

@@ -25,7 +25,7 @@ def metrics(
     import msgspec
 
     from convoscope.metrics.declaration import Metric
-    from convoscope.metrics.parts import whole_of
+    from convoscope.metrics.parts import parent_metric
     from convoscope.metrics.user_metrics import registered
     from convoscope.report.screen import Column, Screen
     from convoscope.runs.summary import describe
@@ -42,7 +42,7 @@ def metrics(
     if json:
         screen.json([{**msgspec.to_builtins(describe(one)), "description": one.description} for one in chosen])
     elif name is None or len(chosen) > 1:
-        wholes = chosen if name is not None else [one for one in chosen if not whole_of(one.name, names)]
+        wholes = chosen if name is not None else [one for one in chosen if not parent_metric(one.name, names)]
         _table(screen, wholes)
         if len(wholes) < len(chosen):
             screen.line()
@@ -65,7 +65,7 @@ def metrics(
         facts += [("conversation", one.reduce.within.name), ("group", one.reduce.across.name)]
         facts += [("0 to 10", _points(one.ten))] if one.ten else []
         screen.table([Column("fact"), Column("")], facts)
-        parts = [other for other in registry.resolve() if whole_of(other.name, names) == one.name]
+        parts = [other for other in registry.resolve() if parent_metric(other.name, names) == one.name]
         if parts:
             screen.line()
             _table(screen, parts)

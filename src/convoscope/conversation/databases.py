@@ -257,14 +257,14 @@ def _equal(first: Sequence[Json], second: Sequence[Json]) -> int:
     return count
 
 
-def _members(held: Json, key: str) -> Iterable[tuple[str, Json]]:
+def _members(container: Json, key: str) -> Iterable[tuple[str, Json]]:
     """What a value holds, by the keys that a path has for it."""
-    if isinstance(held, dict):
-        return held.items()
-    if isinstance(held, list | tuple):
+    if isinstance(container, dict):
+        return container.items()
+    if isinstance(container, list | tuple):
         if key in UNORDERED:
-            return _named(held, _identity(held)).items()
-        return ((str(place), one) for place, one in enumerate(held))
+            return _named(container, _identity(container)).items()
+        return ((str(place), one) for place, one in enumerate(container))
     return ()
 
 

@@ -51,9 +51,9 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
         for utterance in turn.assistant:
             for sentence in long_sentences(utterance.meant(), MIN_SENTENCE_WORDS):
                 sentences += 1
-                if sentence.normal in earlier:
+                if sentence.normalised_words in earlier:
                     repeated.append(sentence.text)
                 else:
-                    earlier.add(sentence.normal)
+                    earlier.add(sentence.normalised_words)
         details = {"repeated": repeated} if repeated else None
         yield ratio(turn, len(repeated), sentences, empty="no_sentence", details=details)

@@ -49,7 +49,7 @@ class Registry(msgspec.Struct, frozen=True):
                 if key not in chosen:
                     if key not in self.declared:
                         raise DeclarationError(
-                            f"{needing.key} needs {key}, which nobody declares", hint="write its whole name"
+                            f"{needing.key} needs {key}, which is not declared", hint="write its whole name"
                         )
                     declared = chosen[key] = self.declared[key]
                     if isinstance(declared, Derived):
@@ -65,7 +65,7 @@ class Registry(msgspec.Struct, frozen=True):
                 break
         if len(matches) > 1:
             keys = ", ".join(sorted(one.key for one in matches))
-            raise UsageError(f"{name!r} could be {keys}", hint="write the whole name")
+            raise UsageError(f"{name!r} is ambiguous: {keys}", hint="write the whole name")
         family = [one for one in self.declared.values() if one.family == name]
         if not matches and not family:
             bare_names = {_bare_name(one) for one in self.declared.values()}
@@ -76,7 +76,7 @@ class Registry(msgspec.Struct, frozen=True):
 def _declared(thing: object) -> Declared:
     if not isinstance(thing, Metric | Derived):
         called = getattr(thing, "__name__", repr(thing))
-        raise DeclarationError(f"{called} is no metric", hint="declare it with @convoscope.metric(...)")
+        raise DeclarationError(f"{called} is not a metric", hint="declare it with @convoscope.metric(...)")
     return thing
 
 

@@ -316,19 +316,19 @@ def _complete(
     relevant: list[tuple[int, float]], elsewhere: Sequence[float], depth: int, total: int | None
 ) -> RetrievedRanking | _Refused:
     """The ranking with all relevant documents, those that were not ranked too."""
-    known = len(relevant) + len(elsewhere)
+    labelled = len(relevant) + len(elsewhere)
     if total is None:
-        total = known
-    if total < known:
-        raise _Bad(f"relevant_total is {total}, but {known} documents are relevant")
+        total = labelled
+    if total < labelled:
+        raise _Bad(f"relevant_total is {total}, but {labelled} documents are relevant")
     if not total:
         nothing = "nothing_relevant" if depth else "nothing_retrieved"
         return _Refused(not_applicable, nothing, "")
     grades = {gain for _, gain in relevant} | set(elsewhere)
     unranked: Sequence[float] | None = elsewhere
-    if total > known:
+    if total > labelled:
         # Of further ones only their number is known: they are like the others where these are all alike.
-        further = min(total - known, depth)
+        further = min(total - labelled, depth)
         unranked = [*elsewhere, *[grade for grade in grades for _ in range(further)]] if len(grades) == 1 else None
     return RetrievedRanking(relevant, total, depth, unranked)
 
@@ -359,10 +359,10 @@ def _labels(facts: Mapping[str, Json], retrieved: Sequence[Json] | None) -> _Lab
 
 
 def _list(facts: Mapping[str, Json], name: str) -> Sequence[Json] | None:
-    held = facts.get(name)
-    if held is None or isinstance(held, list | tuple):
-        return held
-    raise _Bad(f"{name} is a list, not {_short(held)}")
+    value = facts.get(name)
+    if value is None or isinstance(value, list | tuple):
+        return value
+    raise _Bad(f"{name} is a list, not {_short(value)}")
 
 
 def _ranks(values: Sequence[Json]) -> list[int]:

@@ -95,8 +95,8 @@ def sign() -> None:
     changed = unbumped(signed(), after)
     if changed:
         raise UsageError(f"{', '.join(changed)} changed without a new version", hint="raise version= and sign again")
-    made = Signatures(sources(), after)
-    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n")
+    signatures = Signatures(sources(), after)
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(signatures), indent=2) + b"\n")
 
 
 def signature(declared: Metric | Derived) -> str:
@@ -107,8 +107,8 @@ def signature(declared: Metric | Derived) -> str:
     is_ours = declared.function.__module__.startswith("convoscope.")
     if not is_ours or installed().declared.get(declared.key) is not declared:
         return computed(declared)
-    known = signed().get(declared.key)
-    return known.signature if known is not None and file().sources == sources() else sources()
+    committed = signed().get(declared.key)
+    return committed.signature if committed is not None and file().sources == sources() else sources()
 
 
 def computed(declared: Metric | Derived) -> str:

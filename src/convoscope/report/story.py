@@ -29,7 +29,7 @@ from convoscope.conversation import (
 )
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
-from convoscope.metrics.parts import whole_of
+from convoscope.metrics.parts import parent_metric
 from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
 from convoscope.report.text_diff import TextVersion, readings
 from convoscope.report.unmeasured import FEW, REASONS, heard
@@ -188,7 +188,7 @@ class _Teller:
             key = key_text(score.metric, score.variant)
             if kind == "conversation":
                 self._whole[key, one.judge] = one
-            elif whole_of(score.metric, names):
+            elif parent_metric(score.metric, names):
                 # A part's evidence is the whole's.
                 continue
             elif kind == "turn":

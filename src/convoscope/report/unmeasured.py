@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from convoscope.metrics.parts import whole_of
+from convoscope.metrics.parts import parent_metric
 from convoscope.report.words import counted, name_text, reason_text
 from convoscope.runs.summary import Group, Summary
 from convoscope.scores.observation import ERROR
@@ -58,7 +58,7 @@ def heard(summary: Summary, asked: Collection[str] = ()) -> VisibleFigures:
     parts: list[Figure] = []
     left: dict[str, list[Figure]] = {}
     for figure in figures:
-        is_part = bool(whole_of(figure.metric, names)) and figure.judge != "(derived)"
+        is_part = bool(parent_metric(figure.metric, names)) and figure.judge != "(derived)"
         if name_text(figure) in asked or figure.status == ERROR:
             rows.append(figure)
         elif figure.value is None:

@@ -218,7 +218,7 @@ class Reduce(msgspec.Struct, frozen=True):
 
 def _refuse_other(reducer: object, kinds: tuple[type, ...], such_as: str) -> None:
     if not isinstance(reducer, kinds):
-        raise DeclarationError(f"{reducer!r} is no reducer", hint=f"give an object such as {such_as}, not its name")
+        raise DeclarationError(f"{reducer!r} is not a reducer", hint=f"give an object such as {such_as}, not its name")
 
 
 Reducer = TypeVar("Reducer", Within, Across)
@@ -229,10 +229,10 @@ ACROSS: dict[str, Across] = {}
 
 def register(reducer: Reducer) -> Reducer:
     """Make a reducer known by its name, so that runs can be read back that were reduced by it."""
-    known: dict[str, Any] = WITHIN if isinstance(reducer, Within) else ACROSS
-    if reducer.name in known and _home(known[reducer.name]) != _home(reducer):
-        raise DeclarationError(f"there is a reducer {reducer.name} already", hint="give it another name")
-    known[reducer.name] = reducer  # a file that was changed, and is loaded again, declares it anew
+    registry: dict[str, Any] = WITHIN if isinstance(reducer, Within) else ACROSS
+    if reducer.name in registry and _home(registry[reducer.name]) != _home(reducer):
+        raise DeclarationError(f"a reducer called {reducer.name} exists already", hint="give it another name")
+    registry[reducer.name] = reducer  # a file that was changed, and is loaded again, declares it anew
     return reducer
 
 

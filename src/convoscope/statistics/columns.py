@@ -198,10 +198,10 @@ def _grouped(declared: Metric | Derived, columns: Observed, starts: Codes) -> Re
     n = tally[_MEASURED]
     if within.whole:
         n = np.where(tally[_UNMEASURED] + tally[_ERROR] > 0, 0, n)
-    mine = _Measured(columns, starts, n)
+    measured_rows = _Measured(columns, starts, n)
     value = np.full(count, np.nan)
-    if within.many is not None and len(mine.groups):
-        value[mine.groups] = within.many(mine)
+    if within.many is not None and len(measured_rows.groups):
+        value[measured_rows.groups] = within.many(measured_rows)
     # One subject needs no reducing: every reducer gives its value back.
     single = sizes == 1
     value[single] = columns.value[starts[single]]
@@ -216,9 +216,9 @@ def _grouped(declared: Metric | Derived, columns: Observed, starts: Codes) -> Re
         value=value,
         ten=none,
         n=n,
-        total=mine.spread(mine.total),
-        numerator=mine.spread(mine.numerator),
-        denominator=mine.spread(mine.denominator),
+        total=measured_rows.spread(measured_rows.total),
+        numerator=measured_rows.spread(measured_rows.numerator),
+        denominator=measured_rows.spread(measured_rows.denominator),
         tp=none,
         fp=none,
         fn=none,

@@ -178,7 +178,7 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
     """
     if not text.isascii():
         alike = composed(text) if case_sensitive else fold(text, "NFC")
-        chunks = alike.translate(_kept()).split()
+        chunks = alike.translate(_word_characters()).split()
     else:
         plain = text.encode() if case_sensitive else text.lower().encode()
         if not plain.translate(None, _NO_DIGITS):
@@ -278,7 +278,7 @@ def _is_mark(character: str) -> bool:
     return not character.isascii() and unicodedata.category(character)[0] == "M"
 
 
-class _Kept(dict[int, int]):
+class _WordCharacters(dict[int, int]):
     """What `str.translate` makes of each character: what words and numbers consist of stays, the rest is a blank."""
 
     def __missing__(self, code: int) -> int:
@@ -288,9 +288,9 @@ class _Kept(dict[int, int]):
 
 
 @cache
-def _kept() -> _Kept:
+def _word_characters() -> _WordCharacters:
     """One for all texts: what it learns of a character is known for the next."""
-    return _Kept()
+    return _WordCharacters()
 
 
 UNSPACED = (

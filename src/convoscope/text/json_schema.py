@@ -110,9 +110,9 @@ class PlainObject(NamedTuple):
         """Whether a value fits for certain as the arguments of a call; where not, `schema_faults` has to say it."""
         if type(value) is not dict or not self.required <= value.keys():
             return False
-        for name, held in value.items():
+        for name, member in value.items():
             types = self.types.get(name)
-            if types is None or (type(held) not in types and (held is not None or name in self.required)):
+            if types is None or (type(member) not in types and (member is not None or name in self.required)):
                 return False
         return True
 
@@ -126,10 +126,10 @@ def plain_object(schema: dict[str, Json]) -> PlainObject | None:
         return None
     types: dict[str, frozenset[type]] = {}
     for name, inner in properties.items():
-        held = inner.get("type") if type(inner) is dict and _PLAIN_PROPERTY.issuperset(inner) else None
-        if type(held) is not str or held not in _PLAIN_TYPES:
+        type_name = inner.get("type") if type(inner) is dict and _PLAIN_PROPERTY.issuperset(inner) else None
+        if type(type_name) is not str or type_name not in _PLAIN_TYPES:
             return None
-        types[name] = _PLAIN_TYPES[held]
+        types[name] = _PLAIN_TYPES[type_name]
     return PlainObject(types, frozenset(required)) if type(schema.get("additionalProperties", True)) is bool else None
 
 
@@ -432,24 +432,24 @@ def _path(at: str, name: str) -> str:
 
 
 def _list(schema: dict[str, Json], keyword: str) -> list[Json]:
-    held = schema.get(keyword, [])
-    if not isinstance(held, list):
-        raise BadSchema(f"{keyword} {shown(held)} is no list")
-    return held
+    elements = schema.get(keyword, [])
+    if not isinstance(elements, list):
+        raise BadSchema(f"{keyword} {shown(elements)} is no list")
+    return elements
 
 
 def _map(schema: dict[str, Json], keyword: str) -> dict[str, Json]:
-    held = schema.get(keyword, {})
-    if not isinstance(held, dict):
-        raise BadSchema(f"{keyword} {shown(held)} is no object")
-    return held
+    members = schema.get(keyword, {})
+    if not isinstance(members, dict):
+        raise BadSchema(f"{keyword} {shown(members)} is no object")
+    return members
 
 
 def _number(schema: dict[str, Json], keyword: str, otherwise: float) -> float:
-    held = schema.get(keyword, otherwise)
-    if not _is_number(held):
-        raise BadSchema(f"{keyword} {shown(held)} is no number")
-    return float(held) if isinstance(held, float) else int(held)
+    number = schema.get(keyword, otherwise)
+    if not _is_number(number):
+        raise BadSchema(f"{keyword} {shown(number)} is no number")
+    return float(number) if isinstance(number, float) else int(number)
 
 
 def _is_number(value: Json) -> bool:

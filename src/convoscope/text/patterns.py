@@ -101,7 +101,7 @@ def checked(text: str, flags: int = 0) -> PatternCheck:
     except (re.error, OverflowError, RecursionError) as error:
         raise BadPattern(str(error) or type(error).__name__) from None
     if read.flags & re.VERBOSE:
-        raise UnsupportedPattern("a pattern with blanks that do not count")
+        raise UnsupportedPattern("a verbose pattern")
     return PatternCheck(text, flags)
 
 
@@ -122,7 +122,7 @@ def _engine(text: str, flags: int, ascii: bool) -> Any:
             message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
         ) from None
     except UnicodeEncodeError:
-        raise UnsupportedPattern("half of a character") from None
+        raise UnsupportedPattern("a lone surrogate") from None
 
 
 def _plain(text: str) -> str:
@@ -180,7 +180,7 @@ def _member(token: str, ascii: bool) -> str:
         # What stands for a character in a pattern stands for the same one in a text of Python.
         token = literal_eval(f"'{token}'") if token[1].isascii() and token[1].isalnum() else token[1]
     if "\ud800" <= token <= "\udfff":
-        raise UnsupportedPattern("half of a character")
+        raise UnsupportedPattern("a lone surrogate")
     return f"\\x{{{ord(token):x}}}"
 
 

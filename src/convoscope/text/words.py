@@ -25,7 +25,7 @@ def tokens(text: str) -> list[str]:
     if text.isascii():
         return text.encode().translate(_SMALL_LETTERS).decode().split()
     composed = unicodedata.normalize("NFC", text.lower())
-    return "".join(one if _belongs(one) else " " for one in composed).split()
+    return "".join(one if _is_word_character(one) else " " for one in composed).split()
 
 
 def sentences(text: str) -> list[str]:
@@ -54,14 +54,14 @@ def _sentences_of_line(line: str) -> list[str]:
 class Sentence(msgspec.Struct, frozen=True, gc=False):
     """A sentence, and what it has in common with all that say the same."""
 
-    normal: str
+    normalised_words: str
     text: str
 
 
 def long_sentences(text: str, least: int) -> list[Sentence]:
     """The sentences of a text that have so many words or more."""
     if not text.isascii() or "\n" in text:
-        return [Sentence(normal(one), one) for one in sentences(text) if count_words(one) >= least]
+        return [Sentence(normalised_words(one), one) for one in sentences(text) if count_words(one) >= least]
     # The same without a text for each step.
     marked = text.encode().translate(_MARKS)
     long = []
@@ -78,12 +78,12 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
     return long
 
 
-def normal(text: str) -> str:
+def normalised_words(text: str) -> str:
     """Small letters, words only, one blank between: texts that differ in punctuation become equal."""
     return " ".join(tokens(text if text.isascii() else text.casefold()))
 
 
-def _belongs(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"
 
 

@@ -137,7 +137,7 @@ def offered_by(context: Json, choices: Sequence[str] = ()) -> Offered:
     if isinstance(listed, dict):
         listed = [listed[key] for key in sorted(listed)]
     if isinstance(listed, list | tuple) and listed:
-        choices = [_bare(place, _choice_text(one)) for place, one in enumerate(listed)]
+        choices = [_without_label(place, _choice_text(one)) for place, one in enumerate(listed)]
     index = context.get("answer_index")
     if isinstance(index, str) and index.strip().isdecimal() and len(index) < 9:
         index = int(index)
@@ -152,7 +152,7 @@ def _choice_text(choice: Json) -> str:
     return "" if choice is None else str(choice)
 
 
-def _bare(place: int, text: str) -> str:
+def _without_label(place: int, text: str) -> str:
     label = _LABEL.match(text)
     if label is not None and place < len(LETTERS) and label[1].upper() == LETTERS[place]:
         return text[label.end() :]

@@ -28,8 +28,8 @@ from convoscope.views.items import Case, cases
 
 
 def _has_choices(conversation: Conversation) -> bool:
-    mine = cases(conversation)
-    return _is_multiple_choice(mine[0]) or any(_is_multiple_choice(case) for case in mine[1:])
+    all_cases = cases(conversation)
+    return _is_multiple_choice(all_cases[0]) or any(_is_multiple_choice(case) for case in all_cases[1:])
 
 
 def _is_multiple_choice(case: Case) -> bool:

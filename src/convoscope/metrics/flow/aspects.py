@@ -70,11 +70,11 @@ def correctness(conversation: Conversation) -> Observation:
     for part in parts.values():
         if part.holds is None and part.reason == "final_status_unknown":
             return unmeasured(WHOLE, part.reason)
-    held = {name: part.holds for name, part in parts.items() if part.holds is not None}
-    if not held:
+    judged = {name: part.holds for name, part in parts.items() if part.holds is not None}
+    if not judged:
         return not_applicable(WHOLE, "nothing_declared")
     details = {"parts": {name: part.reason if part.holds is None else part.holds for name, part in parts.items()}}
-    return measured(WHOLE, sum(held.values()) / len(held), details=details)
+    return measured(WHOLE, sum(judged.values()) / len(judged), details=details)
 
 
 @_flow_metric("flow.correctness.success_terminal", version=1, unit=SHARE, better=HIGHER)

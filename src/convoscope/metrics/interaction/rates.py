@@ -74,12 +74,12 @@ def _ticks(conversation: Conversation) -> Ticks | None:
     if clock is None:
         return None
     try:
-        return _Listening(conversation, clock).ticks()
+        return _TickReader(conversation, clock).ticks()
     except (OverflowError, ValueError):  # times that are no number of ticks
         return None
 
 
-class _Listening:
+class _TickReader:
     """Goes through a conversation and notes in whole ticks who makes which sound."""
 
     def __init__(self, conversation: Conversation, clock: Clock) -> None:
@@ -93,7 +93,7 @@ class _Listening:
         """None without an end, or where words have no sound on the clock: then nobody knows who spoke when."""
         for event in self.conversation.timeline:
             if type(event) is Utterance:
-                if not self._hear(event):
+                if not self._add_utterance(event):
                     return None
             elif type(event) is Marker and event.time is not None and event.time.clock == self.clock:
                 self._note(event, self._at(event.time.at), event.time.until)
@@ -111,7 +111,7 @@ class _Listening:
     def _at(self, seconds: float) -> int:
         return max(0, round(seconds / self.tick))
 
-    def _hear(self, utterance: Utterance) -> bool:
+    def _add_utterance(self, utterance: Utterance) -> bool:
         role = self.conversation.roles[utterance.speaker]
         if role not in self.spans:
             return True

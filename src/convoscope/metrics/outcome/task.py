@@ -412,8 +412,8 @@ def _against_expected(before: Json, after: Json, expected: Json, rules: ChangeRu
             yield _Broken("expected", f"differs: {_difference(change)}")
 
 
-def _by_path(made: Sequence[Change]) -> dict[Path, Change]:
-    return {inner.path: inner for change in made for inner in change.inside()}
+def _by_path(changed: Sequence[Change]) -> dict[Path, Change]:
+    return {inner.path: inner for change in changed for inner in change.inside()}
 
 
 def _excused(
@@ -454,8 +454,10 @@ def _alike(change: Change, allowed: Sequence[ChangePattern]) -> tuple[Path, str]
     """Where a record lies and what it holds, without its key and without what is allowed in it."""
     record = change._replace(kind=ADDED, was=None, now=change.now if change.kind == ADDED else change.was)
     key, depth = change.path[-1], len(change.path)
-    held = [(inner.path[depth:], canonical_text(inner.now)) for inner in _counting(record, allowed) if inner.now != key]
-    return change.path[:-1], repr(sorted(held))
+    values = [
+        (inner.path[depth:], canonical_text(inner.now)) for inner in _counting(record, allowed) if inner.now != key
+    ]
+    return change.path[:-1], repr(sorted(values))
 
 
 def _counting(change: Change, allowed: Sequence[ChangePattern]) -> Iterator[Change]:

@@ -276,12 +276,12 @@ class CallableTools:
 def tools_of(conversation: Conversation) -> CallableTools:
     """The tools of the conversation's agent, made ready once for all conversations that share the list."""
     listed = conversation.agent.tools or ()
-    known = _READY.by_list.get(id(listed))
-    if known is None or known.listed is not listed:
+    cached = _READY.by_list.get(id(listed))
+    if cached is None or cached.listed is not listed:
         if len(_READY.by_list) >= _MOST_READY:
             _READY.by_list.clear()
-        known = _READY.by_list[id(listed)] = CallableTools(listed)
-    return known
+        cached = _READY.by_list[id(listed)] = CallableTools(listed)
+    return cached
 
 
 class _Ready:
@@ -342,8 +342,8 @@ def unlisted(arguments: Json, schema: dict[str, Any]) -> list[str]:
 
 
 def _properties(schema: dict[str, Any]) -> dict[str, Json]:
-    held = schema.get("properties")
-    return held if isinstance(held, dict) else {}
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def _list(value: Json) -> list[Json]:

@@ -198,9 +198,9 @@ def _looks(case: Case) -> list[_Look]:
             _check_schema(call, tool, where, checks, differences)
         # What was passed is told of the most recent call. Outside of items it is that call itself.
         if number == last and (passed := case.extras.get("parameters_passed")) is not None:
-            made, stated = _arguments(call), _by_name(passed)
-            checks["passed"] = same_value(stated, made)
-            differences += _differences(where, stated, made, ("parameters_passed has", "the call"))
+            arguments, stated = _arguments(call), _by_name(passed)
+            checks["passed"] = same_value(stated, arguments)
+            differences += _differences(where, stated, arguments, ("parameters_passed has", "the call"))
         if result is not None:
             _check_result(result, where, checks, differences)
         looks.append(_Look(call, checks, differences, sum(checks.values()) / len(checks) if checks else None))
@@ -360,8 +360,8 @@ def _canonical(text: str) -> str:
     return composed(text).strip()
 
 
-def _without_null(held: dict[str, Json]) -> dict[str, Json]:
-    return {name: value for name, value in held.items() if value is not None}
+def _without_null(members: dict[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in members.items() if value is not None}
 
 
 class _Sides(NamedTuple):
@@ -371,29 +371,29 @@ class _Sides(NamedTuple):
     made: str
 
 
-def _differences(where: str, wanted: Json, made: Json, sides: tuple[str, str]) -> Iterator[str]:
+def _differences(where: str, wanted: Json, actual: Json, sides: tuple[str, str]) -> Iterator[str]:
     """One line for each argument, or part of one, that differs: `-` missing, `+` too many, `~` another value."""
-    yield from _apart(where, "", wanted, made, _Sides(*sides), 0)
+    yield from _apart(where, "", wanted, actual, _Sides(*sides), 0)
 
 
-def _apart(where: str, path: str, wanted: Json, made: Json, sides: _Sides, depth: int) -> Iterator[str]:
-    if same_value(wanted, made):
+def _apart(where: str, path: str, wanted: Json, actual: Json, sides: _Sides, depth: int) -> Iterator[str]:
+    if same_value(wanted, actual):
         return
-    if depth < _DEEPEST and isinstance(wanted, dict) and isinstance(made, dict):
-        wanted, made = _without_null(wanted), _without_null(made)
-        for name in [*wanted, *(name for name in made if name not in wanted)]:
+    if depth < _DEEPEST and isinstance(wanted, dict) and isinstance(actual, dict):
+        wanted, actual = _without_null(wanted), _without_null(actual)
+        for name in [*wanted, *(name for name in actual if name not in wanted)]:
             inner = f"{path}.{name}" if path else str(name)
-            if name not in made:
+            if name not in actual:
                 yield f"- {where}{inner}: {sides.wanted} {_shown(wanted[name])}"
             elif name not in wanted:
-                yield f"+ {where}{inner}: {sides.made} {_shown(made[name])}"
+                yield f"+ {where}{inner}: {sides.made} {_shown(actual[name])}"
             else:
-                yield from _apart(where, inner, wanted[name], made[name], sides, depth + 1)
-    elif depth < _DEEPEST and _are_lists(wanted, made):
-        for place, (first, second) in enumerate(zip(wanted, made, strict=True)):
+                yield from _apart(where, inner, wanted[name], actual[name], sides, depth + 1)
+    elif depth < _DEEPEST and _are_lists(wanted, actual):
+        for place, (first, second) in enumerate(zip(wanted, actual, strict=True)):
             yield from _apart(where, f"{path}[{place}]", first, second, sides, depth + 1)
     else:
-        first, second = _shown_apart(wanted, made)
+        first, second = _shown_apart(wanted, actual)
         yield f"~ {where}{path}: {sides.wanted} {first}, {sides.made} {second}"
 
 

@@ -8,10 +8,10 @@ from functools import partial
 from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, RATIO, SECONDS, TURN, metric
 from convoscope.metrics.presets import MEAN_OF_ALL, share_metric
 from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
-from convoscope.metrics.voice.floor import (
+from convoscope.metrics.voice.turn_analysis import (
     NOT_EVALUABLE,
     BargeIn,
-    Taken,
+    EvaluatedTurn,
     count_score,
     each_turn,
     latency_score,
@@ -109,7 +109,7 @@ def post_interrupt_latency_score(context: MetricContext) -> Iterator[Observation
 
 
 def _interrupted(context: MetricContext, value: Callable[[BargeIn, bool], float | None]) -> Iterator[Observation]:
-    def observe_turn(turn: Taken) -> Observation:
+    def observe_turn(turn: EvaluatedTurn) -> Observation:
         if turn.barge_in is None:
             return inapplicable(turn.id, "agent_did_not_interrupt")
         result = value(turn.barge_in, turn.tool)
@@ -150,7 +150,7 @@ def user_interruption_yield_score(context: MetricContext) -> Iterator[Observatio
     yield from each_turn(context, lambda one: _yielding(one, lambda seconds: yield_score(1000 * seconds)))
 
 
-def _yielding(turn: Taken, value: Callable[[float], float]) -> Observation:
+def _yielding(turn: EvaluatedTurn, value: Callable[[float], float]) -> Observation:
     if turn.yielded is None:
         return inapplicable(turn.id, "user_did_not_interrupt")
     return measured(in_turn(turn.id), value(turn.yielded))

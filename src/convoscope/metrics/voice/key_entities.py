@@ -60,16 +60,18 @@ def _share(conversation: Conversation, types: Collection[str] | None, *, detaile
     facts = _facts(conversation)
 
     def checked(turn: int) -> Observation:
-        mine = [fact for fact in facts.checked[turn] if types is None or fact.type in types]
-        if not mine:
+        of_types = [fact for fact in facts.checked[turn] if types is None or fact.type in types]
+        if not of_types:
             return inapplicable(turn, NO_ENTITIES)
-        details = {"entities": [fact.evidence() for fact in mine]} if detailed else None
-        return ratio(in_turn(turn), sum(fact.correct for fact in mine), len(mine), empty=NO_ENTITIES, details=details)
+        details = {"entities": [fact.evidence() for fact in of_types]} if detailed else None
+        return ratio(
+            in_turn(turn), sum(fact.correct for fact in of_types), len(of_types), empty=NO_ENTITIES, details=details
+        )
 
     def unchecked(turn: int) -> Observation:
         # What was intended is known, so that a turn without a fact is known to have none.
-        mine = facts.unchecked[turn] if types is None else facts.unchecked[turn].intersection(types)
-        return not_transcribed(turn) if mine else inapplicable(turn, NO_ENTITIES)
+        of_types = facts.unchecked[turn] if types is None else facts.unchecked[turn].intersection(types)
+        return not_transcribed(turn) if of_types else inapplicable(turn, NO_ENTITIES)
 
     yield from each_heard(dictation(conversation), checked, unchecked)
 

@@ -18,7 +18,15 @@ from convoscope.metrics.declaration import (
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import share_metric, wait_metric
 from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
-from convoscope.metrics.voice.floor import EARLY_MS, LATE_MS, LATE_WITH_TOOL_MS, NOT_EVALUABLE, Taken, each_turn, floor
+from convoscope.metrics.voice.turn_analysis import (
+    EARLY_MS,
+    LATE_MS,
+    LATE_WITH_TOOL_MS,
+    NOT_EVALUABLE,
+    EvaluatedTurn,
+    analyse_turns,
+    each_turn,
+)
 from convoscope.scores.observation import Observation, in_turn, measured, ratio
 from convoscope.scores.reducers import (
     MEAN,
@@ -64,9 +72,9 @@ def turn_taking(context: MetricContext) -> Iterator[Observation]:
     in: by how soon the agent falls silent, 0 at 2 s. Both: the worse. A nudge after a turn that the
     agent did not see end: 0. A call that ends in silence when it was the agent's turn is 0 as a whole.
     """
-    analysis = floor(context)
+    analysis = analyse_turns(context)
     if analysis.left_waiting:
-        turns = {str(one.id): {"score": one.score, **one.evidence} for one in analysis.taken.values()}
+        turns = {str(one.id): {"score": one.score, **one.evidence} for one in analysis.evaluated.values()}
         yield measured(context, 0, details={"left_waiting": True, "turns": turns})
     else:
         yield from each_turn(context, lambda one: measured(in_turn(one.id), one.score, details=one.evidence))
@@ -82,7 +90,7 @@ def latency(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, _wait)
 
 
-def _wait(turn: Taken) -> Observation:
+def _wait(turn: EvaluatedTurn) -> Observation:
     if turn.gap is None:
         return inapplicable(turn.id, "interrupted")
     if turn.gap < 0:
@@ -118,7 +126,7 @@ def late_rate(context: MetricContext) -> Iterator[Observation]:
 
 
 def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iterator[Observation]:
-    def observe_turn(turn: Taken) -> Observation:
+    def observe_turn(turn: EvaluatedTurn) -> Observation:
         if turn.gap is None:
             return inapplicable(turn.id, "interrupted")
         # Seconds are whole microseconds; their product with 1000 is not always a whole number of them.

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE
-from convoscope.metrics.parts import whole_of
+from convoscope.metrics.parts import parent_metric
 from convoscope.report.findings import findings, side
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
@@ -228,7 +228,7 @@ def _tiles(summary: Summary) -> list[Tile]:
             interval_text(one) if one.interval else "",
         )
         for one in _spoken(summary)
-        if one.better != NEITHER and one.value is not None and not whole_of(one.metric, names)
+        if one.better != NEITHER and one.value is not None and not parent_metric(one.metric, names)
     ]
 
 
@@ -240,8 +240,8 @@ def _sure(run: Run) -> Iterator[str]:
     headlines = [one for one in _spoken(summary) if id(one) in worth]
     have = [one for one in headlines if one.value is not None]
     names = {one.metric for one in summary.figures}
-    asked = sum(not whole_of(one.metric, names) for one in _spoken(summary))
-    measured = sum(not whole_of(one.metric, names) for one in have)
+    asked = sum(not parent_metric(one.metric, names) for one in _spoken(summary))
+    measured = sum(not parent_metric(one.metric, names) for one in have)
     yield f"{measured} of {counted(asked, 'metric')} {'has' if measured == 1 else 'have'} a value"
     yield from _intervals(have)
     yield from _coverage(run, headlines)

@@ -176,8 +176,8 @@ def _times(number: str, scale: int) -> int:
     digits = whole + fraction
     if not (digits.isascii() and digits.isdecimal() and whole and len(digits) < 12):
         return 0
-    product, rest = divmod(int(digits) * scale, 10 ** len(fraction))
-    return 0 if rest else product
+    product, remainder = divmod(int(digits) * scale, 10 ** len(fraction))
+    return 0 if remainder else product
 
 
 def _below_hundred(words: list[str], place: int) -> _Number:

@@ -255,8 +255,8 @@ def _part(token: str) -> str:
 
 def _without_restarts(tokens: Sequence[str]) -> list[str]:
     """`skyway 4 472` is skyway 472 begun twice; `10 ock am` is a time with a mangled o'clock."""
-    kept = [token for token, following in pairwise(tokens) if not _is_restart(token, following)]
-    return [*kept, *tokens[-1:]]
+    finished = [token for token, following in pairwise(tokens) if not _is_restart(token, following)]
+    return [*finished, *tokens[-1:]]
 
 
 def _is_restart(token: str, following: str) -> bool:

@@ -60,14 +60,14 @@ def is_terminal_stop(conversation: Conversation) -> bool | None:
     ends = _ends(conversation.flow)
     if walk(conversation).last in ends.terminals or (reason and snake_case(reason) in ends.names):
         return True
-    if reason and (is_end := _said_end(reason)) is not None:
+    if reason and (is_end := _is_ending_reason(reason)) is not None:
         return is_end
     # Where the flow declares its ends, it stopped before any of them; else words that nobody knows decide nothing.
     return False if ends.declared else None
 
 
 @lru_cache(maxsize=4096)
-def _said_end(reason: str) -> bool | None:
+def _is_ending_reason(reason: str) -> bool | None:
     """Whether the words of a reason say that the flow came to its end."""
     words = set(name_words(reason))
     # A caller who ended the call hung up: that is no end of the flow.

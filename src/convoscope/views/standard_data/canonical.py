@@ -259,13 +259,13 @@ def _common_dimensions(items: Sequence[Tidied]) -> dict[str, str]:
     """The dimensions that all items which state them agree on. A user and a task must be stated by all."""
     stated: dict[str, set[str]] = {}
     for tidied in items:
-        mine: dict[str, str] = {}
+        own: dict[str, str] = {}
         if name := tidied.fields.get("agent_name"):
-            mine["agent"] = name
-        add_dimensions(mine, tidied.fields.get("metadata") or {})
+            own["agent"] = name
+        add_dimensions(own, tidied.fields.get("metadata") or {})
         for name in PEOPLE:
-            mine[name] = tidied.fields.get(name) or ""
-        for name, value in mine.items():
+            own[name] = tidied.fields.get(name) or ""
+        for name, value in own.items():
             stated.setdefault(name, set()).add(value)
     return {name: value for name, values in stated.items() if len(values) == 1 and (value := next(iter(values)))}
 

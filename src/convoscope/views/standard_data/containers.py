@@ -219,14 +219,14 @@ class RecordKind(ValueKind):
         inner = given.get(self.inside)
         if type(inner) is not dict:
             return given
-        mine = {
+        fields_inside = {
             key: one
             for key, one in inner.items()
             if (key in self.fields or key in self.aliases) and given.get(key) is None
         }
-        rest = {key: one for key, one in inner.items() if key not in mine}
+        remaining = {key: one for key, one in inner.items() if key not in fields_inside}
         outer = {key: one for key, one in given.items() if key != self.inside}
-        return outer | mine | ({self.inside: rest} if rest else {})
+        return outer | fields_inside | ({self.inside: remaining} if remaining else {})
 
     def _rename(self, result: dict[str, Any], key: str, alias: Alias, path: str, warnings: Warnings) -> None:
         kind = self.fields[alias.field]
@@ -315,9 +315,9 @@ def as_object(
         if value is None:
             return None
     if isinstance(value, list | tuple):
-        made = listed(list(value))
-        if made is not None:
-            return made
+        converted = listed(list(value))
+        if converted is not None:
+            return converted
         if len(value) == 1:
             value = value[0]
             if isinstance(value, str):

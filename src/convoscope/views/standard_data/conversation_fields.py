@@ -29,13 +29,13 @@ PEOPLE = ("user_id", "task_id")
 
 
 def to_tool(schema: Fields) -> Tool:
-    rest = dict(schema)
+    remaining = dict(schema)
     return Tool(
-        name=take(rest, "name"),
-        description=take(rest, "description"),
-        arguments_schema=take(rest, "args_schema", None),
-        result_schema=take(rest, "return_schema", None),
-        extras=rest,
+        name=take(remaining, "name"),
+        description=take(remaining, "description"),
+        arguments_schema=take(remaining, "args_schema", None),
+        result_schema=take(remaining, "return_schema", None),
+        extras=remaining,
     )
 
 
@@ -61,12 +61,12 @@ def take_expected(fields: Fields) -> Expected:
 
 
 def _to_expected_call(call: Fields) -> ExpectedToolCall:
-    rest = dict(call)
+    remaining = dict(call)
     return ExpectedToolCall(
-        name=take(rest, "tool_name"),
-        arguments=take(rest, "parameters", None),
-        call_id=rest.pop("call_id", ""),
-        extras=rest,
+        name=take(remaining, "tool_name"),
+        arguments=take(remaining, "parameters", None),
+        call_id=remaining.pop("call_id", ""),
+        extras=remaining,
     )
 
 
@@ -97,18 +97,18 @@ def fields_of_outcome(outcome: Outcome | None) -> Fields:
 
 
 def to_recording(audio: Fields) -> AudioFile:
-    rest = dict(audio)
-    duration = rest.get("audio_duration")
+    remaining = dict(audio)
+    duration = remaining.get("audio_duration")
     # A whole number may be too large for a double to hold exactly: then it stays where it is.
     exact = duration is not None and float(duration) == duration
     track = Track(
-        id=take(rest, "audio_uuid"),
-        url=take(rest, "audio_url"),
-        format=take(rest, "format"),
-        sample_rate=take(rest, "sample_rate", None),
-        duration=float(rest.pop("audio_duration")) if exact else None,
+        id=take(remaining, "audio_uuid"),
+        url=take(remaining, "audio_url"),
+        format=take(remaining, "format"),
+        sample_rate=take(remaining, "sample_rate", None),
+        duration=float(remaining.pop("audio_duration")) if exact else None,
     )
-    return AudioFile(tracks=(track,), transcript=take(rest, "complete_transcript"), extras=rest)
+    return AudioFile(tracks=(track,), transcript=take(remaining, "complete_transcript"), extras=remaining)
 
 
 def audio_of(recording: AudioFile) -> Fields:

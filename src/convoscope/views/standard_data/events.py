@@ -147,13 +147,13 @@ def _to_call(call: Fields, seq: int) -> ToolCall:
     name, given, call_id = call.get("tool_name"), call.get("parameters"), call.get("call_id")
     if len(call) == 3 and name and given is not None and call_id is not None:
         return ToolCall(seq=seq, name=name, arguments=given, call_id=call_id)
-    rest = dict(call)
+    remaining = dict(call)
     return ToolCall(
         seq=seq,
-        name=take(rest, "tool_name"),
-        arguments=take(rest, "parameters", None),
-        call_id=rest.pop("call_id", ""),
-        extras=rest,
+        name=take(remaining, "tool_name"),
+        arguments=take(remaining, "parameters", None),
+        call_id=remaining.pop("call_id", ""),
+        extras=remaining,
     )
 
 
@@ -166,14 +166,14 @@ def call_of(call: ToolCall) -> Fields:
 
 
 def _to_result(result: Fields, seq: int) -> ToolResult:
-    rest = dict(result)
+    remaining = dict(result)
     return ToolResult(
         seq=seq,
-        call_id=take(rest, "call_id"),
-        result=take(rest, "result", None),
-        success=take(rest, "success", None),
-        error=take(rest, "error_message"),
-        extras=rest,
+        call_id=take(remaining, "call_id"),
+        result=take(remaining, "result", None),
+        success=take(remaining, "success", None),
+        error=take(remaining, "error_message"),
+        extras=remaining,
     )
 
 

@@ -85,8 +85,8 @@ class Talk:
     def role(self, speaker: str) -> str:
         """The role of a speaker. One who is called like the agent is the agent; others are what they are called."""
         name = speaker.strip().casefold()
-        known = ROLES.get(name.replace(" ", "_").replace("-", "_"))
-        return known or (ASSISTANT if name and name == self._agent else name or NOBODY)
+        role = ROLES.get(name.replace(" ", "_").replace("-", "_"))
+        return role or (ASSISTANT if name and name == self._agent else name or NOBODY)
 
     def _said_by(self, speaker: str, text: str | None, source: str) -> HistoryLine:
         line = HistoryLine(speaker, self.role(speaker), text, source)
@@ -99,47 +99,47 @@ class Talk:
 
     def _remember(self, turns: list[Fields], fields: Fields) -> list[HistoryLine]:
         """The lines of a history; those that were told before are the same ones."""
-        mine = [self._line(turn) for turn in turns]
-        start, shared = self._overlap(mine)
+        history = [self._line(turn) for turn in turns]
+        start, shared = self._overlap(history)
         odd = False
         for place in range(shared):
-            known = self.lines[start + place]
-            if known.bare:
-                _learn(known, mine[place])
-            odd = odd or not _equal(known, mine[place])
-            mine[place] = known
-        self.lines += mine[shared:]
+            earlier = self.lines[start + place]
+            if earlier.bare:
+                _learn(earlier, history[place])
+            odd = odd or not _equal(earlier, history[place])
+            history[place] = earlier
+        self.lines += history[shared:]
         if odd:
             keep(fields, "conversation_context", fields["conversation_context"])
-        return mine
+        return history
 
     def _line(self, turn: Fields) -> HistoryLine:
-        rest = dict(turn)
-        speaker = rest.pop("speaker") if rest.get("speaker") else ""
-        text = rest.pop("message") if rest.get("message") is not None else None
+        remaining = dict(turn)
+        speaker = remaining.pop("speaker") if remaining.get("speaker") else ""
+        text = remaining.pop("message") if remaining.get("message") is not None else None
         line = self._said_by(speaker, text, "conversation_context")
-        line.extras = rest
-        line.when = rest.get("timestamp")
+        line.extras = remaining
+        line.when = remaining.get("timestamp")
         return line
 
-    def _overlap(self, mine: Sequence[HistoryLine]) -> tuple[int, int]:
+    def _overlap(self, history: Sequence[HistoryLine]) -> tuple[int, int]:
         """Where a history begins among the lines, and how many of them it repeats.
 
         It begins with them, or, being a window onto the talk, at a later line: then all that follows must agree.
         """
         lines = self.lines
         shared = 0
-        for known, line in zip(lines, mine, strict=False):
-            if not _agree(known, line):
+        for earlier, line in zip(lines, history, strict=False):
+            if not _agree(earlier, line):
                 break
             shared += 1
-        if shared or not mine:
+        if shared or not history:
             return 0, shared
-        if len(mine) >= _FEWEST_SHARED:
-            first = mine[0].text
+        if len(history) >= _FEWEST_SHARED:
+            first = history[0].text
             for start in [place for place, line in enumerate(lines[: 1 - _FEWEST_SHARED]) if line.text == first]:
-                length = min(len(lines) - start, len(mine))
-                if all(_agree(lines[start + i], mine[i]) for i in range(length)):
+                length = min(len(lines) - start, len(history))
+                if all(_agree(lines[start + i], history[i]) for i in range(length)):
                     return start, length
         return 0, 0
 
@@ -183,20 +183,20 @@ class _Exchange(NamedTuple):
     answered: HistoryLine | None
 
 
-def _agree(known: HistoryLine, line: HistoryLine) -> bool:
-    if known.role != line.role or known.text != line.text:
+def _agree(earlier: HistoryLine, line: HistoryLine) -> bool:
+    if earlier.role != line.role or earlier.text != line.text:
         return False
-    return known.when is None or line.when is None or known.when == line.when
+    return earlier.when is None or line.when is None or earlier.when == line.when
 
 
-def _learn(known: HistoryLine, line: HistoryLine) -> None:
+def _learn(earlier: HistoryLine, line: HistoryLine) -> None:
     """A question or an answer is told again as a turn of a history, which knows more of it."""
-    known.speaker, known.extras, known.bare = line.speaker, line.extras, False
-    known.when = known.when if line.when is None else line.when
+    earlier.speaker, earlier.extras, earlier.bare = line.speaker, line.extras, False
+    earlier.when = earlier.when if line.when is None else line.when
 
 
-def _equal(known: HistoryLine, line: HistoryLine) -> bool:
-    return known.speaker == line.speaker and identical(known.extras, line.extras)
+def _equal(earlier: HistoryLine, line: HistoryLine) -> bool:
+    return earlier.speaker == line.speaker and identical(earlier.extras, line.extras)
 
 
 __all__ = ["NOBODY", "ROLES", "HistoryEntry", "HistoryLine", "Talk"]

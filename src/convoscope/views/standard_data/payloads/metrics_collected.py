@@ -262,8 +262,8 @@ class _Reading:
             if first is not None and time is not None and time == first.get("timestamp"):
                 del around[key]
         if around and first is not None:
-            kept = first.get("envelopes", [])
-            first["envelopes"] = [*(kept if isinstance(kept, list) else [kept]), around]
+            envelopes = first.get("envelopes", [])
+            first["envelopes"] = [*(envelopes if isinstance(envelopes, list) else [envelopes]), around]
         elif around:
             self._warn(place, "no_metric", "No metric could be read in this.", around)
         self._touched = [*before, *self._touched][:1]
@@ -276,9 +276,9 @@ class _Reading:
         named = [part for part in parts if speech is not None and part.setdefault("speech_id", speech) == speech]
         self._emit_all(parts, place.at(".metrics")._replace(time=_time_around(entry, place)))
         if role == "assistant" and speech is not None:
-            for asked in self._asked:
-                if asked.get("label") == place.label:
-                    asked["speech_id"] = speech
+            for question in self._asked:
+                if question.get("label") == place.label:
+                    question["speech_id"] = speech
         self._asked = named if role == "user" else []
 
     # Pipecat
@@ -334,17 +334,17 @@ class _Reading:
     def _breakdown(self, entry: dict[str, Any], place: _Place) -> None:
         """The end of the user's turn, and what each processor took; what is of the whole wait goes to the first."""
         apart = taken_apart(entry)
-        made: list[dict[str, Any]] = []
+        metrics: list[dict[str, Any]] = []
         if apart.end_of_turn:
-            made.append({"type": EOU, **apart.end_of_turn})
-            self._emit(made[0], place)
+            metrics.append({"type": EOU, **apart.end_of_turn})
+            self._emit(metrics[0], place)
         for part in apart.parts:
             if apart.end_of_turn and part.of_recognition:  # the user's turn ends when it is written down
-                self._of(place).begin(part.processor, made[0])
+                self._of(place).begin(part.processor, metrics[0])
             metric = self._measure(part.metric, part.entry, place.at(part.step), "breakdown")
-            made += [metric] if metric is not None else []
-        if made:
-            first = min(made, key=lambda metric: _ORDER.get(metric["type"], len(_ORDER)))
+            metrics += [metric] if metric is not None else []
+        if metrics:
+            first = min(metrics, key=lambda metric: _ORDER.get(metric["type"], len(_ORDER)))
             settle(apart.whole, place.path, self.warnings, known=first["type"] in COMPONENTS)
             for key, value in apart.whole.items():
                 keep(first, key, value)

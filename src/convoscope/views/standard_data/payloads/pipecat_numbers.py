@@ -42,11 +42,11 @@ def roles(entries: Sequence[Timed]) -> list[str]:
     return metrics
 
 
-def _durations(processor: str, mine: Sequence[int], entries: Sequence[Timed]) -> Iterator[int]:
+def _durations(processor: str, places: Sequence[int], entries: Sequence[Timed]) -> Iterator[int]:
     """The places of bare numbers that are durations."""
-    bare = [place for place in mine if entries[place].is_bare]
-    used = sum(entries[place].metric in _USAGE for place in mine)
-    named = any(entries[place].metric in (TTFB, PROCESSING) for place in mine)
+    bare = [place for place in places if entries[place].is_bare]
+    used = sum(entries[place].metric in _USAGE for place in places)
+    named = any(entries[place].metric in (TTFB, PROCESSING) for place in places)
     if not named and len(bare) == used:
         return
     if not named and len(bare) == 2 * used and _are_pairs(bare, entries):
