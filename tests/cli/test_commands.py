@@ -126,7 +126,7 @@ class TestScore:
     def test_an_unknown_turn_rule_is_bad_usage(self, command: tuple[str, ...], scored: Path) -> None:
         ended = convoscope(*command, "chats.jsonl", "--turns", "sentence", cwd=scored)
         assert ended.code == 2
-        assert ended.err == "error: no turn rule is called 'sentence'\n  there is exchange, eva\n"
+        assert ended.err == "error: unknown turn rule 'sentence'\n  the turn rules are exchange, eva\n"
 
     def test_a_log_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
         evil = {"messages": [{"role": "user", "content": "x"}], "\x1b[31mred": 1}

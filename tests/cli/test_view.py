@@ -159,7 +159,7 @@ class TestWhichConversation:
     def test_an_unknown_rule_is_bad_usage(self) -> None:
         ended = convoscope("view", "trace", NORMAL, "--turns", "lunar")
         assert ended.code == 2
-        assert "no turn rule is called 'lunar'" in ended.err
+        assert "unknown turn rule 'lunar'" in ended.err
         assert "exchange" in ended.err
 
     def test_what_could_not_be_read_is_a_warning(self, tmp_path: Path) -> None:

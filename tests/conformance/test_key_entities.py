@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from convoscope.text.spoken import FactCheck, hear, is_heard, normalise
+from convoscope.text.spoken import FactCheck, check_fact, check_facts, normalise
 from convoscope.text.spoken.vocabulary import DIGITS, SMALL, TENS
 
 LABELS = "data/judge-labels/key_entity_transcription.jsonl"
@@ -67,7 +67,7 @@ def agreement(calls: list[dict[str, Any]]) -> Agreement:
     labels = [entity for entity in labels if not entity.get("skipped")]
     pairs = [(entity["value"], entity["transcribed_value"], entity["correct"]) for entity in labels]
     by_plain = sum((plain(value) == plain(heard)) == correct for value, heard, correct in pairs)
-    ours = sum(is_heard(value, heard).correct == correct for value, heard, correct in pairs)
+    ours = sum(check_fact(value, heard).correct == correct for value, heard, correct in pairs)
     return Agreement(len(labels), by_plain, ours)
 
 
@@ -81,7 +81,7 @@ def turns(call: dict[str, Any]) -> Iterator[tuple[list[dict[str, Any]], tuple[Fa
     """The labels and our findings of each turn that was heard; `turn_id` counts both lists from 0."""
     for number, (said, heard) in enumerate(zip(call["user_tts"], call["transcription"], strict=False)):
         labels = [entity for turn in call["labels"] if turn["turn_id"] == number for entity in turn["entities"]]
-        yield [entity for entity in labels if not entity.get("skipped")], hear(said, heard)
+        yield [entity for entity in labels if not entity.get("skipped")], check_facts(said, heard)
 
 
 def search(calls: list[dict[str, Any]]) -> Search:

@@ -284,7 +284,7 @@ def test_the_text_of_a_turn_is_the_text_that_counts() -> None:
 
 def test_an_unknown_rule_is_refused_with_the_rules_there_are() -> None:
     made = conversation(says("u", "Hi."), turn_rule="exchange/9")  # it can be read; only its turns cannot be derived
-    with pytest.raises(ValueError, match=r"^turn rule 'exchange/9' is not known; there is eva/1, exchange/1$"):
+    with pytest.raises(ValueError, match=r"^turn rule 'exchange/9' is unknown; the turn rules are eva/1, exchange/1$"):
         _ = made.turns
 
 
@@ -340,13 +340,13 @@ class TestNames:
 
     @pytest.mark.parametrize("name", ["", "eva/2", "EVA", "sentence"])
     def test_any_other_is_refused(self, name: str) -> None:
-        with pytest.raises(UsageError, match=f"^no turn rule is called '{name}'\n  there is exchange, eva$"):
+        with pytest.raises(UsageError, match=f"^unknown turn rule '{name}'\n  the turn rules are exchange, eva$"):
             turn_rule(name)
 
     def test_before_anything_is_read_or_scored(self, tmp_path: Path) -> None:
         for refuses in (convoscope.read, convoscope.score):
             write_lines(tmp_path / "chats.jsonl", range(3))
-            with pytest.raises(UsageError, match="no turn rule is called 'sentence'"):
+            with pytest.raises(UsageError, match="unknown turn rule 'sentence'"):
                 refuses(tmp_path / "chats.jsonl", turns="sentence")
         assert [path.name for path in tmp_path.iterdir()] == ["chats.jsonl"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from convoscope.metrics.agent import repetition, words_per_turn
 from convoscope.scoring.evaluate import observe
-from convoscope.text.words import count_words, normal, sentences
+from convoscope.text.words import count_words, normalised_words, sentences
 from support.chats import agent, call, chat, told, user
 
 PIN = "Please enter your PIN now."
@@ -139,5 +139,5 @@ class TestWords:
         assert sentences(text) == cut
 
     def test_texts_that_differ_in_punctuation_become_equal(self) -> None:
-        assert normal("  Yes,  PLEASE -- do! ") == "yes please do"
-        assert normal("STRASSE") == normal("straße")
+        assert normalised_words("  Yes,  PLEASE -- do! ") == "yes please do"
+        assert normalised_words("STRASSE") == normalised_words("straße")

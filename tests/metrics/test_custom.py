@@ -234,7 +234,7 @@ class TestWhatATemplateMayNotSay:
             ("{agent_task", "a lone {", "{{ and }}"),
             ("agent_task}", "a lone }", "{{ and }}"),
             ("", "empty template", "shown"),
-            ("Is it good?", "shows nothing of the item", "{agent_response}"),
+            ("Is it good?", "has no field of the item", "{agent_response}"),
         ],
     )
     def test_it_is_refused_when_it_is_declared(self, template: str, said: str, hint: str) -> None:
@@ -251,7 +251,7 @@ class TestWhatATemplateMayNotSay:
     @pytest.mark.parametrize("better", ["higher", "neither"])
     @pytest.mark.parametrize("mark", [11, -1, float("nan"), "7", True])
     def test_a_pass_mark_is_of_10_points(self, mark: Any, better: Any) -> None:
-        with pytest.raises(DeclarationError, match=r"custom\.polite says passes_at="):
+        with pytest.raises(DeclarationError, match=r"custom\.polite: passes_at must be from 0 to 10"):
             template_scorer("polite", "{agent_task}", passes_at=mark, better=better)
 
     def test_better_is_one_of_three(self) -> None:
@@ -405,7 +405,7 @@ class TestTomlFiles:
             ("[[scorer]", "mine.toml: is not TOML: Expected"),
             ("\xff", "is not TOML"),
             ("", "declares no metric"),
-            ("scorers = 1", "nobody knows what 'scorers' is"),
+            ("scorers = 1", "unknown key 'scorers'"),
             ('[scorer]\nname = "a"', "a scorer is a table"),
             ('[[scorer]]\ntemplate = "{agent_task}"', "scorer 1: has no name"),
             ('[[scorer]]\nname = "a"', "scorer 1 (a): has no template"),

@@ -122,7 +122,7 @@ class TestDerived:
 
     @pytest.mark.parametrize("name", ["f1", "f1_scorer", "answer", "jga", "dialogue"])
     def test_an_input_is_a_whole_key(self, name: str) -> None:
-        with pytest.raises(DeclarationError, match=f"needs {name}, which nobody declares"):
+        with pytest.raises(DeclarationError, match=f"needs {name}, which is not declared"):
             keys(figure("mine.all", name))
 
 

@@ -13,7 +13,7 @@ from convoscope.conversation import Clock, Conversation, Logged, Outcome, Segmen
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, Metric
 from convoscope.metrics.registry import collect
 from convoscope.metrics.voice import interruptions, turn_taking
-from convoscope.metrics.voice.floor import count_score, floor, latency_score, overlap_score, yield_score
+from convoscope.metrics.voice.turn_analysis import analyse_turns, count_score, latency_score, overlap_score, yield_score
 from convoscope.scores.reducers import Percentile
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.statistics.across import percentile
@@ -397,4 +397,4 @@ class TestAnyCall:
 
     def test_it_is_looked_at_once(self) -> None:
         context = metric_context(exchange(1.0))
-        assert floor(context) is floor(context)
+        assert analyse_turns(context) is analyse_turns(context)

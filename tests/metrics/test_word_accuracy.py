@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Agent, AudioFile, Conversation, Item
-from convoscope.metrics.audio.transcripts import Said, said_in, speakers_of
+from convoscope.metrics.audio.transcripts import TranscriptLine, speakers_of, transcript_lines
 from convoscope.metrics.audio.word_accuracy import word_accuracy
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import evaluate, observe
@@ -180,9 +180,9 @@ class TestWhoSpeaks:
     def test_a_colon_in_a_sentence_is_no_speaker(self) -> None:
         speakers = speakers_of(chat())
         transcript = "Assistant: One thing:\nNote: bring your agent: card\nUser: ok"
-        assert said_in(transcript, speakers) == [
-            Said("assistant", "One thing:\nNote: bring your agent: card"),
-            Said("user", "ok"),
+        assert transcript_lines(transcript, speakers) == [
+            TranscriptLine("assistant", "One thing:\nNote: bring your agent: card"),
+            TranscriptLine("user", "ok"),
         ]
 
     def test_the_agent_alone_needs_no_label(self) -> None:
@@ -219,4 +219,4 @@ class TestNeverRaises:
         assert one.value is None or 0 <= one.value <= 1
 
     def test_a_long_line_takes_no_time(self) -> None:
-        assert said_in("1:" * 50_000 + " -" * 50_000, speakers_of(chat())) == []
+        assert transcript_lines("1:" * 50_000 + " -" * 50_000, speakers_of(chat())) == []

@@ -183,7 +183,7 @@ def test_what_cannot_work_is_refused_before_anything_runs(
     "facts", [{"reduce": ("mode",)}, {"reduce": (MEAN, "mode")}, {"also": {"mode": "mode"}}, {"reduce": (MEAN, MEAN)}]
 )
 def test_a_step_that_is_no_reducer_is_refused_where_it_is_declared(facts: dict[str, Any]) -> None:
-    with pytest.raises(DeclarationError, match="is no reducer"):
+    with pytest.raises(DeclarationError, match="is not a reducer"):
         made(**{name: Reduce(*given) if name == "reduce" else given for name, given in facts.items()})
 
 

@@ -219,7 +219,7 @@ def test_a_row_of_one_field(logs: Path, tmp_path: Path) -> None:
         (('name="mentions"', 'name="aspect_scores"'), "cannot be the name of a table"),
         (('name="mentions"', 'name="x_combined"'), "cannot be the name of a table"),
         (("sum(times)", "sum(nothing)"), "cannot be made"),
-        (("times: int", "times: object"), "cannot be kept"),
+        (("times: int", "times: object"), "cannot be stored"),
         (("times: int", "times: int\n    conversation: int = 0"), "as every table has"),
         (('axis("topic", by=("domain",))', 'axis("agent")'), "cannot be an axis"),
         (('axis("topic", by=("domain",))', 'axis("state", by=())'), "is an axis already"),

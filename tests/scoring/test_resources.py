@@ -138,7 +138,7 @@ class TestARun:
         assert "resources" not in score(tmp_path, words, resources=[Counts()]).receipt.config
 
     def test_has_one_of_each_type(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="two resources of the type Judge"):
+        with pytest.raises(UsageError, match="two resources have the type Judge"):
             score(tmp_path, judged, resources=[Counts(), Counts()])
 
     def test_needs_to_know_what_answers_depend_on(self, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ class TestARun:
 
     @pytest.mark.parametrize("thing", [Counts, 3, "judge"])
     def test_refuses_what_is_none(self, thing: Any, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="is no resource"):
+        with pytest.raises(UsageError, match="is not a resource"):
             score(tmp_path, judged, resources=[thing])
 
 

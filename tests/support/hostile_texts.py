@@ -113,7 +113,7 @@ def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.text import folding, identifiers, words
     from convoscope.text.folding import compact
     from convoscope.text.likeness import likeness, resemble, similarity
-    from convoscope.text.spoken import entities, hear, normalise
+    from convoscope.text.spoken import check_facts, entities, normalise
 
     nobody = transcripts.Speakers(frozenset({"agent"}), frozenset({"user"}))
     return {
@@ -121,7 +121,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         "tokens": words.tokens,
         "sentences": words.sentences,
         "long_sentences": lambda text: words.long_sentences(text, 3),
-        "normal": words.normal,
+        "normal": words.normalised_words,
         "comparable": folding.comparable,
         "f1": lambda text: answer_text.f1_of(text, text[::-1]),
         "accuracy": lambda text: answer_text.accuracy_of(text, text[: LENGTH // 2]),
@@ -129,13 +129,13 @@ def functions() -> dict[str, Callable[[str], object]]:
         "choice": lambda text: choices.choice_accuracy_of(text, "B", choices=(text[:1000], "Paris")),
         "multi_pattern": lambda text: choices.multi_pattern_of(text, "b"),
         "form": forms.form_of,
-        "transcript": lambda text: transcripts.said_in(text, nobody),
+        "transcript": lambda text: transcripts.transcript_lines(text, nobody),
         "words of an error": tools._words,
         "ending": identifiers.snake_case,
         "normalise": normalise,
         "normalise, Chinese": lambda text: normalise(text, "zh"),
         "entities": entities,
-        "hear": lambda text: hear(text, text[: -LENGTH // 10]),
+        "hear": lambda text: check_facts(text, text[: -LENGTH // 10]),
         "word_errors": lambda text: word_errors(text, text[: LENGTH // 2], "en"),
         "compact": compact,
         "likeness": lambda text: likeness(text, text[: LENGTH // 2 : -1]),

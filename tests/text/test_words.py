@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.text.words import Sentence, count_words, long_sentences, normal, sentences, tokens
+from convoscope.text.words import Sentence, count_words, long_sentences, normalised_words, sentences, tokens
 
 # Whatever parts words and sentences, in ASCII and beyond.
 _PIECES = ["a", "B", "9", "_", "é", "ß", "…", "。", "-", "'", ".", "!", "?", " ", "\n", "\t", "\x1c", "\x85", "\x00"]
@@ -20,7 +20,7 @@ def test_a_word_stands_between_blanks_and_holds_a_letter_or_a_digit(text: str) -
 @given(texts.filter(str.isascii))
 def test_a_token_is_a_run_of_letters_digits_and_underscores(text: str) -> None:
     assert tokens(text) == re.findall(r"\w+", text.lower())
-    assert normal(text) == " ".join(re.findall(r"\w+", text.casefold()))
+    assert normalised_words(text) == " ".join(re.findall(r"\w+", text.casefold()))
 
 
 @given(texts)
@@ -31,7 +31,7 @@ def test_a_sentence_ends_after_a_mark_before_a_blank_and_at_line_ends(text: str)
 
 @given(texts, st.integers(1, 4))
 def test_long_sentences_are_those_with_enough_words(text: str, least: int) -> None:
-    long = [Sentence(normal(one), one) for one in sentences(text) if count_words(one) >= least]
+    long = [Sentence(normalised_words(one), one) for one in sentences(text) if count_words(one) >= least]
     assert long_sentences(text, least) == long
 
 

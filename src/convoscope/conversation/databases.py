@@ -103,9 +103,9 @@ def canonical_text(value: Json) -> str:
     return _json(_canonical(value, ""))
 
 
-def same(one: Json, other: Json) -> bool:
+def same(first: Json, second: Json) -> bool:
     """Equal in canonical form. True is not 1."""
-    return canonical_text(one) == canonical_text(other)
+    return canonical_text(first) == canonical_text(second)
 
 
 def changes(before: Json, after: Json) -> tuple[Change, ...]:
@@ -114,15 +114,15 @@ def changes(before: Json, after: Json) -> tuple[Change, ...]:
     A member of a list is called by its position; in a list whose order means nothing, by what
     identifies it.
     """
-    found: list[Change] = []
+    differences: list[Change] = []
     if isinstance(before, dict) and isinstance(after, dict):
         if SESSION in before or SESSION in after:
             before = {key: value for key, value in before.items() if key != SESSION}
             after = {key: value for key, value in after.items() if key != SESSION}
-        _compare_records((), before, after, found)
+        _compare_records((), before, after, differences)
     else:
-        _compare((), before, after, found)
-    return tuple(sorted(found, key=lambda change: change.path))
+        _compare((), before, after, differences)
+    return tuple(sorted(differences, key=lambda change: change.path))
 
 
 def printed(path: Sequence[str]) -> str:
@@ -202,34 +202,34 @@ def _fast_hash(value: Json) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
-def _compare_records(path: Path, before: dict[str, Json], after: dict[str, Json], found: list[Change]) -> None:
+def _compare_records(path: Path, before: dict[str, Json], after: dict[str, Json], differences: list[Change]) -> None:
     for key, was in before.items():
         now = after.get(key, _ABSENT)
         if type(was) is type(now) and type(was) in _PLAIN and was == now:
             continue
         if now is _ABSENT:
-            found.append(Change((*path, key), REMOVED, was=was))
+            differences.append(Change((*path, key), REMOVED, was=was))
         elif _encode(was) != _encode(now):  # equal records are the rule: most of the time goes here
-            _compare((*path, key), was, now, found)
+            _compare((*path, key), was, now, differences)
     for key, now in after.items():
         if key not in before:
-            found.append(Change((*path, key), ADDED, now=now))
+            differences.append(Change((*path, key), ADDED, now=now))
 
 
-def _compare(path: Path, was: Json, now: Json, found: list[Change]) -> None:
+def _compare(path: Path, was: Json, now: Json, differences: list[Change]) -> None:
     if isinstance(was, dict) and isinstance(now, dict):
-        _compare_records(path, was, now, found)
+        _compare_records(path, was, now, differences)
     elif isinstance(was, list | tuple) and isinstance(now, list | tuple):
         if path and path[-1] in UNORDERED:
             field = _identity(was, now)
-            _compare_records(path, _named(was, field), _named(now, field), found)
+            _compare_records(path, _named(was, field), _named(now, field), differences)
         else:
-            _compare_lists(path, was, now, found)
+            _compare_lists(path, was, now, differences)
     elif not same(was, now):
-        found.append(Change(path, CHANGED, was, now))
+        differences.append(Change(path, CHANGED, was, now))
 
 
-def _compare_lists(path: Path, was: Sequence[Json], now: Sequence[Json], found: list[Change]) -> None:
+def _compare_lists(path: Path, was: Sequence[Json], now: Sequence[Json], differences: list[Change]) -> None:
     """By position, between what is equal at the start and what is equal at the end."""
     if len(was) == len(now):
         start, end = 0, 0
@@ -240,31 +240,31 @@ def _compare_lists(path: Path, was: Sequence[Json], now: Sequence[Json], found: 
     for place in range(max(len(before), len(after))):
         at = (*path, str(start + place))
         if place >= len(after):
-            found.append(Change(at, REMOVED, was=before[place]))
+            differences.append(Change(at, REMOVED, was=before[place]))
         elif place >= len(before):
-            found.append(Change(at, ADDED, now=after[place]))
+            differences.append(Change(at, ADDED, now=after[place]))
         else:
-            _compare(at, before[place], after[place], found)
+            _compare(at, before[place], after[place], differences)
 
 
-def _equal(one: Sequence[Json], other: Sequence[Json]) -> int:
+def _equal(first: Sequence[Json], second: Sequence[Json]) -> int:
     """How many members two lists share from the start."""
     count = 0
-    for a, b in zip(one, other, strict=False):
+    for a, b in zip(first, second, strict=False):
         if not same(a, b):
             break
         count += 1
     return count
 
 
-def _members(held: Json, key: str) -> Iterable[tuple[str, Json]]:
+def _members(container: Json, key: str) -> Iterable[tuple[str, Json]]:
     """What a value holds, by the keys that a path has for it."""
-    if isinstance(held, dict):
-        return held.items()
-    if isinstance(held, list | tuple):
+    if isinstance(container, dict):
+        return container.items()
+    if isinstance(container, list | tuple):
         if key in UNORDERED:
-            return _named(held, _identity(held)).items()
-        return ((str(place), one) for place, one in enumerate(held))
+            return _named(container, _identity(container)).items()
+        return ((str(place), one) for place, one in enumerate(container))
     return ()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 _Argument = TypeVar("_Argument")
@@ -36,12 +38,20 @@ class cached_on_argument(Generic[_Argument, _Result]):  # noqa: N801 - it is a d
         self.__wrapped__ = compute
         self._name = f"{compute.__module__}.{compute.__qualname__}"
 
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:
+        # Its name leads to this object, not to the function: another process looks that up.
+        return (_look_up, (self.__wrapped__.__module__, self.__wrapped__.__qualname__))
+
     def __call__(self, thing: _Argument) -> _Result:
         cache = thing.__dict__
         if self._name not in cache:
             cache[self._name] = self.__wrapped__(thing)
         result: _Result = cache[self._name]
         return result
+
+
+def _look_up(module: str, name: str) -> Any:
+    return attrgetter(name)(import_module(module))
 
 
 def forget(thing: Any) -> None:

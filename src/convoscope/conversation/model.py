@@ -256,25 +256,25 @@ class Conversation(
         """Whatever points at an event must find it."""
         timeline = self.timeline
         # They ascend from 0 at least: where the last is as large as their number allows, none is missing.
-        known: Container[int | None] = range(last + 1)
+        seqs: Container[int | None] = range(last + 1)
         if len(timeline) != last + 1:
-            known = {event.seq for event in timeline}
+            seqs = {event.seq for event in timeline}
         for item in self.items:
             asked, answered = item.asked, item.answered
-            if (asked is None or asked in known) and (answered is None or answered in known) and not item.events:
+            if (asked is None or asked in seqs) and (answered is None or answered in seqs) and not item.events:
                 continue
             for seq in (asked, answered, *item.events):
-                if seq is not None and seq not in known:
+                if seq is not None and seq not in seqs:
                     raise ValueError(f"item {item.id!r} points at event {seq}, which is not in the timeline")
         if not self.frames and not self.annotations:
             return
-        pointed: list[tuple[str, int | None]] = [("frame", frame.seq) for frame in self.frames]
-        for found in self.annotations:
-            for family in (found.topics, found.risks, found.actions, found.entities):
-                pointed += [("annotation", seq) for finding in family or () for seq in finding.events]
-            pointed += [("topic", seq) for topic in found.topics or () for seq in topic.span or ()]
-        for who, seq in pointed:
-            if seq is not None and seq not in known:
+        references: list[tuple[str, int | None]] = [("frame", frame.seq) for frame in self.frames]
+        for annotated in self.annotations:
+            for family in (annotated.topics, annotated.risks, annotated.actions, annotated.entities):
+                references += [("annotation", seq) for finding in family or () for seq in finding.events]
+            references += [("topic", seq) for topic in annotated.topics or () for seq in topic.span or ()]
+        for who, seq in references:
+            if seq is not None and seq not in seqs:
                 raise ValueError(f"{who} points at event {seq}, which is not in the timeline")
 
     @remembered

@@ -97,12 +97,12 @@ def _keep(value: Any, annotation: Any, path: str, home: dict[str, Any], moved: l
         if "extras" in hints:
             home = value
         for key in [key for key in value if key not in hints and key != config.tag_field]:
-            held = home.setdefault("extras", {})
-            if isinstance(held, dict):
+            extras = home.setdefault("extras", {})
+            if isinstance(extras, dict):
                 name = key if home is value else f"{path.removeprefix('$.')}.{key}"
-                while name in held:
+                while name in extras:
                     name += "_"
-                held[name] = value.pop(key)
+                extras[name] = value.pop(key)
                 moved.append(Moved(path, key))
         for key, hint in hints.items():
             if key in value and key != "extras":
@@ -123,9 +123,9 @@ def _struct_of(annotation: Any, value: Any) -> type[msgspec.Struct] | None:
 
 
 def _element(annotation: Any) -> Any:
-    for one in (annotation, *get_args(annotation)):
-        if get_origin(one) is tuple:
-            return get_args(one)[0]
+    for candidate in (annotation, *get_args(annotation)):
+        if get_origin(candidate) is tuple:
+            return get_args(candidate)[0]
     return None
 
 

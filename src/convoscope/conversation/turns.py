@@ -38,8 +38,8 @@ def derive_turns(conversation: Conversation) -> tuple[Turn, ...]:
     try:
         rule = TURN_RULES[conversation.turn_rule]
     except KeyError:
-        known = ", ".join(sorted(TURN_RULES))
-        raise ValueError(f"turn rule {conversation.turn_rule!r} is not known; there is {known}") from None
+        names = ", ".join(sorted(TURN_RULES))
+        raise ValueError(f"turn rule {conversation.turn_rule!r} is unknown; the turn rules are {names}") from None
     return rule(conversation)
 
 
@@ -144,6 +144,6 @@ def turn_rule(name: str) -> str:
         return name
     whole = [rule for rule in TURN_RULES if rule.partition("/")[0] == name]
     if not whole:
-        known = ", ".join(rule.partition("/")[0] for rule in TURN_RULES)
-        raise UsageError(f"no turn rule is called {name!r}", hint=f"there is {known}")
+        names = ", ".join(rule.partition("/")[0] for rule in TURN_RULES)
+        raise UsageError(f"unknown turn rule {name!r}", hint=f"the turn rules are {names}")
     return whole[-1]

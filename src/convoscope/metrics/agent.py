@@ -44,16 +44,16 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
     when an earlier sentence of the agent, in this turn or before, is equal but for case and
     punctuation. A turn without such a sentence is not applicable.
     """
-    said: set[str] = set()
+    earlier: set[str] = set()
     for turn in conversation.turns:
-        counted = 0
+        sentences = 0
         repeated: list[str] = []
         for utterance in turn.assistant:
             for sentence in long_sentences(utterance.meant(), MIN_SENTENCE_WORDS):
-                counted += 1
-                if sentence.normal in said:
+                sentences += 1
+                if sentence.normalised_words in earlier:
                     repeated.append(sentence.text)
                 else:
-                    said.add(sentence.normal)
+                    earlier.add(sentence.normalised_words)
         details = {"repeated": repeated} if repeated else None
-        yield ratio(turn, len(repeated), counted, empty="no_sentence", details=details)
+        yield ratio(turn, len(repeated), sentences, empty="no_sentence", details=details)

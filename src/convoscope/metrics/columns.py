@@ -45,8 +45,8 @@ class Conversations:
         """A view of all the conversations, made once for the metrics that look at them together."""
         if view not in self.shared:
             self.shared[view] = view(self.conversations)
-        found: _View = self.shared[view]
-        return found
+        result: _View = self.shared[view]
+        return result
 
     def measured(self, place: int, subject: Subject, value: float, details: Mapping[str, Any] | None = None) -> None:
         """A subject of the conversation at this place has this value."""
@@ -83,12 +83,12 @@ class Conversations:
 
     def observations(self) -> list[Observation]:
         """The scores one by one; refuses what is no score."""
-        found = [
+        scores = [
             measured(subject, value, details=details)
             for subject, value, details in zip(self.subjects, self.values, self.details, strict=True)
         ]
         for place, above, below in zip(self.divided, self.numerators, self.denominators, strict=True):
-            found[place] = ratio(self.subjects[place], above, below, empty="nothing", details=self.details[place])
+            scores[place] = ratio(self.subjects[place], above, below, empty="nothing", details=self.details[place])
         for place, observation in self.others.items():
-            found[place] = observation
-        return found
+            scores[place] = observation
+        return scores

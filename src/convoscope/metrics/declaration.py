@@ -46,7 +46,9 @@ def axis(kind: Level, *, by: tuple[str, ...] = ()) -> Level:
     Two subjects of one name are the same where their conversations share the dimensions of `by`.
     """
     if kind in (*DIMENSIONS, CONVERSATION, TURN, EVENT, ITEM):
-        raise DeclarationError(f"{kind} cannot be an axis: it is a dimension, or a level of ours", hint="rename it")
+        raise DeclarationError(
+            f"{kind} cannot be an axis: it is the name of a dimension or a built-in level", hint="rename it"
+        )
     if AXES.setdefault(kind, by) != by:
         raise DeclarationError(f"{kind} is an axis already, by {', '.join(AXES[kind])}", hint="give it another name")
     return kind
@@ -93,16 +95,16 @@ class TenPoints(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.zero == self.ten:
             raise DeclarationError(
-                "a 0 to 10 map needs two different values", hint="what is worth 0, what is worth 10?"
+                "zero and ten of TenPoints must differ", hint="zero is the value worth 0 points, ten the one worth 10"
             )
         if self.falls is not None and not self.zero < self.ten <= self.falls[0] < self.falls[1]:
             raise DeclarationError(
-                "a 0 to 10 map that falls again needs four values in order",
-                hint="worth 0, worth 10, still worth 10, worth 0 again",
+                "TenPoints with falls needs four values in ascending order",
+                hint="zero, ten, the last value worth 10, the value worth 0 again",
             )
         if not 0 <= self.passes_at <= 10:
             raise DeclarationError(
-                f"a pass mark of {self.passes_at:g} is not of 10 points", hint="give one from 0 to 10"
+                f"passes_at must be between 0 and 10, not {self.passes_at:g}", hint="7 is the default"
             )
 
     def score(self, value: float) -> float:
@@ -258,9 +260,9 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
 
 def _alone(function: Callable[..., None], conversation: Conversation, **resources: Any) -> list[Observation]:
     """What a function of many conversations says of one."""
-    one = Conversations([conversation])
-    function(one, **resources)
-    return one.observations()
+    batch = Conversations([conversation])
+    function(batch, **resources)
+    return batch.observations()
 
 
 _LISTS = frozenset({tuple, list, GeneratorType})
@@ -282,7 +284,7 @@ class Derived(Declaration, frozen=True, kw_only=True, dict=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.inputs:
-            raise DeclarationError(f"{self.key} is derived from nothing", hint="name the metrics it needs in `inputs`")
+            raise DeclarationError(f"{self.key} has no inputs", hint="name the metrics it needs in `inputs`")
 
 
 class GroupSample(msgspec.Struct, frozen=True):
@@ -336,8 +338,8 @@ def metric(
 
 def _resource_needs(measure: Measure, name: str, declared: tuple[Need, ...]) -> list[Need]:
     """What it takes to hand a function the resources that it asks for, beside what was declared."""
-    found = [need for asked in asked_by(measure, name).values() for need in needs_of(asked)]
-    return [need for need in dict.fromkeys(found) if need not in declared]
+    needs = [need for asked in asked_by(measure, name).values() for need in needs_of(asked)]
+    return [need for need in dict.fromkeys(needs) if need not in declared]
 
 
 def derived(

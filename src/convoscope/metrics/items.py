@@ -57,8 +57,8 @@ async def each_item_awaited(function: Callable[..., Any], conversation: Conversa
             observations = _all(case.subject, await coming(function(data)))
         except (Exception, SystemExit) as error:  # whatever a metric raises is its result
             observations = [failed(case.subject, "metric_raised", error_text(error))]
-        for one in observations:
-            yield one
+        for observation in observations:
+            yield observation
 
 
 def _all(subject: Subject, given: Any) -> list[Observation]:
@@ -76,10 +76,10 @@ def _observations(subject: Subject, given: Any) -> Iterator[Observation]:
     elif isinstance(given, Real):
         yield measured(subject, float(given))
     elif isinstance(given, Iterable) and not isinstance(given, str | bytes | dict):
-        for one in given:
-            if not isinstance(one, Observation):
-                raise TypeError(f"gave {one!r} among its scores: yield measured(item, value)")
-            yield msgspec.structs.replace(one, subject=subject)
+        for observation in given:
+            if not isinstance(observation, Observation):
+                raise TypeError(f"gave {observation!r} among its scores: yield measured(item, value)")
+            yield msgspec.structs.replace(observation, subject=subject)
     else:
         raise TypeError(f"gave {given!r}, not a score: return a number, None, or measured(item, value)")
 

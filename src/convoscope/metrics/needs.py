@@ -55,7 +55,7 @@ class Fact:
         return bool(getattr(self.facts(conversation), self.name))
 
 
-class ToldNeed(Need, frozen=True, kw_only=True):
+class ExplainedNeed(Need, frozen=True, kw_only=True):
     """A need whose reason code says too little by itself."""
 
     words: str
@@ -129,7 +129,7 @@ RECORDING = Need(
     unlock="the audio of the conversation",
     present=lambda conversation: conversation.recording is not None,
 )
-JUDGE = ToldNeed(
+JUDGE = ExplainedNeed(
     code="no_judge",
     field="judge",
     unlock="a judge, named by the user",

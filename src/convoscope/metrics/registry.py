@@ -40,8 +40,8 @@ class Registry(msgspec.Struct, frozen=True):
             return tuple(self.declared[key] for key in sorted(self.declared))
         chosen: dict[str, Declared] = {}
         for name in names:
-            for one in self._find(name) if isinstance(name, str) else (_declared(name),):
-                chosen[one.key] = one
+            for declared in self._find(name) if isinstance(name, str) else (_declared(name),):
+                chosen[declared.key] = declared
         pending = [one for one in chosen.values() if isinstance(one, Derived)]
         while pending:
             needing = pending.pop()
@@ -49,11 +49,11 @@ class Registry(msgspec.Struct, frozen=True):
                 if key not in chosen:
                     if key not in self.declared:
                         raise DeclarationError(
-                            f"{needing.key} needs {key}, which nobody declares", hint="write its whole name"
+                            f"{needing.key} needs {key}, which is not declared", hint="write its whole name"
                         )
-                    one = chosen[key] = self.declared[key]
-                    if isinstance(one, Derived):
-                        pending.append(one)
+                    declared = chosen[key] = self.declared[key]
+                    if isinstance(declared, Derived):
+                        pending.append(declared)
         return tuple(chosen[key] for key in sorted(chosen))
 
     def _find(self, name: str) -> Sequence[Declared]:
@@ -65,7 +65,7 @@ class Registry(msgspec.Struct, frozen=True):
                 break
         if len(matches) > 1:
             keys = ", ".join(sorted(one.key for one in matches))
-            raise UsageError(f"{name!r} could be {keys}", hint="write the whole name")
+            raise UsageError(f"{name!r} is ambiguous: {keys}", hint="write the whole name")
         family = [one for one in self.declared.values() if one.family == name]
         if not matches and not family:
             bare_names = {_bare_name(one) for one in self.declared.values()}
@@ -73,37 +73,37 @@ class Registry(msgspec.Struct, frozen=True):
         return matches or family
 
 
-def _declared(one: object) -> Declared:
-    if not isinstance(one, Metric | Derived):
-        called = getattr(one, "__name__", repr(one))
-        raise DeclarationError(f"{called} is no metric", hint="declare it with @convoscope.metric(...)")
-    return one
+def _declared(thing: object) -> Declared:
+    if not isinstance(thing, Metric | Derived):
+        called = getattr(thing, "__name__", repr(thing))
+        raise DeclarationError(f"{called} is not a metric", hint="declare it with @convoscope.metric(...)")
+    return thing
 
 
-def _bare_name(one: Declared) -> str:
-    return one.key.split(".", 1)[1]
+def _bare_name(declared: Declared) -> str:
+    return declared.key.split(".", 1)[1]
 
 
 def collect(things: Iterable[object]) -> dict[str, Declared]:
     """The declarations among some things, by key; a module stands for all that it holds."""
-    found: dict[str, Declared] = {}
+    declared: dict[str, Declared] = {}
     for thing in things:
-        held = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
-        for one in held:
-            if isinstance(one, Metric | Derived) and found.setdefault(one.key, one) is not one:
-                raise DeclarationError(f"{one.key} is declared twice", hint="rename one, or give it a variant")
-    return found
+        members = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
+        for member in members:
+            if isinstance(member, Metric | Derived) and declared.setdefault(member.key, member) is not member:
+                raise DeclarationError(f"{member.key} is declared twice", hint="rename one, or give it a variant")
+    return declared
 
 
 def collect_tables(things: Iterable[object]) -> dict[str, SideTable]:
     """The side tables among some things, by name; a module stands for all that it holds."""
-    found: dict[str, SideTable] = {}
+    tables: dict[str, SideTable] = {}
     for thing in things:
-        held = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
-        for one in held:
-            if isinstance(one, SideTable) and found.setdefault(one.name, one) is not one:
-                raise DeclarationError(f"the table {one.name} is declared twice", hint="rename one")
-    return found
+        members = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
+        for member in members:
+            if isinstance(member, SideTable) and tables.setdefault(member.name, member) is not member:
+                raise DeclarationError(f"the table {member.name} is declared twice", hint="rename one")
+    return tables
 
 
 @cache
@@ -116,24 +116,24 @@ def installed() -> Registry:
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (_package(point), point.name)):
         try:
             module = point.load()
-            found, kept = collect([module]), collect_tables([module])
+            metrics, side_tables = collect([module]), collect_tables([module])
         except Exception as error:  # whatever a stranger's module raises
             problems.append(f"metrics of {_package(point)} ({point.value}) cannot be loaded: {error}")
             continue
-        for name, table in kept.items():
+        for name, table in side_tables.items():
             if tables.setdefault(name, table) is not table:
                 problems.append(f"the table {name} of {_package(point)} is ignored: there is one already")
-        for key, one in found.items():
-            if key in declared and declared[key] is not one:
+        for key, declaration in metrics.items():
+            if key in declared and declared[key] is not declaration:
                 problems.append(f"{key} of {_package(point)} is ignored: {owner[key]} declares it already")
             else:
-                declared[key] = one
+                declared[key] = declaration
                 owner[key] = _package(point)
-    for one in [one for one in declared.values() if isinstance(one, Derived)]:
-        missing = [key for key in one.inputs if key not in declared]
+    for declaration in [one for one in declared.values() if isinstance(one, Derived)]:
+        missing = [key for key in declaration.inputs if key not in declared]
         if missing:
-            problems.append(f"{one.key} of {owner[one.key]} is ignored: it needs {', '.join(missing)}")
-            del declared[one.key]
+            problems.append(f"{declaration.key} of {owner[declaration.key]} is ignored: it needs {', '.join(missing)}")
+            del declared[declaration.key]
     return Registry(declared, tuple(problems), tables=tables)
 
 

@@ -42,10 +42,10 @@ def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
         if isinstance(wanted, Observation):
             yield wanted
             continue
-        told = [_ranks_of_relevant(query, chunks, wanted) for query, chunks in _searches(case) if chunks]
-        if told:
-            value = math.fsum(one.average_precision for one in told) / len(told)
-            yield measured(case.subject, value, details={"queries": [one.told() for one in told]})
+        rankings = [_ranks_of_relevant(query, chunks, wanted) for query, chunks in _searches(case) if chunks]
+        if rankings:
+            value = math.fsum(one.average_precision for one in rankings) / len(rankings)
+            yield measured(case.subject, value, details={"queries": [one.evidence() for one in rankings]})
         else:
             yield not_applicable(case.subject, "nothing_retrieved")
 
@@ -64,11 +64,11 @@ def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
         if isinstance(wanted, Observation):
             yield wanted
             continue
-        held = set().union(*(words for _, chunks in _searches(case) for words in chunks))
-        absent = [word for word in wanted if word not in held]
-        found = len(wanted) - len(absent)
-        details: dict[str, Any] = {"found": found, "of": len(wanted), "missing": absent[:_LISTED]}
-        yield measured(case.subject, found / len(wanted), details=details)
+        retrieved = set().union(*(words for _, chunks in _searches(case) for words in chunks))
+        absent = [word for word in wanted if word not in retrieved]
+        shared = len(wanted) - len(absent)
+        details: dict[str, Any] = {"found": shared, "of": len(wanted), "missing": absent[:_LISTED]}
+        yield measured(case.subject, shared / len(wanted), details=details)
 
 
 def _ranking_metric(
@@ -176,7 +176,7 @@ class _Relevant(NamedTuple):
     def average_precision(self) -> float:
         return precision_over(self.ranks, len(self.ranks)) if self.ranks else 0.0
 
-    def told(self) -> dict[str, Any]:
+    def evidence(self) -> dict[str, Any]:
         return {"query": self.query, "chunks": self.chunks, "relevant": list(self.ranks[:_LISTED])}
 
 
@@ -304,11 +304,11 @@ def _read(facts: Mapping[str, Json]) -> RetrievedRanking | _Refused:
     labels = _labels(facts, retrieved)
     if labels is None and (rankings or retrieved):
         return _Refused(unmeasured, "no_relevance", "context.relevance_scores")
-    found, elsewhere = labels if labels is not None else _Labels([], ())
-    ranks = _ranks(rankings) if rankings is not None else list(range(1, len(found) + 1))
-    if labels is not None and len(ranks) != len(found):
-        raise _Bad(f"ranks: {len(ranks)}, documents: {len(found)}")
-    relevant = sorted((rank, gain) for rank, gain in zip(ranks, found, strict=True) if gain > 0)
+    gains, elsewhere = labels if labels is not None else _Labels([], ())
+    ranks = _ranks(rankings) if rankings is not None else list(range(1, len(gains) + 1))
+    if labels is not None and len(ranks) != len(gains):
+        raise _Bad(f"ranks: {len(ranks)}, documents: {len(gains)}")
+    relevant = sorted((rank, gain) for rank, gain in zip(ranks, gains, strict=True) if gain > 0)
     return _complete(relevant, elsewhere, max(ranks, default=0), _total(facts))
 
 
@@ -316,19 +316,19 @@ def _complete(
     relevant: list[tuple[int, float]], elsewhere: Sequence[float], depth: int, total: int | None
 ) -> RetrievedRanking | _Refused:
     """The ranking with all relevant documents, those that were not ranked too."""
-    known = len(relevant) + len(elsewhere)
+    labelled = len(relevant) + len(elsewhere)
     if total is None:
-        total = known
-    if total < known:
-        raise _Bad(f"relevant_total is {total}, but {known} documents are relevant")
+        total = labelled
+    if total < labelled:
+        raise _Bad(f"relevant_total is {total}, but {labelled} documents are relevant")
     if not total:
         nothing = "nothing_relevant" if depth else "nothing_retrieved"
         return _Refused(not_applicable, nothing, "")
     grades = {gain for _, gain in relevant} | set(elsewhere)
     unranked: Sequence[float] | None = elsewhere
-    if total > known:
+    if total > labelled:
         # Of further ones only their number is known: they are like the others where these are all alike.
-        further = min(total - known, depth)
+        further = min(total - labelled, depth)
         unranked = [*elsewhere, *[grade for grade in grades for _ in range(further)]] if len(grades) == 1 else None
     return RetrievedRanking(relevant, total, depth, unranked)
 
@@ -336,7 +336,7 @@ def _complete(
 class _Labels(NamedTuple):
     """The relevance of each document of the list, in its order, and of relevant ones that are not in it."""
 
-    found: Sequence[float]
+    ranked: Sequence[float]
     elsewhere: Sequence[float]
 
 
@@ -354,61 +354,61 @@ def _labels(facts: Mapping[str, Json], retrieved: Sequence[Json] | None) -> _Lab
     else:
         raise _Bad(f"relevant_ids is a list, not {_short(wanted)}")
     # A document that comes again is no second find.
-    found = [grades.pop(_id(one), 0.0) for one in retrieved]
-    return _Labels(found, [grade for grade in grades.values() if grade > 0])
+    gains = [grades.pop(_id(one), 0.0) for one in retrieved]
+    return _Labels(gains, [grade for grade in grades.values() if grade > 0])
 
 
 def _list(facts: Mapping[str, Json], name: str) -> Sequence[Json] | None:
-    held = facts.get(name)
-    if held is None or isinstance(held, list | tuple):
-        return held
-    raise _Bad(f"{name} is a list, not {_short(held)}")
+    value = facts.get(name)
+    if value is None or isinstance(value, list | tuple):
+        return value
+    raise _Bad(f"{name} is a list, not {_short(value)}")
 
 
-def _ranks(told: Sequence[Json]) -> list[int]:
-    ranks = dict.fromkeys(_whole(one, 1, "a rank") for one in told)
-    if len(ranks) < len(told):
-        raise _Bad(f"documents: {len(told)}, different ranks: {len(ranks)}")
+def _ranks(values: Sequence[Json]) -> list[int]:
+    ranks = dict.fromkeys(_whole(one, 1, "a rank") for one in values)
+    if len(ranks) < len(values):
+        raise _Bad(f"documents: {len(values)}, different ranks: {len(ranks)}")
     return list(ranks)
 
 
 def _total(facts: Mapping[str, Json]) -> int | None:
-    told = facts.get("relevant_total")
-    return None if told is None else _whole(told, 0, "relevant_total")
+    total = facts.get("relevant_total")
+    return None if total is None else _whole(total, 0, "relevant_total")
 
 
 _LONGEST_LIST = 1_000_000
 _NUMERAL = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-def _whole(told: Json, least: int, what: str) -> int:
-    number = _number(told)
+def _whole(value: Json, least: int, what: str) -> int:
+    number = _number(value)
     if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1:
-        raise _Bad(f"{what} is a whole number, not {_short(told)}")
+        raise _Bad(f"{what} is a whole number, not {_short(value)}")
     if not least <= number <= _LONGEST_LIST:
-        raise _Bad(f"{what} lies between {least} and {_LONGEST_LIST}, not at {_short(told)}")
+        raise _Bad(f"{what} lies between {least} and {_LONGEST_LIST}, not at {_short(value)}")
     return int(number)
 
 
-def _gain(told: Json) -> float:
-    number = _number(told)
+def _gain(value: Json) -> float:
+    number = _number(value)
     if not isinstance(number, bool | int | float) or not 0 <= number < math.inf:
-        raise _Bad(f"a relevance is a number from 0 on, not {_short(told)}")
+        raise _Bad(f"a relevance is a number from 0 on, not {_short(value)}")
     return float(min(number, _LARGEST))
 
 
-def _number(told: Json) -> Json:
+def _number(value: Json) -> Json:
     """Text that is a number is that number, as in all fields of an item; anything else stays what it is."""
-    if isinstance(told, str) and _NUMERAL.fullmatch(text := told.strip()):
+    if isinstance(value, str) and _NUMERAL.fullmatch(text := value.strip()):
         return float(text)
-    return told
+    return value
 
 
-def _id(told: Json) -> str:
+def _id(value: Json) -> str:
     """Ids are texts; one that was written as a number is the same."""
-    if isinstance(told, str | int) and not isinstance(told, bool):
-        return str(told)
-    raise _Bad(f"an id is a text, not {_short(told)}")
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value)
+    raise _Bad(f"an id is a text, not {_short(value)}")
 
 
 def _short(value: object) -> str:

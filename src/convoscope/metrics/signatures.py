@@ -95,8 +95,8 @@ def sign() -> None:
     changed = unbumped(signed(), after)
     if changed:
         raise UsageError(f"{', '.join(changed)} changed without a new version", hint="raise version= and sign again")
-    made = Signatures(sources(), after)
-    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n")
+    signatures = Signatures(sources(), after)
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(signatures), indent=2) + b"\n")
 
 
 def signature(declared: Metric | Derived) -> str:
@@ -107,8 +107,8 @@ def signature(declared: Metric | Derived) -> str:
     is_ours = declared.function.__module__.startswith("convoscope.")
     if not is_ours or installed().declared.get(declared.key) is not declared:
         return computed(declared)
-    known = signed().get(declared.key)
-    return known.signature if known is not None and file().sources == sources() else sources()
+    committed = signed().get(declared.key)
+    return committed.signature if committed is not None and file().sources == sources() else sources()
 
 
 def computed(declared: Metric | Derived) -> str:
@@ -200,9 +200,9 @@ class _Source:
             text = "\n".join(names) if all(one.isidentifier() for one in names) else ""
             read = _Read.of(ast.parse(text))
         for node in read.names:
-            found = _named(node, scope)
-            if found is not None and self._counts(found.home):
-                self.constant(f"{found.home}.{found.name}", found.value)
+            named = _named(node, scope)
+            if named is not None and self._counts(named.home):
+                self.constant(f"{named.home}.{named.name}", named.value)
 
     def _counts(self, module: str | None) -> bool:
         """Modules of the package count; the frame that every metric stands in has versions of its own."""
@@ -228,11 +228,11 @@ class _Source:
                 self.constant(f"{name}[{_shown(key)}]", value[key])
         elif isinstance(value, list | tuple):
             self.parts[name] = str(len(value))
-            for number, one in enumerate(value):
-                self.constant(f"{name}[{number}]", one)
+            for number, member in enumerate(value):
+                self.constant(f"{name}[{number}]", member)
         elif isinstance(value, set | frozenset):
-            for one in sorted(value, key=_shown):
-                self.constant(f"{name}{{{_shown(one)}}}", one)
+            for member in sorted(value, key=_shown):
+                self.constant(f"{name}{{{_shown(member)}}}", member)
         elif isinstance(value, re.Pattern):
             self.parts[name] = f"re.compile({value.pattern!r}, {value.flags})"
         elif callable(value):
@@ -317,8 +317,8 @@ class _State(NamedTuple):
 
 def _state(file: str) -> _State:
     with contextlib.suppress(OSError):
-        found = Path(file).stat()
-        return _State(found.st_mtime_ns, found.st_size)
+        status = Path(file).stat()
+        return _State(status.st_mtime_ns, status.st_size)
     return _State()
 
 
@@ -329,12 +329,12 @@ def _nodes(file: str, state: _State) -> dict[tuple[str, int], ast.stmt]:
         tree = ast.parse(Path(file).read_bytes())
     except (OSError, SyntaxError, ValueError):
         return {}
-    found: dict[tuple[str, int], ast.stmt] = {}
+    nodes: dict[tuple[str, int], ast.stmt] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found[node.name, min([node.lineno, *(one.lineno for one in node.decorator_list)])] = node
+            nodes[node.name, min([node.lineno, *(one.lineno for one in node.decorator_list)])] = node
     _strip(tree)
-    return found
+    return nodes
 
 
 def _strip(tree: ast.AST) -> None:
@@ -357,11 +357,11 @@ def _compiled(code: Any) -> str:
     if code is None:
         return ""
     constants = []
-    for one in code.co_consts:
-        if isinstance(one, frozenset):
-            constants.append(repr(sorted(map(repr, one))))
+    for constant in code.co_consts:
+        if isinstance(constant, frozenset):
+            constants.append(repr(sorted(map(repr, constant))))
         else:
-            constants.append(_compiled(one) if hasattr(one, "co_code") else repr(one))
+            constants.append(_compiled(constant) if hasattr(constant, "co_code") else repr(constant))
     return f"{code.co_code.hex()} {code.co_names} {constants}"
 
 

@@ -24,29 +24,29 @@ def registered(metrics_from: Iterable[str | PathLike[str]] = ()) -> Registry:
     To name Python code here is to run it. Two metrics of one name are an error: a run must not
     depend on which of them came first.
     """
-    known = installed()
-    declared, owner = dict(known.declared), dict.fromkeys(known.declared, "an installed package")
-    tables = dict(known.tables)
+    base = installed()
+    declared, owner = dict(base.declared), dict.fromkeys(base.declared, "an installed package")
+    tables = dict(base.tables)
     resources: list[Resource] = []
     for name in names(metrics_from):
-        found = _found(name)
-        for table in found.tables.values():
+        brought = _brought(name)
+        for table in brought.tables.values():
             if tables.setdefault(table.name, table) is not table:
                 raise UsageError(f"{name} declares the table {table.name}, which is there already", hint="rename it")
-        for key, one in found.metrics.items():
-            if key in declared and declared[key] is not one:
+        for key, metric in brought.metrics.items():
+            if key in declared and declared[key] is not metric:
                 raise UsageError(
                     f"{name} declares {key}, which {owner[key]} declares already",
                     hint="rename one, or give it a variant",
                 )
-            declared[key] = one
+            declared[key] = metric
             owner.setdefault(key, name)
-        resources += found.resources
-        bring(found.metrics)
-    return Registry(declared, known.problems, tables, tuple(dict.fromkeys(resources)))
+        resources += brought.resources
+        bring(brought.metrics)
+    return Registry(declared, base.problems, tables, tuple(dict.fromkeys(resources)))
 
 
-class _Found(NamedTuple):
+class _Brought(NamedTuple):
     """What a file or a module declares."""
 
     metrics: dict[str, Declared]
@@ -54,24 +54,24 @@ class _Found(NamedTuple):
     tables: dict[str, SideTable] = {}
 
 
-def _found(name: str) -> _Found:
+def _brought(name: str) -> _Brought:
     path = Path(name)
     if path.suffix == ".toml" and path.is_file():
         try:
-            found = _Found(_templates(path.resolve(), content_hash(path)))
+            brought = _Brought(_templates(path.resolve(), content_hash(path)))
         except InputError as error:
             # The user knows the file by the name they gave.
             error.file = name if error.file == str(path.resolve()) else error.file
             raise
-        if not found.metrics:
+        if not brought.metrics:
             raise UsageError(f"{name} declares no metric", hint="write a [[scorer]]")
-        return found
+        return brought
     module = load(name)
-    found = _Found(collect([module]), _resources(module), collect_tables([module]))
-    if not any(found) and not declares_view(module):
+    brought = _Brought(collect([module]), _resources(module), collect_tables([module]))
+    if not any(brought) and not declares_view(module):
         hint = "declare one with @convoscope.metric(...), or template_scorer(...)"
         raise UsageError(f"{name} declares no metric", hint=hint)
-    return found
+    return brought
 
 
 def _resources(module: ModuleType) -> tuple[Resource, ...]:

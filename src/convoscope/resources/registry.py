@@ -43,22 +43,24 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
 
 
 def _look_up(module: str, name: str) -> Resource:
-    found = attrgetter(name)(import_module(module))
-    if not isinstance(found, Resource):
-        raise UsageError(f"{module}.{name} is no resource", hint="declare it with @convoscope.resource")
-    return found
+    declared = attrgetter(name)(import_module(module))
+    if not isinstance(declared, Resource):
+        raise UsageError(f"{module}.{name} is not a resource", hint="declare it with @convoscope.resource")
+    return declared
 
 
 def resource(make: Callable[[], Any]) -> Resource:
     """Declare a resource: metrics with a parameter of the type that this function returns are given what it makes."""
-    asked = annotation_of(make, "return")
-    if not isinstance(asked, type):
+    annotation = annotation_of(make, "return")
+    if not isinstance(annotation, type):
         raise DeclarationError(
             f"the resource {make.__qualname__} does not say what it makes", hint="annotate it: def mine() -> Judge"
         )
     if signature(make).parameters:
-        raise DeclarationError(f"the resource {make.__qualname__} takes parameters", hint="make it without any")
-    return Resource((type_name(asked),), make)
+        raise DeclarationError(
+            f"the resource {make.__qualname__} takes parameters", hint="a resource is made without parameters"
+        )
+    return Resource((type_name(annotation),), make)
 
 
 def given(things: Iterable[Any]) -> tuple[Resource, ...]:
@@ -66,19 +68,19 @@ def given(things: Iterable[Any]) -> tuple[Resource, ...]:
     return tuple(one if isinstance(one, Resource) else _ready(one) for one in things)
 
 
-def by_type(resources: Iterable[Resource], asked: Collection[str]) -> dict[str, Resource]:
+def by_type(resources: Iterable[Resource], wanted: Collection[str]) -> dict[str, Resource]:
     """Who gives each of the types that are asked for; refuses two for one, unless it is the same."""
-    found: dict[str, Resource] = {}
-    for one in resources:
-        for name in one.types:
-            if name not in asked:
+    givers: dict[str, Resource] = {}
+    for candidate in resources:
+        for name in candidate.types:
+            if name not in wanted:
                 continue
-            if found.setdefault(name, one) is not one:
+            if givers.setdefault(name, candidate) is not candidate:
                 raise UsageError(
-                    f"there are two resources of the type {short_name(name)}: {found[name].home} and {one.home}",
+                    f"two resources have the type {short_name(name)}: {givers[name].home} and {candidate.home}",
                     hint="a run has one of each type",
                 )
-    return found
+    return givers
 
 
 def asked_by(function: Callable[..., Any], metric: str) -> Mapping[str, str]:
@@ -88,19 +90,19 @@ def asked_by(function: Callable[..., Any], metric: str) -> Mapping[str, str]:
     """
     if type(function) is FunctionType and function.__code__.co_argcount + function.__code__.co_kwonlyargcount < 2:
         return _NO_RESOURCES
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for parameter in list(signature(function).parameters.values())[1:]:
         if parameter.default is Parameter.empty and parameter.kind not in _MANY:
-            found[parameter.name] = _asked_type(function, parameter, metric)
-    return found
+            types[parameter.name] = _asked_type(function, parameter, metric)
+    return types
 
 
 _MANY = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 def _asked_type(function: Callable[..., Any], parameter: Parameter, metric: str) -> str:
-    asked = annotation_of(function, parameter.name)
-    name = type_name(asked) if isinstance(asked, type) else _OURS.get(short_name(str(asked)))
+    annotation = annotation_of(function, parameter.name)
+    name = type_name(annotation) if isinstance(annotation, type) else _OURS.get(short_name(str(annotation)))
     if name is None or parameter.kind is Parameter.POSITIONAL_ONLY:
         raise DeclarationError(
             f"{metric} does not say what its parameter {parameter.name} is",
@@ -114,7 +116,7 @@ def _ready(thing: Any) -> Resource:
     types = [one for one in type(thing).__mro__ if one.__module__ not in ("builtins", "typing")]
     if isinstance(thing, type) or not types:
         raise UsageError(
-            f"{thing!r} is no resource", hint="hand in an object, or a function declared with @convoscope.resource"
+            f"{thing!r} is not a resource", hint="hand in an object, or a function declared with @convoscope.resource"
         )
     return Resource(tuple(map(type_name, types)), _Ready(thing), is_ours=False)
 

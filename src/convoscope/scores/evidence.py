@@ -39,13 +39,13 @@ def evidence(details: Mapping[str, Any] | None) -> str | None:
 
 
 def _shortened(written: bytes) -> bytes:
-    told = {"cut": f"{len(written):,} bytes of evidence, of which the beginning is kept"}
+    note = {"cut": f"{len(written):,} bytes of evidence, of which the beginning is kept"}
     details = msgspec.json.decode(written)
     for characters, entries in _CUTS:
-        shorter = _encode({**_cut(details, characters, entries), **told})
+        shorter = _encode({**_cut(details, characters, entries), **note})
         if len(shorter) <= LONGEST_EVIDENCE:
             return shorter
-    return _encode(told)
+    return _encode(note)
 
 
 def _cut(value: Any, characters: int, entries: int) -> Any:

@@ -61,7 +61,7 @@ class Counts(NamedTuple):
         if not all(_is_number(count) and count >= 0 for count in self):
             raise ValueError("counts must be finite and not negative")
         if not any(self):
-            raise ValueError("counts of nothing are no measurement")
+            raise ValueError("counts must not all be zero")
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -177,7 +177,7 @@ def _subject_of_view(what: Any) -> Subject:
             return Subject("state", what.state, what.position)
         case _ if is_view(type(what)):
             return WHOLE
-    raise TypeError(f"{what!r} is no part of a conversation")
+    raise TypeError(f"{what!r} is not a part of a conversation")
 
 
 @lru_cache(_MANY)
@@ -207,12 +207,12 @@ def measured(
     else:
         subject, usual = subject_of(what), True
     if usual and judge is COMPUTED and not repeat and type(value) is float and -_HUGE <= value <= _HUGE:
-        made = _copy(_MEASURED)
-        _set(made, "subject", subject)
-        _set(made, "value", value)
+        observation = _copy(_MEASURED)
+        _set(observation, "subject", subject)
+        _set(observation, "value", value)
         if details is not None:
-            _set(made, "details", details)
-        return made
+            _set(observation, "details", details)
+        return observation
     return Observation(subject=subject, status=MEASURED, value=value, details=details, judge=judge, repeat=repeat)
 
 
@@ -241,14 +241,14 @@ def ratio(
         and -_HUGE <= above <= _HUGE
         and 0 < below <= _HUGE
     ):
-        made = _copy(_MEASURED)
-        _set(made, "subject", subject)
-        _set(made, "value", value)
-        _set(made, "numerator", above)
-        _set(made, "denominator", below)
+        observation = _copy(_MEASURED)
+        _set(observation, "subject", subject)
+        _set(observation, "value", value)
+        _set(observation, "numerator", above)
+        _set(observation, "denominator", below)
         if details is not None:
-            _set(made, "details", details)
-        return made
+            _set(observation, "details", details)
+        return observation
     return Observation(
         subject=subject, status=MEASURED, value=value, numerator=above, denominator=below, details=details
     )
@@ -296,11 +296,11 @@ def _without(subject: Subject, status: Status, reason: str, detail: str, judge: 
     model = _without_value(status, reason)
     if model is None or judge is not COMPUTED or not _is_usual(subject):
         return Observation(subject=subject, status=status, reason=reason, detail=detail, judge=judge)
-    made = _copy(model)
-    _set(made, "subject", subject)
+    observation = _copy(model)
+    _set(observation, "subject", subject)
     if detail:
-        _set(made, "detail", detail)
-    return made
+        _set(observation, "detail", detail)
+    return observation
 
 
 @lru_cache(_MANY)

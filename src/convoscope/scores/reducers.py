@@ -50,7 +50,7 @@ class Within(msgspec.Struct, frozen=True):
     """From the measured subjects of a conversation to the conversation. One subject alone is never reduced."""
 
     name: str
-    one: Callable[[Sequence[Observation]], float | None]
+    reduce: Callable[[Sequence[Observation]], float | None]
     """The value of one conversation."""
     many: Callable[[MeasuredSubjects], Floats] | None = None
     """Those of many conversations, the same to the last bit. Without it each is asked for by itself."""
@@ -218,7 +218,7 @@ class Reduce(msgspec.Struct, frozen=True):
 
 def _refuse_other(reducer: object, kinds: tuple[type, ...], such_as: str) -> None:
     if not isinstance(reducer, kinds):
-        raise DeclarationError(f"{reducer!r} is no reducer", hint=f"give an object such as {such_as}, not its name")
+        raise DeclarationError(f"{reducer!r} is not a reducer", hint=f"give an object such as {such_as}, not its name")
 
 
 Reducer = TypeVar("Reducer", Within, Across)
@@ -229,21 +229,21 @@ ACROSS: dict[str, Across] = {}
 
 def register(reducer: Reducer) -> Reducer:
     """Make a reducer known by its name, so that runs can be read back that were reduced by it."""
-    known: dict[str, Any] = WITHIN if isinstance(reducer, Within) else ACROSS
-    if reducer.name in known and _home(known[reducer.name]) != _home(reducer):
-        raise DeclarationError(f"there is a reducer {reducer.name} already", hint="give it another name")
-    known[reducer.name] = reducer  # a file that was changed, and is loaded again, declares it anew
+    registry: dict[str, Any] = WITHIN if isinstance(reducer, Within) else ACROSS
+    if reducer.name in registry and _home(registry[reducer.name]) != _home(reducer):
+        raise DeclarationError(f"a reducer called {reducer.name} exists already", hint="give it another name")
+    registry[reducer.name] = reducer  # a file that was changed, and is loaded again, declares it anew
     return reducer
 
 
 def _home(reducer: Within | Across) -> str:
-    return (reducer.one if isinstance(reducer, Within) else reducer.sums).__module__
+    return (reducer.reduce if isinstance(reducer, Within) else reducer.sums).__module__
 
 
-for _one in (MEAN, SUM, RATIO, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
-    register(_one)
-for _other in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, POOLED_COUNTS):
-    register(_other)
+for _within in (MEAN, SUM, RATIO, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
+    register(_within)
+for _across in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, POOLED_COUNTS):
+    register(_across)
 
 
 def figures_of(across: str) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if taken := [name for name in fields if name in OWN_COLUMNS]:
             raise DeclarationError(f"{self.name} has the column {taken[0]}, as every table has", hint="rename it")
         if bool(self.counted) != (self.recount is not None):
-            raise DeclarationError(f"{self.name}: what is counted again, and how, go together")
+            raise DeclarationError(f"{self.name}: `counted` and `recount` must be given together")
 
     @remembered
     def columns(self) -> tuple[Column, ...]:
@@ -116,8 +116,8 @@ class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def nothing(self) -> str:
         """The table without a row, for a query."""
         own = "NULL::VARCHAR AS conversation, NULL::INTEGER AS number, NULL::VARCHAR AS flow, NULL::VARCHAR AS agent"
-        mine = (f'NULL::{one.sql}{"[]" * one.is_list} AS "{one.name}"' for one in self.columns)
-        return f"SELECT {', '.join([own, *mine])} WHERE false"
+        nulls = (f'NULL::{one.sql}{"[]" * one.is_list} AS "{one.name}"' for one in self.columns)
+        return f"SELECT {', '.join([own, *nulls])} WHERE false"
 
 
 def _column(table: str, name: str, kind: Any) -> Column:
@@ -134,7 +134,7 @@ def _column(table: str, name: str, kind: Any) -> Column:
     if origin is dict:
         return Column(name, "VARCHAR", is_json=True, is_optional=optional)
     raise DeclarationError(
-        f"the column {name} of {table} is of a kind that cannot be kept: {kind}",
+        f"the column {name} of {table} has a type that cannot be stored: {kind}",
         hint="numbers, truth values, texts, tuples of these (which are empty rather than None), and JSON objects",
     )
 

@@ -29,12 +29,12 @@ class Columns(NamedTuple):
     def at(self, rows: NDArray[np.bool_]) -> Columns:
         """Those of some conversations. A column that holds one value takes no room, and two that are one stay one."""
         count = int(rows.sum())
-        made: dict[int, Floats] = {}
+        computed: dict[int, Floats] = {}
         for column in self:
-            if id(column) not in made:
+            if id(column) not in computed:
                 single = column.strides == (0,)
-                made[id(column)] = np.broadcast_to(column[:1].sum(), count) if single else column[rows]
-        return Columns(*(made[id(column)] for column in self))
+                computed[id(column)] = np.broadcast_to(column[:1].sum(), count) if single else column[rows]
+        return Columns(*(computed[id(column)] for column in self))
 
 
 def ratio_of(sums: Sums) -> float | None:

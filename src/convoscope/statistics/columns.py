@@ -121,18 +121,18 @@ def filled(many: Conversations) -> Observed:
     if not many.others:
         return columns
     places = list(many.others)
-    rest = observed([many.places[place] for place in places], list(many.others.values()))
+    others = observed([many.places[place] for place in places], list(many.others.values()))
     for name in ("status", "value", "numerator", "denominator"):
-        getattr(columns, name)[places] = getattr(rest, name)
+        getattr(columns, name)[places] = getattr(others, name)
     for name in ("reason", "detail", "judge", "repeat"):
         column = getattr(columns, name)
-        for place, value in zip(places, getattr(rest, name), strict=True):
+        for place, value in zip(places, getattr(others, name), strict=True):
             column[place] = value
-    if rest.counts is None:
+    if others.counts is None:
         return columns
     counts: list[Counts | None] = [None] * count
-    for place, one in zip(places, rest.counts, strict=True):
-        counts[place] = one
+    for place, count_of_place in zip(places, others.counts, strict=True):
+        counts[place] = count_of_place
     return columns._replace(counts=counts)
 
 
@@ -142,10 +142,10 @@ def reduced(declared: Metric | Derived, columns: Observed) -> Reduced | None:
         return None
     starts = np.flatnonzero(np.diff(columns.row, prepend=-1))
     try:
-        found = _single(columns) if len(starts) == len(columns.row) else _grouped(declared, columns, starts)
+        rows = _single(columns) if len(starts) == len(columns.row) else _grouped(declared, columns, starts)
     except (ArithmeticError, ValueError):  # sums that no number can hold
         return None
-    return found._replace(ten=ten_points(declared.ten, found))
+    return rows._replace(ten=ten_points(declared.ten, rows))
 
 
 def _is_regular(declared: Metric | Derived, columns: Observed) -> bool:
@@ -198,10 +198,10 @@ def _grouped(declared: Metric | Derived, columns: Observed, starts: Codes) -> Re
     n = tally[_MEASURED]
     if within.whole:
         n = np.where(tally[_UNMEASURED] + tally[_ERROR] > 0, 0, n)
-    mine = _Measured(columns, starts, n)
+    measured_rows = _Measured(columns, starts, n)
     value = np.full(count, np.nan)
-    if within.many is not None and len(mine.groups):
-        value[mine.groups] = within.many(mine)
+    if within.many is not None and len(measured_rows.groups):
+        value[measured_rows.groups] = within.many(measured_rows)
     # One subject needs no reducing: every reducer gives its value back.
     single = sizes == 1
     value[single] = columns.value[starts[single]]
@@ -216,9 +216,9 @@ def _grouped(declared: Metric | Derived, columns: Observed, starts: Codes) -> Re
         value=value,
         ten=none,
         n=n,
-        total=mine.spread(mine.total),
-        numerator=mine.spread(mine.numerator),
-        denominator=mine.spread(mine.denominator),
+        total=measured_rows.spread(measured_rows.total),
+        numerator=measured_rows.spread(measured_rows.numerator),
+        denominator=measured_rows.spread(measured_rows.denominator),
         tp=none,
         fp=none,
         fn=none,
@@ -267,12 +267,12 @@ class _Measured:
             values = np.where(missing, 0.0, values)
         if (values == np.floor(values)).all() and np.abs(values).max() < _EXACT / len(values):
             return np.add.reduceat(values, self.starts).astype(np.float64)
-        found: Floats = values[self.starts]
+        sums: Floats = values[self.starts]
         listed = values.tolist()
         several = np.flatnonzero(self.ends - self.starts > 1)
         pairs = zip(self.starts[several].tolist(), self.ends[several].tolist(), strict=True)
-        found[several] = [fsum(listed[start:end]) for start, end in pairs]
-        return found
+        sums[several] = [fsum(listed[start:end]) for start, end in pairs]
+        return sums
 
 
 _EXACT = 2.0**53
@@ -295,24 +295,26 @@ def _explain(
     reasons = columns.reason
     pairs = zip(silent.tolist(), starts[silent].tolist(), (starts + sizes)[silent].tolist(), strict=True)
     for group, start, end in pairs:
-        found = reasons[start]
-        if reasons[start:end].count(found) < end - start:
+        commonest = reasons[start]
+        if reasons[start:end].count(commonest) < end - start:
             grave = status[group]
-            found = commonest_reason(reasons[place] for place in range(start, end) if columns.status[place] == grave)
-        reason[group] = found
-        detail[group] = columns.detail[reasons.index(found, start, end)]
+            commonest = commonest_reason(
+                reasons[place] for place in range(start, end) if columns.status[place] == grave
+            )
+        reason[group] = commonest
+        detail[group] = columns.detail[reasons.index(commonest, start, end)]
 
 
-def ten_points(ten: TenPoints | None, found: Reduced) -> Floats:
+def ten_points(ten: TenPoints | None, rows: Reduced) -> Floats:
     """The points of each row, as `TenPoints.score` gives them; NaN where there are none."""
-    nothing = np.full(len(found.row), np.nan)
+    nothing = np.full(len(rows.row), np.nan)
     if ten is None:
         return nothing
-    value = found.value
+    value = rows.value
     with np.errstate(over="ignore"):  # what is beyond all numbers is beyond the map, too
         if ten.of == "ratio":
-            value = np.divide(found.numerator, found.denominator, out=nothing, where=found.denominator != 0)
-            value[np.isnan(found.value)] = np.nan
+            value = np.divide(rows.numerator, rows.denominator, out=nothing, where=rows.denominator != 0)
+            value[np.isnan(rows.value)] = np.nan
         share = (value - ten.zero) / (ten.ten - ten.zero)
         if ten.falls is not None:
             last, gone = ten.falls

@@ -147,13 +147,13 @@ def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float)
     block = max(1, min(DRAWS, _CELLS // max(count, window.stop - window.start)))
     for start in range(0, DRAWS, block):
         weights = _draws(count)[start : start + block]
-        found = ranked.percentiles(weights, q, window)
-        missed = np.flatnonzero(np.isnan(found))
+        percentiles = ranked.percentiles(weights, q, window)
+        missed = np.flatnonzero(np.isnan(percentiles))
         at_once = max(1, _CELLS // len(values))
         for first in range(0, len(missed), at_once):
             rows = missed[first : first + at_once]
-            found[rows] = ranked.percentiles(weights[rows], q, slice(0, len(values)))
-        draws.append(found)
+            percentiles[rows] = ranked.percentiles(weights[rows], q, slice(0, len(values)))
+        draws.append(percentiles)
     return _ends(np.concatenate(draws))
 
 

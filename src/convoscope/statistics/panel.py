@@ -35,19 +35,19 @@ def panel(observations: Sequence[Observation]) -> list[Observation]:
     if len(judges) < 2:
         return []
     name = panel_name(judges)
-    said: dict[Subject, dict[str, list[float]]] = {}
+    values_of: dict[Subject, dict[str, list[float]]] = {}
     passed: dict[Subject, str] = {}
     refused: set[Subject] = set()
-    for one in observations:
-        voices = said.setdefault(one.subject, {})
-        if one.status == MEASURED and one.value is not None and one.judge != COMPUTED:
-            voices.setdefault(one.judge, []).append(one.value)
-        elif one.status == NOT_APPLICABLE:
-            passed.setdefault(one.subject, one.reason)
+    for observation in observations:
+        voices = values_of.setdefault(observation.subject, {})
+        if observation.status == MEASURED and observation.value is not None and observation.judge != COMPUTED:
+            voices.setdefault(observation.judge, []).append(observation.value)
+        elif observation.status == NOT_APPLICABLE:
+            passed.setdefault(observation.subject, observation.reason)
         else:
-            refused.add(one.subject)
+            refused.add(observation.subject)
     scores: list[Observation] = []
-    for subject, voices in said.items():
+    for subject, voices in values_of.items():
         silent = [judge for judge in judges if judge not in voices]
         if not voices and subject in passed and subject not in refused:
             scores.append(not_applicable(subject, passed[subject], judge=name))

@@ -144,8 +144,8 @@ class _Frame:
         if not self.count:
             return self._empty(name, *self.why)
         subjects = self.table.subjects()
-        mine = self.measured[subjects.row]
-        values, clusters = subjects.value[mine], self.table.clusters[subjects.row[mine]]
+        selected = self.measured[subjects.row]
+        values, clusters = subjects.value[selected], self.table.clusters[subjects.row[selected]]
         if across == MAXIMUM_OF_SUBJECTS:
             # What could still come lies above it, and no resampling of what came can tell how far.
             return self._figure(name, float(values.max()), None, "extreme_value")
@@ -286,10 +286,10 @@ def _why(table: Table, rows: NDArray[np.bool_]) -> tuple[Status, str]:
     """Why a group without a single value has none: its gravest status, and that status's commonest reason."""
     if not rows.any():
         return UNMEASURED, "no_conversations"
-    for one in (ERROR, UNMEASURED, NOT_APPLICABLE):
-        mine = rows & (table.status == STATUSES.index(one))
-        if mine.any():
-            return one, next(iter(_tally(table.reason[mine], table.reasons)))
+    for status in (ERROR, UNMEASURED, NOT_APPLICABLE):
+        affected = rows & (table.status == STATUSES.index(status))
+        if affected.any():
+            return status, next(iter(_tally(table.reason[affected], table.reasons)))
     return NOT_APPLICABLE, "nothing_to_observe"
 
 
@@ -298,12 +298,12 @@ def absent_figure(declared: Metric | Derived, absences: Sequence[tuple[Status, s
     total = sum(count for _, _, count in absences)
     status, reason = UNMEASURED, "no_conversations"
     for grave in (ERROR, UNMEASURED, NOT_APPLICABLE):
-        mine = Counter[str]()
+        reasons_seen = Counter[str]()
         for other, code, count in absences:
             if other == grave:
-                mine[code] += count
-        if mine.total():
-            status, reason = grave, next(iter(_by_number(mine)))
+                reasons_seen[code] += count
+        if reasons_seen.total():
+            status, reason = grave, next(iter(_by_number(reasons_seen)))
             break
     inapplicable = sum(count for other, _, count in absences if other == NOT_APPLICABLE)
     reasons = Counter[str]()

@@ -45,8 +45,8 @@ def reduce_conversation(declared: Metric | Derived, observations: Sequence[Obser
     if len(observations) == 1:
         return [_single(declared.ten, observations[0])]
     by_judge: dict[str, list[Observation]] = {}
-    for one in observations:
-        by_judge.setdefault(one.judge, []).append(one)
+    for observation in observations:
+        by_judge.setdefault(observation.judge, []).append(observation)
     return [_reduce(declared, judge, mine) for judge, mine in by_judge.items()]
 
 
@@ -72,34 +72,36 @@ def _check_fit(declared: Metric | Derived, observations: Sequence[Observation]) 
     demands = demands_of(declared)
     if demands is None:
         return
-    for one in observations:
-        if one.status != MEASURED:
+    for observation in observations:
+        if observation.status != MEASURED:
             continue
-        if demands.share and one.value is not None and not 0 <= one.value <= 1:
-            raise DeclarationError(f"a share lies between 0 and 1, not at {one.value}")
-        if demands.ratio and one.denominator is None:
+        if demands.share and observation.value is not None and not 0 <= observation.value <= 1:
+            raise DeclarationError(f"a share lies between 0 and 1, not at {observation.value}")
+        if demands.ratio and observation.denominator is None:
             raise DeclarationError("a ratio needs scores made with ratio()")
-        if demands.counts and one.counts is None:
+        if demands.counts and observation.counts is None:
             raise DeclarationError("pooling counts needs scores made with counted()")
 
 
-def _single(ten: TenPoints | None, one: Observation) -> ConversationScore:
+def _single(ten: TenPoints | None, observation: Observation) -> ConversationScore:
     """One subject needs no reducing: every reducer gives its value back."""
-    if one.status != MEASURED or one.value is None:
-        return _nothing(one.judge, [one])
-    points = None if ten is None else ten_points(ten, one.value, one.numerator, one.denominator)
-    if one.denominator is None and one.counts is None:
-        return ConversationScore(judge=one.judge, status=MEASURED, value=one.value, ten=points, n=1, total=one.value)
-    counts = one.counts or _NO_COUNTS
+    if observation.status != MEASURED or observation.value is None:
+        return _nothing(observation.judge, [observation])
+    points = None if ten is None else ten_points(ten, observation.value, observation.numerator, observation.denominator)
+    if observation.denominator is None and observation.counts is None:
+        return ConversationScore(
+            judge=observation.judge, status=MEASURED, value=observation.value, ten=points, n=1, total=observation.value
+        )
+    counts = observation.counts or _NO_COUNTS
     return ConversationScore(
-        judge=one.judge,
+        judge=observation.judge,
         status=MEASURED,
-        value=one.value,
+        value=observation.value,
         ten=points,
         n=1,
-        total=one.value,
-        numerator=one.numerator or 0.0,
-        denominator=one.denominator or 0.0,
+        total=observation.value,
+        numerator=observation.numerator or 0.0,
+        denominator=observation.denominator or 0.0,
         tp=counts.tp,
         fp=counts.fp,
         fn=counts.fn,
@@ -125,7 +127,7 @@ def _reduce(declared: Metric | Derived, judge: str, observations: list[Observati
     within = declared.reduce.within
     if not measured or (within.whole and any(one.status in (UNMEASURED, ERROR) for one in observations)):
         return _nothing(judge, observations)
-    value = within.one(measured)
+    value = within.reduce(measured)
     counts = pooled(measured) if measured[0].counts is not None else _NO_COUNTS
     tally = Counter(one.status for one in observations) if len(measured) < len(observations) else Counter[Status]()
     numerator = fsum(one.numerator for one in measured if one.numerator is not None)

@@ -78,8 +78,8 @@ def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | PatternCh
     0.5
     """
     if pattern is not None:
-        found = pattern.search(answer)
-        answer = "" if found is None else candidate(found)
+        match = pattern.search(answer)
+        answer = "" if match is None else candidate(match)
     return Comparison(answer, truth).accuracy()
 
 
@@ -162,9 +162,9 @@ def _overlap(given: Sequence[_Word], wanted: Sequence[_Word]) -> Overlap | None:
     return Overlap(shared, len(given), len(wanted))
 
 
-def candidate(found: re.Match[str]) -> str:
+def candidate(match: re.Match[str]) -> str:
     """What a pattern found: its first group that took part, or all of it where it has no group."""
-    return next((group for group in found.groups() if group is not None), "") if found.re.groups else found[0]
+    return next((group for group in match.groups() if group is not None), "") if match.re.groups else match[0]
 
 
 # Words
@@ -178,19 +178,19 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
     """
     if not text.isascii():
         alike = composed(text) if case_sensitive else fold(text, "NFC")
-        chunks = alike.translate(_kept()).split()
+        chunks = alike.translate(_word_characters()).split()
     else:
         plain = text.encode() if case_sensitive else text.lower().encode()
         if not plain.translate(None, _NO_DIGITS):
             return plain.translate(_LETTERS).decode().split()
         chunks = plain.translate(_LETTERS_AND_SIGNS).decode().split()
-    found: list[str] = []
+    result: list[str] = []
     for chunk in chunks:
         if chunk.isalnum() or (chunk := chunk.rstrip("-.,")).isalnum():
-            found.append(chunk)
+            result.append(chunk)
         elif chunk:
-            found += _words_between_signs(chunk)
-    return found
+            result += _words_between_signs(chunk)
+    return result
 
 
 def _words_between_signs(chunk: str) -> list[str]:
@@ -269,28 +269,28 @@ def _closes(text: str, end: int) -> bool:
     return not (after.isalnum() and last.isalnum()) or is_unspaced(after) or is_unspaced(last)
 
 
-def is_unspaced(one: str) -> bool:
+def is_unspaced(character: str) -> bool:
     """A character of a writing in which a blank does not part one word from the next."""
-    return one > "\u0dff" and _UNSPACED.match(one) is not None
+    return character > "\u0dff" and _UNSPACED.match(character) is not None
 
 
-def _is_mark(one: str) -> bool:
-    return not one.isascii() and unicodedata.category(one)[0] == "M"
+def _is_mark(character: str) -> bool:
+    return not character.isascii() and unicodedata.category(character)[0] == "M"
 
 
-class _Kept(dict[int, int]):
+class _WordCharacters(dict[int, int]):
     """What `str.translate` makes of each character: what words and numbers consist of stays, the rest is a blank."""
 
     def __missing__(self, code: int) -> int:
-        one = chr(code)
-        self[code] = kept = code if one.isalnum() or one in "_-.," or _is_mark(one) else 32
-        return kept
+        character = chr(code)
+        self[code] = replacement = code if character.isalnum() or character in "_-.," or _is_mark(character) else 32
+        return replacement
 
 
 @cache
-def _kept() -> _Kept:
+def _word_characters() -> _WordCharacters:
     """One for all texts: what it learns of a character is known for the next."""
-    return _Kept()
+    return _WordCharacters()
 
 
 UNSPACED = (

@@ -62,8 +62,8 @@ def trimmed(text: str) -> str:
     return bare
 
 
-def _is_edge(one: str) -> bool:
-    return one == "`" or one.isspace() or unicodedata.category(one)[0] == "P"
+def _is_edge(character: str) -> bool:
+    return character == "`" or character.isspace() or unicodedata.category(character)[0] == "P"
 
 
 _EDGES = "".join(one for one in map(chr, range(128)) if _is_edge(one))

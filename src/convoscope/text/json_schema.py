@@ -50,12 +50,12 @@ class Fault(NamedTuple):
     """Where a value does not fit, and how."""
 
     at: str
-    told: str
+    problem: str
     kind: Literal["bad", "missing", "unknown"] = "bad"
     """A value that does not fit, a property that is required, or one that the schema does not have."""
 
     def __str__(self) -> str:
-        return f"{self.at}: {self.told}" if self.at else self.told
+        return f"{self.at}: {self.problem}" if self.at else self.problem
 
 
 class Leniency(NamedTuple):
@@ -74,18 +74,18 @@ CALL = Leniency(aliases=True, nulls=True)
 FORGIVING = Leniency(aliases=True, nulls=True, open=True)
 
 
-def is_schema(told: Json) -> bool:
+def is_schema(value: Json) -> bool:
     """Whether a JSON object is a schema rather than an example of what is wanted."""
-    if not isinstance(told, dict):
+    if not isinstance(value, dict):
         return False
-    types = told.get("type")
+    types = value.get("type")
     names = types if isinstance(types, list) else [types]
     return (
-        "$schema" in told
+        "$schema" in value
         or (bool(names) and all(isinstance(name, str) and name in _TYPES for name in names))
-        or any(isinstance(told.get(keyword), dict) for keyword in ("properties", "patternProperties"))
-        or any(isinstance(told.get(keyword), list) for keyword in ("anyOf", "oneOf", "allOf", "enum"))
-        or str(told.get("$ref", "")).startswith("#")
+        or any(isinstance(value.get(keyword), dict) for keyword in ("properties", "patternProperties"))
+        or any(isinstance(value.get(keyword), list) for keyword in ("anyOf", "oneOf", "allOf", "enum"))
+        or str(value.get("$ref", "")).startswith("#")
     )
 
 
@@ -110,9 +110,9 @@ class PlainObject(NamedTuple):
         """Whether a value fits for certain as the arguments of a call; where not, `schema_faults` has to say it."""
         if type(value) is not dict or not self.required <= value.keys():
             return False
-        for name, held in value.items():
+        for name, member in value.items():
             types = self.types.get(name)
-            if types is None or (type(held) not in types and (held is not None or name in self.required)):
+            if types is None or (type(member) not in types and (member is not None or name in self.required)):
                 return False
         return True
 
@@ -126,10 +126,10 @@ def plain_object(schema: dict[str, Json]) -> PlainObject | None:
         return None
     types: dict[str, frozenset[type]] = {}
     for name, inner in properties.items():
-        held = inner.get("type") if type(inner) is dict and _PLAIN_PROPERTY.issuperset(inner) else None
-        if type(held) is not str or held not in _PLAIN_TYPES:
+        type_name = inner.get("type") if type(inner) is dict and _PLAIN_PROPERTY.issuperset(inner) else None
+        if type(type_name) is not str or type_name not in _PLAIN_TYPES:
             return None
-        types[name] = _PLAIN_TYPES[held]
+        types[name] = _PLAIN_TYPES[type_name]
     return PlainObject(types, frozenset(required)) if type(schema.get("additionalProperties", True)) is bool else None
 
 
@@ -141,8 +141,8 @@ class _Checker:
         """What schemas say in plain words, by the id of each."""
         self.listed: dict[int, frozenset[Any]] = {}
         """The keys of what is listed, by the id of the list."""
-        told = str(root.get("$schema", "")) if isinstance(root, dict) else ""
-        self.only_refs = any(draft in told for draft in ("draft-04", "draft-06", "draft-07"))
+        draft_name = str(root.get("$schema", "")) if isinstance(root, dict) else ""
+        self.only_refs = any(draft in draft_name for draft in ("draft-04", "draft-06", "draft-07"))
         """Before 2019, what stands beside a reference does not count."""
 
     def faults(self, value: Json, schema: Json, at: str, depth: int) -> Iterator[Fault]:
@@ -224,29 +224,29 @@ class _Checker:
         for keyword in ("anyOf", "oneOf"):
             tried = [list(self.faults(value, one, at, depth + _CHOICE)) for one in _list(schema, keyword)]
             yield from min(tried, key=len, default=[])
-        for one in _list(schema, "allOf"):
-            yield from self.faults(value, one, at, depth + _CHOICE)
+        for option in _list(schema, "allOf"):
+            yield from self.faults(value, option, at, depth + _CHOICE)
 
     def _resolved(self, ref: Json) -> Json:
         if not isinstance(ref, str) or not ref.startswith("#"):
             raise BadSchema(f"$ref {shown(ref)} leads out of the schema")
         self._step(len(ref) // 50)
-        found = self.root
+        target = self.root
         for step in ref[1:].split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-                found = found[int(key)]
-            elif isinstance(found, dict) and key in found:
-                found = found[key]
+            if isinstance(target, list) and key.isdecimal() and int(key) < len(target):
+                target = target[int(key)]
+            elif isinstance(target, dict) and key in target:
+                target = target[key]
             else:
                 raise BadSchema(f"$ref {ref} leads nowhere")
         if ref[1:] and not ref.startswith("#/"):
             raise BadSchema(f"$ref {ref} is no path")
-        return found
+        return target
 
     def _combined(self, value: Json, schema: dict[str, Json], at: str, depth: int) -> Iterator[Fault]:
-        for one in _list(schema, "allOf"):
-            yield from self.faults(value, one, at, depth + 1)
+        for part in _list(schema, "allOf"):
+            yield from self.faults(value, part, at, depth + 1)
         if "anyOf" in schema and not any(self._fits(value, one, depth) for one in _list(schema, "anyOf")):
             yield Fault(at, f"{shown(value)} fits none of anyOf")
         if "oneOf" in schema:
@@ -267,22 +267,22 @@ class _Checker:
             if name not in value:
                 yield Fault(_path(at, name), "is missing", "missing")
         properties, patterns = _map(schema, "properties"), _map(schema, "patternProperties")
-        for name, one in value.items():
+        for name, member in value.items():
             path = _path(at, name)
             listed = name in properties
-            if listed and one is None and self.leniency.nulls and name not in required:
+            if listed and member is None and self.leniency.nulls and name not in required:
                 continue
             if listed:
-                yield from self.faults(one, properties[name], path, depth + 1)
+                yield from self.faults(member, properties[name], path, depth + 1)
             for pattern, inner in patterns.items():
                 if self._searched(pattern, name):
                     listed = True
-                    yield from self.faults(one, inner, path, depth + 1)
+                    yield from self.faults(member, inner, path, depth + 1)
             if not listed and "additionalProperties" in schema:
                 if schema["additionalProperties"] is False:
                     yield Fault(path, "is not among the properties", "unknown")
                 else:
-                    yield from self.faults(one, schema["additionalProperties"], path, depth + 1)
+                    yield from self.faults(member, schema["additionalProperties"], path, depth + 1)
             if "propertyNames" in schema and not self._fits(name, schema["propertyNames"], depth):
                 yield Fault(path, "is not a name that a property may have")
         yield from self._dependent(value, schema, at, depth)
@@ -305,15 +305,15 @@ class _Checker:
         first = _list(schema, "prefixItems")
         if isinstance(items, list):  # as drafts before 2020 wrote prefixItems
             first, items = items, schema.get("additionalItems", True)
-        for place, one in enumerate(value):
+        for place, element in enumerate(value):
             inner = first[place] if place < len(first) else items
-            yield from self.faults(one, inner, f"{at}[{place}]", depth + 1)
+            yield from self.faults(element, inner, f"{at}[{place}]", depth + 1)
         if "contains" in schema:
-            found = sum(self._fits(one, schema["contains"], depth) for one in value)
+            contained = sum(self._fits(one, schema["contains"], depth) for one in value)
             least = _number(schema, "minContains", 1)
             most = _number(schema, "maxContains", len(value))
-            if found < least or found > most:
-                yield Fault(at, f"holds {found} of what it must contain")
+            if contained < least or contained > most:
+                yield Fault(at, f"holds {contained} of what it must contain")
         if schema.get("uniqueItems") is True and len({self._key(one) for one in value}) < len(value):
             yield Fault(at, "holds something twice")
 
@@ -372,7 +372,7 @@ class _Checker:
 
 
 def _number_faults(value: float, schema: dict[str, Json]) -> Iterator[str]:
-    for keyword, wrong, told in _LIMITS:
+    for keyword, wrong, relation in _LIMITS:
         limit = schema.get(keyword)
         if isinstance(limit, bool):  # draft 4: it sharpens the plain limit
             limit = schema.get(_PLAIN_LIMIT[keyword]) if limit and keyword in _PLAIN_LIMIT else None
@@ -380,7 +380,7 @@ def _number_faults(value: float, schema: dict[str, Json]) -> Iterator[str]:
             if not _is_number(limit):
                 raise BadSchema(f"{keyword} {shown(limit)} is no number")
             if wrong(value, limit):
-                yield f"{shown(value)} is {told} {shown(limit)}"
+                yield f"{shown(value)} is {relation} {shown(limit)}"
     if "multipleOf" in schema:
         step = _number(schema, "multipleOf", 1)
         if step <= 0:
@@ -400,18 +400,18 @@ def _bounds(size: int, schema: dict[str, Json], least: str, most: str, what: str
         yield f"has {size} {what}, more than {schema[most]}"
 
 
-def _types(told: Json, aliases: bool) -> list[str]:
-    names = told if isinstance(told, list) else [told]
+def _types(declared: Json, aliases: bool) -> list[str]:
+    names = declared if isinstance(declared, list) else [declared]
     if aliases:
         names = [_ALIASES.get(name.lower(), name.lower()) if isinstance(name, str) else name for name in names]
     if not all(isinstance(name, str) and name in _TYPES for name in names):
-        raise BadSchema(f"type {shown(told)} is no type")
+        raise BadSchema(f"type {shown(declared)} is no type")
     return names
 
 
-def _known_types(told: Json) -> list[str] | None:
+def _known_types(declared: Json) -> list[str] | None:
     try:
-        return _types(told, aliases=True) or None
+        return _types(declared, aliases=True) or None
     except BadSchema:
         return None
 
@@ -432,24 +432,24 @@ def _path(at: str, name: str) -> str:
 
 
 def _list(schema: dict[str, Json], keyword: str) -> list[Json]:
-    held = schema.get(keyword, [])
-    if not isinstance(held, list):
-        raise BadSchema(f"{keyword} {shown(held)} is no list")
-    return held
+    elements = schema.get(keyword, [])
+    if not isinstance(elements, list):
+        raise BadSchema(f"{keyword} {shown(elements)} is no list")
+    return elements
 
 
 def _map(schema: dict[str, Json], keyword: str) -> dict[str, Json]:
-    held = schema.get(keyword, {})
-    if not isinstance(held, dict):
-        raise BadSchema(f"{keyword} {shown(held)} is no object")
-    return held
+    members = schema.get(keyword, {})
+    if not isinstance(members, dict):
+        raise BadSchema(f"{keyword} {shown(members)} is no object")
+    return members
 
 
 def _number(schema: dict[str, Json], keyword: str, otherwise: float) -> float:
-    held = schema.get(keyword, otherwise)
-    if not _is_number(held):
-        raise BadSchema(f"{keyword} {shown(held)} is no number")
-    return float(held) if isinstance(held, float) else int(held)
+    number = schema.get(keyword, otherwise)
+    if not _is_number(number):
+        raise BadSchema(f"{keyword} {shown(number)} is no number")
+    return float(number) if isinstance(number, float) else int(number)
 
 
 def _is_number(value: Json) -> bool:
@@ -458,14 +458,14 @@ def _is_number(value: Json) -> bool:
 
 def _parts(value: Json) -> int:
     """How many values a value is made of, itself included."""
-    count, waiting = 0, [value]
-    while waiting:
-        one = waiting.pop()
+    count, pending = 0, [value]
+    while pending:
+        part = pending.pop()
         count += 1
-        if isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
+        if isinstance(part, dict):
+            pending += part.values()
+        elif isinstance(part, list):
+            pending += part
     return count
 
 

@@ -42,8 +42,8 @@ class UnsupportedPattern(BadPattern):
 class Untried(ValueError):
     """A text that a pattern cannot be tried on; `code` goes on from the name of the text: `answer_too_long`."""
 
-    def __init__(self, code: str, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
         self.code = code
 
 
@@ -65,10 +65,10 @@ class PatternCheck:
     def finditer(self, text: str) -> Iterator[Any]:
         engine = self._engine(text)
         most = _MOST_STEPS_OF_ALL // (self.states * (len(text) + 1))
-        for number, found in enumerate(engine.finditer(_plain(text)), 1):
+        for number, match in enumerate(engine.finditer(_plain(text)), 1):
             if number > most:
                 raise Untried("too_long", f"{len(text)} characters; the first {most} matches of this pattern are tried")
-            yield found
+            yield match
 
     def _engine(self, text: str) -> Any:
         """RE2 for this text. In ASCII, the short classes of RE2 mean the same as Python's."""
@@ -101,7 +101,7 @@ def checked(text: str, flags: int = 0) -> PatternCheck:
     except (re.error, OverflowError, RecursionError) as error:
         raise BadPattern(str(error) or type(error).__name__) from None
     if read.flags & re.VERBOSE:
-        raise UnsupportedPattern("a pattern with blanks that do not count")
+        raise UnsupportedPattern("a verbose pattern")
     return PatternCheck(text, flags)
 
 
@@ -117,10 +117,12 @@ def _engine(text: str, flags: int, ascii: bool) -> Any:
     try:
         return re2.compile(translated, options)
     except re2.error as error:
-        (told,) = error.args
-        raise UnsupportedPattern(told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)) from None
+        (message,) = error.args
+        raise UnsupportedPattern(
+            message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+        ) from None
     except UnicodeEncodeError:
-        raise UnsupportedPattern("half of a character") from None
+        raise UnsupportedPattern("a lone surrogate") from None
 
 
 def _plain(text: str) -> str:
@@ -178,7 +180,7 @@ def _member(token: str, ascii: bool) -> str:
         # What stands for a character in a pattern stands for the same one in a text of Python.
         token = literal_eval(f"'{token}'") if token[1].isascii() and token[1].isalnum() else token[1]
     if "\ud800" <= token <= "\udfff":
-        raise UnsupportedPattern("half of a character")
+        raise UnsupportedPattern("a lone surrogate")
     return f"\\x{{{ord(token):x}}}"
 
 

@@ -25,7 +25,7 @@ def tokens(text: str) -> list[str]:
     if text.isascii():
         return text.encode().translate(_SMALL_LETTERS).decode().split()
     composed = unicodedata.normalize("NFC", text.lower())
-    return "".join(one if _belongs(one) else " " for one in composed).split()
+    return "".join(one if _is_word_character(one) else " " for one in composed).split()
 
 
 def sentences(text: str) -> list[str]:
@@ -54,17 +54,17 @@ def _sentences_of_line(line: str) -> list[str]:
 class Sentence(msgspec.Struct, frozen=True, gc=False):
     """A sentence, and what it has in common with all that say the same."""
 
-    normal: str
+    normalised_words: str
     text: str
 
 
 def long_sentences(text: str, least: int) -> list[Sentence]:
     """The sentences of a text that have so many words or more."""
     if not text.isascii() or "\n" in text:
-        return [Sentence(normal(one), one) for one in sentences(text) if count_words(one) >= least]
+        return [Sentence(normalised_words(one), one) for one in sentences(text) if count_words(one) >= least]
     # The same without a text for each step.
     marked = text.encode().translate(_MARKS)
-    found = []
+    long = []
     start = 0
     while start < len(marked):
         end = marked.find(b". ", start)
@@ -73,18 +73,18 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
         plain = part.translate(_SMALL_LETTERS).split()
         has_signs = part.translate(None, _LETTERS_AND_BLANKS)  # which part tokens, but not words
         if (len(part.translate(None, _SIGNS).split()) if has_signs else len(plain)) >= least:
-            found.append(Sentence(b" ".join(plain).decode(), text[start:end].rstrip(".!?").strip()))
+            long.append(Sentence(b" ".join(plain).decode(), text[start:end].rstrip(".!?").strip()))
         start = end + 2
-    return found
+    return long
 
 
-def normal(text: str) -> str:
+def normalised_words(text: str) -> str:
     """Small letters, words only, one blank between: texts that differ in punctuation become equal."""
     return " ".join(tokens(text if text.isascii() else text.casefold()))
 
 
-def _belongs(one: str) -> bool:
-    return one.isalnum() or one == "_" or unicodedata.category(one)[0] == "M"
+def _is_word_character(character: str) -> bool:
+    return character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"
 
 
 _ASCII = [chr(code) for code in range(128)]

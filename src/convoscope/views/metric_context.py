@@ -216,13 +216,13 @@ def _hash(database: Database | None) -> str | None:
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
-    told = {
+    fields = {
         "name": tool.name,
         "description": tool.description,
         "parameters": tool.arguments_schema,
         "tool_type": tool.kind,
     }
-    return {**tool.extras, **{key: value for key, value in told.items() if value}}
+    return {**tool.extras, **{key: value for key, value in fields.items() if value}}
 
 
 def _tracks(conversation: Conversation) -> dict[str, str]:
@@ -237,18 +237,18 @@ def _tracks(conversation: Conversation) -> dict[str, str]:
 
 def _facts(conversation: Conversation) -> dict[str, Any]:
     """Turn by turn, by the conversation's own turns."""
-    said: dict[str, dict[int, Any]] = {
+    texts_of: dict[str, dict[int, Any]] = {
         name: {} for name in ("transcribed_assistant", "transcribed_user", "intended_assistant", "intended_user")
     }
     audio: dict[str, dict[int, Intervals]] = {ASSISTANT: {}, USER: {}}
     fallbacks: set[int] = set()
     start = conversation.started
-    heard = sounds_of(conversation)
+    sounds = sounds_of(conversation)
     for turn in conversation.turns:
         for role, utterances in ((USER, turn.user), (ASSISTANT, turn.assistant)):
-            _put(said[f"transcribed_{role}"], turn.id, [one.heard for one in utterances])
-            _put(said[f"intended_{role}"], turn.id, [one.intended or one.spoken for one in utterances])
-            spans = [(round(at - start, 6), round(end - start, 6)) for one in utterances for at, end in heard[one.seq]]
+            _put(texts_of[f"transcribed_{role}"], turn.id, [one.heard for one in utterances])
+            _put(texts_of[f"intended_{role}"], turn.id, [one.intended or one.spoken for one in utterances])
+            spans = [(round(at - start, 6), round(end - start, 6)) for one in utterances for at, end in sounds[one.seq]]
             if spans:
                 audio[role][turn.id] = sorted(spans)
         if any(one.manner == "fallback" for one in turn.assistant):
@@ -257,7 +257,7 @@ def _facts(conversation: Conversation) -> dict[str, Any]:
     computed = _latencies(conversation, interrupted.by_assistant)
     calls, trace = conversation.tool_calls, conversation_trace(conversation)
     return {
-        **{f"{name}_turns": texts for name, texts in said.items()},
+        **{f"{name}_turns": texts for name, texts in texts_of.items()},
         "audio_timestamps_assistant_turns": audio[ASSISTANT],
         "audio_timestamps_user_turns": audio[USER],
         "assistant_interrupted_turns": interrupted.by_assistant,
@@ -281,13 +281,13 @@ def _facts(conversation: Conversation) -> dict[str, Any]:
         "backfilled_user_turns": {
             turn.id
             for turn in conversation.turns
-            if turn.user and turn.id not in said["transcribed_user"] and turn.id in said["intended_user"]
+            if turn.user and turn.id not in texts_of["transcribed_user"] and turn.id in texts_of["intended_user"]
         },
     }
 
 
-def _put(texts: dict[int, str], turn: int, found: list[Text | None]) -> None:
-    words = [text.text for text in found if text is not None and text.text]
+def _put(texts: dict[int, str], turn: int, candidates: list[Text | None]) -> None:
+    words = [text.text for text in candidates if text is not None and text.text]
     if words:
         texts[turn] = " ".join(words)
 
@@ -311,24 +311,26 @@ def _latencies(conversation: Conversation, interrupted: set[int]) -> dict[int, f
     return waits
 
 
-def _ended(conversation: Conversation, said: Sequence[Utterance], audible: set[str]) -> float | None:
+def _ended(conversation: Conversation, utterances: Sequence[Utterance], audible: set[str]) -> float | None:
     """When the last sound ended, be its start known or not; None also where just that end was lost."""
     ends: list[float] = []
-    for number, one in enumerate(said, 1):
-        mine = [end for _, end in sounds_of(conversation)[one.seq]]
-        time = one.time if one.time is not None and one.time.clock in audible else None
+    for number, utterance in enumerate(utterances, 1):
+        own_ends = [end for _, end in sounds_of(conversation)[utterance.seq]]
+        time = utterance.time if utterance.time is not None and utterance.time.clock in audible else None
         if time is not None and time.until is not None:
-            mine.append(conversation.common(Time(time.until, time.clock)))
-        elif time is not None and not mine and number == len(said):
+            own_ends.append(conversation.common(Time(time.until, time.clock)))
+        elif time is not None and not own_ends and number == len(utterances):
             return None
-        ends += mine
+        ends += own_ends
     return max(ends, default=None)
 
 
-def _began(conversation: Conversation, said: Sequence[Utterance], audible: set[str]) -> float | None:
+def _began(conversation: Conversation, utterances: Sequence[Utterance], audible: set[str]) -> float | None:
     """When the first sound began, be its end known or not."""
-    starts = [start for one in said for start, _ in sounds_of(conversation)[one.seq]]
-    starts += [conversation.common(time) for one in said if (time := one.time) is not None and time.clock in audible]
+    starts = [start for one in utterances for start, _ in sounds_of(conversation)[one.seq]]
+    starts += [
+        conversation.common(time) for one in utterances if (time := one.time) is not None and time.clock in audible
+    ]
     return min(starts, default=None)
 
 

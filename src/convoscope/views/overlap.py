@@ -47,7 +47,7 @@ def interruptions(conversation: Conversation) -> Interruptions:
             sounds += [_Sound(*span, turn.id) for one in utterances for span in heard[one.seq]]
     if user and assistant:
         return Interruptions(_began_during(assistant, user), _began_during(user, assistant))
-    return _told(conversation)
+    return _logged_interruptions(conversation)
 
 
 def _began_during(breaking: list[_Sound], broken: list[_Sound]) -> set[int]:
@@ -56,26 +56,26 @@ def _began_during(breaking: list[_Sound], broken: list[_Sound]) -> set[int]:
     starts = [other.start for other in ordered]
     # The latest end of all that began so far.
     ends = list(accumulate((other.end for other in ordered), max))
-    found: set[int] = set()
-    for one in breaking:
-        before = bisect_left(starts, one.start)
-        if before and one.start + TOUCH < ends[before - 1]:
-            found.add(one.turn)
-    return found
+    turns: set[int] = set()
+    for sound in breaking:
+        before = bisect_left(starts, sound.start)
+        if before and sound.start + TOUCH < ends[before - 1]:
+            turns.add(sound.turn)
+    return turns
 
 
-def _told(conversation: Conversation) -> Interruptions:
+def _logged_interruptions(conversation: Conversation) -> Interruptions:
     """The turns after, or in which, an utterance was cut off, as the log says."""
     roles = conversation.roles
-    found = Interruptions(set(), set())
-    cut = False
+    turns = Interruptions(set(), set())
+    was_cut = False
     for turn in conversation.turns:
-        if cut and turn.user:
-            found.by_user.add(turn.id)
+        if was_cut and turn.user:
+            turns.by_user.add(turn.id)
         if any(_is_cut_by(one, "assistant", roles) for one in turn.user):
-            found.by_assistant.add(turn.id)
-        cut = any(_is_cut_by(one, "user", roles) for one in turn.assistant)
-    return found
+            turns.by_assistant.add(turn.id)
+        was_cut = any(_is_cut_by(one, "user", roles) for one in turn.assistant)
+    return turns
 
 
 def _is_cut_by(utterance: Utterance, role: str, roles: dict[str, str]) -> bool:

@@ -36,14 +36,14 @@ def view(make: Callable[[Conversation], Made]) -> Callable[[Conversation], Made]
 
     A second function for the same type is refused, unless it is the first one loaded again.
     """
-    asked = annotation_of(make, "return")
-    if not isinstance(asked, type) and get_origin(asked) is None:
+    annotation = annotation_of(make, "return")
+    if not isinstance(annotation, type) and get_origin(annotation) is None:
         raise DeclarationError(
             f"the view {make.__qualname__} does not say what it returns", hint="annotate it: def mine(…) -> MyView"
         )
-    name = type_name(asked)
-    known = _VIEWS.get(name)
-    if known is not None and (known.make is None or _home(known.make) != _home(make)):
+    name = type_name(annotation)
+    registered = _VIEWS.get(name)
+    if registered is not None and (registered.make is None or _home(registered.make) != _home(make)):
         raise DeclarationError(f"{short_name(name)} is a view already", hint="declare one view for each type")
     _VIEWS[name] = View(name, make)
     return make
@@ -57,17 +57,17 @@ def view_for(function: Callable[..., Any], metric: str) -> View:
     first = next(iter(signature(function).parameters.values()), None)
     if first is None or first.annotation is Parameter.empty:
         return _VIEWS[CONVERSATION]
-    asked = annotation_of(function, first.name)
-    if asked in (Any, object):
+    annotation = annotation_of(function, first.name)
+    if annotation in (Any, object):
         return _VIEWS[CONVERSATION]
-    found = _VIEWS.get(type_name(asked)) if not isinstance(asked, str) else _by_text(asked)
-    if found is None:
-        shown = asked if isinstance(asked, str) else short_name(type_name(asked))
+    view = _VIEWS.get(type_name(annotation)) if not isinstance(annotation, str) else _by_text(annotation)
+    if view is None:
+        shown = annotation if isinstance(annotation, str) else short_name(type_name(annotation))
         raise DeclarationError(
-            f"{metric} asks for a {shown}, which is no view of a conversation",
+            f"{metric} asks for a {shown}, which is not a view of a conversation",
             hint=f"there is {', '.join(sorted(map(short_name, _VIEWS)))}; declare others with @convoscope.view",
         )
-    return found
+    return view
 
 
 def annotation_of(function: Any, name: str) -> Any:
@@ -76,21 +76,21 @@ def annotation_of(function: Any, name: str) -> Any:
     while isinstance(plain, partial):
         plain = plain.func
     plain = unwrap(plain if isroutine(plain) else type(plain).__call__)
-    asked = plain.__annotations__.get(name)
-    if not isinstance(asked, str):
-        return asked
+    annotation = plain.__annotations__.get(name)
+    if not isinstance(annotation, str):
+        return annotation
     try:
-        return eval(asked, getattr(plain, "__globals__", {}))
+        return eval(annotation, getattr(plain, "__globals__", {}))
     except Exception:  # a name that is not there at run time, or text that is no type
-        return asked.strip("'\"")
+        return annotation.strip("'\"")
 
 
-def type_name(asked: Any) -> str:
+def type_name(annotation: Any) -> str:
     """The whole name of a type, also of one such as `Sequence[StateRow]`."""
-    inner = get_args(asked)
-    if inner and get_origin(asked) is not None:
-        return f"{type_name(get_origin(asked))}[{', '.join(map(type_name, inner))}]"
-    return f"{asked.__module__}.{asked.__qualname__}" if isinstance(asked, type) else str(asked)
+    inner = get_args(annotation)
+    if inner and get_origin(annotation) is not None:
+        return f"{type_name(get_origin(annotation))}[{', '.join(map(type_name, inner))}]"
+    return f"{annotation.__module__}.{annotation.__qualname__}" if isinstance(annotation, type) else str(annotation)
 
 
 def short_name(name: str) -> str:
@@ -98,10 +98,10 @@ def short_name(name: str) -> str:
     return re.sub(r"(?:[\w<>]+\.)+(\w+)", r"\1", name)
 
 
-def _by_text(asked: str) -> View | None:
+def _by_text(name_in_text: str) -> View | None:
     """The view whose type goes by this text; none where several do."""
-    found = [one for name, one in _VIEWS.items() if short_name(name) == short_name(asked)]
-    return found[0] if len(found) == 1 else None
+    views = [one for name, one in _VIEWS.items() if short_name(name) == short_name(name_in_text)]
+    return views[0] if len(views) == 1 else None
 
 
 def _home(make: Callable[..., Any]) -> tuple[str, str]:
@@ -110,8 +110,8 @@ def _home(make: Callable[..., Any]) -> tuple[str, str]:
 
 def is_view(kind: type) -> bool:
     """Whether things of this type are views of a whole conversation."""
-    known = _VIEWS.get(type_name(kind))
-    return known is not None and known.make is not None
+    registered = _VIEWS.get(type_name(kind))
+    return registered is not None and registered.make is not None
 
 
 def declares_view(module: ModuleType) -> bool:

@@ -67,49 +67,49 @@ class Form(NamedTuple):
 
 def form_of(expected_format: str) -> Form | None:
     """The form that a text names: a pattern, a schema, or one of the names known; None for anything else."""
-    told = expected_format.strip()
-    if (pattern := _PATTERN.fullmatch(told)) is not None:
+    text = expected_format.strip()
+    if (pattern := _PATTERN.fullmatch(text)) is not None:
         return _regex(_unquoted(pattern[1].strip()))
-    if _SLASHED.fullmatch(told):
-        return _regex(told)
-    if (schema := _SCHEMA.fullmatch(_unfenced(told))) is not None:
+    if _SLASHED.fullmatch(text):
+        return _regex(text)
+    if (schema := _SCHEMA.fullmatch(_unfenced(text))) is not None:
         try:
-            read = _read(_unfenced(schema[1]))
+            schema_value = _read(_unfenced(schema[1]))
         except (ValueError, RecursionError):
             return None
-        if not is_schema(read):
+        if not is_schema(schema_value):
             return None
-        return Form("JSON Schema", lambda content: _schema_fault(content, read), fenced=True)
-    return FORMS.get(" ".join(word for word in _FORM_WORD.findall(told.casefold()) if word not in _FILLERS))
+        return Form("JSON Schema", lambda content: _schema_fault(content, schema_value), fenced=True)
+    return FORMS.get(" ".join(word for word in _FORM_WORD.findall(text.casefold()) if word not in _FILLERS))
 
 
 # Patterns
 
 
-def _regex(told: str) -> Form:
-    slashed = _SLASHED.fullmatch(told)
+def _regex(text: str) -> Form:
+    slashed = _SLASHED.fullmatch(text)
     flags = 0
     if slashed is not None:
-        told = slashed[1]
+        text = slashed[1]
         for flag in slashed[2]:
             flags |= _REGEX_FLAGS.get(flag, 0)
     try:
-        pattern = checked(told, flags)
+        pattern = checked(text, flags)
     except BadPattern as error:
-        raise Unchecked(error.reason, f"{told}: {error}") from None
+        raise Unchecked(error.reason, f"{text}: {error}") from None
     return Form("regular expression", lambda content: _regex_fault(content, pattern))
 
 
-def _regex_fault(content: str, usable: PatternCheck) -> str:
+def _regex_fault(content: str, pattern: PatternCheck) -> str:
     try:
-        found = usable.fullmatch(content)
+        match = pattern.fullmatch(content)
     except Untried as error:
         raise Unchecked(f"content_{error.code}", str(error)) from None
-    return f"{_shown(content)} does not match {usable.text}" if found is None else ""
+    return f"{_shown(content)} does not match {pattern.text}" if match is None else ""
 
 
-def _unquoted(told: str) -> str:
-    return told[1:-1] if len(told) > 1 and told[0] == told[-1] == "`" else told
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text
 
 
 # JSON and its kin
@@ -257,8 +257,8 @@ def _readable(read: Callable[[str], object], pattern: str, name: str) -> Callabl
     matching = _matching(pattern, name)
 
     def fault(content: str) -> str:
-        if found := matching(content):
-            return found
+        if mismatch := matching(content):
+            return mismatch
         try:
             read(content)
         except ValueError as error:

@@ -94,12 +94,12 @@ def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
     marked = set(_letters(text, _MARKED))
     letter = _last(text, _STATED) or _only(marked) or _last(text, _LONE_LINE)
     if letter is None and texts:
-        given = " ".join(folded(answer).split())
-        found = [one for one in dict.fromkeys(texts) if one and occurs(one, given)]
-        longest = [one for one in found if not any(one != other and occurs(one, other) for other in found)]
-        meant = [one for one in longest if _is_meant(one, given)]
-        if len(meant) == 1:
-            return texts.index(meant[0])
+        plain_answer = " ".join(folded(answer).split())
+        occurring = [one for one in dict.fromkeys(texts) if one and occurs(one, plain_answer)]
+        longest = [one for one in occurring if not any(one != other and occurs(one, other) for other in occurring)]
+        candidates = [one for one in longest if _is_meant(one, plain_answer)]
+        if len(candidates) == 1:
+            return texts.index(candidates[0])
     if letter is None and not marked:
         alone = (_only(set(_letters(text, pattern))) for pattern in (_LINE_START, _CAPITAL, _SMALL))
         letter = next(filter(None, alone), None)
@@ -133,27 +133,29 @@ def offered_by(context: Json, choices: Sequence[str] = ()) -> Offered:
     """
     if not isinstance(context, dict):
         return Offered(tuple(choices))
-    told = context.get("choices")
-    if isinstance(told, dict):
-        told = [told[key] for key in sorted(told)]
-    if isinstance(told, list | tuple) and told:
-        choices = [_bare(place, _choice_text(one)) for place, one in enumerate(told)]
+    listed = context.get("choices")
+    if isinstance(listed, dict):
+        listed = [listed[key] for key in sorted(listed)]
+    if isinstance(listed, list | tuple) and listed:
+        choices = [_without_label(place, _choice_text(one)) for place, one in enumerate(listed)]
     index = context.get("answer_index")
     if isinstance(index, str) and index.strip().isdecimal() and len(index) < 9:
         index = int(index)
     return Offered(tuple(choices), index if isinstance(index, int) and not isinstance(index, bool) else None)
 
 
-def _choice_text(one: Json) -> str:
-    if isinstance(one, dict):
-        one = next((one[key] for key in ("text", "label", "content", "value") if isinstance(one.get(key), str)), "")
-    return "" if one is None else str(one)
+def _choice_text(choice: Json) -> str:
+    if isinstance(choice, dict):
+        choice = next(
+            (choice[key] for key in ("text", "label", "content", "value") if isinstance(choice.get(key), str)), ""
+        )
+    return "" if choice is None else str(choice)
 
 
-def _bare(place: int, text: str) -> str:
-    found = _LABEL.match(text)
-    if found is not None and place < len(LETTERS) and found[1].upper() == LETTERS[place]:
-        return text[found.end() :]
+def _without_label(place: int, text: str) -> str:
+    label = _LABEL.match(text)
+    if label is not None and place < len(LETTERS) and label[1].upper() == LETTERS[place]:
+        return text[label.end() :]
     return text
 
 
@@ -189,13 +191,13 @@ def multi_pattern_of(
         return 1.0
     if patterns is not None:
         return float(any(comparable(candidate(found)) in right for one in patterns for found in one.finditer(answer)))
-    for one in right:
-        if one in given:
+    for text in right:
+        if text in given:
             break
     else:  # whatever a pattern can find stands in the text
         return 0.0
-    for one in _candidates(answer, given, min(map(len, right)) == 1):
-        if comparable(one) in right:
+    for text in _candidates(answer, given, min(map(len, right)) == 1):
+        if comparable(text) in right:
             return 1.0
     return 0.0
 
@@ -206,14 +208,14 @@ def _candidates(answer: str, given: str, letters: bool) -> Iterator[str]:
     for sign, patterns in _CLUES:
         if sign in given:
             for pattern in patterns:
-                for found in pattern.finditer(text):
-                    yield found[1]
+                for match in pattern.finditer(text):
+                    yield match[1]
     if "\n" in text:
         yield from text.split("\n")
     if letters:
-        for found in _LETTER_ALONE.finditer(text):
-            if not _is_article(text, found):
-                yield found["letter"]
+        for match in _LETTER_ALONE.finditer(text):
+            if not _is_article(text, match):
+                yield match["letter"]
 
 
 def _is_meant(wanted: str, given: str) -> bool:
@@ -235,20 +237,20 @@ def _only(letters: set[str]) -> str | None:
 
 def _letters(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
     """The letters that a pattern finds, without articles and without those that are ruled out."""
-    for found in pattern.finditer(text):
-        start, end = found.span(found.lastgroup or 0)
+    for match in pattern.finditer(text):
+        start, end = match.span(match.lastgroup or 0)
         ruled_out = (
             _RULED_OUT_BEFORE.search(text[max(0, start - 60) : start])
             or _RULED_OUT_AFTER.match(text, end)
-            or _WRONG.search(text[max(0, found.start() - 12) : found.start()])
+            or _WRONG.search(text[max(0, match.start() - 12) : match.start()])
         )
-        if not ruled_out and not _is_article(text, found):
+        if not ruled_out and not _is_article(text, match):
             yield text[start:end].upper()
 
 
-def _is_article(text: str, found: re.Match[str]) -> bool:
+def _is_article(text: str, match: re.Match[str]) -> bool:
     """Whether an "a" or an "I" is a word of the sentence and no letter of a choice."""
-    start, end = found.span(found.lastgroup or 0)
+    start, end = match.span(match.lastgroup or 0)
     if text[start:end] not in "aAiI":
         return False
     next_word = _NEXT_WORD.match(text, end)

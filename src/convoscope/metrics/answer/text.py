@@ -28,8 +28,8 @@ from convoscope.views.items import Case, cases
 
 
 def _has_choices(conversation: Conversation) -> bool:
-    mine = cases(conversation)
-    return _is_multiple_choice(mine[0]) or any(_is_multiple_choice(case) for case in mine[1:])
+    all_cases = cases(conversation)
+    return _is_multiple_choice(all_cases[0]) or any(_is_multiple_choice(case) for case in all_cases[1:])
 
 
 def _is_multiple_choice(case: Case) -> bool:
@@ -72,8 +72,8 @@ def exact_match_metric(
         value = exact_match_of(of.answer, of.truth, strip=strip, collapse=collapse, case_sensitive=case_sensitive)
         return _value(case, value)
 
-    told = _told(strip=(strip, True), collapse=(collapse, False), case_sensitive=(case_sensitive, True))
-    return _declared("exact_match", variant, exact_match, told, version=2, unit=SHARE)
+    changed_options = _changed(strip=(strip, True), collapse=(collapse, False), case_sensitive=(case_sensitive, True))
+    return _declared("exact_match", variant, exact_match, changed_options, version=2, unit=SHARE)
 
 
 def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metric:
@@ -106,7 +106,9 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
         except Untried as error:
             return unmeasured(case.subject, f"answer_{error.code}", str(error))
 
-    return _declared("accuracy", variant, accuracy, _told(answer_pattern=(answer_pattern, None)), version=2, unit=RATIO)
+    return _declared(
+        "accuracy", variant, accuracy, _changed(answer_pattern=(answer_pattern, None)), version=2, unit=RATIO
+    )
 
 
 def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metric:
@@ -138,8 +140,8 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         return not_applicable(case.subject, "not_multiple_choice")
 
     needs = () if choices else (MULTIPLE_CHOICE,)
-    told = _told(choices=(tuple(choices), ()))
-    return _declared("accuracy", variant, choice_accuracy, told, version=1, unit=SHARE, needs=needs)
+    changed_options = _changed(choices=(tuple(choices), ()))
+    return _declared("accuracy", variant, choice_accuracy, changed_options, version=1, unit=SHARE, needs=needs)
 
 
 def multi_pattern_accuracy_metric(
@@ -174,8 +176,8 @@ def multi_pattern_accuracy_metric(
         except Untried as error:
             return unmeasured(case.subject, f"answer_{error.code}", str(error))
 
-    told = _told(patterns=(patterns, None), choices=(tuple(choices), ()))
-    return _declared("multi_pattern_accuracy", variant, multi_pattern_accuracy, told, version=2, unit=SHARE)
+    changed_options = _changed(patterns=(patterns, None), choices=(tuple(choices), ()))
+    return _declared("multi_pattern_accuracy", variant, multi_pattern_accuracy, changed_options, version=2, unit=SHARE)
 
 
 def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
@@ -196,7 +198,7 @@ def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
             return not_applicable(case.subject, "empty_ground_truth")
         return float(overlap.f1), {"precision": overlap.precision, "recall": overlap.recall}
 
-    return _declared("f1", variant, f1, _told(case_sensitive=(case_sensitive, False)), version=2, unit=RATIO)
+    return _declared("f1", variant, f1, _changed(case_sensitive=(case_sensitive, False)), version=2, unit=RATIO)
 
 
 def _compared(many: Conversations, scorer: str, compare: Callable[[Case, Comparison], _Result]) -> None:
@@ -237,16 +239,16 @@ def _letter(place: int | None) -> str | None:
 
 def _patterns(context: Json, declared: Sequence[PatternCheck] | None) -> Sequence[PatternCheck] | None:
     """The patterns to try: those of the item where it brings some. Refused with `BadPattern`."""
-    told = context.get("patterns") if isinstance(context, dict) else None
-    if told is None:
+    patterns = context.get("patterns") if isinstance(context, dict) else None
+    if patterns is None:
         return declared
-    return [_pattern(one) for one in (told if isinstance(told, list | tuple) else [told])]
+    return [_pattern(one) for one in (patterns if isinstance(patterns, list | tuple) else [patterns])]
 
 
-def _pattern(told: Json) -> PatternCheck:
-    if not isinstance(told, str):
-        raise BadPattern(f"{told!r} is no text")
-    return checked(told, _FLAGS)
+def _pattern(pattern: Json) -> PatternCheck:
+    if not isinstance(pattern, str):
+        raise BadPattern(f"{pattern!r} is no text")
+    return checked(pattern, _FLAGS)
 
 
 def _pattern_of_a_declaration(text: str) -> PatternCheck:
@@ -260,14 +262,14 @@ def _pattern_of_a_declaration(text: str) -> PatternCheck:
 
 def _unusable(case: Case, field: str, error: BadPattern) -> Observation:
     """A pattern that is none is a fault of the item; one that cannot be tried here is not."""
-    said = unmeasured if isinstance(error, UnsupportedPattern) else failed
-    return said(case.subject, error.reason, f"{field}: {error}")
+    observation_of = unmeasured if isinstance(error, UnsupportedPattern) else failed
+    return observation_of(case.subject, error.reason, f"{field}: {error}")
 
 
 # Declarations
 
 
-def _told(**options: tuple[object, object]) -> Mapping[str, object]:
+def _changed(**options: tuple[object, object]) -> Mapping[str, object]:
     """The options that are not as usual, for the definition; each is given with what is usual."""
     return {name: value for name, (value, usual) in options.items() if value != usual}
 
@@ -283,8 +285,8 @@ def _declared(
     needs: tuple[Need, ...] = (),
 ) -> Metric:
     if options:
-        told = ", ".join(f"{name} = {value!r}" for name, value in options.items())
-        measure.__doc__ = f"{cleandoc(measure.__doc__ or '')}\n\nHere with {told}."
+        listed = ", ".join(f"{name} = {value!r}" for name, value in options.items())
+        measure.__doc__ = f"{cleandoc(measure.__doc__ or '')}\n\nHere with {listed}."
     return item_metric(
         f"answer.{scorer}", version=version, unit=unit, needs=(*needs_of(scorer), *needs), variant=variant
     )(measure)

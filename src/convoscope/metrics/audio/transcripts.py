@@ -26,7 +26,7 @@ _AFTER = r"[*_\]>]{0,3}[ \t]{0,4}(?:[\[(][^\])\n]{0,40}[\])])?[ \t]{0,4}[*_]{0,3
 _ANYBODY = r"[^\W\d_][\w'.-]{0,30}(?: [\w'.-]{1,30}){0,2}"
 
 
-class Said(NamedTuple):
+class TranscriptLine(NamedTuple):
     """One stretch of a transcript, with the label of its speaker in small letters."""
 
     speaker: str
@@ -51,15 +51,15 @@ def speakers_of(conversation: Conversation) -> Speakers:
     return Speakers(frozenset(assistants), frozenset(others - assistants))
 
 
-def assistant_words(said: Sequence[Said], speakers: Speakers) -> str | None:
+def assistant_words(lines: Sequence[TranscriptLine], speakers: Speakers) -> str | None:
     """What the agent says; None where nobody can tell who of the speakers it is."""
-    mine = [one.text for one in said if one.speaker in speakers.assistants]
-    if not mine and not all(one.speaker in speakers.others for one in said):
+    texts = [one.text for one in lines if one.speaker in speakers.assistants]
+    if not texts and not all(one.speaker in speakers.others for one in lines):
         return None
-    return " ".join(mine)
+    return " ".join(texts)
 
 
-def said_in(transcript: str, speakers: Speakers) -> list[Said]:
+def transcript_lines(transcript: str, speakers: Speakers) -> list[TranscriptLine]:
     """The transcript by speaker: JSON of records, or text with a label before the words; nothing where neither fits."""
     text = transcript.strip()
     if text[:1] in ("[", "{"):
@@ -69,43 +69,46 @@ def said_in(transcript: str, speakers: Speakers) -> list[Said]:
             records = []
         if records:
             return records
-    known = speakers.assistants | speakers.others
-    said = _labelled(text, known)
-    if said and {one.speaker for one in said} <= speakers.assistants:
+    names = speakers.assistants | speakers.others
+    lines = _labelled(text, names)
+    if lines and {one.speaker for one in lines} <= speakers.assistants:
         # Nobody else is called by a name that we know: then whoever stands before a colon speaks.
-        said = _labelled(text, known, anybody=True)
-    return said
+        lines = _labelled(text, names, anybody=True)
+    return lines
 
 
-def _records(value: Json, depth: int = 0) -> Iterator[Said]:
+def _records(value: Json, depth: int = 0) -> Iterator[TranscriptLine]:
     if isinstance(value, dict) and depth < _DEEPEST:
         speaker = next((value[name] for name in _SPEAKERS if isinstance(value.get(name), str)), None)
         text = next((value[name] for name in _TEXTS if isinstance(value.get(name), str)), None)
         if speaker is not None and text is not None:
-            yield Said(folded_label(speaker), text)
+            yield TranscriptLine(folded_label(speaker), text)
         else:
             for name in _LISTS:
                 if isinstance(value.get(name), list):
                     yield from _records(value[name], depth + 1)
                     return
     elif isinstance(value, list) and depth < _DEEPEST:
-        for one in value:
-            yield from _records(one, depth + 1)
+        for record in value:
+            yield from _records(record, depth + 1)
 
 
-def _labelled(text: str, known: Iterable[str], *, anybody: bool = False) -> list[Said]:
+def _labelled(text: str, speakers: Iterable[str], *, anybody: bool = False) -> list[TranscriptLine]:
     """Cut where a line begins with a label; a text of one line is cut at capitalised labels inside it, too."""
-    names = "|".join(re.escape(name).replace(r"\ ", "[ _]") for name in sorted(known, key=lambda one: (-len(one), one)))
+    names = "|".join(
+        re.escape(name).replace(r"\ ", "[ _]") for name in sorted(speakers, key=lambda one: (-len(one), one))
+    )
     whoever = f"{names}|{_ANYBODY}" if anybody else names
-    found = list(re.finditer(rf"^{_BEFORE}(?P<label>{whoever}){_AFTER}", text, re.IGNORECASE | re.MULTILINE))
-    if found and "\n" not in text:
+    labels = list(re.finditer(rf"^{_BEFORE}(?P<label>{whoever}){_AFTER}", text, re.IGNORECASE | re.MULTILINE))
+    if labels and "\n" not in text:
         inside = re.finditer(rf"(?:^{_BEFORE}|(?<=\s))(?P<label>{names}){_AFTER}", text, re.IGNORECASE)
-        found = [one for one in inside if one.start() == 0 or one["label"][:1].isupper()]
-    if not found or text[: found[0].start()].strip():
+        labels = [one for one in inside if one.start() == 0 or one["label"][:1].isupper()]
+    if not labels or text[: labels[0].start()].strip():
         return []
-    ends = [*(one.start() for one in found[1:]), len(text)]
+    ends = [*(one.start() for one in labels[1:]), len(text)]
     return [
-        Said(folded_label(one["label"]), text[one.end() : end].strip()) for one, end in zip(found, ends, strict=True)
+        TranscriptLine(folded_label(one["label"]), text[one.end() : end].strip())
+        for one, end in zip(labels, ends, strict=True)
     ]
 
 
@@ -129,5 +132,5 @@ def _timed(timeline: Json, depth: int = 0) -> Iterator[str]:
         else:
             yield from (str(name) for name, spans in timeline.items() if isinstance(spans, list))
     elif isinstance(timeline, list) and depth < _DEEPEST:
-        for one in timeline:
-            yield from _timed(one, depth + 1)
+        for record in timeline:
+            yield from _timed(record, depth + 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from convoscope.conversation import ComponentMetric, Conversation, Json
-from convoscope.metrics.audio.transcripts import assistant_words, only_assistant, said_in, speakers_of
+from convoscope.metrics.audio.transcripts import assistant_words, only_assistant, speakers_of, transcript_lines
 from convoscope.metrics.declaration import HIGHER, ITEM, TenPoints, metric
 from convoscope.metrics.declaration import RATIO as UNIT_RATIO
 from convoscope.metrics.item_fields import missing, needs_of
@@ -96,14 +96,14 @@ def _compared(conversation: Conversation, session: SpokenSession) -> Observation
     if not normalise(reference, language):
         return not_applicable(subject, "nothing_to_say")
     speakers = speakers_of(conversation)
-    said = said_in(session.transcript, speakers)
-    if said:
-        heard = assistant_words(said, speakers)
+    lines = transcript_lines(session.transcript, speakers)
+    if lines:
+        transcript = assistant_words(lines, speakers)
     else:
-        heard = session.transcript if only_assistant(conversation, session.timeline, speakers) else None
-    if heard is None:
+        transcript = session.transcript if only_assistant(conversation, session.timeline, speakers) else None
+    if transcript is None:
         return unmeasured(subject, "speakers_not_told")
-    errors = word_errors(reference, heard, language)
+    errors = word_errors(reference, transcript, language)
     details = {
         "words": errors.words,
         "substitutions": errors.substitutions,
@@ -117,8 +117,8 @@ def _compared(conversation: Conversation, session: SpokenSession) -> Observation
 def _script(sessions: tuple[Case, ...]) -> Script:
     """The texts in turn order. Exports that repeat the whole session in each item say each turn once."""
     lines: list[str] = []
-    untold: list[str] = []
-    said: set[tuple[str, str]] = set()
+    without_text: list[str] = []
+    seen: set[tuple[str, str]] = set()
     for case in sessions:
         spans = [event for event in case.metrics if event.component == "tts_span"]
         if all(span.label for span in spans):
@@ -126,11 +126,11 @@ def _script(sessions: tuple[Case, ...]) -> Script:
         for span in spans:
             text = span.values.get("input_text")
             if not isinstance(text, str):
-                untold.append(_named(span))
-            elif not span.label or (span.label, text) not in said:
-                said.add((span.label, text))
+                without_text.append(_named(span))
+            elif not span.label or (span.label, text) not in seen:
+                seen.add((span.label, text))
                 lines.append(text)
-    return Script(tuple(lines), tuple(untold))
+    return Script(tuple(lines), tuple(without_text))
 
 
 def _natural(label: str) -> tuple[tuple[bool, int, str], ...]:

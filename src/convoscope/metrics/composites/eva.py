@@ -35,10 +35,10 @@ def _passes(name: str, question: str, parts: tuple[CompositePart, ...]) -> Deriv
     def passes(*values: float) -> float:
         return float(all(value >= at for value, at in zip(values, thresholds, strict=True)))
 
-    told = ", ".join(f"{part.metric} is at least {part.passes_at:g}" for part in parts)
+    conditions = ", ".join(f"{part.metric} is at least {part.passes_at:g}" for part in parts)
     passes.__doc__ = f"""{question}
 
-    1 where {told}; else 0. No value while one of them has none.
+    1 where {conditions}; else 0. No value while one of them has none.
     """
     return derived(name, version=1, over="conversation", unit=SHARE, better=HIGHER, inputs=_names(parts))(passes)
 

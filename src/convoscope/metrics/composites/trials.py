@@ -26,12 +26,12 @@ _PASSES_AT = {
 
 def with_trials(chosen: Iterable[Declared], k: int) -> list[Declared]:
     """The same metrics, with pass@k and pass^k for another k."""
-    found: list[Declared] = []
-    for one in chosen:
-        trial, _, _ = one.name.rpartition(".pass_")
-        if trial in _PASSES_AT and one.variant == f"k{K}":
+    metrics: list[Declared] = []
+    for declared in chosen:
+        trial, _, _ = declared.name.rpartition(".pass_")
+        if trial in _PASSES_AT and declared.variant == f"k{K}":
             others = repeats(trial, passes_at=_PASSES_AT[trial], k=k)
-            found += [other for other in others if other.name == one.name]
+            metrics += [other for other in others if other.name == declared.name]
         else:
-            found.append(one)
-    return found
+            metrics.append(declared)
+    return metrics

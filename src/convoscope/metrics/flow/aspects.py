@@ -54,7 +54,7 @@ class _Part(NamedTuple):
 
     holds: bool | None
     reason: str = ""
-    told: dict[str, object] | None = None
+    evidence: dict[str, object] | None = None
 
 
 @_flow_metric("flow.correctness", version=1, unit=RATIO, better=HIGHER, aspect="correctness", ten=FULL_MARKS)
@@ -70,11 +70,11 @@ def correctness(conversation: Conversation) -> Observation:
     for part in parts.values():
         if part.holds is None and part.reason == "final_status_unknown":
             return unmeasured(WHOLE, part.reason)
-    held = {name: part.holds for name, part in parts.items() if part.holds is not None}
-    if not held:
+    judged = {name: part.holds for name, part in parts.items() if part.holds is not None}
+    if not judged:
         return not_applicable(WHOLE, "nothing_declared")
     details = {"parts": {name: part.reason if part.holds is None else part.holds for name, part in parts.items()}}
-    return measured(WHOLE, sum(held.values()) / len(held), details=details)
+    return measured(WHOLE, sum(judged.values()) / len(judged), details=details)
 
 
 @_flow_metric("flow.correctness.success_terminal", version=1, unit=SHARE, better=HIGHER)
@@ -97,7 +97,7 @@ def final_status(conversation: Conversation) -> Observation:
 
 def _observed(part: _Part) -> Observation:
     if part.holds is not None:
-        return measured(WHOLE, float(part.holds), details=part.told)
+        return measured(WHOLE, float(part.holds), details=part.evidence)
     explain = unmeasured if part.reason == "final_status_unknown" else not_applicable
     return explain(WHOLE, part.reason)
 
@@ -144,7 +144,7 @@ def _filled_slots(conversation: Conversation, flow: Flow) -> _Part:
         return _NO_SLOTS
     filled = walk(conversation).fills
     missing = list(dict.fromkeys([slot for slots in wanted for slot in slots if slot not in filled]))
-    return _Part(False, told={"missing": missing}) if missing else _HOLDS
+    return _Part(False, evidence={"missing": missing}) if missing else _HOLDS
 
 
 def _kept_contract(conversation: Conversation, flow: Flow) -> _Part:
@@ -154,7 +154,7 @@ def _kept_contract(conversation: Conversation, flow: Flow) -> _Part:
     if not status:
         # One that was not completed kept no contract; of any other nobody knows.
         return _HOLDS_NOT if is_completed(conversation) is False else _UNKNOWN
-    return _Part(snake_case(status) in contract_of(flow), told={"final_status": status})
+    return _Part(snake_case(status) in contract_of(flow), evidence={"final_status": status})
 
 
 _HOLDS, _HOLDS_NOT = _Part(True), _Part(False)
@@ -188,16 +188,16 @@ def errors(conversation: Conversation) -> Observation:
     """
     reason = conversation.outcome.ended_reason
     tools = guards = marked = 0
-    for one in conversation.timeline:
-        kind = type(one)
+    for event in conversation.timeline:
+        kind = type(event)
         if kind is ToolResult:
-            tools += has_worked(one) is False  # type: ignore[arg-type]
+            tools += has_worked(event) is False  # type: ignore[arg-type]
         elif kind is GuardEvaluated:
-            guards += bool(one.error)  # type: ignore[union-attr]
+            guards += bool(event.error)  # type: ignore[union-attr]
         elif kind is Marker:
-            marked += one.name == "error"  # type: ignore[union-attr]
+            marked += event.name == "error"  # type: ignore[union-attr]
     looped = sum([times >= LOOP for times in totals(conversation).again.values()])
-    found = {
+    counts = {
         name: count
         for name, count in (
             ("failed_tools", tools),
@@ -209,7 +209,7 @@ def errors(conversation: Conversation) -> Observation:
         )
         if count
     }
-    return measured(WHOLE, float(sum(found.values())), details=found or None)
+    return measured(WHOLE, float(sum(counts.values())), details=counts or None)
 
 
 @_walk_metric("flow.latency_mean", version=1, unit=SECONDS, better=LOWER, aspect="latency_mean")
@@ -272,7 +272,7 @@ def humanness(conversation: Conversation) -> Iterator[Observation]:
     of the scale that they name, such as 0-10. Each judge speaks for itself, and a panel is the median of several.
     Unmeasured without such a label, or off its scale.
     """
-    asked: Counter[str] = Counter()
+    repeats: Counter[str] = Counter()
     for label in _verdicts(conversation):
         judge = f"{label.rater_kind}:{label.rater or 'unnamed'}"
         most = _highest(label.scale)
@@ -280,9 +280,9 @@ def humanness(conversation: Conversation) -> Iterator[Observation]:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if most is not None and number and 0 <= value <= most:
             details = {"notes": label.notes} if label.notes else None
-            yield measured(WHOLE, value / most, judge=judge, repeat=asked[judge], details=details)
+            yield measured(WHOLE, value / most, judge=judge, repeat=repeats[judge], details=details)
         else:
-            told = f"{value!r} on {label.scale or '0 to 1'}"[:80]
-            broken = unmeasured(WHOLE, "not_on_scale", told, judge=judge)
-            yield msgspec.structs.replace(broken, repeat=asked[judge])
-        asked[judge] += 1
+            detail = f"{value!r} on {label.scale or '0 to 1'}"[:80]
+            broken = unmeasured(WHOLE, "not_on_scale", detail, judge=judge)
+            yield msgspec.structs.replace(broken, repeat=repeats[judge])
+        repeats[judge] += 1

@@ -197,8 +197,8 @@ class _Scene:
     def _effects(self) -> Iterator[Effect]:
         """Section 4. The same insert twice in one tick is two effects."""
         shown: dict[tuple[InsertKind, str], list[SpeechSpan]] = {}
-        for one in self.inserts:
-            shown.setdefault((one.kind, one.text), []).extend(_outside(one.span, self.user))
+        for insert in self.inserts:
+            shown.setdefault((insert.kind, insert.text), []).extend(_outside(insert.span, self.user))
         for (kind, _), spans in shown.items():
             for layer in layers(spans):
                 yield from (Effect(kind, span) for span in layer)

@@ -74,12 +74,12 @@ def _ticks(conversation: Conversation) -> Ticks | None:
     if clock is None:
         return None
     try:
-        return _Listening(conversation, clock).ticks()
+        return _TickReader(conversation, clock).ticks()
     except (OverflowError, ValueError):  # times that are no number of ticks
         return None
 
 
-class _Listening:
+class _TickReader:
     """Goes through a conversation and notes in whole ticks who makes which sound."""
 
     def __init__(self, conversation: Conversation, clock: Clock) -> None:
@@ -93,7 +93,7 @@ class _Listening:
         """None without an end, or where words have no sound on the clock: then nobody knows who spoke when."""
         for event in self.conversation.timeline:
             if type(event) is Utterance:
-                if not self._hear(event):
+                if not self._add_utterance(event):
                     return None
             elif type(event) is Marker and event.time is not None and event.time.clock == self.clock:
                 self._note(event, self._at(event.time.at), event.time.until)
@@ -111,19 +111,19 @@ class _Listening:
     def _at(self, seconds: float) -> int:
         return max(0, round(seconds / self.tick))
 
-    def _hear(self, said: Utterance) -> bool:
-        role = self.conversation.roles[said.speaker]
+    def _add_utterance(self, utterance: Utterance) -> bool:
+        role = self.conversation.roles[utterance.speaker]
         if role not in self.spans:
             return True
-        mine = [one for one in said.segments if one.clock == self.clock]
-        spans = [SpeechSpan(self._at(one.start), self._at(one.end), said.seq) for one in mine]
+        segments = [one for one in utterance.segments if one.clock == self.clock]
+        spans = [SpeechSpan(self._at(one.start), self._at(one.end), utterance.seq) for one in segments]
         self.spans[role] += spans
         if role == USER:
-            if said.manner == "backchannel":
-                self.backchannels.add(said.seq)
-            elif said.manner in (VOCAL_TIC, NON_DIRECTED):
-                self.inserts += [Insert(span, kind_of(said.manner)) for span in spans]
-        return bool(spans) or not (said.segments or self.conversation.text(said).strip())
+            if utterance.manner == "backchannel":
+                self.backchannels.add(utterance.seq)
+            elif utterance.manner in (VOCAL_TIC, NON_DIRECTED):
+                self.inserts += [Insert(span, kind_of(utterance.manner)) for span in spans]
+        return bool(spans) or not (utterance.segments or self.conversation.text(utterance).strip())
 
     def _note(self, marker: Marker, at: int, until: float | None) -> None:
         if marker.name == RECORDING_ENDED:
@@ -154,10 +154,10 @@ TICKS = Need(
 
 
 def _panel(conversation: Conversation) -> Panel:
-    found = panel(conversation)
-    if found is None:
+    result = panel(conversation)
+    if result is None:
         raise ValueError("the conversation has no ticks")
-    return found
+    return result
 
 
 def _subjects(events: Sequence[InteractionEvent]) -> Iterator[tuple[Subject, InteractionEvent]]:

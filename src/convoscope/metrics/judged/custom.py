@@ -16,7 +16,7 @@ from convoscope.metrics.declaration import HIGHER, ITEM, LOWER, NEITHER, Better,
 from convoscope.metrics.item_fields import FIELDS, first_absent
 from convoscope.metrics.items import ItemView, error_text, viewed
 from convoscope.metrics.judged.templates import Placeholder, Template, parse, render
-from convoscope.metrics.needs import Need, ToldNeed
+from convoscope.metrics.needs import ExplainedNeed, Need
 from convoscope.resources.judge import Judge
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
@@ -46,15 +46,16 @@ def template_scorer(
     name = name if "." in name else f"{FAMILY}.{name}"
     low, high = _ends(name, scale)
     if isinstance(passes_at, bool) or not isinstance(passes_at, int | float) or not 0 <= passes_at <= 10:
-        raise DeclarationError(f"{name} says passes_at={passes_at!r}", hint="give points from 0 to 10")
+        raise DeclarationError(f"{name}: passes_at must be from 0 to 10, not {passes_at!r}", hint="7 is the default")
     if better not in get_args(Better):
-        raise DeclarationError(f"{name} says better={better!r}", hint=f"there is {', '.join(get_args(Better))}")
+        raise DeclarationError(f"{name}: unknown better={better!r}", hint=f"use one of {', '.join(get_args(Better))}")
     if not template.strip():
-        raise DeclarationError(f"{name} has an empty template", hint="what is the judge to be shown?")
+        raise DeclarationError(f"{name} has an empty template", hint="write what the judge is shown")
     pieces = parse(template)
     if not pieces.placeholders:
         raise DeclarationError(
-            f"{name} shows nothing of the item", hint="put fields into the template, such as {agent_response}"
+            f"the template of {name} has no field of the item",
+            hint="put fields into the template, such as {agent_response}",
         )
 
     async def verdicts(conversation: Conversation, judge: Judge) -> list[Observation]:
@@ -126,16 +127,16 @@ def _ten(low: float, high: float, better: Better, passes_at: float) -> TenPoints
 def _needs(template: Template) -> list[Need]:
     """Each field; behind it the path into it, where the field alone does not say that the value is there."""
     needs: list[Need] = []
-    for one in template.placeholders:
-        if FIELDS[one.field] not in needs:
-            needs.append(FIELDS[one.field])
-        if one.path != one.field:
-            needs.append(_path_need(one))
+    for placeholder in template.placeholders:
+        if FIELDS[placeholder.field] not in needs:
+            needs.append(FIELDS[placeholder.field])
+        if placeholder.path != placeholder.field:
+            needs.append(_path_need(placeholder))
     return needs
 
 
 def _path_need(placeholder: Placeholder) -> Need:
-    return ToldNeed(
+    return ExplainedNeed(
         code=UNRESOLVED,
         field=placeholder.path,
         unlock=f"`{placeholder.path}` in the items",
@@ -158,7 +159,7 @@ def read_scorers(path: Path) -> list[Metric]:
     unknown = sorted(set(content) - {"scorer"})
     if unknown:
         hint = "a file of scorers holds [[scorer]] tables"
-        raise InputError(f"nobody knows what {unknown[0]!r} is", file=str(path), hint=hint)
+        raise InputError(f"unknown key {unknown[0]!r}", file=str(path), hint=hint)
     tables = content.get("scorer", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         raise InputError("a scorer is a table", file=str(path), field="scorer", hint="write [[scorer]] above each")
@@ -183,7 +184,7 @@ def _read_scorer(path: Path, number: int, table: Mapping[str, Any]) -> Metric:
         if key not in _KEYS:
             near = get_close_matches(key, _KEYS, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(_KEYS)}"
-            raise InputError(f"nobody knows what {key!r} is", file=str(path), field=where, hint=hint)
+            raise InputError(f"unknown key {key!r}", file=str(path), field=where, hint=hint)
         if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
             raise InputError(f"{key} cannot be {value!r}", file=str(path), field=where)
     absent = [key for key in ("name", "template") if key not in table]

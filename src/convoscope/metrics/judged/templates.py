@@ -48,10 +48,10 @@ def parse(text: str) -> Template:
     """A template as it was written; refuses what cannot be filled in whatever the item."""
     pieces: list[str | Placeholder] = []
     end = 0
-    for found in _PIECE.finditer(text):
-        pieces.append(text[end : found.start()])
-        pieces.append(_piece(text, found))
-        end = found.end()
+    for match in _PIECE.finditer(text):
+        pieces.append(text[end : match.start()])
+        pieces.append(_piece(text, match))
+        end = match.end()
     pieces.append(text[end:])
     return Template(tuple(one for one in pieces if one))
 
@@ -72,15 +72,15 @@ def render(template: str | Template, item: object) -> str:
     )
 
 
-def _piece(text: str, found: re.Match[str]) -> str | Placeholder:
-    if found[0] in ("{{", "}}"):
-        return found[0][0]
-    line = text.count("\n", 0, found.start()) + 1
-    if found[1] is None:
-        raise DeclarationError(f"the template has a lone {found[0]} in line {line}", hint=_BRACES)
-    path = found[1].strip()
+def _piece(text: str, match: re.Match[str]) -> str | Placeholder:
+    if match[0] in ("{{", "}}"):
+        return match[0][0]
+    line = text.count("\n", 0, match.start()) + 1
+    if match[1] is None:
+        raise DeclarationError(f"the template has a lone {match[0]} in line {line}", hint=_BRACES)
+    path = match[1].strip()
     if not _PATH.fullmatch(path):
-        raise DeclarationError(f"the template has {found[0]} in line {line}, which names no field", hint=_BRACES)
+        raise DeclarationError(f"the template has {match[0]} in line {line}, which names no field", hint=_BRACES)
     placeholder = Placeholder(_PLACE.sub(r".\1", path))
     if placeholder.field not in PRESENT:
         raise DeclarationError(

@@ -110,16 +110,18 @@ def stated(latency: Json, figure: str) -> Stated | NotStated | None:
     seen: list[str] = []
     without_unit: list[str] = []
     for name in NAMES[figure]:
-        mine = [entry for entry in entries if entry.name == name]
-        if any(entry.statistic == "count" and read_number(entry.value) == 0 for entry in mine):
+        named = [entry for entry in entries if entry.name == name]
+        if any(entry.statistic == "count" and read_number(entry.value) == 0 for entry in named):
             continue  # a statistic of no calls at all, whatever number stands there
-        usables = [entry for statistic in usable for entry in mine if entry.statistic == statistic]
-        found = [told for entry in usables if (told := _seconds(entry, figure in MAY_BE_ZERO)) is not None]
-        for told in found:
-            if told.unit != ASSUMED or (in_seconds and told.seconds <= LONGEST):
-                return told
-        without_unit += [f"{told.key} {told.seconds:g}" for told in found]
-        seen += [f"{one.key} {one.value!r:.20}" for one in mine if one.statistic != "count" and one.value is not None]
+        usables = [entry for statistic in usable for entry in named if entry.statistic == statistic]
+        statements = [
+            statement for entry in usables if (statement := _seconds(entry, figure in MAY_BE_ZERO)) is not None
+        ]
+        for statement in statements:
+            if statement.unit != ASSUMED or (in_seconds and statement.seconds <= LONGEST):
+                return statement
+        without_unit += [f"{told.key} {told.seconds:g}" for told in statements]
+        seen += [f"{one.key} {one.value!r:.20}" for one in named if one.statistic != "count" and one.value is not None]
     if without_unit:
         return NotStated("unit_unknown", "latency states without a unit " + ", ".join(without_unit[:5]))
     if not seen:
@@ -129,8 +131,8 @@ def stated(latency: Json, figure: str) -> Stated | NotStated | None:
 
 def _is_too_long(entry: _Entry) -> bool:
     """Whether this wait is stated without a unit, and cannot be in seconds: then its neighbours are not, either."""
-    told = _seconds(entry, may_be_zero=True) if entry.statistic != "count" else None
-    return told is not None and told.unit == ASSUMED and told.seconds > LONGEST
+    statement = _seconds(entry, may_be_zero=True) if entry.statistic != "count" else None
+    return statement is not None and statement.unit == ASSUMED and statement.seconds > LONGEST
 
 
 def _seconds(entry: _Entry, may_be_zero: bool) -> Stated | None:
@@ -170,12 +172,12 @@ def _entry(path: tuple[str, ...], value: Json, unit: str) -> _Entry:
         if words and words[-1] in _UNITS:
             unit = _UNITS[words.pop()]
     for word in words:
-        told = _STATISTICS.get(word) or ("other" if _PERCENTILE.fullmatch(word) else None)
-        if told is None:
+        named_statistic = _STATISTICS.get(word) or ("other" if _PERCENTILE.fullmatch(word) else None)
+        if named_statistic is None:
             if word not in name[-1:]:
                 name.append(word)
-        elif statistic in ("value", "sum") or told == "other":  # total_calls are calls
-            statistic = told
+        elif statistic in ("value", "sum") or named_statistic == "other":  # total_calls are calls
+            statistic = named_statistic
     while len(name) > 1 and name[0] in _AROUND:
         del name[0]
     return _Entry(".".join(path), "_".join(name), statistic, unit, value)

@@ -287,17 +287,17 @@ def _session(content: Json) -> Json:
 
 def _session_differences(expected: Json, after: Json) -> list[str]:
     """What the expected session holds and the final one does not; further keys do not matter (voice-logs, 1.4)."""
-    wanted, found = _session(expected), _session(after)
+    wanted, actual = _session(expected), _session(after)
     if not wanted:
         return []
     if not isinstance(wanted, dict):
-        wanted, found = {SESSION: wanted}, {SESSION: found} if found else {}
+        wanted, actual = {SESSION: wanted}, {SESSION: actual} if actual else {}
     lines = []
     for key, value in wanted.items():
-        if not isinstance(found, dict) or key not in found:
+        if not isinstance(actual, dict) or key not in actual:
             lines.append(f"{printed((SESSION, key))}: missing, expected {shown(value)}")
-        elif not same(_casefolded(value), _casefolded(found[key])):
-            lines.append(f"{printed((SESSION, key))}: {shown(found[key])}, expected {shown(value)}")
+        elif not same(_casefolded(value), _casefolded(actual[key])):
+            lines.append(f"{printed((SESSION, key))}: {shown(actual[key])}, expected {shown(value)}")
     return lines
 
 
@@ -324,13 +324,13 @@ def _verdict(scenario: Scenario) -> list[_Broken] | None:
     selective = any(pattern.kind or pattern.values or pattern.fields for pattern in rules.allowed)
     if before is None and (required is not None or rules.forbidden or selective):
         return None
-    done = () if before is None else changes(before, after)
-    forbidden = [inner for change in done if (inner := _first(change, rules.forbidden)) is not None]
-    told = [_Broken("forbidden", f"forbidden: {change}") for change in forbidden]
+    changed = () if before is None else changes(before, after)
+    forbidden = [inner for change in changed if (inner := _first(change, rules.forbidden)) is not None]
+    violations = [_Broken("forbidden", f"forbidden: {change}") for change in forbidden]
     if required is None:
-        return [*_against_expected(before, after, expected, rules), *told]
-    others = [change for change in done if _first(change, rules.forbidden) is None]
-    return [*_missing(done, required), *told, *_damage(others, (*required, *rules.allowed))]
+        return [*_against_expected(before, after, expected, rules), *violations]
+    others = [change for change in changed if _first(change, rules.forbidden) is None]
+    return [*_missing(changed, required), *violations, *_damage(others, (*required, *rules.allowed))]
 
 
 def _missing(done: Sequence[Change], required: Sequence[ChangePattern]) -> Iterator[_Broken]:
@@ -340,11 +340,11 @@ def _missing(done: Sequence[Change], required: Sequence[ChangePattern]) -> Itera
         times = sum(_describes(pattern, change) for change in every)
         records = sum(_is_record(inner) for change in done if (inner := _first(change, (pattern,))) is not None)
         if pattern.times is None and records > 1:
-            yield _Broken("collateral", f"done {records} times, not once: {_told(pattern)}")
+            yield _Broken("collateral", f"done {records} times, not once: {_described(pattern)}")
         elif times == 0 and pattern.times != 0:
-            yield _Broken("required", f"not done: {_told(pattern)}")
+            yield _Broken("required", f"not done: {_described(pattern)}")
         elif pattern.times is not None and times != pattern.times:
-            yield _Broken("required", f"done {times} times, not {pattern.times}: {_told(pattern)}")
+            yield _Broken("required", f"done {times} times, not {pattern.times}: {_described(pattern)}")
 
 
 def _is_record(change: Change) -> bool:
@@ -385,7 +385,7 @@ def _describes(pattern: ChangePattern, change: Change) -> bool:
     return all(key in now and same(value, now[key]) for key, value in pattern.fields.items())
 
 
-def _told(pattern: ChangePattern) -> str:
+def _described(pattern: ChangePattern) -> str:
     values = " or ".join(shown(value) for value in pattern.values) or (shown(pattern.fields) if pattern.fields else "")
     return " ".join(part for part in (pattern.path, pattern.kind or "", f"= {values}" if values else "") if part)
 
@@ -412,8 +412,8 @@ def _against_expected(before: Json, after: Json, expected: Json, rules: ChangeRu
             yield _Broken("expected", f"differs: {_difference(change)}")
 
 
-def _by_path(made: Sequence[Change]) -> dict[Path, Change]:
-    return {inner.path: inner for change in made for inner in change.inside()}
+def _by_path(changed: Sequence[Change]) -> dict[Path, Change]:
+    return {inner.path: inner for change in changed for inner in change.inside()}
 
 
 def _excused(
@@ -432,20 +432,20 @@ def _difference(change: Change) -> str:
     path = printed(change.path)
     if change.kind == ADDED:
         return f"{path}: {shown(change.now)}, expected nothing"
-    found = "nothing" if change.kind == REMOVED else shown(change.now)
-    return f"{path}: {found}, expected {shown(change.was)}"
+    actual = "nothing" if change.kind == REMOVED else shown(change.now)
+    return f"{path}: {actual}, expected {shown(change.was)}"
 
 
 def _without_generated(difference: Sequence[Change], rules: ChangeRules) -> list[Change]:
     """The difference without pairs of records that are alike but for a generated key."""
-    found: dict[tuple[Path, str], list[Path]] = {}
+    additions: dict[tuple[Path, str], list[Path]] = {}
     paired: set[Path] = set()
     records = [change for change in difference if any(fits(path, change.path) for path in rules.generated)]
     for change in records:
         if change.kind == ADDED:
-            found.setdefault(_alike(change, rules.allowed), []).append(change.path)
+            additions.setdefault(_alike(change, rules.allowed), []).append(change.path)
     for change in records:
-        if change.kind == REMOVED and (twins := found.get(_alike(change, rules.allowed))):
+        if change.kind == REMOVED and (twins := additions.get(_alike(change, rules.allowed))):
             paired |= {change.path, twins.pop(0)}
     return [change for change in difference if change.path not in paired]
 
@@ -454,8 +454,10 @@ def _alike(change: Change, allowed: Sequence[ChangePattern]) -> tuple[Path, str]
     """Where a record lies and what it holds, without its key and without what is allowed in it."""
     record = change._replace(kind=ADDED, was=None, now=change.now if change.kind == ADDED else change.was)
     key, depth = change.path[-1], len(change.path)
-    held = [(inner.path[depth:], canonical_text(inner.now)) for inner in _counting(record, allowed) if inner.now != key]
-    return change.path[:-1], repr(sorted(held))
+    values = [
+        (inner.path[depth:], canonical_text(inner.now)) for inner in _counting(record, allowed) if inner.now != key
+    ]
+    return change.path[:-1], repr(sorted(values))
 
 
 def _counting(change: Change, allowed: Sequence[ChangePattern]) -> Iterator[Change]:

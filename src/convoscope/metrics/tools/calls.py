@@ -253,8 +253,8 @@ class CallableTool(NamedTuple):
     """By which most calls are seen to fit at once, where the schema is that simple."""
 
     @classmethod
-    def of(cls, told: Json) -> CallableTool:
-        schema = arguments_schema(told)
+    def of(cls, arguments: Json) -> CallableTool:
+        schema = arguments_schema(arguments)
         return cls(schema, None if schema is None else plain_object(schema))
 
 
@@ -267,21 +267,21 @@ class CallableTools:
         self._ready: dict[str, CallableTool] = {}
 
     def get(self, name: str) -> CallableTool | None:
-        found = self._ready.get(name)
-        if found is None and name in self._schemas:
-            found = self._ready[name] = CallableTool.of(self._schemas[name])
-        return found
+        tool = self._ready.get(name)
+        if tool is None and name in self._schemas:
+            tool = self._ready[name] = CallableTool.of(self._schemas[name])
+        return tool
 
 
 def tools_of(conversation: Conversation) -> CallableTools:
     """The tools of the conversation's agent, made ready once for all conversations that share the list."""
     listed = conversation.agent.tools or ()
-    known = _READY.by_list.get(id(listed))
-    if known is None or known.listed is not listed:
+    cached = _READY.by_list.get(id(listed))
+    if cached is None or cached.listed is not listed:
         if len(_READY.by_list) >= _MOST_READY:
             _READY.by_list.clear()
-        known = _READY.by_list[id(listed)] = CallableTools(listed)
-    return known
+        cached = _READY.by_list[id(listed)] = CallableTools(listed)
+    return cached
 
 
 class _Ready:
@@ -296,26 +296,29 @@ _MOST_READY = 16
 _READY = _Ready()
 
 
-def arguments_schema(told: Json) -> dict[str, Any] | None:
+def arguments_schema(arguments: Json) -> dict[str, Any] | None:
     """The arguments of a tool as JSON Schema, lists of parameters included; None where nothing is told."""
-    if isinstance(told, dict):
-        if {"required_parameters", "optional_parameters"} & set(told):
-            required, optional = _list(told.get("required_parameters")), _list(told.get("optional_parameters"))
+    if isinstance(arguments, dict):
+        if {"required_parameters", "optional_parameters"} & set(arguments):
+            required, optional = (
+                _list(arguments.get("required_parameters")),
+                _list(arguments.get("optional_parameters")),
+            )
             return _parameters([(one, True) for one in required] + [(one, False) for one in optional])
-        if {"type", "properties", "required", "anyOf", "oneOf", "allOf", "$ref"} & set(told):
-            return told
-        if told and all(isinstance(one, dict) for one in told.values()):
-            return _parameters([({"name": name, **one}, one.get("required")) for name, one in told.items()])
-    if isinstance(told, list | tuple) and all(isinstance(one, dict) and one.get("name") for one in told):
-        return _parameters([(one, one.get("required")) for one in told])
+        if {"type", "properties", "required", "anyOf", "oneOf", "allOf", "$ref"} & set(arguments):
+            return arguments
+        if arguments and all(isinstance(one, dict) for one in arguments.values()):
+            return _parameters([({"name": name, **one}, one.get("required")) for name, one in arguments.items()])
+    if isinstance(arguments, list | tuple) and all(isinstance(one, dict) and one.get("name") for one in arguments):
+        return _parameters([(one, one.get("required")) for one in arguments])
     return None
 
 
-def _parameters(told: Iterable[tuple[Json, object]]) -> dict[str, Any]:
+def _parameters(parameters: Iterable[tuple[Json, object]]) -> dict[str, Any]:
     """JSON Schema of a list of parameters; such a list is complete."""
     properties: dict[str, Any] = {}
     names: list[str] = []
-    for parameter, required in told:
+    for parameter, required in parameters:
         facts = parameter if isinstance(parameter, dict) else {"name": parameter}
         name = str(facts.get("name", ""))
         properties[name] = {key: value for key, value in facts.items() if key != "required" or isinstance(value, list)}
@@ -326,8 +329,8 @@ def _parameters(told: Iterable[tuple[Json, object]]) -> dict[str, Any]:
 
 def bad_argument(fault: Fault) -> str:
     """What is wrong with an argument, in the words of a call."""
-    told = "there is no such argument" if fault.kind == "unknown" else fault.told
-    return f"{fault.at or 'arguments'}: {told}"
+    problem = "there is no such argument" if fault.kind == "unknown" else fault.problem
+    return f"{fault.at or 'arguments'}: {problem}"
 
 
 def unlisted(arguments: Json, schema: dict[str, Any]) -> list[str]:
@@ -339,8 +342,8 @@ def unlisted(arguments: Json, schema: dict[str, Any]) -> list[str]:
 
 
 def _properties(schema: dict[str, Any]) -> dict[str, Json]:
-    held = schema.get("properties")
-    return held if isinstance(held, dict) else {}
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def _list(value: Json) -> list[Json]:
@@ -403,14 +406,14 @@ _WORKED = _Reading("worked")
 
 def _read(result: ToolResult, schema: Json, arguments: Json) -> _Reading:
     """Of a result that reports an error: whether it blames the call, is an answer of the world, or cannot be told."""
-    types, texts, numbers = _said(result.result)
+    types, texts, numbers = _error_signs(result.result)
     error = ": ".join(dict.fromkeys(filter(None, [*types[:1], *(texts[:1] or [result.error])])))[:300]
     names = {*_properties(schema or {}), *(arguments if isinstance(arguments, dict) else ())}
     for text in (*types, *texts, result.error):
         words = _words(text)
         for answer, pattern in _READINGS:
-            if found := pattern.search(words):
-                return _Reading(answer, error, found[0])
+            if match := pattern.search(words):
+                return _Reading(answer, error, match[0])
         for name in names:
             if re.search(rf"\b{re.escape(_words(name))} (?:is |are )?(?:required|missing)\b", words):
                 return _Reading("rejected", error, f"{name} required")
@@ -428,37 +431,37 @@ _READINGS: tuple[tuple[Answer, re.Pattern[str]], ...] = (
 )
 
 
-class _Said(NamedTuple):
+class _ErrorSigns(NamedTuple):
     types: list[str]
     texts: list[str]
     numbers: list[int]
 
 
-def _said(result: Json) -> _Said:
+def _error_signs(result: Json) -> _ErrorSigns:
     """The types, the messages and the numbers by which a result tells its error."""
-    said = _Said([], [], [])
+    signs = _ErrorSigns([], [], [])
     if isinstance(result, str):
-        said.texts.append(result.strip().split("\n", 1)[0][:500])
+        signs.texts.append(result.strip().split("\n", 1)[0][:500])
     if isinstance(result, list):
         result = {"errors": result}
     if not isinstance(result, dict):
-        return said
+        return signs
     for key in _NUMBER_KEYS:
         value = result.get(key)
         if isinstance(value, int) or (isinstance(value, str) and re.fullmatch(r"-?\d{3,5}", value)):
-            said.numbers.append(int(value))
-    said.types.extend(result[key] for key in _TYPE_KEYS if isinstance(result.get(key), str))
+            signs.numbers.append(int(value))
+    signs.types.extend(result[key] for key in _TYPE_KEYS if isinstance(result.get(key), str))
     for key in _TEXT_KEYS:
         value = result.get(key)
         if isinstance(value, str) and value:
-            said.texts.append(value[:500])
+            signs.texts.append(value[:500])
         for inner in value[:5] if isinstance(value, list) else [value]:
             if isinstance(inner, dict) or (isinstance(value, list) and isinstance(inner, str)):
-                types, texts, numbers = _said(inner)
-                said.types.extend(types)
-                said.texts.extend(texts)
-                said.numbers.extend(numbers)
-    return said
+                types, texts, numbers = _error_signs(inner)
+                signs.types.extend(types)
+                signs.texts.extend(texts)
+                signs.numbers.extend(numbers)
+    return signs
 
 
 def _words(text: str) -> str:

@@ -47,7 +47,7 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
         else:
             pairs = _paired(expected, case.tool_calls)
             value = fsum(pair.points for pair in pairs) / len(pairs) / ALL
-            yield measured(case.subject, value, details=_told_of_pairs(pairs, case.tool_calls))
+            yield measured(case.subject, value, details=_evidence_of_pairs(pairs, case.tool_calls))
 
 
 @item_metric("tools.parameter_correctness", version=2, unit=RATIO, needs=needs_of("parameter_correctness"))
@@ -71,7 +71,7 @@ def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
             looks = _looks(case)
             values = [look.value for look in looks if look.value is not None]
             if values:
-                yield measured(case.subject, fsum(values) / len(values), details=_told_of_looks(looks))
+                yield measured(case.subject, fsum(values) / len(values), details=_evidence_of_looks(looks))
             else:
                 yield unmeasured(case.subject, "nothing_to_check", "no schema, and no result that tells of success")
 
@@ -102,10 +102,10 @@ def _paired(expected: Sequence[ExpectedToolCall], calls: Sequence[ToolCall]) -> 
 
 def _points(expected: ExpectedToolCall, call: ToolCall) -> float:
     least = NAME if _is_named(expected, call) else 0.0
-    wanted, made = _by_name(expected.arguments), _arguments(call)
-    found = sum(same_value(value, made.get(name)) for name, value in wanted.items())
-    extra = sum(value is not None and name not in wanted for name, value in made.items())
-    share = found / len(wanted) if wanted else 1.0
+    wanted, passed = _by_name(expected.arguments), _arguments(call)
+    equal = sum(same_value(value, passed.get(name)) for name, value in wanted.items())
+    extra = sum(value is not None and name not in wanted for name, value in passed.items())
+    share = equal / len(wanted) if wanted else 1.0
     return max(least, least + ARGUMENTS * share - EXTRA * extra)
 
 
@@ -154,22 +154,22 @@ def _assigned(points: Sequence[Sequence[float]], columns: int) -> list[int]:
     return [column_of[row] for row in range(len(points))]
 
 
-def _told_of_pairs(pairs: Sequence[_Pair], calls: Sequence[ToolCall]) -> dict[str, Any]:
+def _evidence_of_pairs(pairs: Sequence[_Pair], calls: Sequence[ToolCall]) -> dict[str, Any]:
     """What a person wants to see: how the calls differ from the expected ones, then which served for which."""
     differences: list[str] = []
-    told = []
+    calls_made = []
     for number, (expected, call, points) in enumerate(pairs, 1):
         where = f"call {number} {expected.name}: " if len(pairs) > 1 else ""
         if call is None:
             others = _listed(sorted({one.name for one in calls})) or "nothing"
             differences.append(f"- {where}tool: expected {expected.name}, called {others}")
-            told.append({"expected": expected.name, "called": None, "points": points})
+            calls_made.append({"expected": expected.name, "called": None, "points": points})
             continue
         if not _is_named(expected, call):
             differences.append(f"~ {where}tool: expected {expected.name}, called {call.name}")
         differences += _differences(where, _by_name(expected.arguments), _arguments(call), ("expected", "got"))
-        told.append({"expected": expected.name, **_which(call), "points": round(points, 6)})
-    return {"diff": _cut(differences), "calls": told}
+        calls_made.append({"expected": expected.name, **_which(call), "points": round(points, 6)})
+    return {"diff": _cut(differences), "calls": calls_made}
 
 
 # The arguments that each call was made with
@@ -198,9 +198,9 @@ def _looks(case: Case) -> list[_Look]:
             _check_schema(call, tool, where, checks, differences)
         # What was passed is told of the most recent call. Outside of items it is that call itself.
         if number == last and (passed := case.extras.get("parameters_passed")) is not None:
-            made, told = _arguments(call), _by_name(passed)
-            checks["passed"] = same_value(told, made)
-            differences += _differences(where, told, made, ("parameters_passed has", "the call"))
+            arguments, stated = _arguments(call), _by_name(passed)
+            checks["passed"] = same_value(stated, arguments)
+            differences += _differences(where, stated, arguments, ("parameters_passed has", "the call"))
         if result is not None:
             _check_result(result, where, checks, differences)
         looks.append(_Look(call, checks, differences, sum(checks.values()) / len(checks) if checks else None))
@@ -223,16 +223,16 @@ def _check_schema(
         if call.arguments:
             checks["types"] = True
         return
-    found = _schema_look(call.arguments, schema)
-    if found.unchecked:
-        differences.append(f"? {where}arguments: cannot be checked: {found.unchecked}")
-    if found.faults is None:
+    look = _schema_look(call.arguments, schema)
+    if look.unchecked:
+        differences.append(f"? {where}arguments: cannot be checked: {look.unchecked}")
+    if look.faults is None:
         return
-    absent = [fault.at for fault in found.faults if fault.kind == "missing"]
-    wrong = [bad_argument(fault) for fault in found.faults if fault.kind != "missing"]
+    absent = [fault.at for fault in look.faults if fault.kind == "missing"]
+    wrong = [bad_argument(fault) for fault in look.faults if fault.kind != "missing"]
     if absent or (isinstance(schema.get("required"), list) and schema["required"]):
         checks["required"] = not absent
-    if call.arguments and (wrong or not found.unchecked):
+    if call.arguments and (wrong or not look.unchecked):
         checks["types"] = not wrong
     differences += [f"- {where}{name}: required, missing" for name in absent]
     differences += [f"~ {where}{told}" for told in wrong]
@@ -276,16 +276,16 @@ class _Tools(Protocol):
 
 def _tools(case: Case) -> _Tools:
     """What the arguments of each tool are held to, where it is known; an item may have had tools of its own."""
-    own = case.extras.get("tools_available")
+    item_tools = case.extras.get("tools_available")
     listed = case.conversation.agent.tools or ()
-    if isinstance(own, list | tuple):
-        told = [(one.get("name"), one.get("args_schema")) for one in own if isinstance(one, dict)]
+    if isinstance(item_tools, list | tuple):
+        schemas = [(one.get("name"), one.get("args_schema")) for one in item_tools if isinstance(one, dict)]
     elif len({tool.name for tool in listed}) == len(listed):
         return tools_of(case.conversation)
     else:
-        told = [(tool.name, tool.arguments_schema) for tool in listed]
+        schemas = [(tool.name, tool.arguments_schema) for tool in listed]
     # Of several tools with one name, the last that says what it takes.
-    named = [(name, CallableTool.of(schema)) for name, schema in told if isinstance(name, str)]
+    named = [(name, CallableTool.of(schema)) for name, schema in schemas if isinstance(name, str)]
     return {name: tool for name, tool in named if tool.schema is not None}
 
 
@@ -297,15 +297,15 @@ def _results(case: Case) -> dict[int, ToolResult]:
     return alone.tool_results
 
 
-def _told_of_looks(looks: Sequence[_Look]) -> dict[str, Any]:
+def _evidence_of_looks(looks: Sequence[_Look]) -> dict[str, Any]:
     differences: list[str] = []
     calls = []
     for look in looks:
         differences += look.differences
-        told = _which(look.call)
-        told["points"] = None if look.value is None else round(ALL * look.value, 6)
-        told.update(look.checks)
-        calls.append(told)
+        entry = _which(look.call)
+        entry["points"] = None if look.value is None else round(ALL * look.value, 6)
+        entry.update(look.checks)
+        calls.append(entry)
     return {"diff": _cut(differences), "calls": calls}
 
 
@@ -329,39 +329,39 @@ def _by_name(arguments: Json) -> dict[str, Json]:
     return arguments if isinstance(arguments, dict) else {_UNNAMED: arguments}
 
 
-def same_value(one: Json, other: Json) -> bool:
+def same_value(first: Json, second: Json) -> bool:
     """Equal as JSON: 1 is 1.0 and not true; blanks around a text, the order of keys and keys with null do not count."""
-    pending = [(one, other)]
+    pending = [(first, second)]
     while pending:
-        one, other = pending.pop()
-        if isinstance(one, dict) and isinstance(other, dict):
-            mine, others = _without_null(one), _without_null(other)
-            if mine.keys() != others.keys():
+        first, second = pending.pop()
+        if isinstance(first, dict) and isinstance(second, dict):
+            members, other_members = _without_null(first), _without_null(second)
+            if members.keys() != other_members.keys():
                 return False
-            pending += [(value, others[name]) for name, value in mine.items()]
-        elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
-            if len(one) != len(other):
+            pending += [(value, other_members[name]) for name, value in members.items()]
+        elif isinstance(first, list | tuple) and isinstance(second, list | tuple):
+            if len(first) != len(second):
                 return False
-            pending += zip(one, other, strict=True)
-        elif not _same_leaf(one, other):
+            pending += zip(first, second, strict=True)
+        elif not _same_leaf(first, second):
             return False
     return True
 
 
-def _same_leaf(one: Json, other: Json) -> bool:
-    if isinstance(one, str) and isinstance(other, str):
-        return one.strip() == other.strip() or _canonical(one) == _canonical(other)
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    return bool(one == other)
+def _same_leaf(first: Json, second: Json) -> bool:
+    if isinstance(first, str) and isinstance(second, str):
+        return first.strip() == second.strip() or _canonical(first) == _canonical(second)
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    return bool(first == second)
 
 
 def _canonical(text: str) -> str:
     return composed(text).strip()
 
 
-def _without_null(held: dict[str, Json]) -> dict[str, Json]:
-    return {name: value for name, value in held.items() if value is not None}
+def _without_null(members: dict[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in members.items() if value is not None}
 
 
 class _Sides(NamedTuple):
@@ -371,43 +371,43 @@ class _Sides(NamedTuple):
     made: str
 
 
-def _differences(where: str, wanted: Json, made: Json, sides: tuple[str, str]) -> Iterator[str]:
+def _differences(where: str, wanted: Json, actual: Json, sides: tuple[str, str]) -> Iterator[str]:
     """One line for each argument, or part of one, that differs: `-` missing, `+` too many, `~` another value."""
-    yield from _apart(where, "", wanted, made, _Sides(*sides), 0)
+    yield from _apart(where, "", wanted, actual, _Sides(*sides), 0)
 
 
-def _apart(where: str, path: str, wanted: Json, made: Json, sides: _Sides, depth: int) -> Iterator[str]:
-    if same_value(wanted, made):
+def _apart(where: str, path: str, wanted: Json, actual: Json, sides: _Sides, depth: int) -> Iterator[str]:
+    if same_value(wanted, actual):
         return
-    if depth < _DEEPEST and isinstance(wanted, dict) and isinstance(made, dict):
-        wanted, made = _without_null(wanted), _without_null(made)
-        for name in [*wanted, *(name for name in made if name not in wanted)]:
+    if depth < _DEEPEST and isinstance(wanted, dict) and isinstance(actual, dict):
+        wanted, actual = _without_null(wanted), _without_null(actual)
+        for name in [*wanted, *(name for name in actual if name not in wanted)]:
             inner = f"{path}.{name}" if path else str(name)
-            if name not in made:
+            if name not in actual:
                 yield f"- {where}{inner}: {sides.wanted} {_shown(wanted[name])}"
             elif name not in wanted:
-                yield f"+ {where}{inner}: {sides.made} {_shown(made[name])}"
+                yield f"+ {where}{inner}: {sides.made} {_shown(actual[name])}"
             else:
-                yield from _apart(where, inner, wanted[name], made[name], sides, depth + 1)
-    elif depth < _DEEPEST and _are_lists(wanted, made):
-        for place, (one, other) in enumerate(zip(wanted, made, strict=True)):
-            yield from _apart(where, f"{path}[{place}]", one, other, sides, depth + 1)
+                yield from _apart(where, inner, wanted[name], actual[name], sides, depth + 1)
+    elif depth < _DEEPEST and _are_lists(wanted, actual):
+        for place, (first, second) in enumerate(zip(wanted, actual, strict=True)):
+            yield from _apart(where, f"{path}[{place}]", first, second, sides, depth + 1)
     else:
-        one, other = _shown_apart(wanted, made)
-        yield f"~ {where}{path}: {sides.wanted} {one}, {sides.made} {other}"
+        first, second = _shown_apart(wanted, actual)
+        yield f"~ {where}{path}: {sides.wanted} {first}, {sides.made} {second}"
 
 
-def _are_lists(one: Json, other: Json) -> bool:
-    return isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other)
+def _are_lists(first: Json, second: Json) -> bool:
+    return isinstance(first, list | tuple) and isinstance(second, list | tuple) and len(first) == len(second)
 
 
 def _shown(value: Json) -> str:
     return _window(_json(value), 0)
 
 
-def _shown_apart(one: Json, other: Json) -> tuple[str, str]:
+def _shown_apart(first: Json, second: Json) -> tuple[str, str]:
     """Two values as JSON; of long ones, the part where they begin to differ."""
-    texts = [_json(one), _json(other)]
+    texts = [_json(first), _json(second)]
     parting = next((place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
     start = 0 if max(map(len, texts)) <= _LONGEST else max(0, parting - 20)
     return _window(texts[0], start), _window(texts[1], start)

@@ -8,10 +8,10 @@ from functools import partial
 from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, RATIO, SECONDS, TURN, metric
 from convoscope.metrics.presets import MEAN_OF_ALL, share_metric
 from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
-from convoscope.metrics.voice.floor import (
+from convoscope.metrics.voice.turn_analysis import (
     NOT_EVALUABLE,
     BargeIn,
-    Taken,
+    EvaluatedTurn,
     count_score,
     each_turn,
     latency_score,
@@ -109,16 +109,16 @@ def post_interrupt_latency_score(context: MetricContext) -> Iterator[Observation
 
 
 def _interrupted(context: MetricContext, value: Callable[[BargeIn, bool], float | None]) -> Iterator[Observation]:
-    def one_turn(one: Taken) -> Observation:
-        if one.barge_in is None:
-            return inapplicable(one.id, "agent_did_not_interrupt")
-        found = value(one.barge_in, one.tool)
-        if found is None:
-            why = "spoke_through" if one.barge_in.spoke_through else "said_no_more"
-            return inapplicable(one.id, why)
-        return measured(in_turn(one.id), found)
+    def observe_turn(turn: EvaluatedTurn) -> Observation:
+        if turn.barge_in is None:
+            return inapplicable(turn.id, "agent_did_not_interrupt")
+        result = value(turn.barge_in, turn.tool)
+        if result is None:
+            why = "spoke_through" if turn.barge_in.spoke_through else "said_no_more"
+            return inapplicable(turn.id, why)
+        return measured(in_turn(turn.id), result)
 
-    yield from each_turn(context, one_turn)
+    yield from each_turn(context, observe_turn)
 
 
 @_rate_metric("voice.turn_taking.user_interruption.rate", version=1, better=NEITHER)
@@ -150,7 +150,7 @@ def user_interruption_yield_score(context: MetricContext) -> Iterator[Observatio
     yield from each_turn(context, lambda one: _yielding(one, lambda seconds: yield_score(1000 * seconds)))
 
 
-def _yielding(one: Taken, value: Callable[[float], float]) -> Observation:
-    if one.yielded is None:
-        return inapplicable(one.id, "user_did_not_interrupt")
-    return measured(in_turn(one.id), value(one.yielded))
+def _yielding(turn: EvaluatedTurn, value: Callable[[float], float]) -> Observation:
+    if turn.yielded is None:
+        return inapplicable(turn.id, "user_did_not_interrupt")
+    return measured(in_turn(turn.id), value(turn.yielded))

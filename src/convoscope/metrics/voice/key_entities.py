@@ -13,7 +13,7 @@ from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import inapplicable
 from convoscope.metrics.voice.transcription import NEEDS, dictation, each_heard, not_transcribed
 from convoscope.scores.observation import Observation, in_turn, ratio
-from convoscope.text.spoken import entities, hear
+from convoscope.text.spoken import check_facts, entities
 
 NO_ENTITIES = "no_entities"
 
@@ -27,7 +27,7 @@ class EntityFact(NamedTuple):
     instead: str | None
     """What it wrote in its place, where something like it stands there."""
 
-    def told(self) -> dict[str, str | bool | None]:
+    def evidence(self) -> dict[str, str | bool | None]:
         heard = self.intended if self.correct else self.instead
         return {"type": self.type, "intended": self.intended, "heard": heard, "correct": self.correct}
 
@@ -47,7 +47,7 @@ def _facts(conversation: Conversation) -> EntityFacts:
         {
             turn: tuple(
                 EntityFact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
-                for one in hear(words.intended, words.heard)
+                for one in check_facts(words.intended, words.heard)
             )
             for turn, words in turns.compared.items()
         },
@@ -60,16 +60,18 @@ def _share(conversation: Conversation, types: Collection[str] | None, *, detaile
     facts = _facts(conversation)
 
     def checked(turn: int) -> Observation:
-        mine = [fact for fact in facts.checked[turn] if types is None or fact.type in types]
-        if not mine:
+        of_types = [fact for fact in facts.checked[turn] if types is None or fact.type in types]
+        if not of_types:
             return inapplicable(turn, NO_ENTITIES)
-        details = {"entities": [fact.told() for fact in mine]} if detailed else None
-        return ratio(in_turn(turn), sum(fact.correct for fact in mine), len(mine), empty=NO_ENTITIES, details=details)
+        details = {"entities": [fact.evidence() for fact in of_types]} if detailed else None
+        return ratio(
+            in_turn(turn), sum(fact.correct for fact in of_types), len(of_types), empty=NO_ENTITIES, details=details
+        )
 
     def unchecked(turn: int) -> Observation:
         # What was intended is known, so that a turn without a fact is known to have none.
-        mine = facts.unchecked[turn] if types is None else facts.unchecked[turn].intersection(types)
-        return not_transcribed(turn) if mine else inapplicable(turn, NO_ENTITIES)
+        of_types = facts.unchecked[turn] if types is None else facts.unchecked[turn].intersection(types)
+        return not_transcribed(turn) if of_types else inapplicable(turn, NO_ENTITIES)
 
     yield from each_heard(dictation(conversation), checked, unchecked)
 

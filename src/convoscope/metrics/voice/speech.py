@@ -32,14 +32,14 @@ def pre_tool_speech(conversation: Conversation) -> Iterator[Observation]:
 
 
 def _groups(conversation: Conversation, turn: Turn) -> Iterator[Observation]:
-    said = {one.seq for one in (*turn.user, *turn.assistant)}
+    spoken = {one.seq for one in (*turn.user, *turn.assistant)}
     spoke = in_group = False
     for event in turn.events:
         if isinstance(event, ToolCall):
             if not in_group:
                 yield ratio(event, spoke, 1, empty="no_tool_calls", details={"tool": event.name, "turn": turn.id})
             in_group = True
-        elif isinstance(event, Utterance) and event.seq in said:
+        elif isinstance(event, Utterance) and event.seq in spoken:
             in_group = False
             spoke = spoke or conversation.roles[event.speaker] == ASSISTANT
 

@@ -105,15 +105,15 @@ def not_transcribed(turn: int) -> Observation:
 
 
 def each_heard(
-    found: Dictation,
+    turns: Dictation,
     observe: Callable[[int], Observation],
     unfinished: Callable[[int], Observation] = not_transcribed,
 ) -> Iterator[Observation]:
     """One observation for each turn that can be compared, and the reason for each that cannot."""
-    for turn in found.turns:
-        if turn in found.compared:
+    for turn in turns.turns:
+        if turn in turns.compared:
             yield observe(turn)
-        elif turn in found.inapplicable:
+        elif turn in turns.inapplicable:
             yield inapplicable(turn, "nothing_intended")
         else:
             yield unfinished(turn)
@@ -146,10 +146,10 @@ def word_errors(intended: str, heard: str, language: str) -> Errors:
     counts = dict.fromkeys(("equal", "replace", "delete", "insert"), 0)
     differing: list[dict[str, str]] = []
     for step in steps:
-        said, written = reference[step.src_start : step.src_end], hypothesis[step.dest_start : step.dest_end]
-        counts[step.tag] += len(written if step.tag == "insert" else said)
+        expected, written = reference[step.src_start : step.src_end], hypothesis[step.dest_start : step.dest_end]
+        counts[step.tag] += len(written if step.tag == "insert" else expected)
         if step.tag != "equal":
-            differing.append({"said": " ".join(said), "heard": " ".join(written)})
+            differing.append({"said": " ".join(expected), "heard": " ".join(written)})
     if differing:
         details["worst"] = sorted(differing, key=lambda pair: -len(pair["said"]) - len(pair["heard"]))[:WORST]
     return Errors(len(reference), counts["replace"], counts["delete"], counts["insert"], details)
@@ -180,11 +180,11 @@ def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     """
     errors = _errors(conversation)
 
-    def one_turn(turn: int) -> Observation:
-        one = errors[turn]
-        return ratio(in_turn(turn), one.all, one.words, empty="nothing_intended", details=one.details)
+    def observe_turn(turn: int) -> Observation:
+        wrong = errors[turn]
+        return ratio(in_turn(turn), wrong.all, wrong.words, empty="nothing_intended", details=wrong.details)
 
-    yield from each_heard(dictation(conversation), one_turn)
+    yield from each_heard(dictation(conversation), observe_turn)
 
 
 def _part(kind: str, question: str) -> Metric:

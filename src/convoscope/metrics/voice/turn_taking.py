@@ -18,7 +18,15 @@ from convoscope.metrics.declaration import (
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import share_metric, wait_metric
 from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
-from convoscope.metrics.voice.floor import EARLY_MS, LATE_MS, LATE_WITH_TOOL_MS, NOT_EVALUABLE, Taken, each_turn, floor
+from convoscope.metrics.voice.turn_analysis import (
+    EARLY_MS,
+    LATE_MS,
+    LATE_WITH_TOOL_MS,
+    NOT_EVALUABLE,
+    EvaluatedTurn,
+    analyse_turns,
+    each_turn,
+)
 from convoscope.scores.observation import Observation, in_turn, measured, ratio
 from convoscope.scores.reducers import (
     MEAN,
@@ -64,9 +72,9 @@ def turn_taking(context: MetricContext) -> Iterator[Observation]:
     in: by how soon the agent falls silent, 0 at 2 s. Both: the worse. A nudge after a turn that the
     agent did not see end: 0. A call that ends in silence when it was the agent's turn is 0 as a whole.
     """
-    found = floor(context)
-    if found.left_waiting:
-        turns = {str(one.id): {"score": one.score, **one.evidence} for one in found.taken.values()}
+    analysis = analyse_turns(context)
+    if analysis.left_waiting:
+        turns = {str(one.id): {"score": one.score, **one.evidence} for one in analysis.evaluated.values()}
         yield measured(context, 0, details={"left_waiting": True, "turns": turns})
     else:
         yield from each_turn(context, lambda one: measured(in_turn(one.id), one.score, details=one.evidence))
@@ -82,12 +90,12 @@ def latency(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, _wait)
 
 
-def _wait(one: Taken) -> Observation:
-    if one.gap is None:
-        return inapplicable(one.id, "interrupted")
-    if one.gap < 0:
-        return inapplicable(one.id, "replied_before_the_end")
-    return measured(in_turn(one.id), one.gap)
+def _wait(turn: EvaluatedTurn) -> Observation:
+    if turn.gap is None:
+        return inapplicable(turn.id, "interrupted")
+    if turn.gap < 0:
+        return inapplicable(turn.id, "replied_before_the_end")
+    return measured(in_turn(turn.id), turn.gap)
 
 
 @_rate_metric("voice.turn_taking.on_time_rate", version=1, better=HIGHER)
@@ -118,15 +126,15 @@ def late_rate(context: MetricContext) -> Iterator[Observation]:
 
 
 def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iterator[Observation]:
-    def one_turn(one: Taken) -> Observation:
-        if one.gap is None:
-            return inapplicable(one.id, "interrupted")
+    def observe_turn(turn: EvaluatedTurn) -> Observation:
+        if turn.gap is None:
+            return inapplicable(turn.id, "interrupted")
         # Seconds are whole microseconds; their product with 1000 is not always a whole number of them.
-        ms = round(1000 * one.gap, 3)
-        late = LATE_WITH_TOOL_MS if one.tool else LATE_MS
-        return ratio(in_turn(one.id), fits(ms, late), 1, empty=NOT_EVALUABLE, details={"latency": one.gap})
+        ms = round(1000 * turn.gap, 3)
+        late = LATE_WITH_TOOL_MS if turn.tool else LATE_MS
+        return ratio(in_turn(turn.id), fits(ms, late), 1, empty=NOT_EVALUABLE, details={"latency": turn.gap})
 
-    yield from each_turn(context, one_turn)
+    yield from each_turn(context, observe_turn)
 
 
 @share_metric("voice.turn_taking.fallback_nudge.rate", version=1, observes=TURN, better=LOWER, needs=(*_NEEDS, NUDGES))

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from convoscope.text.spoken.entities import SpokenEntity, entities
 from convoscope.text.spoken.normal import normalise, normalised
-from convoscope.text.spoken.recognition import FactCheck, RecognisedFacts, hear, is_heard
+from convoscope.text.spoken.recognition import FactCheck, RecognisedFacts, check_fact, check_facts
 
-__all__ = ["FactCheck", "RecognisedFacts", "SpokenEntity", "entities", "hear", "is_heard", "normalise", "normalised"]
+__all__ = [
+    "FactCheck",
+    "RecognisedFacts",
+    "SpokenEntity",
+    "check_fact",
+    "check_facts",
+    "entities",
+    "normalise",
+    "normalised",
+]

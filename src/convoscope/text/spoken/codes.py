@@ -129,23 +129,23 @@ def _joined(pieces: list[_Piece], before: str) -> list[str]:
 
 
 def _may_lead(pieces: list[_Piece]) -> bool:
-    first, rest = pieces[0], pieces[1:]
+    first, others = pieces[0], pieces[1:]
     if first.is_spelled:
         return True
     if first.text == "a":
-        return first.sure and len(rest) >= 2
-    return first.text != "i" or first.sure or sum(piece.sure and not piece.is_number for piece in rest) >= 2
+        return first.sure and len(others) >= 2
+    return first.text != "i" or first.sure or sum(piece.sure and not piece.is_number for piece in others) >= 2
 
 
 def _may_end(pieces: list[_Piece], seat: bool) -> bool:
-    last, rest = pieces[-1], pieces[:-1]
+    last, others = pieces[-1], pieces[:-1]
     if last.text not in _DOUBTFUL or last.is_spelled:
         return True
-    if last.sure and rest and rest[-1].is_number:
+    if last.sure and others and others[-1].is_number:
         return True
-    if seat and last.text == "a" and len(rest) == 1 and rest[0].is_number:
+    if seat and last.text == "a" and len(others) == 1 and others[0].is_number:
         return True
-    return len(rest) >= 2 and not any(piece.is_number for piece in rest[-2:])
+    return len(others) >= 2 and not any(piece.is_number for piece in others[-2:])
 
 
 def _code(pieces: list[_Piece], seat: bool) -> list[str]:
@@ -189,10 +189,10 @@ def _phones(numbers: list[str]) -> list[str]:
     out: list[str] = []
     place = 0
     while place < len(numbers):
-        rest = numbers[place : place + 4]
-        lengths = [len(number) for number in rest]
+        following = numbers[place : place + 4]
+        lengths = [len(number) for number in following]
         fitting = (len(shape) for shape in _PHONES if shape == lengths[: len(shape)])
-        size = next(fitting, 1) if lengths[0] != 1 or rest[0] == "1" else 1
-        out.append("".join(rest[:size]))
+        size = next(fitting, 1) if lengths[0] != 1 or following[0] == "1" else 1
+        out.append("".join(following[:size]))
         place += size
     return out

@@ -74,7 +74,7 @@ class SpokenEntity(NamedTuple):
         return self.start, self.end
 
 
-class _Found(NamedTuple):
+class _FactEnd(NamedTuple):
     """Where a fact, or a word that is none, ends, and of which type it is."""
 
     end: int
@@ -85,17 +85,17 @@ class _Found(NamedTuple):
 def entities(text: str) -> tuple[SpokenEntity, ...]:
     """The facts in an English text, in its order. They do not overlap."""
     free = _TAG.sub(_blank, text) if "[" in text else text
-    found: list[SpokenEntity] = []
+    spoken: list[SpokenEntity] = []
     if _MAYBE_MAIL.search(free):
-        found += [_entity(EMAIL, text, mail.start(), mail.end()) for mail in _MAIL.finditer(free)]
+        spoken += [_entity(EMAIL, text, mail.start(), mail.end()) for mail in _MAIL.finditer(free)]
         free = _MAIL.sub(_blank, free)
     words = Words(free)
-    found += [_entity(type, text, start, end) for type, start, end in _facts(words)]
-    return tuple(sorted(found, key=lambda entity: entity.start))
+    spoken += [_entity(type, text, start, end) for type, start, end in _facts(words)]
+    return tuple(sorted(spoken, key=lambda entity: entity.start))
 
 
-def _blank(found: re.Match[str]) -> str:
-    return "." * len(found[0])
+def _blank(match: re.Match[str]) -> str:
+    return "." * len(match[0])
 
 
 def _entity(type: str, text: str, start: int, end: int) -> SpokenEntity:
@@ -124,10 +124,10 @@ def _with_sign(words: Words, place: int, type: str) -> int:
     return start - 1 if sign in SIGNS or opened else start
 
 
-def _fact(words: Words, place: int) -> _Found:
+def _fact(words: Words, place: int) -> _FactEnd:
     word = words.small[place]
     if word in _MONTHS and (end := _date(words, place)):
-        return _Found(end, DATE)
+        return _FactEnd(end, DATE)
     if word in _MOMENTS or word in _PARTS_OF_HOURS:
         return _moment(words, place)
     end = stretch(words, place)
@@ -135,19 +135,19 @@ def _fact(words: Words, place: int) -> _Found:
         return _numeric(words, place, end)
     if words.written[place][0].isupper():
         return _capital(words, place)
-    return _Found(place + 1)
+    return _FactEnd(place + 1)
 
 
-def _moment(words: Words, place: int) -> _Found:
+def _moment(words: Words, place: int) -> _FactEnd:
     """Noon, half past four, quarter to five p m."""
     if words.small[place] in _MOMENTS:
-        return _Found(place + 1, TIME)
+        return _FactEnd(place + 1, TIME)
     hour = place + 2
-    if words.one(place + 1) not in ("past", "to") or (end := stretch(words, hour)) == hour:
-        return _Found(place + 1)
-    end += words.one(end) in _HALF_DAYS
+    if words.word(place + 1) not in ("past", "to") or (end := stretch(words, hour)) == hour:
+        return _FactEnd(place + 1)
+    end += words.word(end) in _HALF_DAYS
     # What folds to a time in digits is one; a quarter to twenty is not.
-    return _Found(end, TIME) if normalise(words.between(place, end))[0].isdecimal() else _Found(place + 1)
+    return _FactEnd(end, TIME) if normalise(words.between(place, end))[0].isdecimal() else _FactEnd(place + 1)
 
 
 def _date(words: Words, place: int) -> int:
@@ -168,38 +168,38 @@ def _with_year(words: Words, end: int) -> int:
 
 def _day_first(words: Words, start: int, end: int) -> int:
     """Where a date ends whose day stands before its month: 25 March, the first of May 2026; 0 where it is none."""
-    month = end + 1 if words.one(end) == "of" else end
-    if words.one(month) not in _MONTHS or (month == end and not words.is_name(month)):
+    month = end + 1 if words.word(end) == "of" else end
+    if words.word(month) not in _MONTHS or (month == end and not words.is_name(month)):
         return 0
-    is_day = normalise(words.between(start, month + 1))[:1] == (words.one(month),)
+    is_day = normalise(words.between(start, month + 1))[:1] == (words.word(month),)
     return _with_year(words, month + 1) if is_day else 0
 
 
-def _numeric(words: Words, start: int, end: int) -> _Found:
+def _numeric(words: Words, start: int, end: int) -> _FactEnd:
     """What a stretch of letters and numbers is, by the unit behind it, or by its shape."""
-    unit = words.one(end)
+    unit = words.word(end)
     tokens = normalise(words.between(start, end))
     if unit == "o'clock" or unit in _HALF_DAYS:
-        return _Found(end + 1, TIME)
+        return _FactEnd(end + 1, TIME)
     if tokens and tokens[-1] in _HALF_DAYS:
-        return _Found(end, TIME)
+        return _FactEnd(end, TIME)
     if unit in CURRENCIES:
-        return _Found(_with_cents(words, end + 1), AMOUNT)
+        return _FactEnd(_with_cents(words, end + 1), AMOUNT)
     first = words.start(start)
     if words.text[first - 1 : first] in SIGNS:
-        return _Found(end, AMOUNT)
+        return _FactEnd(end, AMOUNT)
     if unit in _UNITS:
-        return _Found(end + 1, DURATION if unit in _LONG_UNITS else "")
+        return _FactEnd(end + 1, DURATION if unit in _LONG_UNITS else "")
     if dated := _day_first(words, start, end):
-        return _Found(dated, DATE)
-    return _Found(end, _shape(words, "".join(tokens), start, end))
+        return _FactEnd(dated, DATE)
+    return _FactEnd(end, _shape(words, "".join(tokens), start, end))
 
 
 def _with_cents(words: Words, end: int) -> int:
     """Twelve dollars `and fifty cents`."""
-    place = end + 1 if words.one(end) == "and" else end
+    place = end + 1 if words.word(end) == "and" else end
     cents = stretch(words, place)
-    return cents + 1 if cents > place and words.one(cents) in ("cent", "cents") else end
+    return cents + 1 if cents > place and words.word(cents) in ("cent", "cents") else end
 
 
 def _shape(words: Words, code: str, start: int, end: int) -> str:
@@ -207,7 +207,7 @@ def _shape(words: Words, code: str, start: int, end: int) -> str:
     letters = sum(one.isalpha() for one in code)
     if code in ORDINALS:
         return ""
-    if words.one(start - 1) == "seat" or _SEAT_SHAPE.fullmatch(code):
+    if words.word(start - 1) == "seat" or _SEAT_SHAPE.fullmatch(code):
         return SEAT
     if not letters:
         return _digits(words, code, start, end)
@@ -223,11 +223,11 @@ def _shape(words: Words, code: str, start: int, end: int) -> str:
 
 
 def _digits(words: Words, code: str, start: int, end: int) -> str:
-    if words.one(start - 1) == "flight" or _is_brand(words, start - 1):
+    if words.word(start - 1) == "flight" or _is_brand(words, start - 1):
         return FLIGHT if len(code) >= 2 else ""
     if len(code) >= 7 or (len(code) >= 4 and not _CALLING.isdisjoint(words.near(start - 5, start))):
         return PHONE
-    if words.one(start - 1) in _AT_TIME and _is_clock(words, code, start, end):
+    if words.word(start - 1) in _AT_TIME and _is_clock(words, code, start, end):
         return TIME
     return NUMBER if len(code) >= 3 else ""
 
@@ -236,8 +236,8 @@ def _is_clock(words: Words, code: str, start: int, end: int) -> bool:
     """Four thirty and 4:30, but not three three zero."""
     if not _CLOCK_SHAPE.fullmatch(code):
         return False
-    said = words.near(start, end)
-    return len(said) == 1 or said[1].isdigit() or any(SMALL.get(word, 0) >= 10 for word in said)
+    spoken = words.near(start, end)
+    return len(spoken) == 1 or spoken[1].isdigit() or any(SMALL.get(word, 0) >= 10 for word in spoken)
 
 
 def _is_brand(words: Words, place: int) -> bool:
@@ -245,27 +245,27 @@ def _is_brand(words: Words, place: int) -> bool:
     return words.is_name(place) and not words.begins(place) and words.small[place] not in _COUNTED
 
 
-def _capital(words: Words, place: int) -> _Found:
+def _capital(words: Words, place: int) -> _FactEnd:
     """What a row of words with capitals is, by the words before it."""
     word, small = words.written[place], words.small[place]
     if _is_introduced(words, place):
-        return _Found(_row(words, place), NAME)
+        return _FactEnd(_row(words, place), NAME)
     if len(word) == 3 and word.isupper() and word not in _NO_AIRPORT and _row(words, place) == place + 1:
-        return _Found(place + 1, AIRPORT)
+        return _FactEnd(place + 1, AIRPORT)
     if small in _NO_NAME or words.begins(place):
-        return _Found(place + 1)
+        return _FactEnd(place + 1)
     if small in _WEEKDAYS:
-        return _Found(place + 1, DATE)
+        return _FactEnd(place + 1, DATE)
     if small in _MONTHS:
-        return _Found(place + 1, DATE if words.one(place - 1) in _TO_MONTH else "")
+        return _FactEnd(place + 1, DATE if words.word(place - 1) in _TO_MONTH else "")
     end = _row(words, place)
     number = stretch(words, end)
     if number > end and _is_brand(words, end - 1) and words.gap(end) == " ":
         numbered = _numeric(words, end, number)
-        if numbered == _Found(number, FLIGHT):
+        if numbered == _FactEnd(number, FLIGHT):
             return numbered
-    leads_on = words.one(end) == "to" and words.is_name(end + 1)
-    return _Found(end, PLACE if leads_on or words.one(place - 1) in _TO_PLACE else "")
+    leads_on = words.word(end) == "to" and words.is_name(end + 1)
+    return _FactEnd(end, PLACE if leads_on or words.word(place - 1) in _TO_PLACE else "")
 
 
 def _row(words: Words, place: int) -> int:
@@ -284,4 +284,4 @@ def _is_introduced(words: Words, place: int) -> bool:
     if last == "is":
         before = words.near(place - 3, place)
         return not _NAMING.isdisjoint(before) or before[-2:-1] == ["this"]
-    return last == "am" and words.one(place - 2) == "i"
+    return last == "am" and words.word(place - 2) == "i"

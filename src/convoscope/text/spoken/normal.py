@@ -36,8 +36,8 @@ def _tokens(text: str, tongue: str) -> tuple[str, ...]:
     if tongue == "en":
         return tuple(_english(cut(text if text.isascii() else without_accents(text))))
     text = text.lower()
-    found: list[str] = (_CHARACTER if tongue in _BY_CHARACTER else _WORD).findall(text)
-    return tuple(found)
+    tokens: list[str] = (_CHARACTER if tongue in _BY_CHARACTER else _WORD).findall(text)
+    return tuple(tokens)
 
 
 def normalised(text: str, language: str = "en") -> str:

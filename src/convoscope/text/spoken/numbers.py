@@ -117,7 +117,7 @@ def _side_by_side(words: list[str], start: int, out: list[str]) -> int:
     if not groups:  # a double room
         out.append(words[start])
         return start + 1
-    out.append(_said(groups, words, place))
+    out.append(_read_groups(groups, words, place))
     return place
 
 
@@ -176,8 +176,8 @@ def _times(number: str, scale: int) -> int:
     digits = whole + fraction
     if not (digits.isascii() and digits.isdecimal() and whole and len(digits) < 12):
         return 0
-    product, rest = divmod(int(digits) * scale, 10 ** len(fraction))
-    return 0 if rest else product
+    product, remainder = divmod(int(digits) * scale, 10 ** len(fraction))
+    return 0 if remainder else product
 
 
 def _below_hundred(words: list[str], place: int) -> _Number:
@@ -197,7 +197,7 @@ def _is_year(first: str, second: str) -> bool:
     return len(first) == len(second) == 2 and 1900 <= int(first + second) <= 2099
 
 
-def _said(groups: list[str], words: list[str], end: int) -> str:
+def _read_groups(groups: list[str], words: list[str], end: int) -> str:
     """`twelve fifty` is 12.50 before a currency, and 1250 otherwise; `one fifteen` is 115 always."""
     if [len(group) for group in groups] == [2, 2] and words[end] in CURRENCIES:
         return f"{groups[0]}.{groups[1]}"

@@ -67,7 +67,7 @@ _Stretch = tuple[str, int, int]
 """Parts put together, the first token of them, and the one behind the last."""
 
 
-class Hearing:
+class FactChecker:
     """The heard text of a turn. Each stretch of it can answer for one fact only."""
 
     def __init__(self, text: str) -> None:
@@ -87,9 +87,9 @@ class Hearing:
     def check(self, intended: str) -> RecognisedFacts:
         """Look for a fact, given in any of its forms; brackets in it hold other forms of the same."""
         for form in _forms(intended):
-            found = next(self._places(form), None)
-            if found is not None:
-                self._taken.update(found)
+            place = next(self._places(form), None)
+            if place is not None:
+                self._taken.update(place)
                 return RecognisedFacts(correct=True, instead=None)
         return RecognisedFacts(
             correct=False, instead=self._closest(intended, _forms(intended), range(len(self._parts)))
@@ -103,12 +103,12 @@ class Hearing:
         verdicts: dict[int, RecognisedFacts] = {}
         alike: dict[_Form, list[int]] = {}
         forms = [_forms(fact.text) for fact in facts]
-        for number, mine in enumerate(forms):
-            for form in mine[:1]:
+        for number, fact_forms in enumerate(forms):
+            for form in fact_forms[:1]:
                 alike.setdefault(form, []).append(number)
         for form, numbers in alike.items():
-            found = list(self._places(form))
-            for number, places in _nearest([facts[number].place for number in numbers], found, len(self._parts)):
+            stretches = list(self._places(form))
+            for number, places in _nearest([facts[number].place for number in numbers], stretches, len(self._parts)):
                 self._taken.update(places)
                 verdicts[numbers[number]] = RecognisedFacts(correct=True, instead=None)
         return [
@@ -165,7 +165,7 @@ class Hearing:
         _, start, end = candidates[best[2]]
         return " ".join(self._tokens[start : end + bool(self._unit(end))])
 
-    def _add_from(self, start: int, width: int, length: int, found: list[_Stretch]) -> None:
+    def _add_from(self, start: int, width: int, length: int, stretches: list[_Stretch]) -> None:
         """Add the free stretches from a place on that are neither much shorter nor much longer than a fact."""
         text = ""
         for end, part in enumerate(self._parts[start : start + width], start):
@@ -173,43 +173,43 @@ class Hearing:
             if end in self._taken or len(text) > length * _LONGER:
                 return
             if len(text) * _LONGER >= length:
-                found.append((text, start, end + 1))
+                stretches.append((text, start, end + 1))
 
 
-def hear(intended: str, heard: str) -> tuple[FactCheck, ...]:
+def check_facts(intended: str, heard: str) -> tuple[FactCheck, ...]:
     """The facts of a turn as intended, each with whether it stands in the turn as heard."""
-    found = entities(intended)
-    facts = [SpokenFact(entity.canonical, entity.start / len(intended)) for entity in found]
-    return tuple(map(FactCheck, found, Hearing(heard).check_all(facts)))
+    spoken = entities(intended)
+    facts = [SpokenFact(entity.canonical, entity.start / len(intended)) for entity in spoken]
+    return tuple(map(FactCheck, spoken, FactChecker(heard).check_all(facts)))
 
 
-def is_heard(intended: str, heard: str) -> RecognisedFacts:
+def check_fact(intended: str, heard: str) -> RecognisedFacts:
     """Whether one fact stands in one heard text. For several facts of a turn ask one `Hearing`."""
-    return Hearing(heard).check(intended)
+    return FactChecker(heard).check(intended)
 
 
-def _nearest(said: list[float], found: list[range], length: int) -> list[tuple[int, range]]:
+def _nearest(facts: list[float], stretches: list[range], length: int) -> list[tuple[int, range]]:
     """Pairs of what was said and what was found; where too little was found, the nearest ones."""
-    if len(found) >= len(said):
-        return list(enumerate(found[: len(said)]))
+    if len(stretches) >= len(facts):
+        return list(enumerate(stretches[: len(facts)]))
     chosen: list[tuple[int, range]] = []
     # The two that are nearest to each other always stand side by side among those that are left.
     row = sorted(
-        [(place, number, -1) for number, place in enumerate(said)]
-        + [(stretch.start / length, -1, order) for order, stretch in enumerate(found)]
+        [(place, number, -1) for number, place in enumerate(facts)]
+        + [(stretch.start / length, -1, order) for order, stretch in enumerate(stretches)]
     )
     before, behind = list(range(-1, len(row) - 1)), list(range(1, len(row) + 1))
     pairs = [_pair(row, one, one + 1) for one in range(len(row) - 1)]
     waiting = [pair for pair in pairs if pair is not None]
     heapify(waiting)
-    gone: set[int] = set()
+    paired: set[int] = set()
     while waiting:
-        _, number, order, one, other = heappop(waiting)
-        if one in gone or other in gone:
+        _, number, order, first, second = heappop(waiting)
+        if first in paired or second in paired:
             continue
-        chosen.append((number, found[order]))
-        gone |= {one, other}
-        left, right = before[one], behind[other]
+        chosen.append((number, stretches[order]))
+        paired |= {first, second}
+        left, right = before[first], behind[second]
         if left >= 0:
             behind[left] = right
         if right < len(row):
@@ -219,11 +219,11 @@ def _nearest(said: list[float], found: list[range], length: int) -> list[tuple[i
     return chosen
 
 
-def _pair(row: Sequence[tuple[float, int, int]], one: int, other: int) -> _Pair | None:
+def _pair(row: Sequence[tuple[float, int, int]], first: int, second: int) -> _Pair | None:
     """Two of a row as a pair; None where both were said or both were found."""
-    (here, *mine), (there, *others) = row[one], row[other]
-    number, order = map(max, mine, others)
-    return None if number < 0 or order < 0 else (there - here, number, order, one, other)
+    (here, *first_ids), (there, *second_ids) = row[first], row[second]
+    number, order = map(max, first_ids, second_ids)
+    return None if number < 0 or order < 0 else (there - here, number, order, first, second)
 
 
 def _forms(intended: str) -> list[_Form]:
@@ -232,9 +232,9 @@ def _forms(intended: str) -> list[_Form]:
     if "(" in intended:
         glosses = [form for gloss in _GLOSS.findall(intended) for form in gloss.split("/")]
         written = [_GLOSS.sub(" ", intended), *glosses]
-    said = [_without_restarts(normalise(form)) for form in written]
-    found = [_Form("".join(map(_part, tokens)), next(filter(_UNITS.__contains__, tokens), "")) for tokens in said]
-    return [form for form in found if form.text]
+    spoken = [_without_restarts(normalise(form)) for form in written]
+    forms = [_Form("".join(map(_part, tokens)), next(filter(_UNITS.__contains__, tokens), "")) for tokens in spoken]
+    return [form for form in forms if form.text]
 
 
 def _part(token: str) -> str:
@@ -255,8 +255,8 @@ def _part(token: str) -> str:
 
 def _without_restarts(tokens: Sequence[str]) -> list[str]:
     """`skyway 4 472` is skyway 472 begun twice; `10 ock am` is a time with a mangled o'clock."""
-    kept = [token for token, following in pairwise(tokens) if not _is_restart(token, following)]
-    return [*kept, *tokens[-1:]]
+    finished = [token for token, following in pairwise(tokens) if not _is_restart(token, following)]
+    return [*finished, *tokens[-1:]]
 
 
 def _is_restart(token: str, following: str) -> bool:

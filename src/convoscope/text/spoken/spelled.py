@@ -46,7 +46,7 @@ class Words:
         """The words from one place to another in small letters, as many as there are."""
         return self.small[max(start, 0) : max(end, 0)]
 
-    def one(self, place: int) -> str:
+    def word(self, place: int) -> str:
         """A word in small letters, empty beyond the ends."""
         return self.small[place] if 0 <= place < len(self.small) else ""
 
@@ -78,8 +78,8 @@ def stretch(words: Words, start: int) -> int:
         step = _piece(words, start, end, lettered=lettered)
         if not step:
             break
-        said = words.near(end, end + step)
-        explained, lettered = explained or "as" in said, lettered or any(map(_is_letter, said))
+        spoken = words.near(end, end + step)
+        explained, lettered = explained or "as" in spoken, lettered or any(map(_is_letter, spoken))
         end += step
     return min(end, most)
 
@@ -116,15 +116,15 @@ def _piece(words: Words, start: int, place: int, *, lettered: bool) -> int:
 
 def _links(words: Words, place: int, *, begun: bool) -> bool:
     """Words that belong to a number but are none: `double` seven, one hundred `and` five, one `point` two."""
-    word, following = words.small[place], words.one(place + 1)
+    word, following = words.small[place], words.word(place + 1)
     if word == "second":
-        return words.one(place - 1) in _BEFORE_SECOND
+        return words.word(place - 1) in _BEFORE_SECOND
     if word in REPEATS:
         return following in SMALL or len(following) == 1
     if word == "and":
-        return begun and following in SMALL and words.one(place - 1) in ("hundred", "thousand")
+        return begun and following in SMALL and words.word(place - 1) in ("hundred", "thousand")
     if word == "point":
-        return begun and _is_number(following) and _is_number(words.one(place - 1))
+        return begun and _is_number(following) and _is_number(words.word(place - 1))
     return word == "oh" and begun
 
 
@@ -144,7 +144,7 @@ def _with_example(words: Words, place: int) -> int:
 
 def _letter(words: Words, place: int, *, begun: bool) -> int:
     """A single letter; `a` and `I` are words of their own unless others stand beside them."""
-    word, following = words.written[place], words.one(place + 1)
+    word, following = words.written[place], words.word(place + 1)
     length = _with_example(words, place)
     if word not in ("a", "A", "I") or length > 1:
         return length if word.isalpha() else 0
@@ -159,7 +159,7 @@ def _letter(words: Words, place: int, *, begun: bool) -> int:
 
 def _is_radio(words: Words, place: int, *, begun: bool, lettered: bool) -> bool:
     """Whether a word of the radio alphabet is a letter here: with another letter in the stretch, or in a seat."""
-    last = words.one(place - 1) if begun else ""
+    last = words.word(place - 1) if begun else ""
     if words.small[place] == "november":  # a month, unless right behind a letter
         return _is_letter(last)
     right_behind = len(last) == 1 and last.isalpha()

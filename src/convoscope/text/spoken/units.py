@@ -65,8 +65,8 @@ def _take_day_before(out: list[str], *, sure: bool) -> int:
 
 
 def _day(word: str) -> int:
-    found = _DAY.fullmatch(word)
-    value = int(found[1]) if found else ORDINALS.get(word, 0)
+    match = _DAY.fullmatch(word)
+    value = int(match[1]) if match else ORDINALS.get(word, 0)
     return value if value <= 31 else 0
 
 

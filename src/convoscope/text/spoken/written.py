@@ -91,24 +91,24 @@ def cut(text: str) -> list[str]:
         return _cut(text)
     tokens: list[str] = []
     done = 0
-    for found in _MAIL.finditer(text):
-        tokens += [*_cut(text[done : found.start()]), found[0].lower()]
-        done = found.end()
+    for mail in _MAIL.finditer(text):
+        tokens += [*_cut(text[done : mail.start()]), mail[0].lower()]
+        done = mail.end()
     return tokens + _cut(text[done:])
 
 
 def _cut(text: str) -> list[str]:
     text = _written_out(text).lower()
     if not text.isascii() or _INSIDE.search(text):
-        found: list[str] = _TOKEN.findall(text.replace("€", " ").replace("£", " "))
-        return found
+        tokens: list[str] = _TOKEN.findall(text.replace("€", " ").replace("£", " "))
+        return tokens
     if "'" in text:
         text = _EDGE_QUOTE.sub(" ", text)
     return text.translate(_SEPARATED).replace(",", " , ").split()
 
 
-def _folded(found: re.Match[str]) -> str:
-    return _FOLDED.get(found[0], found[0])
+def _folded(match: re.Match[str]) -> str:
+    return _FOLDED.get(match[0], match[0])
 
 
 def _scrubbed(text: str) -> str:
@@ -123,8 +123,8 @@ def without_accents(text: str) -> str:
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
 
 
-def _is_letter(one: str) -> bool:
-    return one.isalnum() or unicodedata.category(one)[0] == "M"
+def _is_letter(character: str) -> bool:
+    return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
 def _written_out(text: str) -> str:
@@ -178,55 +178,55 @@ def _numbers(text: str) -> str:
     return text
 
 
-def _mail(found: re.Match[str]) -> str:
+def _mail(match: re.Match[str]) -> str:
     """`john.doe at example.com`. A mailbox without a dot is left to the words."""
-    return f"{found[1]}@{found[2]}" if "." in found[1] else found[0]
+    return f"{match[1]}@{match[2]}" if "." in match[1] else match[0]
 
 
-def _money(found: re.Match[str]) -> str:
-    scale = _SCALE_LETTERS.get(found[3].lower(), found[3])
-    return f" {_NO_CENTS.sub('', found[2])}{scale} {SIGNS[found[1]]} "
+def _money(match: re.Match[str]) -> str:
+    scale = _SCALE_LETTERS.get(match[3].lower(), match[3])
+    return f" {_NO_CENTS.sub('', match[2])}{scale} {SIGNS[match[1]]} "
 
 
-def _marked(found: re.Match[str]) -> str:
-    return found[0] if found[0] in _NO_CODE else MARK + found[0]
+def _marked(match: re.Match[str]) -> str:
+    return match[0] if match[0] in _NO_CODE else MARK + match[0]
 
 
-def _clock(found: re.Match[str]) -> str:
-    hour, minute, second = found.groups(default="")
+def _clock(match: re.Match[str]) -> str:
+    hour, minute, second = match.groups(default="")
     if minute == "00" and not second:
-        afternoon = 12 < int(hour) < 24 and not _HALF_BEHIND.match(found.string, found.end())
+        afternoon = 12 < int(hour) < 24 and not _HALF_BEHIND.match(match.string, match.end())
         return f"{int(hour) - 12} pm" if afternoon else f"{hour} o'clock"
     return f"{hour}{minute}{second}"
 
 
-def _half_day(found: re.Match[str]) -> str:
-    in_a_code = found.start() > 0 and found.string[found.start() - 1].isalnum()
-    return found[0] if in_a_code else f"{found[1]} {found[2]}m"
+def _half_day(match: re.Match[str]) -> str:
+    in_a_code = match.start() > 0 and match.string[match.start() - 1].isalnum()
+    return match[0] if in_a_code else f"{match[1]} {match[2]}m"
 
 
-def _slash_day(found: re.Match[str]) -> str:
+def _slash_day(match: re.Match[str]) -> str:
     """3/25 and 25/3 can be one day only; 3/4 may be two days, or three quarters, and stays."""
-    first, second = int(found[1]), int(found[2])
+    first, second = int(match[1]), int(match[2])
     if first > 12 >= second:
         first, second = second, first
     elif second <= 12 and first != second:
-        return found[0]
-    return _day(first, second, found[3] or "") or found[0]
+        return match[0]
+    return _day(first, second, match[3] or "") or match[0]
 
 
 def _day(month: int, day: int, year: str) -> str:
     return f"{MONTHS[month - 1]} {day} {year}" if 1 <= month <= 12 and 1 <= day <= 31 else ""
 
 
-def _digit_groups(found: re.Match[str]) -> str:
+def _digit_groups(match: re.Match[str]) -> str:
     """Phone numbers and spelled digits are one number; 10-15 is a range."""
-    lengths = [len(group) for group in found[0].split("-")]
+    lengths = [len(group) for group in match[0].split("-")]
     joined = set(lengths) == {1} or len(lengths) > 2 or lengths == [3, 4]
-    return found[0].replace("-", "" if joined else " ")
+    return match[0].replace("-", "" if joined else " ")
 
 
-def _code_groups(found: re.Match[str]) -> str:
-    mixed = _has_digit(found[0]) and not found[0].replace("-", "").isdigit()
-    time = found[0].endswith(("-AM", "-PM")) and found[0][:-2].replace("-", "").isdigit()
-    return found[0].replace("-", "") if mixed and not time else found[0]
+def _code_groups(match: re.Match[str]) -> str:
+    mixed = _has_digit(match[0]) and not match[0].replace("-", "").isdigit()
+    time = match[0].endswith(("-AM", "-PM")) and match[0][:-2].replace("-", "").isdigit()
+    return match[0].replace("-", "") if mixed and not time else match[0]

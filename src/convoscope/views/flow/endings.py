@@ -44,8 +44,8 @@ def is_loop_stop(reason: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_turn_limit(reason: str) -> bool:
-    said = set(name_words(reason))
-    return any(words <= said for words in _LIMIT)
+    words_said = set(name_words(reason))
+    return any(words <= words_said for words in _LIMIT)
 
 
 def is_terminal_stop(conversation: Conversation) -> bool | None:
@@ -60,21 +60,21 @@ def is_terminal_stop(conversation: Conversation) -> bool | None:
     ends = _ends(conversation.flow)
     if walk(conversation).last in ends.terminals or (reason and snake_case(reason) in ends.names):
         return True
-    if reason and (said := _said_end(reason)) is not None:
-        return said
+    if reason and (is_end := _is_ending_reason(reason)) is not None:
+        return is_end
     # Where the flow declares its ends, it stopped before any of them; else words that nobody knows decide nothing.
     return False if ends.declared else None
 
 
 @lru_cache(maxsize=4096)
-def _said_end(reason: str) -> bool | None:
+def _is_ending_reason(reason: str) -> bool | None:
     """Whether the words of a reason say that the flow came to its end."""
-    said = set(name_words(reason))
+    words = set(name_words(reason))
     # A caller who ended the call hung up: that is no end of the flow.
-    words = said & _TERMINAL - (_END if said & _CALLER else frozenset())
-    if words and said.isdisjoint(_UNDONE):
+    ending = words & _TERMINAL - (_END if words & _CALLER else frozenset())
+    if ending and words.isdisjoint(_UNDONE):
         return True
-    if not said.isdisjoint(_UNDONE) or (not said.isdisjoint(_BROKEN_OFF | _END) and said.isdisjoint(_AGENT)):
+    if not words.isdisjoint(_UNDONE) or (not words.isdisjoint(_BROKEN_OFF | _END) and words.isdisjoint(_AGENT)):
         return False
     return None
 

@@ -29,7 +29,7 @@ def recount_visits(body: str | bytes) -> dict[str, int]:
     A log that tells of no entry at all enters a state by leaving the one before for it.
     """
     moves = [event for event in _decode(body).timeline if event.type in MOVES and event.state]
-    told = any(event.type == ENTERED for event in moves)
+    has_entries = any(event.type == ENTERED for event in moves)
     visits: Counter[str] = Counter()
     unanswered: Counter[str] = Counter()
     for event in moves:
@@ -41,7 +41,7 @@ def recount_visits(body: str | bytes) -> dict[str, int]:
             unanswered[event.state] -= 1
         else:
             visits[event.state] += 1
-        if not told and event.to_state:
+        if not has_entries and event.to_state:
             visits[event.to_state] += 1
             unanswered[event.to_state] += 1
     return dict(visits)

@@ -57,13 +57,13 @@ def kind_of(flow: Flow | None, segment: str) -> str:
     """
     declared = flow.segment_by_name.get(segment) if flow is not None else None
     kind = declared.kind if declared is not None else ""
-    said = folded_name(kind or segment)
-    known = _ARCHETYPES.get(said.replace("_", ""))
-    if known is not None or kind or flow is None:
-        return known or said
+    name = folded_name(kind or segment)
+    archetype = _ARCHETYPES.get(name.replace("_", ""))
+    if archetype is not None or kind or flow is None:
+        return archetype or name
     acts = {folded_name(one.speech_act) for one in flow.states if segment_of(flow, one.name) == segment}
     families = {_FAMILIES.get(act, "") for act in acts}
-    return families.pop() or said if len(families) == 1 else said
+    return families.pop() or name if len(families) == 1 else name
 
 
 def has_no_cohesion(kind: str) -> bool:

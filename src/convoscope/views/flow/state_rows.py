@@ -141,7 +141,7 @@ class _Frame:
         # One that was left for an end of the flow that nobody entered is stuck nowhere.
         self.stuck = walked.visits[-1] if walked.last == walked.visits[-1].state else None
         self.first_fill = walked.fills
-        self.tells_guards = walked.guards_told or conversation.source.format in _TELL_GUARDS
+        self.tells_guards = walked.has_guards or conversation.source.format in _TELL_GUARDS
 
     def row(self, state: str, visits: list[Visit], position: int) -> StateRow:
         reasons: dict[str, str] = {}
@@ -158,11 +158,11 @@ class _Frame:
         results = [has_worked(one) for one in stay.results] if stay.results else []
         guard_errors = sum([bool(guard.error) for guard in stay.guards]) if stay.guards else 0
         calls = max(len(stay.calls), len(results))
-        turns_told = self.walked.turns_told
-        if not turns_told:
+        has_turns = self.walked.has_turns
+        if not has_turns:
             reasons["dwell_turns"] = "no_turns_logged"
         if not latencies:
-            reasons["latency_p95_ms"] = _why_no_latency(turns if turns_told else None)
+            reasons["latency_p95_ms"] = _why_no_latency(turns if has_turns else None)
         slots = self._slots(declared, visits, fills, reasons)
         asked, accepted = _confirmations(visits) if confirms else (None, None)
         stall = self._stall(state, reasons)
@@ -178,7 +178,7 @@ class _Frame:
             stall,
             int(not self.escalations.isdisjoint(led) and any(one in self.escalations for one in led if one != state)),
             len(visits) - 1,
-            turns / len(visits) if turns_told else None,
+            turns / len(visits) if has_turns else None,
             percentile_95(latencies),
             guard_errors if self.tells_guards else None,
             slots.fill_rate,
@@ -187,13 +187,13 @@ class _Frame:
             slots.required,
             tuple(led),
             tuple(led.values()),
-            turns if turns_told else None,
+            turns if has_turns else None,
             tuple(latencies),
             tuple(dict.fromkeys([one.slot for one in fills])) if fills else (),
             () if position or not self.first_fill else self._unplaced(),
             calls,
             results.count(True),
-            results.count(None) + (0 if self.walked.results_told else calls - len(results)),
+            results.count(None) + (0 if self.walked.has_results else calls - len(results)),
             asked,
             accepted,
             reasons,
@@ -236,8 +236,8 @@ class _Frame:
 
 def _confirmations(visits: list[Visit]) -> tuple[int | None, int | None]:
     """Confirmations of a confirming state that the log tells the outcome of: by reason of leaving, or by guard."""
-    told = [one for visit in visits if (one := _verdict(visit)) is not None]
-    return (len(told), sum(told)) if told else (None, None)
+    outcomes = [verdict for visit in visits if (verdict := _verdict(visit)) is not None]
+    return (len(outcomes), sum(outcomes)) if outcomes else (None, None)
 
 
 def _as_one(visits: list[Visit]) -> Visit:
@@ -270,8 +270,8 @@ def _is_before(event: SlotFilled, visit: Visit) -> bool:
     return _same_moment(event.time, visit.left_at)
 
 
-def _same_moment(one: Time | None, other: Time | None) -> bool:
-    return one is not None and other is not None and (one.at, one.clock) == (other.at, other.clock)
+def _same_moment(first: Time | None, second: Time | None) -> bool:
+    return first is not None and second is not None and (first.at, first.clock) == (second.at, second.clock)
 
 
 def _why_no_latency(turns: int | None) -> str:

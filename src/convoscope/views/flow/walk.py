@@ -71,12 +71,12 @@ class Walk:
     visits: list[Visit]
     last: str = ""
     """The state that it was in when it ended, also an end of the flow that it left for and nobody entered."""
-    turns_told: bool = False
+    has_turns: bool = False
     """The log tells of agent turns, and of states that they may have run in."""
     fills: dict[str, SlotFilled] = field(default_factory=dict)
     """The event that first filled each slot."""
-    guards_told: bool = False
-    results_told: bool = False
+    has_guards: bool = False
+    has_results: bool = False
     """Whether the log tells of guards, and of what tools answered."""
 
 
@@ -136,14 +136,14 @@ class _Walker:
         self.callers: dict[int, Visit] = {}
         self.call_ids: set[str] = set()
         self.fills: dict[str, SlotFilled] = {}
-        self.guards_told = False
+        self.has_guards = False
         self.arrives = False
         """Leaving for a state is entering it, since the log tells of no entry at all."""
         if not any(type(event) is StateEntered and event.state for event in conversation.timeline):
             self._arrive(conversation)
 
     def handlers(self) -> dict[type, Callable[[Any], None]]:
-        found: dict[type, Callable[[Any], None]] = {
+        handlers: dict[type, Callable[[Any], None]] = {
             StateEntered: self.enter,
             StateExited: self.exit,
             ComponentMetric: self.turn,
@@ -153,8 +153,8 @@ class _Walker:
             ToolResult: self.answer,
         }
         if self.turns_by == "utterance":
-            found[Utterance] = self.say
-        return found
+            handlers[Utterance] = self.say
+        return handlers
 
     def _arrive(self, conversation: Conversation) -> None:
         first = next((one for one in conversation.timeline if type(one) is StateExited and one.state), None)
@@ -247,7 +247,7 @@ class _Walker:
             self.last.turns += 1
 
     def guard(self, event: GuardEvaluated) -> None:
-        self.guards_told = True
+        self.has_guards = True
         if (visit := self._place(event)) is not None:
             if visit.guards:
                 visit.guards.append(event)
@@ -291,7 +291,7 @@ class _Walker:
         if final is not None:
             last = final.to_state if final.left is not None and final.to_state in self.flow.terminals else final.state
         return Walk(
-            self.visits, last, bool(self.turns_by), self.fills, self.guards_told, results_told=self.answers is not None
+            self.visits, last, bool(self.turns_by), self.fills, self.has_guards, has_results=self.answers is not None
         )
 
 

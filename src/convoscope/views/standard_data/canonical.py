@@ -133,13 +133,13 @@ def _item(
 
 def _called(fields: Fields, place: int, taken: Container[str]) -> str:
     """An id for an item: its turn_id, or its place. Where that is taken, the item keeps what it was called."""
-    said = fields.get("turn_id")
-    if said and said not in taken:
+    turn_id = fields.get("turn_id")
+    if turn_id and turn_id not in taken:
         del fields["turn_id"]
-        return str(said)
-    if said is None:
+        return str(turn_id)
+    if turn_id is None:
         fields["turn_id"] = None
-    name = said or str(place)
+    name = turn_id or str(place)
     return name if name not in taken else next(id for n in count(2) if (id := f"{name}~{n}") not in taken)
 
 
@@ -154,18 +154,18 @@ def _joined(items: Sequence[Tidied], id: str, source: Source) -> Conversation:
                 del fields[name]
     agent = _take_agent(shared, {})
     talk = Talk(agent.name)
-    told: dict[int, HistoryEntry] = {}
+    entries: dict[int, HistoryEntry] = {}
     for place in _in_turn(items):
-        told[place] = talk.tell(drafts[place], _when(items[place]))
-    laid = _Laid(talk.lines, drafts, told)
+        entries[place] = talk.tell(drafts[place], _when(items[place]))
+    laid = _Laid(talk.lines, drafts, entries)
     built: dict[str, Item] = {}
     for place, (tidied, fields) in enumerate(zip(items, drafts, strict=True)):
-        one = told[place]
+        entry = entries[place]
         name = _called(fields, place + 1, built)
-        laid.point(fields, one)
-        said = (laid.seqs[one.turn],) if one.turn else ()
-        events = (*said, *laid.events.get(place, ()))
-        built[name] = _item(tidied, fields, name, laid.seq(one.asked), laid.seq(one.answered), events)
+        laid.point(fields, entry)
+        own_turn = (laid.seqs[entry.turn],) if entry.turn else ()
+        events = (*own_turn, *laid.events.get(place, ()))
+        built[name] = _item(tidied, fields, name, laid.seq(entry.asked), laid.seq(entry.answered), events)
     audio = shared.get("raw_complete_audio")
     return Conversation(
         id=id,
@@ -184,7 +184,7 @@ class _Laid:
     """The lines as utterances, and between them what happened: before the answer of its item, or after its question."""
 
     def __init__(
-        self, lines: Sequence[HistoryLine], drafts: Sequence[Fields], told: Mapping[int, HistoryEntry]
+        self, lines: Sequence[HistoryLine], drafts: Sequence[Fields], entries: Mapping[int, HistoryEntry]
     ) -> None:
         self.timeline: list[AnyEvent] = []
         self.clocks: Clocks = {}
@@ -192,13 +192,13 @@ class _Laid:
         self.events: dict[int, tuple[int, ...]] = {}
         before: dict[HistoryLine, list[int]] = {}
         after: dict[HistoryLine | None, list[int]] = {}
-        for place, one in told.items():
+        for place, entry in entries.items():
             if HAPPENED.isdisjoint(drafts[place]):
                 continue
-            if one.answered is not None:
-                before.setdefault(one.answered, []).append(place)
+            if entry.answered is not None:
+                before.setdefault(entry.answered, []).append(place)
             else:
-                after.setdefault(one.after, []).append(place)
+                after.setdefault(entry.after, []).append(place)
         self._happen(after.get(None, ()), drafts)
         for line in lines:
             self._happen(before.get(line, ()), drafts)
@@ -208,11 +208,11 @@ class _Laid:
     def seq(self, line: HistoryLine | None) -> int | None:
         return None if line is None else self.seqs[line]
 
-    def point(self, fields: Fields, told: HistoryEntry) -> None:
+    def point(self, fields: Fields, entry: HistoryEntry) -> None:
         """The turns of a history are in the timeline: the item only says which."""
         context = fields.get("conversation_context")
         if context is not None and isinstance(context.get("turns"), list):
-            fields["conversation_context"] = {**context, "turns": [self.seqs[line] for line in told.history]}
+            fields["conversation_context"] = {**context, "turns": [self.seqs[line] for line in entry.history]}
 
     def _say(self, line: HistoryLine) -> None:
         self.seqs[line] = seq = len(self.timeline)
@@ -259,13 +259,13 @@ def _common_dimensions(items: Sequence[Tidied]) -> dict[str, str]:
     """The dimensions that all items which state them agree on. A user and a task must be stated by all."""
     stated: dict[str, set[str]] = {}
     for tidied in items:
-        mine: dict[str, str] = {}
+        own: dict[str, str] = {}
         if name := tidied.fields.get("agent_name"):
-            mine["agent"] = name
-        add_dimensions(mine, tidied.fields.get("metadata") or {})
+            own["agent"] = name
+        add_dimensions(own, tidied.fields.get("metadata") or {})
         for name in PEOPLE:
-            mine[name] = tidied.fields.get(name) or ""
-        for name, value in mine.items():
+            own[name] = tidied.fields.get(name) or ""
+        for name, value in own.items():
             stated.setdefault(name, set()).add(value)
     return {name: value for name, values in stated.items() if len(values) == 1 and (value := next(iter(values)))}
 
@@ -286,8 +286,8 @@ def _in_turn(items: Sequence[Tidied]) -> list[int]:
 
 def _when(tidied: Tidied) -> Any:
     """When an item's own turn was said: the schema has no field for it, exports do."""
-    found = tidied.unknown.get("timestamp")
-    return tidied.fields.get("metadata", {}).get("timestamp") if found is None else found
+    timestamp = tidied.unknown.get("timestamp")
+    return tidied.fields.get("metadata", {}).get("timestamp") if timestamp is None else timestamp
 
 
 def _plain(warned: Warned) -> list[Any]:

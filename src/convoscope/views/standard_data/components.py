@@ -23,10 +23,10 @@ class ComponentMetrics(ValueKind):
     def clean(self, value: Any) -> bool:
         if type(value) is not list:
             return False
-        for one in value:
-            shape = METRICS.get(one["type"]) if type(one) is dict and type(one.get("type")) is str else None
+        for metric in value:
+            shape = METRICS.get(metric["type"]) if type(metric) is dict and type(metric.get("type")) is str else None
             # A key that is not of the schema may be another framework's name for one that is.
-            if shape is None or not shape.clean(one) or any(key not in shape.fields for key in one):
+            if shape is None or not shape.clean(metric) or any(key not in shape.fields for key in metric):
                 return False
         return True
 
@@ -36,18 +36,18 @@ class ComponentMetrics(ValueKind):
         for notice in read.warnings:
             warnings.append(Warned(path + notice.path, notice.code, notice.message, notice.value))
         result = []
-        for index, one in enumerate(read.metrics):
-            shape = METRICS.get(one.get("type", ""), OBJECT)
-            if shape.clean(one):
-                result.append(one)
-            elif (mended := shape.mend(one, f"{path}[{index}]", warnings)) is not None:
+        for index, metric in enumerate(read.metrics):
+            shape = METRICS.get(metric.get("type", ""), OBJECT)
+            if shape.clean(metric):
+                result.append(metric)
+            elif (mended := shape.mend(metric, f"{path}[{index}]", warnings)) is not None:
                 result.append(mended)
         return result if result or len(warnings) == warned else None
 
     def unknown(self, value: Any) -> Iterator[str]:
-        for one in value:
-            if (shape := METRICS.get(one.get("type", ""))) is not None:
-                yield from (f"[]{name}" for name in shape.unknown(one) if name[1:] not in _OF_FRAMEWORKS)
+        for metric in value:
+            if (shape := METRICS.get(metric.get("type", ""))) is not None:
+                yield from (f"[]{name}" for name in shape.unknown(metric) if name[1:] not in _OF_FRAMEWORKS)
 
 
 COMPONENT_METRICS = ComponentMetrics()

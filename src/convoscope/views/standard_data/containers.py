@@ -59,8 +59,8 @@ class ListOf(ValueKind):
         if type(value) is not list:
             return False
         clean = self.kind.clean
-        for one in value:  # noqa: SIM110
-            if one is None or not clean(one):
+        for element in value:  # noqa: SIM110
+            if element is None or not clean(element):
                 return False
         return True
 
@@ -88,8 +88,8 @@ class Texts(ListOf):
     def clean(self, value: Any) -> bool:
         if type(value) is not list:
             return False
-        for one in value:  # noqa: SIM110
-            if type(one) is not str:
+        for element in value:  # noqa: SIM110
+            if type(element) is not str:
                 return False
         return True
 
@@ -121,11 +121,11 @@ class ChunksByQuery(ValueKind):
         if not any(isinstance(one, list | tuple) for one in queries):
             chunks = self._chunks(queries, path, warnings)
             return None if chunks is None else [chunks]
-        found: list[list[str] | None] = []
-        for index, one in enumerate(queries):
-            listed = list(one) if isinstance(one, list | tuple) else [one]
-            found.append(self._chunks(listed, f"{path}[{index}]", warnings))
-        return None if all(one is None for one in found) else [one or [] for one in found]
+        chunk_lists: list[list[str] | None] = []
+        for index, query in enumerate(queries):
+            listed = list(query) if isinstance(query, list | tuple) else [query]
+            chunk_lists.append(self._chunks(listed, f"{path}[{index}]", warnings))
+        return None if all(one is None for one in chunk_lists) else [one or [] for one in chunk_lists]
 
     def _chunks(self, chunks: list[Any], path: str, warnings: Warnings) -> list[str] | None:
         return mended_list(CHUNK, chunks, path, warnings)
@@ -181,13 +181,13 @@ class RecordKind(ValueKind):
     def clean(self, value: Any) -> bool:
         if type(value) is not dict:
             return False
-        known = self._clean
-        for key, one in value.items():
-            clean = known.get(key)
+        checks = self._clean
+        for key, member in value.items():
+            clean = checks.get(key)
             if clean is None:
                 if key in self._renamed or not is_sound(key):
                     return False
-            elif one is not None and not clean(one):
+            elif member is not None and not clean(member):
                 return False
         for key in self.default:  # noqa: SIM110
             if value.get(key) is None:
@@ -201,12 +201,12 @@ class RecordKind(ValueKind):
         if self.inside:
             given = self._unfolded(given)
         result: dict[str, Any] = {}
-        for key, one in given.items():
+        for key, member in given.items():
             kind = self.fields.get(key)
-            if kind is None or one is None or kind.clean(one):
-                result[key] = one
+            if kind is None or member is None or kind.clean(member):
+                result[key] = member
             else:
-                result[key] = kind.mend(one, f"{path}.{key}", warnings)
+                result[key] = kind.mend(member, f"{path}.{key}", warnings)
         for key, alias in self.aliases.items():
             if result.get(key) is not None and result.get(alias.field) is None:
                 self._rename(result, key, alias, path, warnings)
@@ -219,29 +219,29 @@ class RecordKind(ValueKind):
         inner = given.get(self.inside)
         if type(inner) is not dict:
             return given
-        mine = {
+        fields_inside = {
             key: one
             for key, one in inner.items()
             if (key in self.fields or key in self.aliases) and given.get(key) is None
         }
-        rest = {key: one for key, one in inner.items() if key not in mine}
+        remaining = {key: one for key, one in inner.items() if key not in fields_inside}
         outer = {key: one for key, one in given.items() if key != self.inside}
-        return outer | mine | ({self.inside: rest} if rest else {})
+        return outer | fields_inside | ({self.inside: remaining} if remaining else {})
 
     def _rename(self, result: dict[str, Any], key: str, alias: Alias, path: str, warnings: Warnings) -> None:
         kind = self.fields[alias.field]
-        one = result.pop(key)
-        if not kind.clean(one):
-            one = kind.mend(one, f"{path}.{key}", warnings)
-        result[alias.field] = one if one is None or alias.per == 1 else one / alias.per
+        member = result.pop(key)
+        if not kind.clean(member):
+            member = kind.mend(member, f"{path}.{key}", warnings)
+        result[alias.field] = member if member is None or alias.per == 1 else member / alias.per
 
     def unknown(self, value: Any) -> Iterator[str]:
-        for key, one in value.items():
+        for key, member in value.items():
             kind = self.fields.get(key)
             if kind is None:
                 yield f".{key}"
-            elif one is not None:
-                yield from (f".{key}{name}" for name in kind.unknown(one))
+            elif member is not None:
+                yield from (f".{key}{name}" for name in kind.unknown(member))
 
     def fits(self, value: Mapping[Any, Any]) -> bool:
         """Whether any key is of this shape: then it is a record, not a map of records (section 1.3, rule 3)."""
@@ -282,8 +282,8 @@ class PerTurn(ValueKind):
 
     def _mended_turns(self, turns: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any] | None:
         result: dict[str, Any] = {}
-        for key, one in turns.items():
-            several = one if isinstance(one, list) and one else [one]
+        for key, turn in turns.items():
+            several = turn if isinstance(turn, list) and turn else [turn]
             for number, record in enumerate(several, start=1):
                 name = key if number == 1 else free_name(f"{key}~{number}", turns)
                 if (mended := self._mended_turn(record, f"{path}.{name}", warnings)) is not None:
@@ -315,9 +315,9 @@ def as_object(
         if value is None:
             return None
     if isinstance(value, list | tuple):
-        made = listed(list(value))
-        if made is not None:
-            return made
+        converted = listed(list(value))
+        if converted is not None:
+            return converted
         if len(value) == 1:
             value = value[0]
             if isinstance(value, str):
@@ -333,12 +333,12 @@ def text_keys(value: Mapping[Any, Any], path: str, warnings: Warnings) -> dict[s
     if type(value) is dict and all(map(is_sound, value)):
         return value
     result: dict[str, Any] = {}
-    for key, one in value.items():
+    for key, member in value.items():
         name = key_text(key)
         if name in result:
-            warnings.append(Warned(f"{path}.{name}", "key_twice", f"{path} has the key {name} twice.", one))
+            warnings.append(Warned(f"{path}.{name}", "key_twice", f"{path} has the key {name} twice.", member))
         else:
-            result[name] = one
+            result[name] = member
     return result
 
 
@@ -372,13 +372,13 @@ def text_elements(value: Any, path: str, warnings: Warnings) -> list[Any] | None
 def mended_list(kind: ValueKind, elements: list[Any], path: str, warnings: Warnings) -> list[Any] | None:
     """The good elements; None where there were some and none of them is good."""
     result = []
-    for index, one in enumerate(elements):
-        if one is None:
+    for index, element in enumerate(elements):
+        if element is None:
             place = f"{path}[{index}]"
             warnings.append(Warned(place, "null_element", f"{place} is null, and was left out."))
-        elif kind.clean(one):
-            result.append(one)
-        elif (mended := kind.mend(one, f"{path}[{index}]", warnings)) is not None:
+        elif kind.clean(element):
+            result.append(element)
+        elif (mended := kind.mend(element, f"{path}[{index}]", warnings)) is not None:
             result.append(mended)
     return None if elements and not result else result
 

@@ -29,25 +29,25 @@ PEOPLE = ("user_id", "task_id")
 
 
 def to_tool(schema: Fields) -> Tool:
-    rest = dict(schema)
+    remaining = dict(schema)
     return Tool(
-        name=take(rest, "name"),
-        description=take(rest, "description"),
-        arguments_schema=take(rest, "args_schema", None),
-        result_schema=take(rest, "return_schema", None),
-        extras=rest,
+        name=take(remaining, "name"),
+        description=take(remaining, "description"),
+        arguments_schema=take(remaining, "args_schema", None),
+        result_schema=take(remaining, "return_schema", None),
+        extras=remaining,
     )
 
 
 def schema_of(tool: Tool) -> Fields:
-    told = {
+    fields = {
         "name": tool.name or None,
         "description": tool.description or None,
         "args_schema": tool.arguments_schema,
         "return_schema": tool.result_schema,
         "type": tool.kind or None,
     }
-    return {**filled(told), **tool.extras}
+    return {**filled(fields), **tool.extras}
 
 
 def take_expected(fields: Fields) -> Expected:
@@ -61,26 +61,26 @@ def take_expected(fields: Fields) -> Expected:
 
 
 def _to_expected_call(call: Fields) -> ExpectedToolCall:
-    rest = dict(call)
+    remaining = dict(call)
     return ExpectedToolCall(
-        name=take(rest, "tool_name"),
-        arguments=take(rest, "parameters", None),
-        call_id=rest.pop("call_id", ""),
-        extras=rest,
+        name=take(remaining, "tool_name"),
+        arguments=take(remaining, "parameters", None),
+        call_id=remaining.pop("call_id", ""),
+        extras=remaining,
     )
 
 
 def expected_call_of(call: ExpectedToolCall) -> Fields:
-    told = {"tool_name": call.name or None, "parameters": call.arguments}
-    return {**filled(told), "call_id": call.call_id, **call.extras}
+    fields = {"tool_name": call.name or None, "parameters": call.arguments}
+    return {**filled(fields), "call_id": call.call_id, **call.extras}
 
 
 def fields_of_expected(expected: Expected) -> Fields:
     """The fields; of several expected calls only one has a place there, so several have none."""
-    told: Fields = {"ground_truth": expected.ground_truth, "expected_format": expected.format}
+    fields: Fields = {"ground_truth": expected.ground_truth, "expected_format": expected.format}
     if expected.tool_calls is not None and len(expected.tool_calls) == 1:
-        told["expected_tool_call"] = expected_call_of(expected.tool_calls[0])
-    return filled(told)
+        fields["expected_tool_call"] = expected_call_of(expected.tool_calls[0])
+    return filled(fields)
 
 
 def take_outcome(fields: Fields) -> Outcome | None:
@@ -97,24 +97,24 @@ def fields_of_outcome(outcome: Outcome | None) -> Fields:
 
 
 def to_recording(audio: Fields) -> AudioFile:
-    rest = dict(audio)
-    duration = rest.get("audio_duration")
+    remaining = dict(audio)
+    duration = remaining.get("audio_duration")
     # A whole number may be too large for a double to hold exactly: then it stays where it is.
     exact = duration is not None and float(duration) == duration
     track = Track(
-        id=take(rest, "audio_uuid"),
-        url=take(rest, "audio_url"),
-        format=take(rest, "format"),
-        sample_rate=take(rest, "sample_rate", None),
-        duration=float(rest.pop("audio_duration")) if exact else None,
+        id=take(remaining, "audio_uuid"),
+        url=take(remaining, "audio_url"),
+        format=take(remaining, "format"),
+        sample_rate=take(remaining, "sample_rate", None),
+        duration=float(remaining.pop("audio_duration")) if exact else None,
     )
-    return AudioFile(tracks=(track,), transcript=take(rest, "complete_transcript"), extras=rest)
+    return AudioFile(tracks=(track,), transcript=take(remaining, "complete_transcript"), extras=remaining)
 
 
 def audio_of(recording: AudioFile) -> Fields:
     """The fields of the first track: the schema knows one."""
     track = recording.tracks[0] if recording.tracks else Track()
-    told = {
+    fields = {
         "audio_uuid": track.id or None,
         "audio_url": track.url or None,
         "format": track.format or None,
@@ -123,7 +123,7 @@ def audio_of(recording: AudioFile) -> Fields:
         "channels": len(track.channels) or None,
         "complete_transcript": recording.transcript or None,
     }
-    return {**filled(told), **recording.extras}
+    return {**filled(fields), **recording.extras}
 
 
 def add_dimensions(dimensions: dict[str, str], metadata: Any) -> None:

@@ -73,7 +73,7 @@ def happened(events: Iterable[AnyEvent]) -> Fields:
             labelled[free_name(event.label, labelled)] = event.values
         elif type(event) is ComponentMetric:
             metrics.append(_metric_of(event))
-    found = {
+    fields = {
         "retrieval_query": queries,
         "retrieved_context": chunks,
         "tool_calls": calls,
@@ -82,7 +82,7 @@ def happened(events: Iterable[AnyEvent]) -> Fields:
         "tts_data": _by_turn(spans[TTS_SPAN]),
         "metrics_collected": metrics,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def keep(fields: Fields, name: str, value: Any) -> None:
@@ -112,8 +112,8 @@ def _retrieve(fields: Fields, timeline: list[AnyEvent]) -> None:
             keep(fields, "retrieved_context", chunks)
     if chunks:
         del fields["retrieved_context"]
-    for query, found in zip_longest(queries or (), chunks or ()):
-        timeline.append(Retrieval(seq=len(timeline), query=query, chunks=tuple(found or ())))
+    for query, query_chunks in zip_longest(queries or (), chunks or ()):
+        timeline.append(Retrieval(seq=len(timeline), query=query, chunks=tuple(query_chunks or ())))
 
 
 def _use_tools(fields: Fields, timeline: list[AnyEvent]) -> list[int]:
@@ -147,13 +147,13 @@ def _to_call(call: Fields, seq: int) -> ToolCall:
     name, given, call_id = call.get("tool_name"), call.get("parameters"), call.get("call_id")
     if len(call) == 3 and name and given is not None and call_id is not None:
         return ToolCall(seq=seq, name=name, arguments=given, call_id=call_id)
-    rest = dict(call)
+    remaining = dict(call)
     return ToolCall(
         seq=seq,
-        name=take(rest, "tool_name"),
-        arguments=take(rest, "parameters", None),
-        call_id=rest.pop("call_id", ""),
-        extras=rest,
+        name=take(remaining, "tool_name"),
+        arguments=take(remaining, "parameters", None),
+        call_id=remaining.pop("call_id", ""),
+        extras=remaining,
     )
 
 
@@ -166,31 +166,31 @@ def call_of(call: ToolCall) -> Fields:
 
 
 def _to_result(result: Fields, seq: int) -> ToolResult:
-    rest = dict(result)
+    remaining = dict(result)
     return ToolResult(
         seq=seq,
-        call_id=take(rest, "call_id"),
-        result=take(rest, "result", None),
-        success=take(rest, "success", None),
-        error=take(rest, "error_message"),
-        extras=rest,
+        call_id=take(remaining, "call_id"),
+        result=take(remaining, "result", None),
+        success=take(remaining, "success", None),
+        error=take(remaining, "error_message"),
+        extras=remaining,
     )
 
 
 def _result_of(result: ToolResult) -> Fields:
-    told = {
+    fields = {
         "call_id": result.call_id or None,
         "result": result.result,
         "success": result.success,
         "error_message": result.error or None,
         "tool_name": result.name or None,
     }
-    return {**filled(told), **result.extras}
+    return {**filled(fields), **result.extras}
 
 
 def _measure(fields: Fields, timeline: list[AnyEvent], clocks: Clocks) -> list[int]:
     """Component metrics, by their times where all of them have one of the same clock; else as they are listed."""
-    found = [
+    measured = [
         *_spans(fields, "stt_data", STT_SPAN, clocks),
         *(_to_metric(one, clocks) for one in fields.get("metrics_collected") or ()),
         *_spans(fields, "tts_data", TTS_SPAN, clocks),
@@ -198,14 +198,14 @@ def _measure(fields: Fields, timeline: list[AnyEvent], clocks: Clocks) -> list[i
     for name in ("stt_data", "metrics_collected", "tts_data"):
         if fields.get(name):
             del fields[name]
-    order = list(range(len(found)))
-    times = [one["time"] for one in found if one["time"] is not None]
-    if len(times) == len(found) and len({time.clock for time in times}) == 1:
+    order = list(range(len(measured)))
+    times = [one["time"] for one in measured if one["time"] is not None]
+    if len(times) == len(measured) and len({time.clock for time in times}) == 1:
         order.sort(key=lambda place: times[place].at)
-    seqs = [0] * len(found)
+    seqs = [0] * len(measured)
     for seq, place in enumerate(order, len(timeline)):
         seqs[place] = seq
-        timeline.append(ComponentMetric(seq=seq, **found[place]))
+        timeline.append(ComponentMetric(seq=seq, **measured[place]))
     return seqs
 
 
@@ -255,7 +255,7 @@ def _to_metric(metric: Fields, clocks: Clocks) -> Fields:
 
 
 def _metric_of(metric: ComponentMetric) -> Fields:
-    told = {
+    fields = {
         "type": f"{metric.component}{_METRICS}",
         "label": metric.label or None,
         "speech_id": metric.speech_id or None,
@@ -263,16 +263,16 @@ def _metric_of(metric: ComponentMetric) -> Fields:
         "timestamp": metric.time.at if metric.time is not None and metric.time.clock == "wall" else None,
     }
     if "type" in metric.extras:
-        del told["type"]
-    return {**filled(told), **metric.values}
+        del fields["type"]
+    return {**filled(fields), **metric.values}
 
 
-def identical(one: Any, other: Any) -> bool:
+def identical(first: Any, second: Any) -> bool:
     """The same value, down to its types: 1 is not 1.0, and neither is true."""
-    if one is other or (type(one) is str and type(other) is str):
-        return bool(one == other)
+    if first is second or (type(first) is str and type(second) is str):
+        return bool(first == second)
     try:
-        return _encode(one) == _encode(other)
+        return _encode(first) == _encode(second)
     except (TypeError, ValueError, RecursionError):
         return False
 

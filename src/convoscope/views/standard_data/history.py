@@ -66,27 +66,27 @@ class Talk:
 
     def tell(self, fields: Fields, when: Any) -> HistoryEntry:
         """Take what an item says was said out of its fields, and add what is new to the lines."""
-        told = HistoryEntry()
+        entry = HistoryEntry()
         context = fields.get("conversation_context")
         if context is not None and isinstance(context.get("turns"), list):
-            told.history = self._remember(context["turns"], fields)
+            entry.history = self._remember(context["turns"], fields)
         task, answer = fields.pop("agent_task", None), fields.pop("agent_response", None)
         if task is not None or answer is not None:
-            self._ask(told, task, answer)
+            self._ask(entry, task, answer)
         elif context is None and "message" in fields and "speaker" in fields:
-            told.turn = self._said_by(fields["speaker"], fields["message"], "message")
-            told.turn.when = when
-            told.turn.bare = True
-            self.lines.append(told.turn)
-        last = [*self.lines[-1:], *told.history[-1:], *([told.asked] if told.asked else [])]
-        told.after = last[-1] if last else None
-        return told
+            entry.turn = self._said_by(fields["speaker"], fields["message"], "message")
+            entry.turn.when = when
+            entry.turn.bare = True
+            self.lines.append(entry.turn)
+        last = [*self.lines[-1:], *entry.history[-1:], *([entry.asked] if entry.asked else [])]
+        entry.after = last[-1] if last else None
+        return entry
 
     def role(self, speaker: str) -> str:
         """The role of a speaker. One who is called like the agent is the agent; others are what they are called."""
         name = speaker.strip().casefold()
-        known = ROLES.get(name.replace(" ", "_").replace("-", "_"))
-        return known or (ASSISTANT if name and name == self._agent else name or NOBODY)
+        role = ROLES.get(name.replace(" ", "_").replace("-", "_"))
+        return role or (ASSISTANT if name and name == self._agent else name or NOBODY)
 
     def _said_by(self, speaker: str, text: str | None, source: str) -> HistoryLine:
         line = HistoryLine(speaker, self.role(speaker), text, source)
@@ -99,61 +99,61 @@ class Talk:
 
     def _remember(self, turns: list[Fields], fields: Fields) -> list[HistoryLine]:
         """The lines of a history; those that were told before are the same ones."""
-        mine = [self._line(turn) for turn in turns]
-        start, shared = self._overlap(mine)
+        history = [self._line(turn) for turn in turns]
+        start, shared = self._overlap(history)
         odd = False
         for place in range(shared):
-            known = self.lines[start + place]
-            if known.bare:
-                _learn(known, mine[place])
-            odd = odd or not _equal(known, mine[place])
-            mine[place] = known
-        self.lines += mine[shared:]
+            earlier = self.lines[start + place]
+            if earlier.bare:
+                _learn(earlier, history[place])
+            odd = odd or not _equal(earlier, history[place])
+            history[place] = earlier
+        self.lines += history[shared:]
         if odd:
             keep(fields, "conversation_context", fields["conversation_context"])
-        return mine
+        return history
 
     def _line(self, turn: Fields) -> HistoryLine:
-        rest = dict(turn)
-        speaker = rest.pop("speaker") if rest.get("speaker") else ""
-        text = rest.pop("message") if rest.get("message") is not None else None
+        remaining = dict(turn)
+        speaker = remaining.pop("speaker") if remaining.get("speaker") else ""
+        text = remaining.pop("message") if remaining.get("message") is not None else None
         line = self._said_by(speaker, text, "conversation_context")
-        line.extras = rest
-        line.when = rest.get("timestamp")
+        line.extras = remaining
+        line.when = remaining.get("timestamp")
         return line
 
-    def _overlap(self, mine: Sequence[HistoryLine]) -> tuple[int, int]:
+    def _overlap(self, history: Sequence[HistoryLine]) -> tuple[int, int]:
         """Where a history begins among the lines, and how many of them it repeats.
 
         It begins with them, or, being a window onto the talk, at a later line: then all that follows must agree.
         """
         lines = self.lines
         shared = 0
-        for known, line in zip(lines, mine, strict=False):
-            if not _agree(known, line):
+        for earlier, line in zip(lines, history, strict=False):
+            if not _agree(earlier, line):
                 break
             shared += 1
-        if shared or not mine:
+        if shared or not history:
             return 0, shared
-        if len(mine) >= _FEWEST_SHARED:
-            first = mine[0].text
+        if len(history) >= _FEWEST_SHARED:
+            first = history[0].text
             for start in [place for place, line in enumerate(lines[: 1 - _FEWEST_SHARED]) if line.text == first]:
-                length = min(len(lines) - start, len(mine))
-                if all(_agree(lines[start + i], mine[i]) for i in range(length)):
+                length = min(len(lines) - start, len(history))
+                if all(_agree(lines[start + i], history[i]) for i in range(length)):
                     return start, length
         return 0, 0
 
-    def _ask(self, told: HistoryEntry, task: str | None, answer: str | None) -> None:
+    def _ask(self, entry: HistoryEntry, task: str | None, answer: str | None) -> None:
         """Find the question and the answer in the item's own history; what is not there is said after it."""
-        told.asked, told.answered = self._exchange(told.history, task, answer)
-        if told.asked is None and task is not None:
-            told.asked = self._bare(USER, task, "agent_task")
-            place = len(self.lines) if told.answered is None else self.lines.index(told.answered)
-            self.lines.insert(place, told.asked)
-        if told.answered is None and answer is not None:
-            told.answered = self._bare(ASSISTANT, answer, "agent_response")
-            self.lines.append(told.answered)
-        self._taken.update(line for line in (told.asked, told.answered) if line is not None)
+        entry.asked, entry.answered = self._exchange(entry.history, task, answer)
+        if entry.asked is None and task is not None:
+            entry.asked = self._bare(USER, task, "agent_task")
+            place = len(self.lines) if entry.answered is None else self.lines.index(entry.answered)
+            self.lines.insert(place, entry.asked)
+        if entry.answered is None and answer is not None:
+            entry.answered = self._bare(ASSISTANT, answer, "agent_response")
+            self.lines.append(entry.answered)
+        self._taken.update(line for line in (entry.asked, entry.answered) if line is not None)
 
     def _exchange(self, history: Sequence[HistoryLine], task: str | None, answer: str | None) -> _Exchange:
         """The last exchange of a history with these words that is no other item's.
@@ -183,20 +183,20 @@ class _Exchange(NamedTuple):
     answered: HistoryLine | None
 
 
-def _agree(known: HistoryLine, line: HistoryLine) -> bool:
-    if known.role != line.role or known.text != line.text:
+def _agree(earlier: HistoryLine, line: HistoryLine) -> bool:
+    if earlier.role != line.role or earlier.text != line.text:
         return False
-    return known.when is None or line.when is None or known.when == line.when
+    return earlier.when is None or line.when is None or earlier.when == line.when
 
 
-def _learn(known: HistoryLine, line: HistoryLine) -> None:
+def _learn(earlier: HistoryLine, line: HistoryLine) -> None:
     """A question or an answer is told again as a turn of a history, which knows more of it."""
-    known.speaker, known.extras, known.bare = line.speaker, line.extras, False
-    known.when = known.when if line.when is None else line.when
+    earlier.speaker, earlier.extras, earlier.bare = line.speaker, line.extras, False
+    earlier.when = earlier.when if line.when is None else line.when
 
 
-def _equal(known: HistoryLine, line: HistoryLine) -> bool:
-    return known.speaker == line.speaker and identical(known.extras, line.extras)
+def _equal(earlier: HistoryLine, line: HistoryLine) -> bool:
+    return earlier.speaker == line.speaker and identical(earlier.extras, line.extras)
 
 
 __all__ = ["NOBODY", "ROLES", "HistoryEntry", "HistoryLine", "Talk"]

@@ -167,8 +167,8 @@ class Choice(ValueKind):
     def mend(self, value: Any, path: str, warnings: Warnings) -> str | None:
         if isinstance(value, str) and (word := value.strip().lower()) in self.words:
             return word
-        known = " or ".join(self.words)
-        warnings.append(Warned(path, "unknown_word", f"{path} should be {known}, and was left out.", value))
+        allowed = " or ".join(self.words)
+        warnings.append(Warned(path, "unknown_word", f"{path} should be {allowed}, and was left out.", value))
         return None
 
 

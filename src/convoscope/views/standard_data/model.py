@@ -254,8 +254,8 @@ def _tts_tag(value: Any) -> str:
 
 
 def _metric_tag(value: Any) -> str:
-    said = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
-    return said if isinstance(said, str) and said in METRICS else "other"
+    tag = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
+    return tag if isinstance(tag, str) and tag in METRICS else "other"
 
 
 AnyMetrics = Annotated[

@@ -144,8 +144,8 @@ def conversation_by(plan: ItemPlan, payload: dict[str, Any], id: str, source: So
         timeline.append(Utterance(seq=answered, speaker=ASSISTANT, intended=text))
     agent = get("agent_name")
     dimensions = {"agent": agent} if agent else {}
-    for one in plan.people:
-        dimensions[one] = payload[one]
+    for name_of_person in plan.people:
+        dimensions[name_of_person] = payload[name_of_person]
     if "metadata" in fields:
         add_dimensions(dimensions, payload["metadata"])
     audio = rest.pop("raw_complete_audio") if rest.get("raw_complete_audio") else None

@@ -120,9 +120,9 @@ def _take(path: str, value: Any, names: tuple[str, ...], fields: dict[str, Any],
 
 def _fold(arrays: dict[str, Any], fields: dict[str, Any], warnings: Warnings) -> None:
     """Add the metrics of arrays, one for each component, in the order of their turns."""
-    found = [_new_metrics(type_, value, fields, warnings) for type_, value in arrays.items()]
-    if any(metrics is not None for metrics in found):
-        added = in_turns([one for metrics in found for one in metrics or ()])
+    new_metrics = [_new_metrics(type_, value, fields, warnings) for type_, value in arrays.items()]
+    if any(metrics is not None for metrics in new_metrics):
+        added = in_turns([one for metrics in new_metrics for one in metrics or ()])
         fields["metrics_collected"] = [*fields.get("metrics_collected", ()), *added]
 
 
@@ -135,19 +135,19 @@ def _add_metrics(path: str, value: Any, fields: dict[str, Any], warnings: Warnin
 def _new_metrics(path: str, value: Any, fields: dict[str, Any], warnings: Warnings) -> list[dict[str, Any]] | None:
     """The metrics that are not there yet. One that is there stands for one that comes, and a warning has that one."""
     metrics = COMPONENT_METRICS.mend(value, path, warnings, path if path in METRICS else "")
-    there: dict[tuple[Any, ...], list[Any]] = {}
-    for one in fields.get("metrics_collected", ()) if metrics else ():
-        there.setdefault(_at_a_glance(one), []).append(one)
+    present: dict[tuple[Any, ...], list[Any]] = {}
+    for metric in fields.get("metrics_collected", ()) if metrics else ():
+        present.setdefault(_at_a_glance(metric), []).append(metric)
     new = []
-    for index, one in enumerate(metrics or ()):
-        alike = there.get(_at_a_glance(one), [])
-        same = next((place for place, old in enumerate(alike) if _same(one, old)), None)
+    for index, metric in enumerate(metrics or ()):
+        alike = present.get(_at_a_glance(metric), [])
+        same = next((place for place, old in enumerate(alike) if _same(metric, old)), None)
         if same is None:
-            new.append(one)
+            new.append(metric)
         else:
             del alike[same]
             message = f"{path}[{index}] is in metrics_collected already, and is counted once."
-            warnings.append(Warned(f"{path}[{index}]", "repeated_metric", message, one))
+            warnings.append(Warned(f"{path}[{index}]", "repeated_metric", message, metric))
     return None if metrics is None else new
 
 
@@ -168,9 +168,9 @@ def _sync(name: str, twin: str, fields: dict[str, Any], warnings: Warnings) -> N
         warnings.append(Warned(twin, "twins_differ", message, fields[twin]))
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(first: Any, second: Any) -> bool:
     try:
-        return bool(one == other)
+        return bool(first == second)
     except RecursionError:
         return False
 

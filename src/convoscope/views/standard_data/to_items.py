@@ -36,13 +36,13 @@ def standard_data_of(conversation: Conversation) -> list[StandardData]:
     """The items of a conversation; of one without items, one item that tells the whole of it."""
     from convoscope.views.standard_data.model import StandardData
 
-    found = []
+    items = []
     for item in conversation.items or (None,):
         tidied = fields_of(conversation, item)
-        made = StandardData.model_validate({**tidied.unknown, **tidied.fields})
-        made._warnings = tuple(tidied.warnings)
-        found.append(made)
-    return found
+        data = StandardData.model_validate({**tidied.unknown, **tidied.fields})
+        data._warnings = tuple(tidied.warnings)
+        items.append(data)
+    return items
 
 
 def fields_of(conversation: Conversation, item: Item | None = None) -> Tidied:
@@ -76,10 +76,10 @@ _OURS = frozenset({"unknown", "warnings", KEPT})
 
 def _stated(conversation: Conversation) -> Fields:
     """What the conversation says for all of its items."""
-    told: Fields = {name: conversation.dimensions.get(name) for name in PEOPLE}
+    fields: Fields = {name: conversation.dimensions.get(name) for name in PEOPLE}
     if conversation.recording is not None:
-        told["raw_complete_audio"] = audio_of(conversation.recording)
-    return {**told, **_agent(conversation.agent)}
+        fields["raw_complete_audio"] = audio_of(conversation.recording)
+    return {**fields, **_agent(conversation.agent)}
 
 
 def _agent(agent: Agent) -> Fields:
@@ -118,11 +118,11 @@ def _tell(fields: Fields, conversation: Conversation) -> None:
 
 
 def _turn(utterance: Utterance) -> Fields:
-    told = {
+    fields = {
         "speaker": utterance.speaker or None,
         "message": None if utterance.intended is None else utterance.intended.text,
     }
-    return {**filled(told), **utterance.extras}
+    return {**filled(fields), **utterance.extras}
 
 
 def _whole(conversation: Conversation) -> Tidied:

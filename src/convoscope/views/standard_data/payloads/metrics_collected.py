@@ -125,14 +125,14 @@ class _Reading:
         return value if isinstance(value, dict | list) else None
 
     def _list(self, values: Sequence[object], place: _Place) -> None:
-        for index, one in enumerate(values):
+        for index, value in enumerate(values):
             # A metric that says what it is, as nearly all do, takes the short way.
-            if one.__class__ is dict and place.time is None and _is_typed(one):
-                metric = one.copy()
+            if value.__class__ is dict and place.time is None and _is_typed(value):
+                metric = value.copy()
                 settle(metric, f"{place.path}[{index}]", self.warnings)
                 self._add(metric, place.label)
             else:
-                self.take(one, place.at(f"[{index}]"))
+                self.take(value, place.at(f"[{index}]"))
 
     def _object(self, entry: dict[str, Any], place: _Place) -> None:
         own = entry.get("type")
@@ -262,8 +262,8 @@ class _Reading:
             if first is not None and time is not None and time == first.get("timestamp"):
                 del around[key]
         if around and first is not None:
-            kept = first.get("envelopes", [])
-            first["envelopes"] = [*(kept if isinstance(kept, list) else [kept]), around]
+            envelopes = first.get("envelopes", [])
+            first["envelopes"] = [*(envelopes if isinstance(envelopes, list) else [envelopes]), around]
         elif around:
             self._warn(place, "no_metric", "No metric could be read in this.", around)
         self._touched = [*before, *self._touched][:1]
@@ -276,9 +276,9 @@ class _Reading:
         named = [part for part in parts if speech is not None and part.setdefault("speech_id", speech) == speech]
         self._emit_all(parts, place.at(".metrics")._replace(time=_time_around(entry, place)))
         if role == "assistant" and speech is not None:
-            for asked in self._asked:
-                if asked.get("label") == place.label:
-                    asked["speech_id"] = speech
+            for question in self._asked:
+                if question.get("label") == place.label:
+                    question["speech_id"] = speech
         self._asked = named if role == "user" else []
 
     # Pipecat
@@ -290,8 +290,8 @@ class _Reading:
         elif grouped := [name for name in pipecat.GROUPS if _lists_objects(entry.get(name))]:
             with self._around(_without(entry, *grouped), place), self._of(place).grouped():
                 for name in grouped:
-                    for index, one in enumerate(entry[name]):
-                        self._measure(name, one, place.at(f".{name}[{index}]"))
+                    for index, measurement in enumerate(entry[name]):
+                        self._measure(name, measurement, place.at(f".{name}[{index}]"))
         elif pipecat.is_entry(entry):
             self._measure(place.metric, entry, place)
         else:
@@ -309,12 +309,12 @@ class _Reading:
             self._warn(place, "not_a_metric", "This is not an object.", entry)
             return None
         plugin = entry.get("label")
-        said = _without(entry, "label") if place.label is not None else dict(entry)
+        fields = _without(entry, "label") if place.label is not None else dict(entry)
         if place.label is not None and plugin is not None:
-            keep(said, "source_label", plugin)
-        if place.time is not None and said.get("timestamp") is None:
-            said["timestamp"] = place.time
-        added = self._of(place).add(metric, said, place.path, source)
+            keep(fields, "source_label", plugin)
+        if place.time is not None and fields.get("timestamp") is None:
+            fields["timestamp"] = place.time
+        added = self._of(place).add(metric, fields, place.path, source)
         if added is None:
             return self._unplaced(metric, entry, place)
         if added.is_new:
@@ -334,17 +334,17 @@ class _Reading:
     def _breakdown(self, entry: dict[str, Any], place: _Place) -> None:
         """The end of the user's turn, and what each processor took; what is of the whole wait goes to the first."""
         apart = taken_apart(entry)
-        made: list[dict[str, Any]] = []
+        metrics: list[dict[str, Any]] = []
         if apart.end_of_turn:
-            made.append({"type": EOU, **apart.end_of_turn})
-            self._emit(made[0], place)
+            metrics.append({"type": EOU, **apart.end_of_turn})
+            self._emit(metrics[0], place)
         for part in apart.parts:
             if apart.end_of_turn and part.of_recognition:  # the user's turn ends when it is written down
-                self._of(place).begin(part.processor, made[0])
+                self._of(place).begin(part.processor, metrics[0])
             metric = self._measure(part.metric, part.entry, place.at(part.step), "breakdown")
-            made += [metric] if metric is not None else []
-        if made:
-            first = min(made, key=lambda metric: _ORDER.get(metric["type"], len(_ORDER)))
+            metrics += [metric] if metric is not None else []
+        if metrics:
+            first = min(metrics, key=lambda metric: _ORDER.get(metric["type"], len(_ORDER)))
             settle(apart.whole, place.path, self.warnings, known=first["type"] in COMPONENTS)
             for key, value in apart.whole.items():
                 keep(first, key, value)

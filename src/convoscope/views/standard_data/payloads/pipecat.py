@@ -48,8 +48,10 @@ def service_of(processor: str) -> str:
     Capitals first, since the letters of one may arise by chance in another: `FastTTSService`.
     """
     name = processor.split("#", 1)[0]
-    found = re.findall(r"LLM|TTS|STT", name) or re.findall(r"\b(?:llm|tts|stt)\b", re.sub(r"[\W_]+", " ", name.lower()))
-    return found[-1].lower() if found else ""
+    services = re.findall(r"LLM|TTS|STT", name) or re.findall(
+        r"\b(?:llm|tts|stt)\b", re.sub(r"[\W_]+", " ", name.lower())
+    )
+    return services[-1].lower() if services else ""
 
 
 @lru_cache(maxsize=1024)
@@ -118,10 +120,10 @@ def measured(metric: str, entry: Mapping[str, Any]) -> Measured | None:
     value = entry.get("value")
     several = value if isinstance(value, dict) else {}
     fields: dict[str, Any] = {} if value is None or several else {field: value}
-    for key, one in (*entry.items(), *several.items()):
-        if one is None or (one is value and key == "value"):
+    for key, member in (*entry.items(), *several.items()):
+        if member is None or (member is value and key == "value"):
             continue
-        keep(fields, "source_type" if key == "type" else BESIDE.get(metric, TTFB) if key == TTFB else key, one)
+        keep(fields, "source_type" if key == "type" else BESIDE.get(metric, TTFB) if key == TTFB else key, member)
     if metric == STT_USAGE and "audio_seconds" in fields and "audio_duration" not in fields:
         fields["audio_duration"] = fields.pop("audio_seconds")
     if metric == TOKENS:

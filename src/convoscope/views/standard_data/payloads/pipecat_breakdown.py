@@ -67,11 +67,11 @@ def _listed(entry: Mapping[str, Any], key: str) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _as_entry(one: object) -> object:
-    if not isinstance(one, dict):
-        return one
+def _as_entry(part: object) -> object:
+    if not isinstance(part, dict):
+        return part
     entry: dict[str, Any] = {}
-    for key, value in one.items():
+    for key, value in part.items():
         name = _RENAMED.get(str(key), str(key))
-        keep(entry, key if name in one else name, value)
+        keep(entry, key if name in part else name, value)
     return entry

@@ -30,7 +30,7 @@ class _Whose(NamedTuple):
     component: str
 
 
-class _Told(NamedTuple):
+class _Reported(NamedTuple):
     source: str
     metric: dict[str, Any]
 
@@ -56,7 +56,7 @@ class Generations:
         self._made: dict[_Whose, list[dict[str, Any]]] = {}
         self._marks: dict[_Whose, int] | None = None
         self._inferred: dict[str, list[_Inferred]] = {}
-        self._told: dict[tuple[str, int | float], _Told] = {}
+        self._first_bytes: dict[tuple[str, int | float], _Reported] = {}
 
     @contextmanager
     def grouped(self) -> Iterator[None]:
@@ -78,40 +78,46 @@ class Generations:
         processor = str(entry.get("processor") or "")
         value = number_of(entry.get("value"))
         metric = self._meant(metric or stated(entry), entry, path, value)
-        said = measured(metric, entry) if metric else None
-        if said is None:
+        measurement = measured(metric, entry) if metric else None
+        if measurement is None:
             return None
-        told = self._told.get((processor, value)) if metric == TTFB and value is not None and value > 0 else None
-        if told is not None and told.source != source:
+        earlier = (
+            self._first_bytes.get((processor, value)) if metric == TTFB and value is not None and value > 0 else None
+        )
+        if earlier is not None and earlier.source != source:
             message = f"This time to first byte of {processor} is told twice, and is counted once."
             self._warnings.append(Warned(path, "repeated_metric", message, dict(entry)))
-            return Added(told.metric, is_new=False)
-        settle(said.fields, path, self._warnings)
-        added = self._put(_Whose(processor, said.component), metric, said)
+            return Added(earlier.metric, is_new=False)
+        settle(measurement.fields, path, self._warnings)
+        added = self._put(_Whose(processor, measurement.component), metric, measurement)
         if metric == TTFB and value is not None:
-            self._told.setdefault((processor, value), _Told(source, added.metric))
+            self._first_bytes.setdefault((processor, value), _Reported(source, added.metric))
         return added
 
-    def _put(self, whose: _Whose, metric: str, said: Measured) -> Added:
-        found = self._find(whose, said)
-        if found is None:
-            found = {"type": said.component, **said.fields}
-            self.begin(whose.processor, found)
-            _add_speed(found)
-            return Added(found, is_new=True)
-        for name, one in said.fields.items():
-            keep(found, f"{metric}_{name}" if name in _OF_AN_ENTRY and found.get(name, one) != one else name, one)
-        _add_speed(found)
-        return Added(found, is_new=False)
+    def _put(self, whose: _Whose, metric: str, measurement: Measured) -> Added:
+        generation = self._find(whose, measurement)
+        if generation is None:
+            generation = {"type": measurement.component, **measurement.fields}
+            self.begin(whose.processor, generation)
+            _add_speed(generation)
+            return Added(generation, is_new=True)
+        for name, value in measurement.fields.items():
+            keep(
+                generation,
+                f"{metric}_{name}" if name in _OF_AN_ENTRY and generation.get(name, value) != value else name,
+                value,
+            )
+        _add_speed(generation)
+        return Added(generation, is_new=False)
 
-    def _find(self, whose: _Whose, said: Measured) -> dict[str, Any] | None:
+    def _find(self, whose: _Whose, measurement: Measured) -> dict[str, Any] | None:
         if not whose.processor and whose.component == LLM:  # RTVI counts tokens without saying whose they are
             models = [one for one in self._made if one.component == LLM]
             whose = models[0] if len(models) == 1 else whose
-        made = self._made.get(whose, [])
-        last = len(made) - 1
+        generations = self._made.get(whose, [])
+        last = len(generations) - 1
         since = last if self._marks is None else min(self._marks.get(whose, 0), last)
-        return next((one for one in made[max(since, 0) :] if _fits(one, said)), None)
+        return next((one for one in generations[max(since, 0) :] if _fits(one, measurement)), None)
 
     def _meant(self, metric: str, entry: Mapping[str, Any], path: str, value: int | float | None) -> str:
         """What an entry measures: what it says, else what a bare number is taken for; nothing where it is neither."""
@@ -127,22 +133,24 @@ class Generations:
 
     def finish(self) -> None:
         """Settle what only the end can tell: which times to first byte were told once, and what was inferred."""
-        for whose, made in self._made.items():
+        for whose, generations in self._made.items():
             first, beside = FIRST.get(whose.component, ""), _REPEATED.get(whose.component, "")
-            told = any(one.get(first) is not None for one in made)
-            for one in made:
-                if beside in one and (not told or one.get(first) == one[beside]):
-                    one[first] = one.pop(beside)
-        for processor, ones in self._inferred.items():
-            said = " and ".join(dict.fromkeys(one.metric for one in ones))
-            message = f"Values of {processor} do not say what they measure; they were read as {said}."
-            self._warnings.append(Warned(ones[0].path, "inferred_metric", message, [one.value for one in ones]))
+            has_first = any(one.get(first) is not None for one in generations)
+            for generation in generations:
+                if beside in generation and (not has_first or generation.get(first) == generation[beside]):
+                    generation[first] = generation.pop(beside)
+        for processor, inferences in self._inferred.items():
+            measures = " and ".join(dict.fromkeys(one.metric for one in inferences))
+            message = f"Values of {processor} do not say what they measure; they were read as {measures}."
+            self._warnings.append(
+                Warned(inferences[0].path, "inferred_metric", message, [one.value for one in inferences])
+            )
 
 
-def _fits(metric: Mapping[str, Any], said: Measured) -> bool:
-    if said.field in metric or (said.field == FIRST.get(said.component) and "duration" in metric):
+def _fits(metric: Mapping[str, Any], measurement: Measured) -> bool:
+    if measurement.field in metric or (measurement.field == FIRST.get(measurement.component) and "duration" in metric):
         return False
-    return all(metric.get(key, one) == one for key, one in said.fields.items() if key not in _OF_AN_ENTRY)
+    return all(metric.get(key, one) == one for key, one in measurement.fields.items() if key not in _OF_AN_ENTRY)
 
 
 def _add_speed(metric: dict[str, Any]) -> None:

@@ -34,19 +34,19 @@ def roles(entries: Sequence[Timed]) -> list[str]:
     two reports of the recogniser. Else a number that directly follows the time to first byte of its
     processor in the same list, and is larger, is the duration.
     """
-    found = [one.metric or TTFB for one in entries]
+    metrics = [one.metric or TTFB for one in entries]
     for processor in dict.fromkeys(one.processor for one in entries if one.is_bare):
-        mine = [place for place, one in enumerate(entries) if one.processor == processor]
-        for place in _durations(processor, mine, entries):
-            found[place] = PROCESSING
-    return found
+        places = [place for place, one in enumerate(entries) if one.processor == processor]
+        for place in _durations(processor, places, entries):
+            metrics[place] = PROCESSING
+    return metrics
 
 
-def _durations(processor: str, mine: Sequence[int], entries: Sequence[Timed]) -> Iterator[int]:
+def _durations(processor: str, places: Sequence[int], entries: Sequence[Timed]) -> Iterator[int]:
     """The places of bare numbers that are durations."""
-    bare = [place for place in mine if entries[place].is_bare]
-    used = sum(entries[place].metric in _USAGE for place in mine)
-    named = any(entries[place].metric in (TTFB, PROCESSING) for place in mine)
+    bare = [place for place in places if entries[place].is_bare]
+    used = sum(entries[place].metric in _USAGE for place in places)
+    named = any(entries[place].metric in (TTFB, PROCESSING) for place in places)
     if not named and len(bare) == used:
         return
     if not named and len(bare) == 2 * used and _are_pairs(bare, entries):
@@ -94,7 +94,7 @@ def _following(bare: Sequence[int], entries: Sequence[Timed]) -> Iterator[int]:
 
 def _adjoin(before: Timed, after: Timed) -> bool:
     """Whether one stands right behind the other in one list, and is of the same processor."""
-    one, other = _IN_A_LIST.fullmatch(before.path), _IN_A_LIST.fullmatch(after.path)
-    if one is None or other is None or before.processor != after.processor:
+    first, second = _IN_A_LIST.fullmatch(before.path), _IN_A_LIST.fullmatch(after.path)
+    if first is None or second is None or before.processor != after.processor:
         return False
-    return one[1] == other[1] and int(one[2]) + 1 == int(other[2])
+    return first[1] == second[1] and int(first[2]) + 1 == int(second[2])

@@ -59,23 +59,23 @@ def from_span(payload: Mapping[str, Any]) -> TraceSpan:
     rest = dict(payload)
     if SIGNS.isdisjoint(rest) and not any("." in key for key in rest if isinstance(key, str)):
         return TraceSpan({}, rest)
-    found: dict[str, dict[str, Any]] = {}
+    attributes_of: dict[str, dict[str, Any]] = {}
     metrics: list[Any] = []
     taken = {name for name, field in _FIELDS.items() if rest.get(field) is not None}
-    rest = _sorted_out(rest, taken, found)
+    rest = _sorted_out(rest, taken, attributes_of)
     if isinstance(rest.get("attributes"), dict):
-        attributes = _sorted_out(rest.pop("attributes"), taken, found)
+        attributes = _sorted_out(rest.pop("attributes"), taken, attributes_of)
         if attributes.get(METRICS) is not None:
             metrics.append(attributes.pop(METRICS))
         if attributes or payload["attributes"] == {}:
             rest["attributes"] = attributes
     fields: dict[str, Any] = {
-        _FIELDS[name]: _renamed(name, values) for name, values in found.items() if name in _FIELDS
+        _FIELDS[name]: _renamed(name, values) for name, values in attributes_of.items() if name in _FIELDS
     }
     _add_span_times(fields, rest)
-    _let_go(fields, found, rest)
+    _let_go(fields, attributes_of, rest)
     _add_seconds(fields.get("raw_complete_audio"))
-    metrics += _metrics(found, fields)
+    metrics += _metrics(attributes_of, fields)
     if metrics:
         own = rest.pop(METRICS, None)
         fields[METRICS] = metrics if own is None else [own, *metrics]
@@ -105,21 +105,21 @@ def _is_under(key: object, prefix: str) -> bool:
     return isinstance(key, str) and key.startswith(prefix)
 
 
-def _sorted_out(keys: Mapping[str, Any], taken: set[str], found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _sorted_out(keys: Mapping[str, Any], taken: set[str], attributes_of: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """What is not of a span; what is, is added to what was found, by its first word."""
     rest: dict[str, Any] = {}
     of_a_turn = any(f"turn.{name}" in keys for name in _NESTED["turn"])
     for key, value in keys.items():
         head, dot, tail = key.partition(".") if isinstance(key, str) else (key, "", "")
         if head == METRICS and tail:
-            keep(found.setdefault(METRICS, {}), key, value)
+            keep(attributes_of.setdefault(METRICS, {}), key, value)
         elif head not in _NESTED or head in taken or (head == "turn" and dot and not of_a_turn):
             rest[key] = value
         elif tail:
-            keep(found.setdefault(head, {}), tail, value)
+            keep(attributes_of.setdefault(head, {}), tail, value)
         elif not dot and isinstance(value, dict) and not _NESTED[head].isdisjoint(value):
-            for name, one in value.items():
-                keep(found.setdefault(head, {}), name, one)
+            for name, member in value.items():
+                keep(attributes_of.setdefault(head, {}), name, member)
         else:
             rest[key] = value
     return rest
@@ -141,13 +141,13 @@ def _add_span_times(fields: dict[str, Any], rest: dict[str, Any]) -> None:
                 speech[0][name] = rest.pop(key)
 
 
-def _let_go(fields: dict[str, Any], found: Mapping[str, Mapping[str, Any]], rest: dict[str, Any]) -> None:
+def _let_go(fields: dict[str, Any], attributes_of: Mapping[str, Mapping[str, Any]], rest: dict[str, Any]) -> None:
     """Attributes none of which the schema knows are no record of speech: they would be read as a map by turn."""
     for name, shape in (("stt", STT_DATA), ("tts", TTS_DATA)):
         record = fields.get(_FIELDS[name])
         if record is not None and not shape.fits(record):
             del fields[_FIELDS[name]]
-            for key, value in found[name].items():
+            for key, value in attributes_of[name].items():
                 if (name, key) not in _ALSO_MEASURED or number_of(value) is None:
                     keep(rest, f"{name}.{key}", value)
 
@@ -158,18 +158,18 @@ def _add_seconds(audio: dict[str, Any] | None) -> None:
         audio["audio_duration"] = milliseconds / 1000
 
 
-def _metrics(found: Mapping[str, Mapping[str, Any]], fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _metrics(attributes_of: Mapping[str, Mapping[str, Any]], fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the span measured: a flattened event, a turn, and attributes that are measurements."""
-    made: list[dict[str, Any]] = []
-    if METRICS in found:
-        made.append(unflattened(found[METRICS]))
+    metrics: list[dict[str, Any]] = []
+    if METRICS in attributes_of:
+        metrics.append(unflattened(attributes_of[METRICS]))
     for (name, key), (component, field) in _ALSO_MEASURED.items():
-        attribute = found.get(name, {}).get(key)
+        attribute = attributes_of.get(name, {}).get(key)
         milliseconds = number_of(attribute)
         if milliseconds is not None:
-            kept = {} if _FIELDS[name] in fields else {key: attribute}
-            made.append({"type": component, field: milliseconds / 1000, **kept, "source": f"{name}.{key}"})
-    if "turn" in found:
-        turn = _renamed("turn", found["turn"])
-        made.append({"type": TURN, **({"source_type": turn.pop("type")} if "type" in turn else {}), **turn})
-    return made
+            original = {} if _FIELDS[name] in fields else {key: attribute}
+            metrics.append({"type": component, field: milliseconds / 1000, **original, "source": f"{name}.{key}"})
+    if "turn" in attributes_of:
+        turn = _renamed("turn", attributes_of["turn"])
+        metrics.append({"type": TURN, **({"source_type": turn.pop("type")} if "type" in turn else {}), **turn})
+    return metrics

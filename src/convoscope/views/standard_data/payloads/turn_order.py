@@ -27,8 +27,8 @@ def in_turns(metrics: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     what belongs together: such metrics are marked as `unordered`, in place.
     """
     by_type: dict[str, list[dict[str, Any]]] = {name: [] for name in _IN_ORDER}
-    for one in metrics:
-        by_type.setdefault(one["type"], []).append(one)
+    for metric in metrics:
+        by_type.setdefault(metric["type"], []).append(metric)
     every = [one for listed in by_type.values() for one in listed]
     times = [_time(one) for one in every]
     if None not in times and len({time.kind for time in times if time is not None}) <= 1:
@@ -37,8 +37,8 @@ def in_turns(metrics: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     waiting = {id(one) for listed in loose for one in listed}
     first = [one for one in every if id(one) not in waiting]
     if len({len(listed) for listed in loose if listed}) > 1:
-        for one in (one for listed in loose for one in listed):
-            one[UNORDERED] = True
+        for metric in (one for listed in loose for one in listed):
+            metric[UNORDERED] = True
     return [*first, *(one for turn in zip_longest(*loose) for one in turn if one is not None)]
 
 

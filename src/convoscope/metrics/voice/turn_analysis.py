@@ -1,4 +1,4 @@
-"""Who held the floor in each turn of a call, and what that is worth: the analysis behind `voice.turn_taking`.
+"""Who spoke when in each turn of a call, and what that is worth: the analysis behind `voice.turn_taking`.
 
 The curves are those of the voice logs' specification, 1.3. Times are seconds; curves are told in
 milliseconds, as there.
@@ -76,7 +76,7 @@ class BargeIn(NamedTuple):
     spoke_through: bool
 
 
-class Taken(NamedTuple):
+class EvaluatedTurn(NamedTuple):
     """One evaluable turn: what happened, and the score of each thing that did."""
 
     id: int
@@ -93,36 +93,36 @@ class Taken(NamedTuple):
     @property
     def evidence(self) -> dict[str, Any]:
         """What the score rests on, for a person."""
-        found: dict[str, Any] = {"reason": self.reason}
+        evidence: dict[str, Any] = {"reason": self.reason}
         if self.gap is not None:
-            found["latency"] = self.gap
+            evidence["latency"] = self.gap
         if self.barge_in is not None:
-            found["overlap"] = self.barge_in.overlap
-            found["interruptions"] = self.barge_in.times
+            evidence["overlap"] = self.barge_in.overlap
+            evidence["interruptions"] = self.barge_in.times
             if self.barge_in.wait_after is not None:
-                found["post_interrupt_latency"] = self.barge_in.wait_after
+                evidence["post_interrupt_latency"] = self.barge_in.wait_after
         if self.yielded is not None:
-            found["yield_time"] = self.yielded
+            evidence["yield_time"] = self.yielded
         if self.tool:
-            found["tool_call"] = True
-        return found
+            evidence["tool_call"] = True
+        return evidence
 
 
-class Floor(NamedTuple):
+class TurnAnalysis(NamedTuple):
     """The turns of a call that can be evaluated, why the others cannot, and whether the user was left waiting."""
 
-    taken: dict[int, Taken]
+    evaluated: dict[int, EvaluatedTurn]
     without: dict[int, str]
     """Reason by turn: greeting, no_user_speech, no_reply, no_sound."""
     left_waiting: bool
-    turns: tuple[Taken | Observation, ...]
+    turns: tuple[EvaluatedTurn | Observation, ...]
     """All turns in their order: as they can be evaluated, or what every metric says of them."""
 
 
 @cached_on_argument
-def floor(context: MetricContext) -> Floor:
+def analyse_turns(context: MetricContext) -> TurnAnalysis:
     """The analysis of a call."""
-    taken: dict[int, Taken] = {}
+    evaluated: dict[int, EvaluatedTurn] = {}
     without: dict[int, str] = {}
     tools = turns_with_tools(context)
     for turn in turn_ids(context):
@@ -135,18 +135,19 @@ def floor(context: MetricContext) -> Floor:
         elif not _user(context, turn) or not _assistant(context, turn):
             without[turn] = SOUND.code
         else:
-            taken[turn] = _taken(context, turn, tool=turn in tools)
+            evaluated[turn] = _evaluated(context, turn, tool=turn in tools)
     turns = [
-        taken[turn] if turn in taken else _inapplicable(turn, without[turn]) for turn in sorted({*taken, *without})
+        evaluated[turn] if turn in evaluated else _inapplicable(turn, without[turn])
+        for turn in sorted({*evaluated, *without})
     ]
-    return Floor(taken, without, left_waiting(context) is True, tuple(turns))
+    return TurnAnalysis(evaluated, without, left_waiting(context) is True, tuple(turns))
 
 
 def _inapplicable(turn: int, reason: str) -> Observation:
     return unmeasured(in_turn(turn), reason) if reason == SOUND.code else inapplicable(turn, reason)
 
 
-def _taken(context: MetricContext, turn: int, *, tool: bool) -> Taken:
+def _evaluated(context: MetricContext, turn: int, *, tool: bool) -> EvaluatedTurn:
     user, assistant = _user(context, turn), _assistant(context, turn)
     barge_in = _barge_in(user, assistant) if turn in context.assistant_interrupted_turns else None
     yielded = _yielded(context, turn) if turn in context.user_interrupted_turns else None
@@ -162,7 +163,7 @@ def _taken(context: MetricContext, turn: int, *, tool: bool) -> Taken:
         gap = _seconds(assistant[0][0] - max(end for _, end in user))
         scores.append(latency_score(1000 * gap, tool=tool))
     nudged = turn in context.fallback_turn_ids
-    return Taken(
+    return EvaluatedTurn(
         id=turn,
         score=0.0 if nudged else min(scores),
         reason=FALLBACK if nudged else _reason(barge_in is not None, yielded is not None),
@@ -215,19 +216,19 @@ def _seconds(value: float) -> float:
     return round(value, 6)
 
 
-def each_turn(context: MetricContext, observe: Callable[[Taken], Observation]) -> Iterator[Observation]:
+def each_turn(context: MetricContext, observe: Callable[[EvaluatedTurn], Observation]) -> Iterator[Observation]:
     """One observation for each turn that can be evaluated, and the reason for each that cannot."""
-    found = floor(context)
-    if not found.taken:
-        yield _none(context, found)
+    analysis = analyse_turns(context)
+    if not analysis.evaluated:
+        yield _nothing_evaluable(context, analysis)
         return
-    for turn in found.turns:
-        yield observe(turn) if isinstance(turn, Taken) else turn
+    for turn in analysis.turns:
+        yield observe(turn) if isinstance(turn, EvaluatedTurn) else turn
 
 
-def _none(context: MetricContext, found: Floor) -> Observation:
+def _nothing_evaluable(context: MetricContext, analysis: TurnAnalysis) -> Observation:
     """Turns in which both spoke, but without sound, could have been measured; others not."""
-    silent = sum(1 for reason in found.without.values() if reason == SOUND.code)
+    silent = sum(1 for reason in analysis.without.values() if reason == SOUND.code)
     if silent:
         return unmeasured(context, SOUND.code, f"{silent} turns of which the sound of one side is missing")
     return not_applicable(context, NOT_EVALUABLE)
