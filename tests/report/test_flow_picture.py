@@ -36,7 +36,7 @@ from support.chats import chat, user
 
 
 def seen(name: str, order: float = 0, **facts: Any) -> Seen:
-    usual = {"n": 10, "stall": 0.0, "terminal": "", "arrived": 0, "said": "ten conversations"}
+    usual = {"n": 10, "stall": 0.0, "terminal": "", "arrived": 0, "words": "ten conversations"}
     return Seen(name, order, **usual | facts)
 
 

@@ -87,5 +87,5 @@ def _show(screen: Screen, run: Run, conversation: str, json: bool) -> None:
         return
     ranking = rank(run)
     place = ranking.order.tolist().index(number) + 1
-    told = story(record, run.summary, ranking.because(number))
-    print_story(screen, told, place, len(ranking.order))
+    conversation_story = story(record, run.summary, ranking.because(number))
+    print_story(screen, conversation_story, place, len(ranking.order))

@@ -111,11 +111,11 @@ def _show(
     second = next(wanted, None)
     if json and second is None:
         screen.json(view(first))
-    for one in (first, second, *wanted) if second is not None or not json else ():
-        if one is None:
+    for conversation in (first, second, *wanted) if second is not None or not json else ():
+        if conversation is None:
             continue
         if json:
-            screen.json_line(view(one))
+            screen.json_line(view(conversation))
         else:
-            show(screen, one)
+            show(screen, conversation)
     print_warnings(Screen(sys.stderr), reading.report)

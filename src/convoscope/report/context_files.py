@@ -58,18 +58,18 @@ _LONG = 80
 
 
 def _by_metric(scores: Sequence[Score]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_metric: dict[str, list[dict[str, Any]]] = {}
     for score in scores:
-        one = score.observation
-        told = {
-            "subject": str(one.subject),
-            "status": one.status,
-            "value": one.value,
-            "reason": one.reason,
-            "detail": one.detail,
-            "details": one.details,
-            "judge": one.judge,
+        observation = score.observation
+        fields = {
+            "subject": str(observation.subject),
+            "status": observation.status,
+            "value": observation.value,
+            "reason": observation.reason,
+            "detail": observation.detail,
+            "details": observation.details,
+            "judge": observation.judge,
         }
         key = f"{score.metric}@{score.variant}" if score.variant else score.metric
-        found.setdefault(key, []).append({name: value for name, value in told.items() if value not in ("", None)})
-    return found
+        by_metric.setdefault(key, []).append({name: value for name, value in fields.items() if value not in ("", None)})
+    return by_metric

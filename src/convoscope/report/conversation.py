@@ -81,27 +81,27 @@ def _silences(screen: Screen, story: Story) -> None:
     screen.line(f"timeline: {', '.join(words)}")
 
 
-def _happening(screen: Screen, one: Happening) -> None:
-    title = one_line(one.title)
-    when = "·" if one.at is None else f"{one.at:.1f} s"
-    style = "red" if one.bad else ""
-    if one.kind == "utterance":
-        who = title if one.role in ("", one.title) else f"{title} ({one_line(one.role)})"
+def _happening(screen: Screen, happening: Happening) -> None:
+    title = one_line(happening.title)
+    when = "·" if happening.at is None else f"{happening.at:.1f} s"
+    style = "red" if happening.bad else ""
+    if happening.kind == "utterance":
+        who = title if happening.role in ("", happening.title) else f"{title} ({one_line(happening.role)})"
         screen.line(f"{when:>8}  {who}", style or "cyan")
-        for line in _readings(one.readings):
+        for line in _readings(happening.readings):
             _wrapped(screen, line)
-        if not one.readings:
+        if not happening.readings:
             _wrapped(screen, "(no words in the log)")
     else:
-        screen.line(f"{when:>8}  {one.does} {title}".rstrip(), style or "magenta")
-    _facts(screen, one.facts, _INDENT)
-    if one.marks:
-        for marks in _lines(one.marks):
+        screen.line(f"{when:>8}  {happening.does} {title}".rstrip(), style or "magenta")
+    _facts(screen, happening.facts, _INDENT)
+    if happening.marks:
+        for marks in _lines(happening.marks):
             _wrapped(screen, _marks(marks), "red" if any(mark.bad for mark in marks) else "")
-        for mark in one.marks:
+        for mark in happening.marks:
             if mark.bad:
                 _facts(screen, mark.evidence, _INDENT + "  ")
-    for note in one.notes:
+    for note in happening.notes:
         _wrapped(screen, one_line(note, _LONG), "yellow")
 
 
@@ -134,10 +134,10 @@ def _lines(marks: Sequence[Mark]) -> Iterable[Sequence[Mark]]:
 
 
 def _marks(marks: Sequence[Mark]) -> str:
-    return ", ".join(f"{mark.metric} {_said(mark)}" for mark in marks)
+    return ", ".join(f"{mark.metric} {_mark_text(mark)}" for mark in marks)
 
 
-def _said(mark: Mark) -> str:
+def _mark_text(mark: Mark) -> str:
     text = one_line(mark.text, _LONG)
     words = text if mark.status == MEASURED else f"{reason_text(mark.status)}: {text}"
     return f"{words} [{mark.judge}]" if mark.judge else words
@@ -145,7 +145,7 @@ def _said(mark: Mark) -> str:
 
 def _score(mark: Mark) -> tuple[str, str, str]:
     evidence = () if mark.status == FOLDED else mark.evidence
-    return mark.metric, _said(mark), "; ".join(f"{fact.name} {one_line(fact.text, _LONG)}" for fact in evidence)
+    return mark.metric, _mark_text(mark), "; ".join(f"{fact.name} {one_line(fact.text, _LONG)}" for fact in evidence)
 
 
 def _facts(screen: Screen, facts: Sequence[StoryFact], indent: str) -> None:

@@ -138,14 +138,14 @@ def print_timeline(screen: Screen, conversation: Conversation) -> None:
                 str(entry["turn_id"]),
                 entry["type"].replace("_", " "),
                 one_line(str(entry.get("speaker") or entry.get("name") or entry.get("component") or "")),
-                one_line(_said(entry), 2 * _LONG),
+                one_line(_content_text(entry), 2 * _LONG),
             )
         )
     columns = (number_column("s"), number_column("turn"), "event", "who or what", "said or told")
     print_table(screen, text_table(columns, rows))
 
 
-def _said(entry: Mapping[str, Any]) -> str:
+def _content_text(entry: Mapping[str, Any]) -> str:
     """An utterance as meant, and as heard where that differs; other events by what they carry."""
     texts = [entry[key]["text"] for key in ("intended", "spoken", "heard") if key in entry]
     if texts:

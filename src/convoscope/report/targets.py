@@ -110,18 +110,18 @@ def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
     return _checks(run.summary, [*asked, *((one, GIVEN) for one in fresh)])
 
 
-def tally(found: Iterable[Check]) -> TargetTally:
+def tally(checks: Iterable[Check]) -> TargetTally:
     """Count the outcomes."""
-    outcomes = [one.verdict.outcome for one in found]
+    outcomes = [one.verdict.outcome for one in checks]
     return TargetTally(outcomes.count(MET), outcomes.count(MISSED), outcomes.count(UNDETERMINED))
 
 
-def tally_text(found: Sequence[Check]) -> str:
+def tally_text(checks: Sequence[Check]) -> str:
     """`3 targets: 1 met, 2 missed`; with no target, that nothing was checked."""
-    if not found:
+    if not checks:
         return "no target: nothing was checked"
-    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in tally(found)._asdict().items() if count)
-    return f"{len(found):,} target{'' if len(found) == 1 else 's'}: {counts}"
+    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in tally(checks)._asdict().items() if count)
+    return f"{len(checks):,} target{'' if len(checks) == 1 else 's'}: {counts}"
 
 
 def target_text(target: Target, unit: str) -> str:
@@ -163,12 +163,12 @@ def _checks(summary: Summary, asked: Sequence[tuple[FigureTarget, Source]]) -> l
     named = {one.figure for one, _ in asked if not one.by}
     everything = [*((one, DECLARED) for one in _declared(summary) if one.figure not in named), *asked]
     places = {name_text(figure): place for place, figure in enumerate(summary.figures)}
-    found = [
+    checks = [
         Check(figure, one.target, check(figure, one.target), source, one.by)
         for one, source in everything
         for figure in _meant(summary, one)
     ]
-    return sorted(found, key=lambda one: places.get(name_text(one.figure), len(places)))
+    return sorted(checks, key=lambda one: places.get(name_text(one.figure), len(places)))
 
 
 def _declared(summary: Summary) -> Iterator[FigureTarget]:
@@ -180,9 +180,9 @@ def _declared(summary: Summary) -> Iterator[FigureTarget]:
 def _meant(summary: Summary, target: FigureTarget) -> list[Figure]:
     """The figures that a target names: the panel's where there is one, else every judge's."""
     figures = _of_group(summary, target) if target.by else summary.figures
-    found = [figure for figure in figures if figure_name(figure) == target.figure]
-    panels = [figure for figure in found if figure.judge.startswith("panel:")]
-    return panels or found or _missing(figures, target.figure)
+    named = [figure for figure in figures if figure_name(figure) == target.figure]
+    panels = [figure for figure in named if figure.judge.startswith("panel:")]
+    return panels or named or _missing(figures, target.figure)
 
 
 def _of_group(summary: Summary, target: FigureTarget) -> Sequence[Figure]:
@@ -205,14 +205,14 @@ def _missing(figures: Sequence[Figure], name: str) -> list[Figure]:
     Its target must not vanish with it.
     """
     key, _, reduction = name.partition(" ")
-    found: list[Figure] = []
+    missing: list[Figure] = []
     for figure in figures:
         if figure_name(figure) == key and figure.value is None:
-            found.append(replace(figure, reduction=reduction))
+            missing.append(replace(figure, reduction=reduction))
         elif figure_name(figure) == key:
-            found.append(
+            missing.append(
                 replace(figure, reduction=reduction, status=ERROR, value=None, interval=None, reason="reduction_failed")
             )
-    if not found:
+    if not missing:
         raise RunError(f"the run has no figure {name} for its target", hint="score again")
-    return found
+    return missing

@@ -346,16 +346,16 @@ def audited(run: Run, declared: Sequence[SideTable]) -> Receipt:
     """The receipt after visits were counted again from the events; rows that disagree make the run invalid."""
     began = perf_counter()
     tables = [table for table in declared if run.tables.files(table.name)]
-    found = {table.name: audit(run, table) for table in tables}
-    disagreements = sum(one.disagreements for one in found.values())
+    audits = {table.name: audit(run, table) for table in tables}
+    disagreements = sum(one.disagreements for one in audits.values())
     receipt = msgspec.structs.replace(
         run.receipt,
-        audit={"rows": sum(one.rows for one in found.values()), "disagreements": disagreements},
+        audit={"rows": sum(one.rows for one in audits.values()), "disagreements": disagreements},
         timings={**run.receipt.timings, "auditing": round(perf_counter() - began, 3)},
     )
     if not disagreements:
         return receipt
-    name, worst = next((name, one) for name, one in found.items() if not one.holds)
+    name, worst = next((name, one) for name, one in audits.items() if not one.holds)
     reason = f"audit: {disagreements:,} rows of {name} disagree with the events, such as {worst.examples[0]}"
     return msgspec.structs.replace(receipt, valid=False, invalid_reason=reason, invalidated_at=now())
 
@@ -367,10 +367,10 @@ def _refuse_problems(report: ReadReport, strict: bool) -> None:
         return
     counts = [(report.problem_count, "problem", ""), (lost, "value", " that could not be used")]
     title = " and ".join(f"{n:,} {noun}{'' if n == 1 else 's'}{rest}" for n, noun, rest in counts if n)
-    told = [str(one) for one in report.problems]
-    told += [f"{place}: {code}" for code, tally in sorted(report.set_aside.items()) for place in tally.examples]
+    problems = [str(one) for one in report.problems]
+    problems += [f"{place}: {code}" for code, tally in sorted(report.set_aside.items()) for place in tally.examples]
     raise InputError(
-        "\n  ".join([title, *(one_line(each, None) for each in told[:MAX_TOLD])]),
+        "\n  ".join([title, *(one_line(each, None) for each in problems[:MAX_TOLD])]),
         hint="without --strict, everything else is scored",
     )
 

@@ -102,8 +102,8 @@ class Partial:
         parts, conversations = len(self.done), sum(part.conversations for part in self.done.values())
         if not parts:
             answers = kept_answers(self.folder)
-            told = f"{answers:,} answers of judges and the like are kept in {self.folder}"
-            return told if answers else "nothing was scored yet"
+            text = f"{answers:,} answers of judges and the like are kept in {self.folder}"
+            return text if answers else "nothing was scored yet"
         return f"{conversations:,} conversations ({parts} part{'s' if parts > 1 else ''}) are kept in {self.folder}"
 
     @property

@@ -113,17 +113,17 @@ class Ranking(NamedTuple):
 def headlines(summary: Summary) -> list[Headline]:
     """The metrics that say something of some conversation, one judge each. Parts of a metric are left to it."""
     over_groups = {declared.metric for declared in summary.declared if declared.observes == "group"}
-    found: dict[str, Headline] = {}
+    by_key: dict[str, Headline] = {}
     names = {declared.name for declared in summary.declared}
     measured = {figure.key for figure in summary.metrics}
     for figure in summary.figures:
         if parent_metric(figure.metric, names) or figure.key not in measured:
             continue
-        one = Headline(figure.metric, figure.variant, figure.judge, figure.unit, figure.better)
-        if not figure.reduction and one.key not in over_groups:
+        headline = Headline(figure.metric, figure.variant, figure.judge, figure.unit, figure.better)
+        if not figure.reduction and headline.key not in over_groups:
             # A panel comes after its judges, and speaks for them.
-            found[one.key] = one
-    return list(found.values())
+            by_key[headline.key] = headline
+    return list(by_key.values())
 
 
 def with_values(connection: duckdb.DuckDBPyConnection, run: Run) -> set[tuple[str, ...]]:
@@ -192,9 +192,9 @@ def _better(goodness: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each value, the share of all values that are greater by more than the last digits."""
     if not len(goodness):
         return goodness
-    told = _rounded(goodness)
-    greater = len(told) - np.searchsorted(np.sort(told), told, side="right")
-    shares: NDArray[np.float64] = greater / len(told)
+    rounded = _rounded(goodness)
+    greater = len(rounded) - np.searchsorted(np.sort(rounded), rounded, side="right")
+    shares: NDArray[np.float64] = greater / len(rounded)
     return shares
 
 

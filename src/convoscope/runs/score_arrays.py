@@ -113,8 +113,8 @@ class Arrays:
         """The groups by some dimensions, each with the number of its conversations."""
         dimensions = [self._dimension(name) for name in names]
         stacked = np.stack([dimension.codes for dimension in dimensions], axis=1)
-        found, counts = np.unique(stacked[(stacked >= 0).all(axis=1)], axis=0, return_counts=True)
-        for codes, conversations in zip(found.tolist(), counts.tolist(), strict=True):
+        groups, counts = np.unique(stacked[(stacked >= 0).all(axis=1)], axis=0, return_counts=True)
+        for codes, conversations in zip(groups.tolist(), counts.tolist(), strict=True):
             values = [dimension.values[code] for dimension, code in zip(dimensions, codes, strict=True)]
             yield Subset(dict(zip(names, values, strict=True)), tuple(codes)), conversations
 
@@ -172,12 +172,12 @@ class Arrays:
             f"SELECT metric, variant, count(*), list(DISTINCT judge), {bounds} FROM {self._reduced} GROUP BY ALL"
         ).fetchall()
         places = {(one.name, one.variant): place for place, one in enumerate(self.metrics)}
-        found: dict[int, _Extent] = {}
+        extents: dict[int, _Extent] = {}
         for metric, variant, count, judges, *ends in rows:
             pairs = zip(_FETCHED, ends[::2], ends[1::2], strict=True)
             constant = {name: float(low) for name, low, high in pairs if low is not None and low == high}
-            found[places[metric, variant]] = _Extent(count, judges, constant)
-        return dict(sorted(found.items()))
+            extents[places[metric, variant]] = _Extent(count, judges, constant)
+        return dict(sorted(extents.items()))
 
     def place(self, declared: Declared) -> int:
         """Where a metric stands among those of the run."""
@@ -191,8 +191,8 @@ class Arrays:
         """Of a metric that looked at nothing: status and reason, and how many conversations say so."""
         place = self.place(declared)
         counts = np.bincount(self._profile.codes, minlength=len(self._profile.values)).tolist()
-        said = (self._profiles[key].absent.get(place, _NOT_SCORED) for key in self._profile.values)
-        return [(one.status, one.reason, count) for one, count in zip(said, counts, strict=True)]
+        absences = (self._profiles[key].absent.get(place, _NOT_SCORED) for key in self._profile.values)
+        return [(one.status, one.reason, count) for one, count in zip(absences, counts, strict=True)]
 
     def judges(self, declared: Declared) -> list[str]:
         """Who scored by this metric; a panel comes after its judges.
@@ -202,8 +202,8 @@ class Arrays:
         """
         extent = self._extents.get(self.place(declared))
         # Nobody is the very text that is the default of a figure, so that it need not be written.
-        found = {COMPUTED if judge == COMPUTED else judge for judge in extent.judges} if extent is not None else set()
-        return sorted(found - {COMPUTED} or found, key=lambda judge: (judge.startswith("panel:"), judge))
+        judges = {COMPUTED if judge == COMPUTED else judge for judge in extent.judges} if extent is not None else set()
+        return sorted(judges - {COMPUTED} or judges, key=lambda judge: (judge.startswith("panel:"), judge))
 
     def table(self, declared: Declared, judge: str) -> Table:
         """What one metric, by one judge, says of every conversation."""
@@ -358,12 +358,12 @@ class Arrays:
         return samples
 
     def _dimensions_of(self, row: int) -> dict[str, str]:
-        found: dict[str, str] = {}
+        dimensions: dict[str, str] = {}
         for name in DIMENSIONS:
             dimension = self._dimension(name)
             if dimension.codes[row] >= 0:
-                found[name] = dimension.values[dimension.codes[row]]
-        return found
+                dimensions[name] = dimension.values[dimension.codes[row]]
+        return dimensions
 
 
 _NOT_SCORED = Absence(UNMEASURED, "not_scored")

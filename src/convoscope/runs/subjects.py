@@ -59,14 +59,14 @@ def subject_groups(
 
     Conversations that lack a dimension are a group of their own.
     """
-    found: dict[tuple[str, ...], list[Figure]] = {}
+    by_key: dict[tuple[str, ...], list[Figure]] = {}
     for rows in observed:
         for key, several in _figures(rows, names[:-1], conversations):
-            found.setdefault(key, []).extend(several)
+            by_key.setdefault(key, []).extend(several)
     groups = []
-    for key in sorted(found):
+    for key in sorted(by_key):
         by = dict(zip(names, key, strict=True))
-        groups.append(SubjectGroup(by, max(one.samples_total for one in found[key]), found[key]))
+        groups.append(SubjectGroup(by, max(one.samples_total for one in by_key[key]), by_key[key]))
     return groups
 
 
@@ -97,8 +97,8 @@ def read_scores(
     where = "metric = $1 AND variant = $2 AND judge IN ($3, $4) AND subject_kind = $5"
     named = f"SELECT DISTINCT subject FROM {scores} WHERE {where} ORDER BY 1"
     subjects = [row[0] for row in connection.execute(named, values).fetchall()]
-    told = f"SELECT DISTINCT coalesce(reason, '') FROM {scores} WHERE {where} ORDER BY 1"
-    reasons = [row[0] for row in connection.execute(told, values).fetchall()]
+    distinct_reasons = f"SELECT DISTINCT coalesce(reason, '') FROM {scores} WHERE {where} ORDER BY 1"
+    reasons = [row[0] for row in connection.execute(distinct_reasons, values).fetchall()]
     columns = ", ".join(f"s.{name}" for name in (*_NUMBERS, *Counts._fields))
     known = np.empty(len(subjects), dtype=object)
     known[:] = subjects
@@ -151,8 +151,8 @@ def read_column(
     subjects, subject = np.unique(np.asarray(rows["subject"], dtype=object).astype(str), return_inverse=True)
     missing = np.ma.getmaskarray(np.ma.asarray(rows["value"]))
     value = np.ma.filled(np.ma.asarray(rows["value"]).astype(np.float64), 0.0)
-    told = np.where(missing, np.ma.filled(np.ma.asarray(rows["reason"], dtype=object), ""), "")
-    reasons, reason = np.unique(told.astype(str), return_inverse=True)
+    row_reasons = np.where(missing, np.ma.filled(np.ma.asarray(rows["reason"], dtype=object), ""), "")
+    reasons, reason = np.unique(row_reasons.astype(str), return_inverse=True)
     statuses = [NOT_APPLICABLE if one in no_opportunity else UNMEASURED for one in reasons.tolist()]
     codes = np.array([STATUSES.index(one) for one in statuses], dtype=np.int8)
     ones, nothing = (~missing).astype(np.float64), np.zeros(len(value))
@@ -240,9 +240,9 @@ def _figures(
     group = group.reshape(-1)
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(len(groups) + 1))
-    for place, found in enumerate(groups.tolist()):
+    for place, codes_of_group in enumerate(groups.tolist()):
         mine = order[bounds[place] : bounds[place + 1]]
-        *values, subject = found
+        *values, subject = codes_of_group
         texts = zip(dimensions, known, values, strict=True)
         key = [known_as[code] if code >= 0 else none_of(name) for name, (known_as, _), code in texts]
         table = _table(rows, mine, conversations.clusters)

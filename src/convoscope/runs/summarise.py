@@ -72,8 +72,8 @@ def summarise(
         )
 
 
-def _measured(found: Sequence[Figure]) -> list[Figure]:
-    return [figure for figure in found if figure.samples_measured]
+def _measured(figures: Sequence[Figure]) -> list[Figure]:
+    return [figure for figure in figures if figure.samples_measured]
 
 
 class _Groups:
@@ -88,10 +88,10 @@ class _Groups:
         self._asked = [(*(name for name in names if name not in kinds), *_axes(names, kinds)) for names in asked]
         self._declared = [names for kind in kinds if (names := (*AXES[kind], kind)) not in self._asked]
         for names in arrays.groupings(None if by is None else [names for names in by if names not in asked]):
-            found = list(arrays.subsets(names))
+            subsets = list(arrays.subsets(names))
             # What was asked for is shown, however small.
-            few = [count for _, count in found if by is None and count < MIN_GROUP]
-            self.whole += [subset for subset, count in found if by is not None or count >= MIN_GROUP]
+            few = [count for _, count in subsets if by is None and count < MIN_GROUP]
+            self.whole += [subset for subset, count in subsets if by is not None or count >= MIN_GROUP]
             if few:
                 self.small.append(
                     SmallGroups(by=list(names), minimum=MIN_GROUP, groups=len(few), conversations=sum(few))
@@ -105,23 +105,23 @@ class _Groups:
         for names in self._asked:
             yield from self._arrays.subject_groups(names)
         for names in self._declared:
-            found = self._arrays.subject_groups(names)
-            if len(found) <= MAX_SUBJECTS:
-                yield from found
+            groups = self._arrays.subject_groups(names)
+            if len(groups) <= MAX_SUBJECTS:
+                yield from groups
                 continue
-            sizes = sorted((group.conversations for group in found), reverse=True)
+            sizes = sorted((group.conversations for group in groups), reverse=True)
             minimum = sizes[MAX_SUBJECTS] + 1
             few = [size for size in sizes if size < minimum]
             self.small.append(SmallGroups(by=list(names), minimum=minimum, groups=len(few), conversations=sum(few)))
-            yield from (group for group in found if group.conversations >= minimum)
+            yield from (group for group in groups if group.conversations >= minimum)
 
 
 def _axes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
     """The kind of subjects that a grouping is by; it stands last, wherever it was named."""
-    found = tuple(name for name in names if name in kinds)
-    if len(found) > 1:
-        raise UsageError(f"cannot group by {' and '.join(found)} at once", hint="group by one of them at a time")
-    return found
+    axes = tuple(name for name in names if name in kinds)
+    if len(axes) > 1:
+        raise UsageError(f"cannot group by {' and '.join(axes)} at once", hint="group by one of them at a time")
+    return axes
 
 
 MAX_SUBJECTS = 1000
@@ -152,17 +152,17 @@ def _group_figure(arrays: Arrays, declared: Derived, by_key: Mapping[str, Declar
     """A figure over a group, after those that it needs. A circle of needs was refused before anything ran."""
     given: list[tuple[Figure, Given]] = []
     for name in declared.inputs:
-        one = by_key[name]
-        if isinstance(one, Derived) and one.over == "group":
-            figure = _group_figure(arrays, one, by_key, rows)
+        needed = by_key[name]
+        if isinstance(needed, Derived) and needed.over == "group":
+            figure = _group_figure(arrays, needed, by_key, rows)
             given.append((figure, figure.value or 0.0))
         else:
             # A panel's verdict stands for its judges.
-            if arrays.is_silent(one):
-                given.append((absent_figure(one, arrays.absences(one)), []))
+            if arrays.is_silent(needed):
+                given.append((absent_figure(needed, arrays.absences(needed)), []))
                 continue
-            judge = arrays.judges(one)[-1]
-            table = arrays.table(one, judge)
-            figure = next(figures(one, judge, table, rows))
+            judge = arrays.judges(needed)[-1]
+            table = arrays.table(needed, judge)
+            figure = next(figures(needed, judge, table, rows))
             given.append((figure, arrays.samples(table, rows) if figure.value is not None else []))
     return derived_figure(declared, given)

@@ -280,9 +280,9 @@ def _columns(place: int, declared: Declared, held: _Held | _Filled) -> MetricCol
     columns = None
     with suppress(AttributeError):  # what a metric gave is no observation; `reduce_one` says so
         columns = held.columns()
-    found = None if columns is None else reduced(declared, columns)
-    if columns is not None and found is not None:
-        return MetricColumns(place, declared, columns, found)
+    scores_of = None if columns is None else reduced(declared, columns)
+    if columns is not None and scores_of is not None:
+        return MetricColumns(place, declared, columns, scores_of)
     rows: list[int] = []
     observations: list[Observation] = []
     scored_rows: list[int] = []
@@ -329,9 +329,9 @@ class _Voices:
         return self._by_row[key].get(row, ())
 
     def _read(self, place: int) -> dict[int, list[ConversationScore]]:
-        found: dict[int, list[ConversationScore]] = {}
+        by_row: dict[int, list[ConversationScore]] = {}
         if place not in self._done:
-            return found
+            return by_row
         columns = self._done[place].reduced
         rows = zip(columns.row.tolist(), columns.judge, columns.status.tolist(), columns.value.tolist(), strict=True)
         for (row, judge, code, value), reason in zip(rows, columns.reason, strict=True):
@@ -339,5 +339,5 @@ class _Voices:
             score = ConversationScore(
                 judge=judge, status=status, value=value if status == MEASURED else None, reason=reason
             )
-            found.setdefault(row, []).append(score)
-        return found
+            by_row.setdefault(row, []).append(score)
+        return by_row

@@ -26,15 +26,15 @@ def check(metrics: Sequence[Declared]) -> None:
         if not ready:
             raise DeclarationError(f"{', '.join(sorted(waiting))} depend on each other", hint="break the cycle")
         for key in ready:
-            one = waiting.pop(key)
-            if one.over == "conversation":
-                _check_level(one, metrics)
+            derived = waiting.pop(key)
+            if derived.over == "conversation":
+                _check_level(derived, metrics)
 
 
 def _check_level(declared: Derived, metrics: Sequence[Declared]) -> None:
-    for one in metrics:
-        if one.key in declared.inputs and isinstance(one, Derived) and one.over == "group":
+    for metric in metrics:
+        if metric.key in declared.inputs and isinstance(metric, Derived) and metric.over == "group":
             raise DeclarationError(
-                f"{declared.key} is of one conversation, but needs {one.key}, which is of a group",
+                f"{declared.key} is of one conversation, but needs {metric.key}, which is of a group",
                 hint='derive it over="group"',
             )

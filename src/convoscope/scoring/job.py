@@ -143,13 +143,13 @@ def plan_job(
     if at_once < 1:
         raise UsageError(f"--at-once must be at least 1, not {at_once}")
     rule = None if turns is None else turn_rule(turns)
-    found = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
-    found.report.warnings.extend(chosen.problems)
+    inputs = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
+    inputs.report.warnings.extend(chosen.problems)
     return Job(
         paths=paths,
-        inputs=found.inputs,
-        report=found.report,
-        definitions=found.flows,
+        inputs=inputs.inputs,
+        report=inputs.report,
+        definitions=inputs.flows,
         metrics=chosen.metrics,
         resources=chosen.resources,
         tables=chosen.tables,
@@ -161,7 +161,7 @@ def plan_job(
         at_once=at_once,
         metrics_from=_anywhere(metrics_from),
         readers_from=_anywhere(readers_from),
-        bytes_total=sum(_size(Path(one.path)) for one in found.inputs),
+        bytes_total=sum(_size(Path(one.path)) for one in inputs.inputs),
     )
 
 

@@ -161,12 +161,12 @@ class _Part:
         return body
 
 
-def problem_of(conversation: Conversation, told: str) -> Problem:
+def problem_of(conversation: Conversation, message: str) -> Problem:
     """A problem with one conversation, at the place of its record."""
     name, record = cut(conversation.id, 100), conversation.source.record
     file = next(iter(conversation.source.files), name)
     line = record.removeprefix(f"{file}:") if record.startswith(f"{file}:") else ""
-    return Problem(file, int(line) if line.isdecimal() and len(line) < 10 else 0, f"conversation {name} {told}")
+    return Problem(file, int(line) if line.isdecimal() and len(line) < 10 else 0, f"conversation {name} {message}")
 
 
 @contextmanager

@@ -41,26 +41,26 @@ class Session:
 
     def identities(self) -> dict[str, str]:
         """What each resource says that its answers depend on."""
-        found: dict[str, str] = {}
-        for name, one in self._resources.items():
-            identity = getattr(self._make(one), "identity", None)
+        identities: dict[str, str] = {}
+        for name, resource in self._resources.items():
+            identity = getattr(self._make(resource), "identity", None)
             if not isinstance(identity, str) or not identity:
                 raise UsageError(
-                    f"{one.home} has no identity",
+                    f"{resource.home} has no identity",
                     hint="`identity` names what the answers depend on: provider/model@rubric-hash",
                 )
-            found[name] = identity
-        return found
+            identities[name] = identity
+        return identities
 
     def given(self, declared: Metric) -> Mapping[str, Any]:
         """The resources that a metric asks for, by parameter."""
         if not declared.resources:
             return _NOTHING
-        found = self._given.get(declared.key)
-        if found is None:
-            found = {name: self._open(self._resources[asked]) for name, asked in declared.resources.items()}
-            self._given[declared.key] = found
-        return found
+        resources = self._given.get(declared.key)
+        if resources is None:
+            resources = {name: self._open(self._resources[asked]) for name, asked in declared.resources.items()}
+            self._given[declared.key] = resources
+        return resources
 
     def ask(self, declared: Metric, conversation: Conversation, keep: Keep) -> Future[Sequence[Observation]]:
         """What a metric that waits will say of a conversation. What it says is kept as soon as it is there."""

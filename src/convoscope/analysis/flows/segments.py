@@ -135,8 +135,8 @@ def _slots(connection: duckdb.DuckDBPyConnection, source: StateTable) -> dict[_K
         FROM inside AS i JOIN (VALUES {listed}) AS t(flow, segment, slot) USING (flow, segment)
         LEFT JOIN filled AS f ON f.run = i.run AND f.number = i.number AND f.slot = t.slot
     )"""
-    found = rates(connection, wanted, ("flow", "segment"), {"filled": ("is_filled::INTEGER", "1")})
-    return {(flow, segment): one["filled"] for (flow, segment), one in found.items()}
+    filled = rates(connection, wanted, ("flow", "segment"), {"filled": ("is_filled::INTEGER", "1")})
+    return {(flow, segment): one["filled"] for (flow, segment), one in filled.items()}
 
 
 def archetypes(source: StateTable) -> tuple[Archetype, ...]:
@@ -144,13 +144,15 @@ def archetypes(source: StateTable) -> tuple[Archetype, ...]:
     return archetypes_of(segments(source))
 
 
-def archetypes_of(found: Segments) -> tuple[Archetype, ...]:
+def archetypes_of(segments: Segments) -> tuple[Archetype, ...]:
     """The same, from segments that are known already."""
     kinds: dict[str, list[SegmentFigures]] = {}
-    for one in found.rows:
-        kinds.setdefault(one.kind, []).append(one)
+    for segment in segments.rows:
+        kinds.setdefault(segment.kind, []).append(segment)
     made = [_archetype(kind, mine) for kind, mine in kinds.items()]
-    return tuple(sorted(made, key=lambda one: (one.cohesion is None, one.cohesion or 0.0, one.kind)))
+    return tuple(
+        sorted(made, key=lambda archetype: (archetype.cohesion is None, archetype.cohesion or 0.0, archetype.kind))
+    )
 
 
 def _archetype(kind: str, mine: Sequence[SegmentFigures]) -> Archetype:
@@ -173,29 +175,29 @@ def _archetype(kind: str, mine: Sequence[SegmentFigures]) -> Archetype:
 
 def _figures(
     source: StateTable,
-    one: Mapping[str, Any],
+    row: Mapping[str, Any],
     dwell: Sequence[tuple[str, float | None]],
     known: Mapping[str, Rate],
     slots: Rate | None,
 ) -> SegmentFigures:
-    flow, segment = one["flow"], one["segment"]
+    flow, segment = row["flow"], row["segment"]
     kind = kind_of(source.flows.get(flow), segment)
     goal_yield = known["goal"]
     turns = [spent for _, spent in dwell]
     efficiency = _efficiency(turns)
-    coherence = _clamp(1 - one["revisit"] - one["stall"]) if one["stalls"] else None
+    coherence = _clamp(1 - row["revisit"] - row["stall"]) if row["stalls"] else None
     reason = _why_no_cohesion(kind, turns, efficiency, coherence)
     cohesion = None
     if not reason and efficiency is not None and coherence is not None and goal_yield.value is not None:
         cohesion = goal_yield.value * (EFFICIENCY_WEIGHT * efficiency + COHERENCE_WEIGHT * coherence)
-    typed, counted = _typed_yield(source.flows.get(flow), one, kind, known, slots)
+    typed, counted = _typed_yield(source.flows.get(flow), row, kind, known, slots)
     return SegmentFigures(
         flow=flow,
         segment=segment,
         kind=kind,
         states=tuple(state for state, _ in dwell),
-        n=one["conversations"],
-        rows=one["rows"],
+        n=row["conversations"],
+        rows=row["rows"],
         goal_yield=goal_yield,
         typed_yield=typed,
         typed_by=counted,
@@ -204,7 +206,7 @@ def _figures(
         transition_coherence=coherence,
         group_cohesion=cohesion,
         reason=reason,
-        caution=few_words(one["conversations"]),
+        caution=few_words(row["conversations"]),
     )
 
 
@@ -233,7 +235,7 @@ def _why_not_efficient(dwell: Sequence[float | None]) -> str:
 
 
 def _typed_yield(
-    declared: Flow | None, one: Mapping[str, Any], kind: str, known: Mapping[str, Rate], slots: Rate | None
+    declared: Flow | None, row: Mapping[str, Any], kind: str, known: Mapping[str, Rate], slots: Rate | None
 ) -> tuple[Rate, str]:
     """What the kind of segment is there for, counted where the events allow it."""
     if kind == COLLECT:
@@ -241,16 +243,16 @@ def _typed_yield(
     if kind == CONFIRM:
         return known.get("confirmed") or no_rate("confirmations_not_logged"), "confirmations"
     if kind == ACT:
-        why = "tool_results_not_logged" if one["calls"] else "no_tool_called"
+        why = "tool_results_not_logged" if row["calls"] else "no_tool_called"
         return known.get("worked") or no_rate(why), "tool calls"
     return no_rate("kind_without_typed_yield"), ""
 
 
 def target_slots(declared: Flow, segment: str) -> list[str]:
     """The slots that a segment has to fill: its required targets, else what its states require."""
-    found = declared.segment_by_name.get(segment)
-    if found is not None and found.target_slots is not None:
-        return [slot.name for slot in found.target_slots if slot.required]
+    declaration = declared.segment_by_name.get(segment)
+    if declaration is not None and declaration.target_slots is not None:
+        return [slot.name for slot in declaration.target_slots if slot.required]
     members = [state for state in declared.states if segment_of(declared, state.name) == segment]
     return list(dict.fromkeys(slot for state in members for slot in state.required_slots))
 

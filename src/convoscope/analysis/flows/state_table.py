@@ -84,15 +84,15 @@ def rates(
         f"(SELECT {by}, cluster, {sums} FROM {table} GROUP BY {by}, cluster) ORDER BY code, cluster"
     ).fetchnumpy()
     bounds = np.searchsorted(np.asarray(rows["code"]), np.arange(len(known) + 1))
-    found: dict[tuple[Any, ...], dict[str, Rate]] = {key: {} for key in known}
+    by_key: dict[tuple[Any, ...], dict[str, Rate]] = {key: {} for key in known}
     for place, name in enumerate(measures):
         above, below = (np.ma.filled(np.ma.asarray(rows[f"{side}{place}"]), 0.0) for side in ("above", "below"))
         for number, key in enumerate(known):
             mine = slice(bounds[number], bounds[number + 1])
             rate = _rate(above[mine], below[mine], is_share=is_share)
             if rate is not None:
-                found[key][name] = rate
-    return found
+                by_key[key][name] = rate
+    return by_key
 
 
 def _rate(above: Floats, below: Floats, *, is_share: bool) -> Rate | None:

@@ -92,17 +92,17 @@ def histogram_chart(histogram: Histogram, unit: str, subject: str, headline: flo
     scale = _scale(0, max(one.n for one in bins), lambda value: f"{value:,.0f}", whole=True)
     across = (WIDTH - LEFT - RIGHT) / (high - low)
     bars = []
-    for place, one in enumerate(bins):
+    for place, bin in enumerate(bins):
         first, last = place == 0, place == len(bins) - 1
-        begin = min(one.low, histogram.least) if first else one.low
-        end = max(one.high, histogram.most) if last else one.high
+        begin = min(bin.low, histogram.least) if first else bin.low
+        end = max(bin.high, histogram.most) if last else bin.high
         upto = "" if last else "under "
         where = f"{_plain(begin, unit)} to {upto}{value_text(end, unit)}"
-        tip = f"{where}: {one.n:,} of {histogram.n:,} {subject}s"
-        y = scale.y(one.n)
-        x = round(LEFT + (one.low - low) * across, 2)
+        tip = f"{where}: {bin.n:,} of {histogram.n:,} {subject}s"
+        y = scale.y(bin.n)
+        x = round(LEFT + (bin.low - low) * across, 2)
         bars.append(
-            Bar(x, y, round((one.high - one.low) * across, 2), round(scale.y(0) - y, 2), tip, begin, end, one.n)
+            Bar(x, y, round((bin.high - bin.low) * across, 2), round(scale.y(0) - y, 2), tip, begin, end, bin.n)
         )
     marked = [("median", histogram.p50), ("mean", histogram.mean), ("95th percentile", histogram.p95)]
     if unit in (SHARE, RATIO):
@@ -152,12 +152,12 @@ def turns_chart(over: OverTurns, unit: str) -> Chart:
         return round(LEFT + 12 + (position - first) * across, 2)
 
     drawn = []
-    for one in points:
-        text = f"mean {value_text(one.mean, unit)}, {one.n:,} {'value' if one.n == 1 else 'values'}"
+    for point in points:
+        text = f"mean {value_text(point.mean, unit)}, {point.n:,} {'value' if point.n == 1 else 'values'}"
         if not share:
-            text += f", middle half {_plain(one.p25, unit)} to {value_text(one.p75, unit)}"
-        tip = f"turn {one.position}: {text}"
-        drawn.append(ChartPoint(x(one.position), scale.y(one.mean), tip, one.n < FEW, str(one.position), text))
+            text += f", middle half {_plain(point.p25, unit)} to {value_text(point.p75, unit)}"
+        tip = f"turn {point.position}: {text}"
+        drawn.append(ChartPoint(x(point.position), scale.y(point.mean), tip, point.n < FEW, str(point.position), text))
     path = "M" + " L".join(f"{point.x} {point.y}" for point in drawn)
     edge = [f"{x(one.position)} {scale.y(one.p75)}" for one in points]
     edge += [f"{x(one.position)} {scale.y(one.p25)}" for one in reversed(points)]

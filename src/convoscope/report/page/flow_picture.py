@@ -37,7 +37,7 @@ class Seen(NamedTuple):
     terminal: str
     arrived: int
     """How often another state led to it."""
-    said: str
+    words: str
     """Its figures in words."""
 
 
@@ -174,7 +174,7 @@ def _state(number: int, state: Seen, lines: Sequence[str], box: Box) -> DrawnSta
         figures=figures,
         bar_x=box.x + _inset(state),
         bar=0 if is_no_fault(state.terminal) else round((box.width - 2 * _inset(state)) * (state.stall or 0.0), 1),
-        tip=f"{shortened(state.name)}\n{state.said}",
+        tip=f"{shortened(state.name)}\n{state.words}",
     )
 
 
@@ -283,12 +283,12 @@ def _path(route: Route) -> str:
     points[-1] = points[-1]._replace(y=points[-1].y - 6 * up)
     parts = [f"M{points[0].x:g} {points[0].y:g}"]
     for place in range(1, len(points)):
-        one, other = points[place - 1], points[place]
+        start, end = points[place - 1], points[place]
         if place % 2:
-            middle = round((one.y + other.y) / 2, 1)
-            parts.append(f"C{one.x:g} {middle:g} {other.x:g} {middle:g} {other.x:g} {other.y:g}")
+            middle = round((start.y + end.y) / 2, 1)
+            parts.append(f"C{start.x:g} {middle:g} {end.x:g} {middle:g} {end.x:g} {end.y:g}")
         else:
-            parts.append(f"L{other.x:g} {other.y:g}")
+            parts.append(f"L{end.x:g} {end.y:g}")
     return "".join(parts)
 
 
@@ -324,10 +324,10 @@ def _labels(routes: Sequence[Route], most: float) -> Iterator[EdgeLabel]:
 
 def _spots(route: Route) -> Iterator[Point]:
     """Places along the first curve of an edge, the middle first."""
-    one, other = route.points[:2]
+    start, end = route.points[:2]
     if route.source == route.target:
-        yield Point(one.x + 14, (one.y + other.y) / 2)
+        yield Point(start.x + 14, (start.y + end.y) / 2)
         return
     for part in (0.5, 0.38, 0.62):
         smooth = part * part * (3 - 2 * part)
-        yield Point(one.x + (other.x - one.x) * smooth, one.y + (other.y - one.y) * part)
+        yield Point(start.x + (end.x - start.x) * smooth, start.y + (end.y - start.y) * part)

@@ -66,7 +66,7 @@ class FlowTable(NamedTuple):
     note: str = ""
 
 
-class ToldCause(NamedTuple):
+class FlowCause(NamedTuple):
     """A state that breaks its flow, in words."""
 
     state: StateLink
@@ -74,7 +74,7 @@ class ToldCause(NamedTuple):
     headline: str
     evidence: str
     cost: str
-    said: str
+    caution: str
 
 
 class DrawnFlow(NamedTuple):
@@ -90,8 +90,8 @@ class DrawnFlow(NamedTuple):
 class FlowSection(NamedTuple):
     line: str
     """What it is of."""
-    causes: Sequence[ToldCause]
-    surest: ToldCause | None
+    causes: Sequence[FlowCause]
+    surest: FlowCause | None
     """The worst of those that enough conversations tell of."""
     more_causes: int
     looked_at: int
@@ -140,11 +140,11 @@ def flow_section(run: Run, ranking: Ranking) -> FlowSection | None:
     pages = [_Page(number, flow, known, source) for number, flow in enumerate(drawn)]
     links = {(page.flow, name): f"#state={page.number}.{place}" for page in pages for name, place in page.at.items()}
     left_out = [flow for flow in sorted(sizes, key=lambda flow: (-sizes[flow], flow)) if flow not in drawn]
-    causes = [_told(cause, links) for cause in known.analysis.causes[:MAX_CAUSES]]
+    causes = [_cause(cause, links) for cause in known.analysis.causes[:MAX_CAUSES]]
     return FlowSection(
         line=_line(known),
         causes=causes,
-        surest=next((_told(cause, links) for cause in known.analysis.causes if cause.certain), None),
+        surest=next((_cause(cause, links) for cause in known.analysis.causes if cause.certain), None),
         more_causes=len(known.analysis.causes) - len(causes),
         looked_at=known.analysis.states,
         flows=[page.drawn(links) for page in pages],
@@ -208,14 +208,14 @@ def _legend() -> Iterator[tuple[int, str]]:
     yield 4, f"from {bounds[2]} %"
 
 
-def _told(cause: Cause, links: Mapping[tuple[str, str], str]) -> ToldCause:
-    return ToldCause(
+def _cause(cause: Cause, links: Mapping[tuple[str, str], str]) -> FlowCause:
+    return FlowCause(
         state=StateLink(shortened(cause.state), links.get((cause.flow, cause.state), "")),
         flow=shortened(cause.flow),
         headline=cause.headline,
         evidence=_sentence("; ".join(one.words for one in cause.evidence)),
         cost=_sentence(cause.cost),
-        said=cause.caution,
+        caution=cause.caution,
     )
 
 
@@ -252,9 +252,9 @@ class _Page:
         place = self.at[name]
         arrived = sum(count for (one, other), count in self.edges.items() if other == place and one != place)
         terminal = row.terminal if row else self.declared.terminals.get(name, "") if self.declared is not None else ""
-        said = _said(row, terminal) if row else self._nobody(arrived)
+        words = _state_words(row, terminal) if row else self._nobody(arrived)
         return Seen(
-            name, self._order(name), row.n if row else 0, row.stall.value if row else None, terminal, arrived, said
+            name, self._order(name), row.n if row else 0, row.stall.value if row else None, terminal, arrived, words
         )
 
     def _nobody(self, arrived: int) -> str:
@@ -293,7 +293,7 @@ class _Page:
         if state.terminal:
             facts["end"] = state.terminal
         if row is None:
-            facts["note"] = state.said
+            facts["note"] = state.words
             return facts
         facts |= {
             "figures": [[label, *_plain(cell)] for label, cell in zip(_LABELS, _figures(row), strict=True)],
@@ -315,7 +315,7 @@ class _Page:
         return facts
 
 
-def _said(row: StateFigures, terminal: str) -> str:
+def _state_words(row: StateFigures, terminal: str) -> str:
     """The figures of a state in a line, for who points at it."""
     parts = [counted(row.n, "conversation")]
     if terminal:

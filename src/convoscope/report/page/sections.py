@@ -136,7 +136,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
     """Everything that the template needs but the conversations and the page's own code."""
     summary, report, receipt = run.summary, run.read_report, run.receipt
     counts = tally(checked)
-    told = [_told(one) for one in checked]
+    target_lines = [_target_line(one) for one in checked]
     tiles = _tiles(summary)
     shown = visible_figures(summary, {one.name for one in checked})
     return {
@@ -146,11 +146,11 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
         "receipt": receipt,
         "report": report,
         "reading_line": reading_text(report),
-        "checks": told,
+        "checks": target_lines,
         "met": counts.met,
         "missed": counts.missed,
         "undetermined": counts.undetermined,
-        "any_target": bool(told),
+        "any_target": bool(target_lines),
         "tiles": tiles[:MAX_TILES],
         "more_tiles": max(0, len(tiles) - MAX_TILES),
         "sure": list(_sure(run)),
@@ -205,12 +205,12 @@ def conversation_link(id: str) -> str:
     return "#conversation=" + quote(id, safe="")
 
 
-def _told(one: Check) -> TargetLine:
-    unit = one.figure.unit
-    outcome = one.verdict.outcome
-    but = one.verdict.words.removeprefix(outcome).lstrip(",: ")
-    value = value_text(one.figure.value, unit)
-    return TargetLine(one.name, value, target_text(one.target, unit), outcome, _SIGNS[outcome], but)
+def _target_line(check: Check) -> TargetLine:
+    unit = check.figure.unit
+    outcome = check.verdict.outcome
+    but = check.verdict.words.removeprefix(outcome).lstrip(",: ")
+    value = value_text(check.figure.value, unit)
+    return TargetLine(check.name, value, target_text(check.target, unit), outcome, _SIGNS[outcome], but)
 
 
 def _spoken(summary: Summary) -> list[Figure]:
@@ -246,9 +246,9 @@ def _sure(run: Run) -> Iterator[str]:
     yield from _intervals(have)
     yield from _coverage(run, headlines)
     missing: dict[str, list[str]] = {}
-    for one in headlines:
-        if one.value is None:
-            missing.setdefault(reason_text(one.reason), []).append(name_text(one))
+    for figure in headlines:
+        if figure.value is None:
+            missing.setdefault(reason_text(figure.reason), []).append(name_text(figure))
     for reason, names_of in missing.items():
         more = f" and {len(names_of) - 3} more" if len(names_of) > 3 else ""
         yield f"no value, {reason}: {', '.join(names_of[:3])}{more}"
@@ -262,9 +262,9 @@ def _intervals(have: Sequence[Figure]) -> Iterator[str]:
         shared = any(one.interval and one.interval.clusters < one.samples_measured for one in have)
         yield words + (": conversations of one scenario are one cluster" if shared else "")
     bare: dict[str, int] = {}
-    for one in have:
-        if not one.interval:
-            bare[one.interval_reason] = bare.get(one.interval_reason, 0) + 1
+    for figure in have:
+        if not figure.interval:
+            bare[figure.interval_reason] = bare.get(figure.interval_reason, 0) + 1
     for reason, count in bare.items():
         yield f"{counted(count, 'value')} without an interval: {reason_text(reason)}"
 
@@ -285,8 +285,8 @@ def _coverage(run: Run, headlines: Sequence[Figure]) -> Iterator[str]:
 
 
 def _standing(run: Run, ranking: Ranking) -> list[Standing]:
-    found = standings(run, ranking, ranking.order[:5].tolist())
-    return [one for one in found if one.because or one.error]
+    worst = standings(run, ranking, ranking.order[:5].tolist())
+    return [one for one in worst if one.because or one.error]
 
 
 def _families(summary: Summary, figures: Sequence[Figure], checked: Sequence[Check]) -> list[Family]:
@@ -314,7 +314,7 @@ def _row(figure: Figure, facts: DeclaredMetric | None, checks: Sequence[Check], 
         n=f"{figure.n:,}",
         coverage=coverage_text(figure),
         better=_ARROWS[figure.better].removesuffix(" is better"),
-        checks=[_told(one) for one in checks],
+        checks=[_target_line(one) for one in checks],
         reasons=reasons,
     )
 
@@ -381,26 +381,28 @@ def _drawn(run: Run) -> list[DrawnMetric]:
     ]
 
 
-def _charts(one: Distribution, headline: float | None) -> Iterator[DrawnChart]:
-    unit = one.headline.unit
-    if one.by_subject is not None and not _same(one.by_subject):
-        yield DrawnChart(histogram_chart(one.by_subject, unit, one.observes), None)
-    if one.by_conversation is not None and not _same(one.by_conversation):
-        yield DrawnChart(histogram_chart(one.by_conversation, unit, "conversation", headline), one.headline.key)
-    if one.over_turns is not None:
-        yield DrawnChart(turns_chart(one.over_turns, unit), None)
+def _charts(distribution: Distribution, headline: float | None) -> Iterator[DrawnChart]:
+    unit = distribution.headline.unit
+    if distribution.by_subject is not None and not _same(distribution.by_subject):
+        yield DrawnChart(histogram_chart(distribution.by_subject, unit, distribution.observes), None)
+    if distribution.by_conversation is not None and not _same(distribution.by_conversation):
+        yield DrawnChart(
+            histogram_chart(distribution.by_conversation, unit, "conversation", headline), distribution.headline.key
+        )
+    if distribution.over_turns is not None:
+        yield DrawnChart(turns_chart(distribution.over_turns, unit), None)
 
 
 def _same(histogram: Histogram) -> bool:
     return histogram.least == histogram.most
 
 
-def _alike(one: Distribution) -> str:
+def _alike(distribution: Distribution) -> str:
     """What to say instead of drawing a single bar."""
-    histogram = one.by_conversation
+    histogram = distribution.by_conversation
     if histogram is None or not _same(histogram):
         return ""
-    value = value_text(histogram.mean, one.headline.unit)
+    value = value_text(histogram.mean, distribution.headline.unit)
     return f"{counted(histogram.n, 'conversation')}, and the value of each is {value}."
 
 
