@@ -33,7 +33,7 @@ def metric_context_command(
     json: Json = False,
 ) -> None:
     """The MetricContext: every field that a metric receives."""
-    from convoscope.report.conversation_views import print_context
+    from convoscope.report.view_terminal import print_context
     from convoscope.views import metric_context
 
     _show(
@@ -54,7 +54,7 @@ def trace_command(
     json: Json = False,
 ) -> None:
     """What was said and done, in one list: user, tool calls, tool responses, assistant."""
-    from convoscope.report.conversation_views import print_trace
+    from convoscope.report.view_terminal import print_trace
     from convoscope.views import metric_context
 
     _show(
@@ -75,7 +75,7 @@ def timeline_command(
     json: Json = False,
 ) -> None:
     """Every event with its time, by turn."""
-    from convoscope.report.conversation_views import print_timeline, timeline
+    from convoscope.report.view_terminal import print_timeline, timeline
 
     _show(_Asked(paths, id, format, readers_from or (), turns), json, timeline, print_timeline)
 

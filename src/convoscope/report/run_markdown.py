@@ -23,7 +23,7 @@ from convoscope.report.run_terminal import print_reading
 from convoscope.report.screen import Screen
 from convoscope.report.table import ReportTable, Row, TableCell
 from convoscope.report.targets import Check, run_checks, tally_text
-from convoscope.report.unmeasured import visible_figures
+from convoscope.report.visible_figures import visible_figures
 from convoscope.report.words import (
     behind_text,
     counted,

@@ -32,7 +32,7 @@ from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.parts import parent_metric
 from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
 from convoscope.report.text_diff import TextVersion, readings
-from convoscope.report.unmeasured import FEW, REASONS, visible_figures
+from convoscope.report.visible_figures import FEW, REASONS, visible_figures
 from convoscope.report.words import because_texts, counted, key_text, points_text, reason_text, value_text
 from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.ranking import Behind

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics.declaration import SHARE, Target
-from convoscope.report.words import name_text, reason_text, value_text
+from convoscope.report.words import counted, name_text, reason_text, value_text
 from convoscope.runs.run import Run
 from convoscope.runs.summary import NotMeasured, Summary, empty_figure
 from convoscope.runs.targets import By, FigureTarget, figure_names, given_target, group_text, kept_target
@@ -121,7 +121,7 @@ def tally_text(checks: Sequence[Check]) -> str:
     if not checks:
         return "no target: nothing was checked"
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in tally(checks)._asdict().items() if count)
-    return f"{len(checks):,} target{'' if len(checks) == 1 else 's'}: {counts}"
+    return f"{counted(len(checks), 'target')}: {counts}"
 
 
 def target_text(target: Target, unit: str) -> str:

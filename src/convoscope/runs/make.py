@@ -118,7 +118,7 @@ def make_run(
                 at_once=at_once,
             )
             with closing(job.session):
-                making = _Making(job, by, wanted)
+                making = _RunBuilder(job, by, wanted)
                 return making.run(_out(out, making), engine, strict, progress or (lambda _: None))
 
 
@@ -143,7 +143,7 @@ def _files(source: Any) -> SpooledFiles:
     return SpooledFiles([path], folder)
 
 
-def _out(out: PathLike | None, making: _Making) -> Path:
+def _out(out: PathLike | None, making: _RunBuilder) -> Path:
     if out is not None:
         return Path(out)
     stem = re.sub(r"[^\w.-]+", "-", Path(making.job.paths[0]).resolve().name).strip("-") or "run"
@@ -158,7 +158,7 @@ def _check_place(out: Path) -> None:
         raise RunError(f"{out} is a broken link", hint="choose another --out, or create its target")
 
 
-class _Making:
+class _RunBuilder:
     """One run to be made: the job, and what it depends on."""
 
     def __init__(self, job: Job, by: Sequence[Sequence[str]] | None, targets: Sequence[str]) -> None:
@@ -236,8 +236,8 @@ class _Making:
         return run
 
     def _make(self, unfinished: Partial, engine: Engine, strict: bool, progress: Callable[[Progress], None]) -> None:
-        if unfinished.said:
-            self.report.warnings.append(unfinished.said)
+        if unfinished.notice:
+            self.report.warnings.append(unfinished.notice)
         if unfinished.finished:
             _refuse_problems(unfinished.read_report, strict)
             return

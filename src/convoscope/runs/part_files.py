@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS, Conversation
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import Read
+from convoscope.runs.answer_files import AnswerFile
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
-from convoscope.runs.kept_answers import AnswerFile
 from convoscope.runs.parquet_columns import ColumnBuffer, joined
 from convoscope.scores.evidence import LONGEST_ID, cut, cut_all, evidence
 from convoscope.scores.observation import STATUSES, Counts

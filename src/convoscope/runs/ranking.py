@@ -22,6 +22,7 @@ from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import COMPUTED
+from convoscope.statistics.summary import Figure
 
 if TYPE_CHECKING:
     import duckdb
@@ -224,3 +225,32 @@ def _remember(
                 kept[below, at] = kept[below - 1, at]
         column[place, at], value[place, at], share[place, at] = code, values[takes], shares[takes]
         number, values, shares = number[~takes], values[~takes], shares[~takes]
+
+
+class ConversationValue(NamedTuple):
+    """A conversation and its own value in one metric."""
+
+    conversation: str
+    value: float
+
+
+def lowest(run: Run, figure: Figure, limit: int) -> list[ConversationValue]:
+    """The conversations with the least values in the metric of a figure, by the figure's judge."""
+    return _first(run, figure, "ASC", limit)
+
+
+def highest(run: Run, figure: Figure, limit: int) -> list[ConversationValue]:
+    """The conversations with the greatest values in the metric of a figure, by the figure's judge."""
+    return _first(run, figure, "DESC", limit)
+
+
+def _first(run: Run, figure: Figure, direction: str, limit: int) -> list[ConversationValue]:
+    query = (
+        f"SELECT c.conversation, s.value FROM {run.table(CONVERSATION_SCORES)} s "
+        f"JOIN {run.table(CONVERSATIONS)} c USING (number) "
+        "WHERE s.metric = ? AND s.variant = ? AND s.judge = ? AND s.status = 'measured' "
+        f"ORDER BY s.value {direction}, number LIMIT {int(limit)}"
+    )
+    with connect() as connection:
+        rows = connection.execute(query, [figure.metric, figure.variant, figure.judge]).fetchall()
+    return [ConversationValue(conversation, value) for conversation, value in rows]

@@ -19,11 +19,11 @@ from convoscope.metrics.registry import Declared
 from convoscope.metrics.user_metrics import registered
 from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
-from convoscope.scoring.check import check
+from convoscope.scoring.check_declarations import check_declarations
 from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.partition import PartDone, Writer
+from convoscope.scoring.partition_task import PartitionTask
 from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
-from convoscope.scoring.work import Work
 from convoscope.user_code import names
 
 
@@ -49,7 +49,7 @@ def choose(
     chosen = registry.resolve(_named(metrics))
     if not chosen:
         raise UsageError("no metric to score with")
-    check(chosen)
+    check_declarations(chosen)
     asked = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
     return Chosen(
         chosen,
@@ -103,7 +103,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
                 if partition.number not in done:
                     yield partition
 
-        work = Work(
+        work = PartitionTask(
             metrics=self.metrics,
             writer=writer,
             turn_rule=self.turn_rule,

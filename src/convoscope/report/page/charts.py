@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
-from convoscope.report.words import value_text
+from convoscope.report.words import axis_text, counted, value_text
 from convoscope.runs.distributions import Histogram, OverTurns, round_width
 
 WIDTH, HEIGHT = 420, 216
@@ -97,7 +97,7 @@ def histogram_chart(histogram: Histogram, unit: str, subject: str, headline: flo
         begin = min(bin.low, histogram.least) if first else bin.low
         end = max(bin.high, histogram.most) if last else bin.high
         upto = "" if last else "under "
-        where = f"{_plain(begin, unit)} to {upto}{value_text(end, unit)}"
+        where = f"{axis_text(begin, unit)} to {upto}{value_text(end, unit)}"
         tip = f"{where}: {bin.n:,} of {histogram.n:,} {subject}s"
         y = scale.y(bin.n)
         x = round(LEFT + (bin.low - low) * across, 2)
@@ -130,7 +130,7 @@ def histogram_chart(histogram: Histogram, unit: str, subject: str, headline: flo
         summary=summary,
         x_name=_AXES.get(unit, unit),
         y_name=f"{subject}s",
-        x_ticks=[Tick(round(LEFT + (edge - low) * across, 2), _plain(edge, unit)) for edge in _some(bins)],
+        x_ticks=[Tick(round(LEFT + (edge - low) * across, 2), axis_text(edge, unit)) for edge in _some(bins)],
         y_ticks=scale.ticks,
         bars=bars,
         lines=lines,
@@ -144,7 +144,7 @@ def turns_chart(over: OverTurns, unit: str) -> Chart:
     share = unit in (SHARE, RATIO)
     least = min(min(one.mean, one.p25) for one in points)
     most = 1.0 if share else max(max(one.mean, one.p75) for one in points)
-    scale = _scale(least, most, lambda value: _plain(value, unit), whole=False)
+    scale = _scale(least, most, lambda value: axis_text(value, unit), whole=False)
     first, last = points[0].position, points[-1].position
     across = (WIDTH - LEFT - RIGHT - 24) / ((last - first) or 1)
 
@@ -153,9 +153,9 @@ def turns_chart(over: OverTurns, unit: str) -> Chart:
 
     drawn = []
     for point in points:
-        text = f"mean {value_text(point.mean, unit)}, {point.n:,} {'value' if point.n == 1 else 'values'}"
+        text = f"mean {value_text(point.mean, unit)}, {counted(point.n, 'value')}"
         if not share:
-            text += f", middle half {_plain(point.p25, unit)} to {value_text(point.p75, unit)}"
+            text += f", middle half {axis_text(point.p25, unit)} to {value_text(point.p75, unit)}"
         tip = f"turn {point.position}: {text}"
         drawn.append(ChartPoint(x(point.position), scale.y(point.mean), tip, point.n < FEW, str(point.position), text))
     path = "M" + " L".join(f"{point.x} {point.y}" for point in drawn)
@@ -214,8 +214,3 @@ def _scale(least: float, most: float, name: Callable[[float], str], *, whole: bo
     bare = _Scale(first * step, last * step, ())
     ticks = [Tick(bare.y(place * step), name(float(f"{place * step:.12g}"))) for place in range(first, last + 1)]
     return bare._replace(ticks=ticks)
-
-
-def _plain(value: float, unit: str) -> str:
-    """A value without its unit, as short as it can be told."""
-    return f"{100 * value:g}" if unit == SHARE else f"{value:,g}" if abs(value) < 1e6 else f"{value:,.0f}"

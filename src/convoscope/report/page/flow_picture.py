@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from convoscope.report.page.flow_layout import Box, Edge, LaidNode, Layout, Point, Route, Size, lay_out
-from convoscope.report.words import counted
+from convoscope.report.words import NOTHING, counted, cut_text, percent_text
 
 MAX_STATES = 120
 MAX_EDGES = 400
@@ -136,14 +136,6 @@ def level(stall: float | None) -> int | None:
     return sum(stall >= bound for bound in LEVELS[1:]) + (stall > 0)
 
 
-def percent(share: float) -> str:
-    """A share in whole percent; what is not zero never prints as zero, and what is not all never as all."""
-    whole = round(100 * share)
-    if share > 0 and not whole:
-        return "<1 %"
-    return ">99 %" if share < 1 and whole == 100 else f"{whole} %"
-
-
 # ---------------------------------------------------------------------- states
 
 
@@ -192,13 +184,12 @@ def _figures(state: Seen) -> str:
         return f"led to {state.arrived:,}×, not entered" if state.arrived else "untested"
     if state.terminal and (not state.stall or is_no_fault(state.terminal)):
         return f"n {state.n:,} · {'end' if state.terminal == 'unknown' else state.terminal}"
-    return f"n {state.n:,} · stall {'·' if state.stall is None else percent(state.stall)}"
+    return f"n {state.n:,} · stall {NOTHING if state.stall is None else percent_text(state.stall)}"
 
 
 def shortened(text: str, most: int = NAME) -> str:
     """In one line; where it is too long, with what is missing counted."""
-    text = _one_line(text)
-    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more letters)"
+    return cut_text(_one_line(text), most)
 
 
 def wrapped(name: str, width: float = Size().width - 14) -> list[str]:

@@ -16,9 +16,17 @@ from convoscope.analysis.flows.state_table import Rate, StateTable
 from convoscope.analysis.flows.states import States
 from convoscope.metrics.declaration import COUNT, SHARE
 from convoscope.metrics.flow.states import STATE_TABLE
-from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, percent, picture, shortened
+from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, picture, shortened
 from convoscope.report.page.packing import fold
-from convoscope.report.words import counted, number_text, reason_text, value_text
+from convoscope.report.words import (
+    NOTHING,
+    counted,
+    number_text,
+    percent_text,
+    reason_text,
+    seconds_text,
+    value_text,
+)
 from convoscope.runs.database import connect, quoted
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
@@ -324,7 +332,7 @@ def _state_words(row: StateFigures, terminal: str) -> str:
         if rate.value is None:
             parts.append(f"{label} ·: {reason_text(rate.reason)}")
         else:
-            parts.append(f"{label} {percent(rate.value)} ({_interval(rate, SHARE)})")
+            parts.append(f"{label} {percent_text(rate.value)} ({_interval(rate, SHARE)})")
     return ", ".join([*parts, row.caution] if row.caution else parts)
 
 
@@ -350,7 +358,9 @@ _LABELS = (
 def _figures(row: StateFigures) -> list[FlowCell]:
     slow = row.latency_p95_ms
     latency = (
-        FlowCell(f"{slow / 1000:.1f} s", f"{row.latency_n:,} turns") if slow is not None else _none(row.latency_reason)
+        FlowCell(seconds_text(slow / 1000), f"{row.latency_n:,} turns")
+        if slow is not None
+        else _none(row.latency_reason)
     )
     stall = _rate(row.stall, SHARE)
     return [
@@ -382,7 +392,7 @@ def _interval(rate: Rate | Aspect, unit: str) -> str:
 
 
 def _none(reason: str) -> FlowCell:
-    return FlowCell("·", reason=reason_text(reason) or "nothing measured")
+    return FlowCell(NOTHING, reason=reason_text(reason) or "nothing measured")
 
 
 def _share(value: float | None, reason: str) -> FlowCell:
@@ -463,7 +473,7 @@ def _wider(asked: States) -> Iterator[FlowTable]:
 
 def _flow_row(row: FlowFigures) -> TableRow:
     seconds = [
-        _none("no_latency_logged") if value is None else FlowCell(f"{value:.1f} s", f"{row.latency_n:,} turns")
+        _none("no_latency_logged") if value is None else FlowCell(seconds_text(value), f"{row.latency_n:,} turns")
         for value in (row.latency_mean, row.latency_p95)
     ]
     judged = [one for one in row.humanness if one.score is not None]

@@ -14,8 +14,9 @@ from convoscope.report.findings import findings, side
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
 from convoscope.report.targets import Check, observed, tally, target_text
-from convoscope.report.unmeasured import headlines, visible_figures
+from convoscope.report.visible_figures import headlines, visible_figures
 from convoscope.report.words import (
+    NOTHING,
     counted,
     coverage_text,
     interval_text,
@@ -26,6 +27,7 @@ from convoscope.report.words import (
     reading_text,
     reason_text,
     reasons_text,
+    seconds_text,
     standing_text,
     value_text,
 )
@@ -213,7 +215,7 @@ def _target_line(check: Check) -> TargetLine:
     return TargetLine(check.name, value, target_text(check.target, unit), outcome, _SIGNS[outcome], but)
 
 
-def _spoken(summary: Summary) -> list[Figure]:
+def _headlines(summary: Summary) -> list[Figure]:
     """The headline of each metric; where judges sat on a panel, the panel's, which comes after theirs."""
     return list({key_text(one.metric, one.variant): one for one in summary.figures if not one.reduction}.values())
 
@@ -227,7 +229,7 @@ def _tiles(summary: Summary) -> list[Tile]:
             value_text(one.value, one.unit),
             interval_text(one) if one.interval else "",
         )
-        for one in _spoken(summary)
+        for one in _headlines(summary)
         if one.better != NEITHER and one.value is not None and not parent_metric(one.metric, names)
     ]
 
@@ -237,10 +239,10 @@ def _sure(run: Run) -> Iterator[str]:
     summary = run.summary
     shown = visible_figures(summary)
     worth = {id(figure) for figure in shown.figures}
-    headlines = [one for one in _spoken(summary) if id(one) in worth]
+    headlines = [one for one in _headlines(summary) if id(one) in worth]
     have = [one for one in headlines if one.value is not None]
     names = {one.metric for one in summary.figures}
-    asked = sum(not parent_metric(one.metric, names) for one in _spoken(summary))
+    asked = sum(not parent_metric(one.metric, names) for one in _headlines(summary))
     measured = sum(not parent_metric(one.metric, names) for one in have)
     yield f"{measured} of {counted(asked, 'metric')} {'has' if measured == 1 else 'have'} a value"
     yield from _intervals(have)
@@ -339,7 +341,7 @@ def _percent(value: float) -> float:
 
 def _groupings(summary: Summary) -> Iterator[Grouping]:
     """The groups of each dimension, with the headline figures that have a value anywhere."""
-    speaking = {id(one) for one in _spoken(summary)}
+    speaking = {id(one) for one in _headlines(summary)}
     for by, groups in groupings(summary.groups).items():
         columns = [one for one in headlines(summary, groups) if id(one) in speaking]
         shown = [name_text(one) for one in columns]
@@ -357,9 +359,9 @@ def _groupings(summary: Summary) -> Iterator[Grouping]:
 
 def _cell(figure: Figure | None, whole: Figure) -> GroupCell:
     if figure is None:
-        return GroupCell("·", "not scored", "", "")
+        return GroupCell(NOTHING, "not scored", "", "")
     if figure.value is None:
-        return GroupCell("·", reason_text(figure.reason), "", "")
+        return GroupCell(NOTHING, reason_text(figure.reason), "", "")
     where = side(figure, whole)
     under = f"{interval_text(figure)}, n {figure.n:,}" if figure.interval else f"n {figure.n:,}"
     sign = {"worse": "▼ ", "better": "▲ "}.get(where or "", "")
@@ -368,7 +370,7 @@ def _cell(figure: Figure | None, whole: Figure) -> GroupCell:
 
 def _drawn(run: Run) -> list[DrawnMetric]:
     questions = {one.metric: one.question for one in run.summary.declared}
-    values = {key_text(one.metric, one.variant): one.value for one in _spoken(run.summary)}
+    values = {key_text(one.metric, one.variant): one.value for one in _headlines(run.summary)}
     return [
         DrawnMetric(
             one.headline.key,
@@ -411,7 +413,10 @@ def _receipt_facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "run", receipt.run_id
     yield "valid", "yes" if receipt.valid else f"no, since {receipt.invalidated_at}: {receipt.invalid_reason}"
     yield "started", receipt.started_at
-    yield "finished", f"{receipt.finished_at}, after {receipt.seconds:,.1f} s with {counted(receipt.workers, 'worker')}"
+    yield (
+        "finished",
+        f"{receipt.finished_at}, after {seconds_text(receipt.seconds)} with {counted(receipt.workers, 'worker')}",
+    )
     yield "input", receipt.input_hash
     yield "settings", receipt.config_hash
     yield "turns", str(receipt.config.get("turn_rule", ""))

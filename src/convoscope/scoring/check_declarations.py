@@ -9,7 +9,7 @@ from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.registry import Declared
 
 
-def check(metrics: Sequence[Declared]) -> None:
+def check_declarations(metrics: Sequence[Declared]) -> None:
     """Each view must exist; what is derived must not, in the end, be derived from itself."""
     for declared in metrics:
         if isinstance(declared, Metric) and declared.takes_many and declared.waits:
