@@ -132,8 +132,8 @@ def _place(error: BaseException, path: Path | None) -> traceback.FrameSummary | 
     """The last line of the user's own code that was reached: in this file, or beside it."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_ours(one.filename)]
     home = path or (Path(frames[0].filename) if frames else None)
-    mine = [one for one in frames if home and Path(one.filename).parent == home.parent]
-    return mine[-1] if mine else None
+    own_frames = [one for one in frames if home and Path(one.filename).parent == home.parent]
+    return own_frames[-1] if own_frames else None
 
 
 def _is_ours(filename: str) -> bool:

@@ -38,7 +38,7 @@ def matrix(
 
     if markdown and json:
         raise UsageError("--markdown and --json cannot be combined")
-    question, screen = _asked(runs, flow, agent), Screen()
+    question, screen = _question(runs, flow, agent), Screen()
     states = question.states.matrix()
     if json:
         screen.json(question.json(states))
@@ -55,7 +55,7 @@ def segments(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Jso
     from convoscope.report.flows.segments import print_segments
     from convoscope.report.screen import Screen
 
-    question, screen = _asked(runs, flow, agent), Screen()
+    question, screen = _question(runs, flow, agent), Screen()
     answer = question.states.segments()
     if json:
         screen.json(question.json(answer))
@@ -69,7 +69,7 @@ def flows(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json =
     from convoscope.report.flows.flow_matrix import print_flows
     from convoscope.report.screen import Screen
 
-    question, screen = _asked(runs, flow, agent), Screen()
+    question, screen = _question(runs, flow, agent), Screen()
     answer = question.states.flows()
     if json:
         screen.json(question.json(answer))
@@ -83,7 +83,7 @@ def archetypes(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: J
     from convoscope.report.flows.segments import print_archetypes
     from convoscope.report.screen import Screen
 
-    question, screen = _asked(runs, flow, agent), Screen()
+    question, screen = _question(runs, flow, agent), Screen()
     answer = question.states.archetypes()
     if json:
         screen.json(question.json(archetypes=answer))
@@ -111,7 +111,7 @@ def analyze(
         raise UsageError(f"--top must be at least 1, not {top}")
     if not 0 < latency_budget < math.inf:
         raise UsageError(f"--latency-budget must be above 0, not {latency_budget:g}")
-    question, screen = _asked(runs, flow, agent), Screen()
+    question, screen = _question(runs, flow, agent), Screen()
     answer = question.states.analyze(latency_budget_ms=latency_budget * 1000)
     if json:
         screen.json(question.json(answer))
@@ -150,7 +150,7 @@ def gate(
         raise UsageError(f"--floor and --drop must be from 0 to 10, not {floor:g} and {drop:g}")
     if min_n < 1:
         raise UsageError(f"--min-n must be at least 1, not {min_n}")
-    question, screen = _asked(runs, flow, agent), Screen()
+    question, screen = _question(runs, flow, agent), Screen()
     before = [Run.open(one) for one in baseline]
     aspects = list(dict.fromkeys(aspect)) if aspect else list(ASPECTS)
     verdict = question.states.gate(before, floor=floor, drop=drop, least=min_n, aspects=aspects)
@@ -170,7 +170,7 @@ def audit(runs: Runs, json: Json = False) -> None:
     from convoscope.report.flows.gate import print_audit
     from convoscope.report.screen import Screen
 
-    question, screen = _asked(runs), Screen()
+    question, screen = _question(runs), Screen()
     audits = question.states.audit()
     holds = all(one.holds for one in audits.values())
     if json:
@@ -181,7 +181,7 @@ def audit(runs: Runs, json: Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
-def _asked(runs: list[Path], flow: str | None = None, agent: str | None = None) -> StateQuestion:
+def _question(runs: list[Path], flow: str | None = None, agent: str | None = None) -> StateQuestion:
     from convoscope.report.flows.heading import StateQuestion
     from convoscope.runs.run import Run
 

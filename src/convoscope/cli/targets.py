@@ -80,8 +80,8 @@ def exit_by(run: Run, checks: Iterable[Check]) -> None:
     from convoscope.report.screen import Screen
     from convoscope.report.targets import DECLARED, tally
 
-    asked = [one for one in checks if one.source != DECLARED]
-    counts = tally(asked)
+    demands = [one for one in checks if one.source != DECLARED]
+    counts = tally(demands)
     if run.receipt.audit.get("disagreements"):
         screen = Screen(sys.stderr)
         screen.line(f"error: {run.receipt.invalid_reason}")
@@ -89,5 +89,5 @@ def exit_by(run: Run, checks: Iterable[Check]) -> None:
         raise typer.Exit(FAILED)
     if counts.missed:
         raise typer.Exit(FAILED)
-    if counts.undetermined or (asked and not run.receipt.valid):
+    if counts.undetermined or (demands and not run.receipt.valid):
         raise typer.Exit(UNDETERMINED)

@@ -37,7 +37,7 @@ def metric_context_command(
     from convoscope.views import metric_context
 
     _show(
-        _Asked(paths, id, format, readers_from or (), turns),
+        _Request(paths, id, format, readers_from or (), turns),
         json,
         lambda one: metric_context(one).to_dict(),
         print_context,
@@ -58,7 +58,7 @@ def trace_command(
     from convoscope.views import metric_context
 
     _show(
-        _Asked(paths, id, format, readers_from or (), turns),
+        _Request(paths, id, format, readers_from or (), turns),
         json,
         lambda one: metric_context(one).conversation_trace,
         print_trace,
@@ -77,10 +77,10 @@ def timeline_command(
     """Every event with its time, by turn."""
     from convoscope.report.view_terminal import print_timeline, timeline
 
-    _show(_Asked(paths, id, format, readers_from or (), turns), json, timeline, print_timeline)
+    _show(_Request(paths, id, format, readers_from or (), turns), json, timeline, print_timeline)
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """Which conversations to show, and how to read them."""
 
     paths: list[Path]
@@ -91,7 +91,7 @@ class _Asked(NamedTuple):
 
 
 def _show(
-    asked: _Asked,
+    request: _Request,
     json: bool,
     view: Callable[[Conversation], Any],
     show: Callable[[Screen, Conversation], None],
@@ -103,11 +103,11 @@ def _show(
     from convoscope.report.screen import Screen
 
     screen = Screen()
-    reading = read(asked.paths, format=asked.format, turns=asked.turns, readers_from=asked.readers_from)
-    wanted = (one for one in reading if asked.id is None or one.id == asked.id)
+    reading = read(request.paths, format=request.format, turns=request.turns, readers_from=request.readers_from)
+    wanted = (one for one in reading if request.id is None or one.id == request.id)
     first = next(wanted, None)
     if first is None:
-        raise UsageError(f"there is no conversation {asked.id!r}", hint="`convoscope inspect` shows what is there")
+        raise UsageError(f"there is no conversation {request.id!r}", hint="`convoscope inspect` shows what is there")
     second = next(wanted, None)
     if json and second is None:
         screen.json(view(first))

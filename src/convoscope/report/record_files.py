@@ -28,11 +28,11 @@ def _records(run: Run) -> Iterator[tuple[str, dict[str, Any], Sequence[Score]]]:
     scores = groupby(run.scores(all=True), key=lambda score: score.conversation)
     waiting = next(scores, None)
     for conversation in run.conversations():
-        mine: list[Score] = []
+        own_scores: list[Score] = []
         if waiting is not None and waiting[0] == conversation.id:
-            mine = list(waiting[1])
+            own_scores = list(waiting[1])
             waiting = next(scores, None)
-        yield conversation.id, metric_context(conversation).to_dict(), mine
+        yield conversation.id, metric_context(conversation).to_dict(), own_scores
 
 
 def _write(run: Run, id: str, context: dict[str, Any], scores: Sequence[Score]) -> Path:

@@ -144,8 +144,8 @@ def _reasons(standing: Standing) -> Iterator[str]:
     if standing.error:
         yield f"the integration broke: {code(standing.error)}"
     for behind in standing.because:
-        key, _, rest = behind_text(behind).partition(" ")
-        yield f"{code(key)} {plain(rest)}"
+        key, _, words = behind_text(behind).partition(" ")
+        yield f"{code(key)} {plain(words)}"
 
 
 def _groups(summary: Summary) -> Iterator[Block]:

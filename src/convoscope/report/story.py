@@ -195,8 +195,8 @@ class _Teller:
                 self._turns[subject].append(self._mark(key, observation))
             else:
                 seq = items.get(subject) if kind == "item" else states.get(subject) if kind == "state" else position
-                known = kind in ("item", "state") or kinds.get(position) == kind
-                if known and seq is not None and seq in self.seqs:
+                is_event = kind in ("item", "state") or kinds.get(position) == kind
+                if is_event and seq is not None and seq in self.seqs:
                     self._events[seq].append(self._mark(key, observation))
                 else:
                     self._elsewhere.append(self._mark(key, observation, f"{reason_text(kind)} {subject}"))

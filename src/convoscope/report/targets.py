@@ -105,9 +105,9 @@ def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
     """The same over a run, with the targets that it was scored with."""
     fresh = _given(run.summary, given)
     replaced = {(one.figure, one.by) for one in fresh}
-    kept = [kept_target(text) for text in run.receipt.config.get("targets", ())]
-    asked = [(one, RECORDED) for one in kept if (one.figure, one.by) not in replaced]
-    return _checks(run.summary, [*asked, *((one, GIVEN) for one in fresh)])
+    recorded = [kept_target(text) for text in run.receipt.config.get("targets", ())]
+    sources = [(one, RECORDED) for one in recorded if (one.figure, one.by) not in replaced]
+    return _checks(run.summary, [*sources, *((one, GIVEN) for one in fresh)])
 
 
 def tally(checks: Iterable[Check]) -> TargetTally:
@@ -159,9 +159,9 @@ def _given(summary: Summary, texts: Sequence[str]) -> list[FigureTarget]:
     return targets
 
 
-def _checks(summary: Summary, asked: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
-    named = {one.figure for one, _ in asked if not one.by}
-    everything = [*((one, DECLARED) for one in _declared(summary) if one.figure not in named), *asked]
+def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
+    named = {one.figure for one, _ in given if not one.by}
+    everything = [*((one, DECLARED) for one in _declared(summary) if one.figure not in named), *given]
     places = {name_text(figure): place for place, figure in enumerate(summary.figures)}
     checks = [
         Check(figure, one.target, check(figure, one.target), source, one.by)
@@ -190,9 +190,9 @@ def _of_group(summary: Summary, target: FigureTarget) -> Sequence[Figure]:
     for group in summary.groups:
         if group.by == dict(target.by):
             empty = [empty_figure(summary.by_key[key], one) for one in group.not_measured for key in one.metrics]
-            known = {figure.key for figure in (*group.metrics, *empty)}
+            keys = {figure.key for figure in (*group.metrics, *empty)}
             # What has no value in the whole run is not told again in each group.
-            nowhere = [figure for figure in summary.figures if figure.value is None and figure.key not in known]
+            nowhere = [figure for figure in summary.figures if figure.value is None and figure.key not in keys]
             return [*group.metrics, *empty, *nowhere]
     key = target.figure.partition(" ")[0]
     absent = NotMeasured(metrics=[key], status=UNMEASURED, reason="no_such_group", samples_total=0)

@@ -82,8 +82,8 @@ def _turns(screen: Screen, context: MetricContext) -> None:
         ),
     }
     rows: list[tuple[str, ...]] = []
-    known = {turn for side in sides.values() for texts in side for turn in texts}
-    for turn in sorted(known):
+    numbers = {turn for side in sides.values() for texts in side for turn in texts}
+    for turn in sorted(numbers):
         for side, (intended, transcribed, audio) in sides.items():
             if any(turn in texts for texts in (intended, transcribed, audio)):
                 wait = context.latency_assistant_turns.get(turn) if side == "assistant" else None

@@ -232,13 +232,13 @@ def _stretches(
     Of a conversation the body comes along only where it can have rows. In the
     end come the rows that carry no number of any.
     """
-    kept, side = run.table(CONVERSATIONS), run.table(table.name)
+    source, side = run.table(CONVERSATIONS), run.table(table.name)
     tells = " OR ".join(f"contains(body, {quoted(word)})" for word in table.mentions) or "true"
     columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), error, CASE WHEN {tells} THEN body END"
-    count = connection.execute(f"SELECT count(*) FROM {kept}").fetchall()[0][0]
+    count = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
     for first in range(0, count, _AT_ONCE):
         some = f"number >= {first} AND number < {min(count, first + _AT_ONCE)}"
-        conversations = connection.execute(f"SELECT {columns} FROM {kept} WHERE {some} ORDER BY number").fetchall()
+        conversations = connection.execute(f"SELECT {columns} FROM {source} WHERE {some} ORDER BY number").fetchall()
         yield conversations, _rows(connection, side, table, some, values=values)
     yield [], _rows(connection, side, table, f"number IS NULL OR number < 0 OR number >= {count}", values=False)
 

@@ -79,9 +79,9 @@ def _cut(folder: Path, done: Sequence[PartDone], limit: int) -> list[int]:
 def _remove_strays(folder: Path, parts: set[int]) -> None:
     """Files of parts that are not of this run: beyond a limit, or never finished."""
     for table in table_folders(folder):
-        mine = {part_file(folder, table.stem, part) for part in parts}
+        expected = {part_file(folder, table.stem, part) for part in parts}
         for path in table.glob("*"):
-            if path not in mine:
+            if path not in expected:
                 path.unlink()
 
 

@@ -221,8 +221,8 @@ def _remember(
         takes = shares > share[place, number]
         at = number[takes]
         for below in range(REASONS - 1, place, -1):
-            for kept in (column, value, share):
-                kept[below, at] = kept[below - 1, at]
+            for array in (column, value, share):
+                array[below, at] = array[below - 1, at]
         column[place, at], value[place, at], share[place, at] = code, values[takes], shares[takes]
         number, values, shares = number[~takes], values[~takes], shares[~takes]
 

@@ -256,8 +256,8 @@ def _rows(query: str, values: list[str]) -> Iterator[tuple[Any, ...]]:
 
 def score_of(row: tuple[Any, ...]) -> Score:
     """A score from the `SCORE_COLUMNS` of its row."""
-    conversation, metric, variant, kind, subject, position, judge, repeat, status, *rest = row
-    value, numerator, denominator, *counts, reason, detail, details = rest
+    conversation, metric, variant, kind, subject, position, judge, repeat, status, *values = row
+    value, numerator, denominator, *counts, reason, detail, details = values
     return Score(
         conversation=conversation,
         metric=metric,

@@ -31,9 +31,9 @@ def summarise(
     resources: frozenset[str] = frozenset(),
 ) -> Summary:
     """Read the run's scores and reduce them, over all conversations and over each group."""
-    known = Profiles(metrics, resources)
+    planned = Profiles(metrics, resources)
     with connect(scratch=scratch) as connection:
-        arrays = Arrays(connection, tables, metrics, {key: known.with_key(key) for key in profiles})
+        arrays = Arrays(connection, tables, metrics, {key: planned.with_key(key) for key in profiles})
         groups = _Groups(arrays, by)
         results: list[list[Figure]] = [[] for _ in range(1 + len(groups.whole))]
         rows = [arrays.rows(subset) for subset in (EVERYTHING, *groups.whole)]
@@ -83,11 +83,11 @@ class _Groups:
         self.whole: list[Subset] = []
         self.small: list[SmallGroups] = []
         kinds = axis_of(arrays.metrics)
-        asked = [names for names in by or () if any(name in kinds for name in names)]
+        by_subjects = [names for names in by or () if any(name in kinds for name in names)]
         self._arrays = arrays
-        self._asked = [(*(name for name in names if name not in kinds), *_axes(names, kinds)) for names in asked]
+        self._asked = [(*(name for name in names if name not in kinds), *_axes(names, kinds)) for names in by_subjects]
         self._declared = [names for kind in kinds if (names := (*AXES[kind], kind)) not in self._asked]
-        for names in arrays.groupings(None if by is None else [names for names in by if names not in asked]):
+        for names in arrays.groupings(None if by is None else [names for names in by if names not in by_subjects]):
             subsets = list(arrays.subsets(names))
             # What was asked for is shown, however small.
             few = [count for _, count in subsets if by is None and count < MIN_GROUP]
@@ -134,8 +134,8 @@ def _figures(
     """The figures of one metric, each with the number of its group."""
     if isinstance(declared, Derived) and declared.over == "group":
         by_key = {one.key: one for one in metrics}
-        for number, mine in enumerate(rows):
-            yield number, _group_figure(arrays, declared, by_key, mine)
+        for number, members in enumerate(rows):
+            yield number, _group_figure(arrays, declared, by_key, members)
         return
     if arrays.is_silent(declared):
         # Groups speak of what was measured somewhere; this was not.
@@ -143,8 +143,8 @@ def _figures(
         return
     for judge in arrays.judges(declared):
         table = arrays.table(declared, judge)
-        for number, mine in enumerate(rows):
-            for figure in figures(declared, judge, table, mine):
+        for number, members in enumerate(rows):
+            for figure in figures(declared, judge, table, members):
                 yield number, figure
 
 

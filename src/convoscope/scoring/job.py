@@ -50,10 +50,10 @@ def choose(
     if not chosen:
         raise UsageError("no metric to score with")
     check_declarations(chosen)
-    asked = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
+    wanted = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
     return Chosen(
         chosen,
-        by_type((*given(resources), *registry.resources), asked),
+        by_type((*given(resources), *registry.resources), wanted),
         tuple(registry.tables.values()),
         registry.problems,
     )

@@ -86,8 +86,8 @@ def score_partition(
     limit: int | None = None,
 ) -> PartDone:
     """Read, score and keep one partition; of more conversations than `limit`, only the first are scored."""
-    with closing(writer.part(partition.number)) as kept, _without_collecting():
-        part = _Part(kept, metrics, session)
+    with closing(writer.part(partition.number)) as part_writer, _without_collecting():
+        part = _Part(part_writer, metrics, session)
         clock = perf_counter
         reads = read_partition(partition, part.report, turn_rule, flows)
         while True:
@@ -104,7 +104,7 @@ def score_partition(
         columns = part.batch.columns()
         part.timings.metrics += clock() - began
         began = clock()
-        tables = kept.write(columns) if part.scored else ()
+        tables = part_writer.write(columns) if part.scored else ()
         part.timings.writing += clock() - began
     return PartDone(
         part=partition.number,

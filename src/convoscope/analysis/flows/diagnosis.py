@@ -382,8 +382,8 @@ def _if_median(matrix: Matrix, suspect: _Suspect, after: _After) -> list[str]:
 
 
 def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
+    measured = [value for value in values if value is not None]
+    return statistics.median(measured) if measured else None
 
 
 def _less_stalling(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:

@@ -139,12 +139,12 @@ def _aspects(
             FROM {each} GROUP BY ALL ORDER BY ALL
         """)
     )
-    known = rates(connection, each, keys, {"points": ("points", "(points IS NOT NULL)::INTEGER")})
+    points_by_key = rates(connection, each, keys, {"points": ("points", "(points IS NOT NULL)::INTEGER")})
     spreads = _spreads(connection, source, ", ".join(by))
     by_key: dict[Any, list[dict[str, Any]]] = {}
     for row in rows:
         key = tuple(row[name] for name in by)
-        points = known[tuple(row[name] for name in keys)].get("points")
+        points = points_by_key[tuple(row[name] for name in keys)].get("points")
         by_key.setdefault(key, []).append({**row, "points": points, "spread": spreads.get((*key, row["judge"]))})
     return by_key
 

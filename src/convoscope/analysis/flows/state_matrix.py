@@ -122,7 +122,7 @@ def _figures(
     key = (row["flow"], row["state"])
     declared = source.flows.get(row["flow"])
     n = row["n"]
-    known = {name: rate_of(figures.get(name)) for name in RATES}
+    rates = {name: rate_of(figures.get(name)) for name in RATES}
     return StateFigures(
         flow=row["flow"],
         state=row["state"],
@@ -132,16 +132,16 @@ def _figures(
         visits=row["visits"],
         latency_p95_ms=row["latency_p95_ms"],
         latency_n=row["latency_n"] or 0,
-        latency_reason="" if row["latency_n"] else _reason_of_latency(known["dwell_turns"], row),
-        guard_errors=row["guard_errors"] if known["guard_error"].n else None,
+        latency_reason="" if row["latency_n"] else _reason_of_latency(rates["dwell_turns"], row),
+        guard_errors=row["guard_errors"] if rates["guard_error"].n else None,
         guard_n=row["guarded"],
-        front_loaded=row["front_loaded"] if declared is not None and known["slot_fill_rate"].n else None,
+        front_loaded=row["front_loaded"] if declared is not None and rates["slot_fill_rate"].n else None,
         revisit_n=row["revisited"],
-        unknown=n - known["stall"].n,
+        unknown=n - rates["stall"].n,
         caution=few_words(n),
         led_to=None if around is None else tuple(around[0].get(key, ())),
         came_from=None if around is None else tuple(around[1].get(key, ())),
-        **known,
+        **rates,
     )
 
 

@@ -95,18 +95,18 @@ def picture(states: Sequence[Seen], edges: Mapping[tuple[int, int], int]) -> Pic
     """States in the given sequence have the numbers 0, 1, …; edges are by these, with how often they were gone."""
     shown = sorted(range(len(states)), key=lambda one: (-states[one].n, -states[one].arrived, one))[:MAX_STATES]
     inside = set(shown)
-    known = [(pair, count) for pair, count in edges.items() if inside.issuperset(pair)]
-    kept = dict(sorted(known, key=lambda one: (-one[1], one[0]))[:MAX_EDGES])
+    inner_edges = [(pair, count) for pair, count in edges.items() if inside.issuperset(pair)]
+    drawn_edges = dict(sorted(inner_edges, key=lambda one: (-one[1], one[0]))[:MAX_EDGES])
     names = {number: wrapped(_name(states[number])) for number in shown}
     high = max((len(lines) for lines in names.values()), default=1)
     size = Size(height=_FOOT + _LINE * high, abreast=5 if len(shown) < 40 else 6)
     layout = lay_out(
         [LaidNode(f"{number:06}", states[number].order) for number in shown],
-        [Edge(f"{one:06}", f"{other:06}", count) for (one, other), count in kept.items()],
+        [Edge(f"{one:06}", f"{other:06}", count) for (one, other), count in drawn_edges.items()],
         size,
     )
     layout = _moved(layout, MARGIN)
-    most = max(kept.values(), default=1)
+    most = max(drawn_edges.values(), default=1)
     return Picture(
         width=layout.width + MARGIN,
         height=layout.height + MARGIN,
@@ -117,7 +117,7 @@ def picture(states: Sequence[Seen], edges: Mapping[tuple[int, int], int]) -> Pic
         labels=list(_labels(layout.routes, most)),
         down=[(int(one.source), int(one.target)) for one in layout.routes if not one.back and one.source != one.target],
         fewer_states=len(states) - len(shown),
-        fewer_edges=len(edges) - len(kept),
+        fewer_edges=len(edges) - len(drawn_edges),
     )
 
 
@@ -200,10 +200,10 @@ def wrapped(name: str, width: float = Size().width - 14) -> list[str]:
     fits = _fitting(name, width)
     cut = max((place for place in range(1, fits + 1) if name[place - 1] in " _-./:"), default=0)
     cut = cut if cut >= fits // 3 else fits
-    rest = name[cut:].strip()
-    if _measure(rest) > width:
-        rest = rest[: _fitting(rest, width - _measure("…"))].rstrip() + "…"
-    return [name[:cut].rstrip(), rest]
+    second = name[cut:].strip()
+    if _measure(second) > width:
+        second = second[: _fitting(second, width - _measure("…"))].rstrip() + "…"
+    return [name[:cut].rstrip(), second]
 
 
 def _fitting(text: str, width: float) -> int:

@@ -113,7 +113,7 @@ class FlowSection(NamedTuple):
     """Of each state what the page shows when it is chosen."""
 
 
-class _Known(NamedTuple):
+class _Answers(NamedTuple):
     """Everything that was asked of the run."""
 
     matrix: Matrix
@@ -129,36 +129,36 @@ def flow_section(run: Run, ranking: Ranking) -> FlowSection | None:
     """None where the run holds no state."""
     if not _has_states(run):
         return None
-    asked = States([run])
+    states = States([run])
     source = StateTable([run])
     with source.ask() as connection:
         sizes = dict(connection.execute(_SIZES).fetchall())
         drawn = sorted(sizes, key=lambda flow: (-sizes[flow], flow))[:MAX_FLOWS]
         order = {(flow, state): place for flow, state, place in connection.execute(_ORDER).fetchall()}
         chosen = _chosen(connection, drawn, ranking)
-    known = _Known(
-        matrix=asked.matrix(neighbours=True),
-        analysis=asked.analyze(),
-        segments=asked.segments().rows,
+    answers = _Answers(
+        matrix=states.matrix(neighbours=True),
+        analysis=states.analyze(),
+        segments=states.segments().rows,
         order=order,
         sizes=sizes,
         places={key: places for key, (places, _) in chosen.items()},
         stalled={key: count for key, (_, count) in chosen.items()},
     )
-    pages = [_Page(number, flow, known, source) for number, flow in enumerate(drawn)]
+    pages = [_Page(number, flow, answers, source) for number, flow in enumerate(drawn)]
     links = {(page.flow, name): f"#state={page.number}.{place}" for page in pages for name, place in page.at.items()}
     left_out = [flow for flow in sorted(sizes, key=lambda flow: (-sizes[flow], flow)) if flow not in drawn]
-    causes = [_cause(cause, links) for cause in known.analysis.causes[:MAX_CAUSES]]
+    causes = [_cause(cause, links) for cause in answers.analysis.causes[:MAX_CAUSES]]
     return FlowSection(
-        line=_line(known),
+        line=_line(answers),
         causes=causes,
-        surest=next((_cause(cause, links) for cause in known.analysis.causes if cause.certain), None),
-        more_causes=len(known.analysis.causes) - len(causes),
-        looked_at=known.analysis.states,
+        surest=next((_cause(cause, links) for cause in answers.analysis.causes if cause.certain), None),
+        more_causes=len(answers.analysis.causes) - len(causes),
+        looked_at=answers.analysis.states,
         flows=[page.drawn(links) for page in pages],
         left_out=[shortened(flow, 80) for flow in left_out[:MAX_ROWS]],
         more_left_out=max(0, len(left_out) - MAX_ROWS),
-        tables=[table for table in _wider(asked) if table.rows],
+        tables=[table for table in _wider(states) if table.rows],
         legend=list(_legend()),
         most_ids=MAX_IDS,
         packed=fold(msgspec.json.encode({"flows": [page.data() for page in pages]})),
@@ -192,10 +192,10 @@ def _chosen(
     return {(flow, state): ([value % len(places) for value in least], stalled) for flow, state, least, stalled in rows}
 
 
-def _line(known: _Known) -> str:
+def _line(answers: _Answers) -> str:
     """What the section is of, in a sentence."""
-    matrix = known.matrix
-    words = f"{counted(matrix.conversations, 'conversation')} of {counted(len(known.sizes), 'flow')} went through "
+    matrix = answers.matrix
+    words = f"{counted(matrix.conversations, 'conversation')} of {counted(len(answers.sizes), 'flow')} went through "
     words += f"{counted(len(matrix.rows), 'state')}"
     if matrix.untested:
         words += f"; {counted(len(matrix.untested), 'declared state')} had no visit"
@@ -234,17 +234,17 @@ def _sentence(words: str) -> str:
 class _Page:
     """One flow: its states by number, its picture, its tables, and the facts for who chooses a state."""
 
-    def __init__(self, number: int, flow: str, known: _Known, source: StateTable) -> None:
-        self.number, self.flow, self.known = number, flow, known
-        self.rows = {row.state: row for row in known.matrix.rows if row.flow == flow}
+    def __init__(self, number: int, flow: str, answers: _Answers, source: StateTable) -> None:
+        self.number, self.flow, self.answers = number, flow, answers
+        self.rows = {row.state: row for row in answers.matrix.rows if row.flow == flow}
         self.declared = source.flows.get(flow)
-        self.segments = {one.state: one.segment for one in known.matrix.untested if one.flow == flow}
+        self.segments = {one.state: one.segment for one in answers.matrix.untested if one.flow == flow}
         counts = {(row.state, one.state): one.transitions for row in self.rows.values() for one in row.led_to or ()}
         names = [*self.rows, *self.segments, *(other for _, other in counts)]
         self.names = sorted(dict.fromkeys(names), key=lambda name: (self._order(name), name))
         self.at = {name: place for place, name in enumerate(self.names)}
         self.edges = {(self.at[one], self.at[other]): count for (one, other), count in counts.items()}
-        self.causes = {one.state: one for one in known.analysis.causes if one.flow == flow}
+        self.causes = {one.state: one for one in answers.analysis.causes if one.flow == flow}
         self.states = [self._seen(name) for name in self.names]
         self.picture = picture(self.states, self.edges)
 
@@ -253,7 +253,7 @@ class _Page:
         state = self.declared.by_name.get(name) if self.declared is not None else None
         if state is not None and state.rank is not None:
             return state.rank
-        return self.known.order.get((self.flow, name), float(len(self.rows)))
+        return self.answers.order.get((self.flow, name), float(len(self.rows)))
 
     def _seen(self, name: str) -> Seen:
         row = self.rows.get(name)
@@ -271,12 +271,12 @@ class _Page:
         return "untested: the flow declares it, and no conversation was in it"
 
     def drawn(self, links: Mapping[tuple[str, str], str]) -> DrawnFlow:
-        matrix = [row for row in self.known.matrix.rows if row.flow == self.flow]
-        segments = [row for row in self.known.segments if row.flow == self.flow]
+        matrix = [row for row in self.answers.matrix.rows if row.flow == self.flow]
+        segments = [row for row in self.answers.segments if row.flow == self.flow]
         return DrawnFlow(
             number=self.number,
             name=shortened(self.flow),
-            conversations=self.known.sizes[self.flow],
+            conversations=self.answers.sizes[self.flow],
             states=len(self.rows),
             untested=sum(not state.n and not state.arrived for state in self.states),
             picture=self.picture,
@@ -305,8 +305,8 @@ class _Page:
             return facts
         facts |= {
             "figures": [[label, *_plain(cell)] for label, cell in zip(_LABELS, _figures(row), strict=True)],
-            "places": list(self.known.places.get(key, ())),
-            "stalled": self.known.stalled.get(key, 0),
+            "places": list(self.answers.places.get(key, ())),
+            "stalled": self.answers.stalled.get(key, 0),
         }
         if row.segment:
             facts["segment"] = shortened(row.segment)
@@ -449,9 +449,9 @@ def _typed(row: SegmentFigures) -> FlowCell:
     return cell if row.typed_yield.value is None else cell._replace(under=f"{row.typed_by}, {cell.under}")
 
 
-def _wider(asked: States) -> Iterator[FlowTable]:
+def _wider(states: States) -> Iterator[FlowTable]:
     """The tables over all flows."""
-    flows = asked.flows().rows
+    flows = states.flows().rows
     yield FlowTable(
         title="Flows by agent",
         head="flow",
@@ -460,7 +460,7 @@ def _wider(asked: States) -> Iterator[FlowTable]:
         more=max(0, len(flows) - MAX_ROWS),
         note="Points of ten, the least correct first; errors are points left after what went wrong.",
     )
-    kinds = asked.archetypes()
+    kinds = states.archetypes()
     yield FlowTable(
         title="Kinds of segments over all flows",
         head="kind",

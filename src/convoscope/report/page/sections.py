@@ -242,9 +242,9 @@ def _sure(run: Run) -> Iterator[str]:
     headlines = [one for one in _headlines(summary) if id(one) in worth]
     have = [one for one in headlines if one.value is not None]
     names = {one.metric for one in summary.figures}
-    asked = sum(not parent_metric(one.metric, names) for one in _headlines(summary))
+    total = sum(not parent_metric(one.metric, names) for one in _headlines(summary))
     measured = sum(not parent_metric(one.metric, names) for one in have)
-    yield f"{measured} of {counted(asked, 'metric')} {'has' if measured == 1 else 'have'} a value"
+    yield f"{measured} of {counted(total, 'metric')} {'has' if measured == 1 else 'have'} a value"
     yield from _intervals(have)
     yield from _coverage(run, headlines)
     missing: dict[str, list[str]] = {}
