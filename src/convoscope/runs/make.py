@@ -43,7 +43,7 @@ from convoscope.statistics import intervals
 
 DEFAULT_FOLDER = Path("runs")
 MAX_SHARED_IDS = 5
-MAX_TOLD = 20
+MAX_PROBLEMS = 20
 
 
 class Progress(NamedTuple):
@@ -118,8 +118,8 @@ def make_run(
                 at_once=at_once,
             )
             with closing(job.session):
-                making = _RunBuilder(job, by, wanted)
-                return making.run(_out(out, making), engine, strict, progress or (lambda _: None))
+                builder = _RunBuilder(job, by, wanted)
+                return builder.run(_out(out, builder), engine, strict, progress or (lambda _: None))
 
 
 def _files(source: Any) -> SpooledFiles:
@@ -143,11 +143,11 @@ def _files(source: Any) -> SpooledFiles:
     return SpooledFiles([path], folder)
 
 
-def _out(out: PathLike | None, making: _RunBuilder) -> Path:
+def _out(out: PathLike | None, builder: _RunBuilder) -> Path:
     if out is not None:
         return Path(out)
-    stem = re.sub(r"[^\w.-]+", "-", Path(making.job.paths[0]).resolve().name).strip("-") or "run"
-    return DEFAULT_FOLDER / f"{stem}-{canonical_hash(making.depends_on)[7:15]}"
+    stem = re.sub(r"[^\w.-]+", "-", Path(builder.job.paths[0]).resolve().name).strip("-") or "run"
+    return DEFAULT_FOLDER / f"{stem}-{canonical_hash(builder.depends_on)[7:15]}"
 
 
 def _check_place(out: Path) -> None:
@@ -370,7 +370,7 @@ def _refuse_problems(report: ReadReport, strict: bool) -> None:
     problems = [str(one) for one in report.problems]
     problems += [f"{place}: {code}" for code, tally in sorted(report.set_aside.items()) for place in tally.examples]
     raise InputError(
-        "\n  ".join([title, *(one_line(each, None) for each in problems[:MAX_TOLD])]),
+        "\n  ".join([title, *(one_line(each, None) for each in problems[:MAX_PROBLEMS])]),
         hint="without --strict, everything else is scored",
     )
 

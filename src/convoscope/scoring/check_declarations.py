@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from convoscope.errors import DeclarationError
 from convoscope.metrics.declaration import Derived, Metric
@@ -20,15 +21,15 @@ def check_declarations(metrics: Sequence[Declared]) -> None:
         if missing:
             names = ", ".join(sorted(missing))
             raise DeclarationError(f"{declared.key} needs unknown metrics: {names}", hint="write whole names")
-    waiting = {one.key: one for one in metrics if isinstance(one, Derived)}
-    while waiting:
-        ready = [key for key, one in waiting.items() if not waiting.keys() & set(one.inputs)]
-        if not ready:
-            raise DeclarationError(f"{', '.join(sorted(waiting))} depend on each other", hint="break the cycle")
-        for key in ready:
-            derived = waiting.pop(key)
-            if derived.over == "conversation":
-                _check_level(derived, metrics)
+    derived = [declared for declared in metrics if isinstance(declared, Derived)]
+    try:
+        TopologicalSorter({declared.key: declared.inputs for declared in derived}).prepare()
+    except CycleError as error:
+        names = ", ".join(sorted(set(error.args[1])))
+        raise DeclarationError(f"{names} depend on each other", hint="break the cycle") from None
+    for declared in derived:
+        if declared.over == "conversation":
+            _check_level(declared, metrics)
 
 
 def _check_level(declared: Derived, metrics: Sequence[Declared]) -> None:
