@@ -60,7 +60,7 @@ def _loaded(path: Path, content: str) -> ModuleType:
     before = sys.modules.get(name)
     sys.modules[name] = module
     try:
-        with _found_beside(path.parent), _told(str(path), path):
+        with _found_beside(path.parent), _readable_errors(str(path), path):
             # Compiled here: what a cache holds may be older than the file.
             exec(spec.loader.source_to_code(path.read_bytes(), str(path)), vars(module))
     except BaseException:
@@ -87,7 +87,7 @@ def _refuse_taken(name: str, path: Path) -> None:
 
 
 def _module(name: str) -> ModuleType:
-    with _found_beside(Path.cwd()), _told(name):
+    with _found_beside(Path.cwd()), _readable_errors(name):
         importlib.invalidate_caches()
         return importlib.import_module(name)
 
@@ -105,7 +105,7 @@ def _found_beside(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _told(name: str, path: Path | None = None) -> Iterator[None]:
+def _readable_errors(name: str, path: Path | None = None) -> Iterator[None]:
     """Whatever code raises while it is loaded is told in a sentence: file, line, and what Python said."""
     try:
         yield
@@ -118,22 +118,22 @@ def _told(name: str, path: Path | None = None) -> Iterator[None]:
 
 
 def _broken(name: str, path: Path | None, error: BaseException) -> InputError:
-    said = error.message if isinstance(error, ConvoscopeError) else f"{type(error).__name__}: {_words(error)}"
+    message = error.message if isinstance(error, ConvoscopeError) else f"{type(error).__name__}: {_words(error)}"
     hint = error.hint if isinstance(error, ConvoscopeError) else ""
     if isinstance(error, SyntaxError) and error.filename:
-        said = f"{type(error).__name__}: {error.msg}"
-        return InputError(f"cannot be loaded: {said}", file=error.filename, line=error.lineno)
+        message = f"{type(error).__name__}: {error.msg}"
+        return InputError(f"cannot be loaded: {message}", file=error.filename, line=error.lineno)
     where = _place(error, path)
     file, line = (where.filename, where.lineno) if where else (name, None)
-    return InputError(f"cannot be loaded: {said}", file=file, line=line, hint=hint)
+    return InputError(f"cannot be loaded: {message}", file=file, line=line, hint=hint)
 
 
 def _place(error: BaseException, path: Path | None) -> traceback.FrameSummary | None:
     """The last line of the user's own code that was reached: in this file, or beside it."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_ours(one.filename)]
     home = path or (Path(frames[0].filename) if frames else None)
-    mine = [one for one in frames if home and Path(one.filename).parent == home.parent]
-    return mine[-1] if mine else None
+    own_frames = [one for one in frames if home and Path(one.filename).parent == home.parent]
+    return own_frames[-1] if own_frames else None
 
 
 def _is_ours(filename: str) -> bool:

@@ -25,7 +25,7 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.async_metrics import awaited
 from convoscope.scoring.batch import Batch
-from convoscope.scoring.check import check
+from convoscope.scoring.check_declarations import check_declarations
 from convoscope.scoring.evaluate import observe
 from convoscope.scoring.session import Session
 from convoscope.views import MetricContext
@@ -223,4 +223,4 @@ class TestManyConversations:
             """What of all of them?"""
 
         with pytest.raises(DeclarationError, match="waits for many"):
-            check([declared(lost)])
+            check_declarations([declared(lost)])

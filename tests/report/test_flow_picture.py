@@ -23,12 +23,12 @@ from convoscope.report.page.flow_picture import (
     Picture,
     Seen,
     level,
-    percent,
     picture,
     shortened,
     wrapped,
 )
 from convoscope.report.page.flow_section import MAX_FLOWS, MAX_IDS, FlowSection, flow_section
+from convoscope.report.words import percent_text
 from convoscope.runs.make import make_run as score
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import Run
@@ -36,7 +36,7 @@ from support.chats import chat, user
 
 
 def seen(name: str, order: float = 0, **facts: Any) -> Seen:
-    usual = {"n": 10, "stall": 0.0, "terminal": "", "arrived": 0, "said": "ten conversations"}
+    usual = {"n": 10, "stall": 0.0, "terminal": "", "arrived": 0, "words": "ten conversations"}
     return Seen(name, order, **usual | facts)
 
 
@@ -58,7 +58,7 @@ class TestWords:
         ("share", "words"), [(0.0, "0 %"), (0.004, "<1 %"), (0.326, "33 %"), (0.998, ">99 %"), (1.0, "100 %")]
     )
     def test_what_is_not_nothing_is_never_zero(self, share: float, words: str) -> None:
-        assert percent(share) == words
+        assert percent_text(share) == words
 
     def test_a_short_name_is_one_line(self) -> None:
         assert wrapped("collect_details") == ["collect_details"]
@@ -80,7 +80,7 @@ class TestWords:
         assert not set("\n\r\u2028\u202e").intersection("".join(lines))
 
     def test_a_long_name_says_how_much_is_missing(self) -> None:
-        assert shortened("a" * 10_000) == "a" * 200 + "… (9,800 more letters)"
+        assert shortened("a" * 10_000) == "a" * 200 + "… (9,800 more characters)"
 
     def test_nothing_has_a_name_too(self) -> None:
         assert shortened(" \n ") == "(no name)"

@@ -26,7 +26,7 @@ from convoscope.conversation import (
     from_json,
 )
 from convoscope.metrics import ITEM, LOWER, SHARE, Observation, measured, metric
-from convoscope.report.conversation import print_story
+from convoscope.report.conversation_terminal import print_story
 from convoscope.report.screen import Screen
 from convoscope.report.story import FOLDED, Happening, Mark, MarkedText, Story, StoryFact, story
 from convoscope.runs.conversations import KeptConversation, records

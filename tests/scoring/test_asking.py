@@ -18,7 +18,7 @@ from benchmarks import asking
 from benchmarks.slow_server import SlowServer, slow_server
 
 import convoscope
-from convoscope.runs.kept_answers import AnswerFile
+from convoscope.runs.answer_files import AnswerFile
 from convoscope.runs.make import make_run
 
 ASKING = Path(asking.__file__)

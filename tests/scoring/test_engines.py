@@ -155,7 +155,7 @@ def test_a_changed_reader_makes_another_run(notes: Path, tmp_path: Path) -> None
 
 
 def test_there_is_at_least_one_worker() -> None:
-    with pytest.raises(UsageError, match="0 workers"):
+    with pytest.raises(UsageError, match="--workers must be at least 1, not 0"):
         LocalEngine(0)
 
 

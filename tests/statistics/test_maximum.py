@@ -4,7 +4,7 @@ from convoscope.metrics import unmeasured
 from convoscope.runs.summary import describe
 from convoscope.runs.targets import figure_names
 from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS
-from convoscope.scoring.check import check
+from convoscope.scoring.check_declarations import check_declarations
 from support.tables import headline, reduced_by, summary, turn, values
 
 
@@ -35,5 +35,5 @@ class TestMaximumOfSubjects:
 
     def test_can_be_declared_and_aimed_at(self) -> None:
         declared = reduced_by("mean", "mean_of_subjects", also={"max": MAXIMUM_OF_SUBJECTS})
-        check([declared])
+        check_declarations([declared])
         assert figure_names(describe(declared)) == [declared.key, f"{declared.key} max"]

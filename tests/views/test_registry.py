@@ -15,7 +15,7 @@ from convoscope.errors import DeclarationError
 from convoscope.metrics import CONVERSATION, NEITHER, STATE, Metric, Observation, measured, metric
 from convoscope.metrics.signatures import computed
 from convoscope.metrics.user_metrics import registered
-from convoscope.scoring.check import check
+from convoscope.scoring.check_declarations import check_declarations
 from convoscope.views.flow.state_rows import StateRow
 from convoscope.views.registry import view_for
 from support.chats import agent, chat, told, user
@@ -85,7 +85,7 @@ def test_a_type_of_the_same_name_is_another_type() -> None:
 
     lost.__annotations__["context"] = MetricContext
     with pytest.raises(DeclarationError, match="asks for a MetricContext"):
-        check([declared(lost)])
+        check_declarations([declared(lost)])
 
 
 def test_what_nobody_declared_is_refused_before_anything_runs() -> None:
@@ -94,7 +94,7 @@ def test_what_nobody_declared_is_refused_before_anything_runs() -> None:
         return measured(thing, 1)  # type: ignore[arg-type]
 
     with pytest.raises(DeclarationError, match=r"test\.views asks for a int, which is no view") as caught:
-        check([declared(lost)])
+        check_declarations([declared(lost)])
     assert "Conversation, Conversations, MetricContext, Opening" in caught.value.hint
     assert "@convoscope.view" in caught.value.hint
 

@@ -43,8 +43,8 @@ app.command("sql")(sql.sql)
 app.command("demo")(demo.demo)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"convoscope {__version__}")
         raise typer.Exit
 
@@ -76,8 +76,8 @@ def _end(error: BaseException) -> None:
     if (stopped := _interrupt(error)) is not None:
         # Who presses the keys again means no more than that.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        kept = f": {stopped.kept}\n  to go on: {_this_command()}" if isinstance(stopped, Interrupted) else ""
-        _fail(f"interrupted{kept}", INTERRUPTED)
+        progress = f": {stopped.kept}\n  to go on: {_this_command()}" if isinstance(stopped, Interrupted) else ""
+        _fail(f"interrupted{progress}", INTERRUPTED)
     if isinstance(error, SystemExit):
         raise error
     if isinstance(error, ConvoscopeError):
@@ -125,8 +125,8 @@ def _wanting(error: BaseException) -> str | None:
 
 
 def _fail(message: str, code: int) -> None:
-    first, *rest = clean(message).splitlines()
+    first, *others = clean(message).splitlines()
     # What an error quotes may hold line breaks: only our own words begin a line.
-    lines = [first, *(line if re.match(r"  \S", line) else f"  {line}".rstrip() for line in rest)]
+    lines = [first, *(line if re.match(r"  \S", line) else f"  {line}".rstrip() for line in others)]
     sys.stderr.write("\n".join(lines) + "\n")
     sys.exit(code)

@@ -50,24 +50,24 @@ def metrics(
             screen.line()
             screen.line(f"and {len(chosen) - len(wholes)} parts of them: `convoscope metrics FAMILY` lists all")
     else:
-        (one,) = chosen
-        screen.line(f"{one.key}, version {one.version}", "bold")
+        (metric,) = chosen
+        screen.line(f"{metric.key}, version {metric.version}", "bold")
         screen.line()
-        for line in one.description.splitlines():
+        for line in metric.description.splitlines():
             screen.line(line)
         screen.line()
-        facts = [("unit", one.unit), ("better", one.better)]
-        if isinstance(one, Metric):
-            facts += [("observes", one.observes)]
-            facts += [("needs", f"{need.field or need.resource} ({need.unlock})") for need in one.needs]
-            also = ", ".join(f"{name} ({across.name})" for name, across in one.also.items())
+        facts = [("unit", metric.unit), ("better", metric.better)]
+        if isinstance(metric, Metric):
+            facts += [("observes", metric.observes)]
+            facts += [("needs", f"{need.field or need.resource} ({need.unlock})") for need in metric.needs]
+            also = ", ".join(f"{name} ({across.name})" for name, across in metric.also.items())
             facts += [("beside it", also)] if also else []
         else:
-            facts += [("computed from", ", ".join(one.inputs))]
-        facts += [("conversation", one.reduce.within.name), ("group", one.reduce.across.name)]
-        facts += [("0 to 10", _points(one.ten))] if one.ten else []
+            facts += [("computed from", ", ".join(metric.inputs))]
+        facts += [("conversation", metric.reduce.within.name), ("group", metric.reduce.across.name)]
+        facts += [("0 to 10", _points(metric.ten))] if metric.ten else []
         print_table(screen, text_table(("fact", ""), facts))
-        parts = [other for other in registry.resolve() if parent_metric(other.name, names) == one.name]
+        parts = [other for other in registry.resolve() if parent_metric(other.name, names) == metric.name]
         if parts:
             screen.line()
             _table(screen, parts)

@@ -38,7 +38,7 @@ def show(
 
 
 def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
-    from convoscope.report.conversation import print_worst
+    from convoscope.report.conversation_terminal import print_worst
     from convoscope.runs.ranking import worst
 
     standing = worst(run, limit)
@@ -67,7 +67,7 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
 
 
 def _show(screen: Screen, run: Run, conversation: str, json: bool) -> None:
-    from convoscope.report.conversation import print_story
+    from convoscope.report.conversation_terminal import print_story
     from convoscope.report.story import story
     from convoscope.runs.conversations import records
     from convoscope.runs.ranking import rank
@@ -87,5 +87,5 @@ def _show(screen: Screen, run: Run, conversation: str, json: bool) -> None:
         return
     ranking = rank(run)
     place = ranking.order.tolist().index(number) + 1
-    told = story(record, run.summary, ranking.because(number))
-    print_story(screen, told, place, len(ranking.order))
+    conversation_story = story(record, run.summary, ranking.because(number))
+    print_story(screen, conversation_story, place, len(ranking.order))

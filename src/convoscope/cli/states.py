@@ -38,15 +38,15 @@ def matrix(
 
     if markdown and json:
         raise UsageError("--markdown and --json cannot be combined")
-    asked, screen = _asked(runs, flow, agent), Screen()
-    found = asked.states.matrix()
+    question, screen = _question(runs, flow, agent), Screen()
+    states = question.states.matrix()
     if json:
-        screen.json(asked.json(found))
+        screen.json(question.json(states))
     elif markdown:
-        for line in matrix_markdown(asked, found):
+        for line in matrix_markdown(question, states):
             screen.line(line)
     else:
-        print_matrix(screen, asked, found)
+        print_matrix(screen, question, states)
 
 
 @app.command("segments")
@@ -55,12 +55,12 @@ def segments(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Jso
     from convoscope.report.flows.segments import print_segments
     from convoscope.report.screen import Screen
 
-    asked, screen = _asked(runs, flow, agent), Screen()
-    found = asked.states.segments()
+    question, screen = _question(runs, flow, agent), Screen()
+    answer = question.states.segments()
     if json:
-        screen.json(asked.json(found))
+        screen.json(question.json(answer))
     else:
-        print_segments(screen, asked, found)
+        print_segments(screen, question, answer)
 
 
 @app.command("flows")
@@ -69,12 +69,12 @@ def flows(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json =
     from convoscope.report.flows.flow_matrix import print_flows
     from convoscope.report.screen import Screen
 
-    asked, screen = _asked(runs, flow, agent), Screen()
-    found = asked.states.flows()
+    question, screen = _question(runs, flow, agent), Screen()
+    answer = question.states.flows()
     if json:
-        screen.json(asked.json(found))
+        screen.json(question.json(answer))
     else:
-        print_flows(screen, asked, found)
+        print_flows(screen, question, answer)
 
 
 @app.command("archetypes")
@@ -83,12 +83,12 @@ def archetypes(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: J
     from convoscope.report.flows.segments import print_archetypes
     from convoscope.report.screen import Screen
 
-    asked, screen = _asked(runs, flow, agent), Screen()
-    found = asked.states.archetypes()
+    question, screen = _question(runs, flow, agent), Screen()
+    answer = question.states.archetypes()
     if json:
-        screen.json(asked.json(archetypes=found))
+        screen.json(question.json(archetypes=answer))
     else:
-        print_archetypes(screen, asked, found)
+        print_archetypes(screen, question, answer)
 
 
 @app.command("analyze")
@@ -111,12 +111,12 @@ def analyze(
         raise UsageError(f"--top must be at least 1, not {top}")
     if not 0 < latency_budget < math.inf:
         raise UsageError(f"--latency-budget must be above 0, not {latency_budget:g}")
-    asked, screen = _asked(runs, flow, agent), Screen()
-    found = asked.states.analyze(latency_budget_ms=latency_budget * 1000)
+    question, screen = _question(runs, flow, agent), Screen()
+    answer = question.states.analyze(latency_budget_ms=latency_budget * 1000)
     if json:
-        screen.json(asked.json(found))
+        screen.json(question.json(answer))
     else:
-        print_analysis(screen, asked, found, top)
+        print_analysis(screen, question, answer, top)
 
 
 @app.command("gate")
@@ -150,16 +150,16 @@ def gate(
         raise UsageError(f"--floor and --drop must be from 0 to 10, not {floor:g} and {drop:g}")
     if min_n < 1:
         raise UsageError(f"--min-n must be at least 1, not {min_n}")
-    asked, screen = _asked(runs, flow, agent), Screen()
+    question, screen = _question(runs, flow, agent), Screen()
     before = [Run.open(one) for one in baseline]
     aspects = list(dict.fromkeys(aspect)) if aspect else list(ASPECTS)
-    found = asked.states.gate(before, floor=floor, drop=drop, least=min_n, aspects=aspects)
+    verdict = question.states.gate(before, floor=floor, drop=drop, least=min_n, aspects=aspects)
     if json:
-        screen.json(asked.json(found, baseline=[str(run.folder) for run in before]))
+        screen.json(question.json(verdict, baseline=[str(run.folder) for run in before]))
     else:
-        print_gate(screen, asked, before, found)
-    if found.outcome != GATE_PASSED:
-        raise typer.Exit(FAILED if found.outcome == GATE_FAILED else UNDETERMINED)
+        print_gate(screen, question, before, verdict)
+    if verdict.outcome != GATE_PASSED:
+        raise typer.Exit(FAILED if verdict.outcome == GATE_FAILED else UNDETERMINED)
 
 
 @app.command("audit")
@@ -170,18 +170,18 @@ def audit(runs: Runs, json: Json = False) -> None:
     from convoscope.report.flows.gate import print_audit
     from convoscope.report.screen import Screen
 
-    asked, screen = _asked(runs), Screen()
-    found = asked.states.audit()
-    holds = all(one.holds for one in found.values())
+    question, screen = _question(runs), Screen()
+    audits = question.states.audit()
+    holds = all(one.holds for one in audits.values())
     if json:
-        screen.json(asked.json(holds=holds, audits=[found[run.name] for run in asked.runs]))
+        screen.json(question.json(holds=holds, audits=[audits[run.name] for run in question.runs]))
     else:
-        print_audit(screen, Screen(sys.stderr), asked.runs, found)
+        print_audit(screen, Screen(sys.stderr), question.runs, audits)
     if not holds:
         raise typer.Exit(FAILED)
 
 
-def _asked(runs: list[Path], flow: str | None = None, agent: str | None = None) -> StateQuestion:
+def _question(runs: list[Path], flow: str | None = None, agent: str | None = None) -> StateQuestion:
     from convoscope.report.flows.heading import StateQuestion
     from convoscope.runs.run import Run
 

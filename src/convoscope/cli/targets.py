@@ -45,11 +45,11 @@ def print_targets(screen: Screen, checks: Iterable[Check]) -> None:
     from convoscope.report.targets import DECLARED, MISSED
     from convoscope.report.words import value_text
 
-    for one in checks:
-        value = value_text(one.figure.value, one.figure.unit)
-        style = "red" if one.verdict.outcome == MISSED else ""
-        whose = ", declared by the metric" if one.source == DECLARED else ""
-        screen.line(f"target: {one.name} {one.text} ({value}{whose})", style)
+    for check in checks:
+        value = value_text(check.figure.value, check.figure.unit)
+        style = "red" if check.verdict.outcome == MISSED else ""
+        whose = ", declared by the metric" if check.source == DECLARED else ""
+        screen.line(f"target: {check.name} {check.text} ({value}{whose})", style)
 
 
 def targets_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
@@ -80,8 +80,8 @@ def exit_by(run: Run, checks: Iterable[Check]) -> None:
     from convoscope.report.screen import Screen
     from convoscope.report.targets import DECLARED, tally
 
-    asked = [one for one in checks if one.source != DECLARED]
-    counts = tally(asked)
+    demands = [one for one in checks if one.source != DECLARED]
+    counts = tally(demands)
     if run.receipt.audit.get("disagreements"):
         screen = Screen(sys.stderr)
         screen.line(f"error: {run.receipt.invalid_reason}")
@@ -89,5 +89,5 @@ def exit_by(run: Run, checks: Iterable[Check]) -> None:
         raise typer.Exit(FAILED)
     if counts.missed:
         raise typer.Exit(FAILED)
-    if counts.undetermined or (asked and not run.receipt.valid):
+    if counts.undetermined or (demands and not run.receipt.valid):
         raise typer.Exit(UNDETERMINED)

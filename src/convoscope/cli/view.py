@@ -33,11 +33,11 @@ def metric_context_command(
     json: Json = False,
 ) -> None:
     """The MetricContext: every field that a metric receives."""
-    from convoscope.report.conversation_views import print_context
+    from convoscope.report.view_terminal import print_context
     from convoscope.views import metric_context
 
     _show(
-        _Asked(paths, id, format, readers_from or (), turns),
+        _Request(paths, id, format, readers_from or (), turns),
         json,
         lambda one: metric_context(one).to_dict(),
         print_context,
@@ -54,11 +54,11 @@ def trace_command(
     json: Json = False,
 ) -> None:
     """What was said and done, in one list: user, tool calls, tool responses, assistant."""
-    from convoscope.report.conversation_views import print_trace
+    from convoscope.report.view_terminal import print_trace
     from convoscope.views import metric_context
 
     _show(
-        _Asked(paths, id, format, readers_from or (), turns),
+        _Request(paths, id, format, readers_from or (), turns),
         json,
         lambda one: metric_context(one).conversation_trace,
         print_trace,
@@ -75,12 +75,12 @@ def timeline_command(
     json: Json = False,
 ) -> None:
     """Every event with its time, by turn."""
-    from convoscope.report.conversation_views import print_timeline, timeline
+    from convoscope.report.view_terminal import print_timeline, timeline
 
-    _show(_Asked(paths, id, format, readers_from or (), turns), json, timeline, print_timeline)
+    _show(_Request(paths, id, format, readers_from or (), turns), json, timeline, print_timeline)
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """Which conversations to show, and how to read them."""
 
     paths: list[Path]
@@ -91,7 +91,7 @@ class _Asked(NamedTuple):
 
 
 def _show(
-    asked: _Asked,
+    request: _Request,
     json: bool,
     view: Callable[[Conversation], Any],
     show: Callable[[Screen, Conversation], None],
@@ -103,19 +103,19 @@ def _show(
     from convoscope.report.screen import Screen
 
     screen = Screen()
-    reading = read(asked.paths, format=asked.format, turns=asked.turns, readers_from=asked.readers_from)
-    wanted = (one for one in reading if asked.id is None or one.id == asked.id)
+    reading = read(request.paths, format=request.format, turns=request.turns, readers_from=request.readers_from)
+    wanted = (one for one in reading if request.id is None or one.id == request.id)
     first = next(wanted, None)
     if first is None:
-        raise UsageError(f"there is no conversation {asked.id!r}", hint="`convoscope inspect` shows what is there")
+        raise UsageError(f"there is no conversation {request.id!r}", hint="`convoscope inspect` shows what is there")
     second = next(wanted, None)
     if json and second is None:
         screen.json(view(first))
-    for one in (first, second, *wanted) if second is not None or not json else ():
-        if one is None:
+    for conversation in (first, second, *wanted) if second is not None or not json else ():
+        if conversation is None:
             continue
         if json:
-            screen.json_line(view(one))
+            screen.json_line(view(conversation))
         else:
-            show(screen, one)
+            show(screen, conversation)
     print_warnings(Screen(sys.stderr), reading.report)

@@ -98,7 +98,7 @@ class EventLog:
     def guard_evaluated(self, guard: str, result: Any = None, error: object = "", **more: Any) -> None:
         """A guard was evaluated; `error` says why it could not be, and may be an exception."""
         _named(guard, "guard")
-        self._emit("guard_evaluated", {"guard": guard, "result": result, "error": _said(error)}, more)
+        self._emit("guard_evaluated", {"guard": guard, "result": result, "error": _message(error)}, more)
 
     def slot_filled(self, slot: str, value: Any, state: str | None = None, **more: Any) -> bool:
         """A slot was committed, in the current state if no other is named.
@@ -133,15 +133,15 @@ class EventLog:
     ) -> None:
         """What the tool answered; with an error it failed, if nothing else is said."""
         _named(name, "name")
-        said = _said(error)
-        if success is None and said:
+        message = _message(error)
+        if success is None and message:
             success = False
-        facts = {"name": name, "success": success, "result": result, "error": said, "call_id": call_id}
+        facts = {"name": name, "success": success, "result": result, "error": message, "call_id": call_id}
         self._emit("tool_result", facts, more)
 
     def error(self, error: object, *, fatal: bool = False, **more: Any) -> None:
         """Something went wrong. `fatal`: the integration broke, and the conversation says nothing about the agent."""
-        self._emit("error", {"error": _said(error) or "error", "fatal": fatal}, more)
+        self._emit("error", {"error": _message(error) or "error", "fatal": fatal}, more)
 
     def conversation_ended(self, completed: bool, stop_reason: str = "", final_status: str = "", **more: Any) -> None:
         """It is over; `completed`: the task was done."""
@@ -236,17 +236,17 @@ def _named(value: object, what: str) -> None:
         raise ValueError(f"{what} must be a name, not {value!r}")
 
 
-def _said(error: object) -> str:
+def _message(error: object) -> str:
     """An error as text; "" where there is none."""
     if error is False or _is_nothing(error):
         return ""
     if isinstance(error, str):
         return error
     try:
-        said = str(error)
+        message = str(error)
     except Exception:  # whatever a stranger's error does
-        said = ""
-    return f"{type(error).__name__}: {said}" if isinstance(error, BaseException) else said
+        message = ""
+    return f"{type(error).__name__}: {message}" if isinstance(error, BaseException) else message
 
 
 def _is_latency(value: object) -> bool:

@@ -61,7 +61,7 @@ def _holds(larger: Apart, smaller: Apart) -> bool:
 def findings(summary: Summary) -> Findings:
     """Compare each group with the whole, in every headline that has a direction and an interval worth the name."""
     whole = {name_text(figure): figure for figure in summary.metrics}
-    found: list[Apart] = []
+    apart: list[Apart] = []
     compared = 0
     for group in summary.groups:
         for figure in _comparable(group, summary.conversations):
@@ -71,9 +71,9 @@ def findings(summary: Summary) -> Findings:
             compared += 1
             where = side(figure, reference)
             if where is not None:
-                found.append(Apart(group.by, group.conversations, figure, reference, where))
-    found.sort(key=lambda one: (-one.distance, sorted(one.by.items()), name_text(one.figure)))
-    return Findings(found, compared)
+                apart.append(Apart(group.by, group.conversations, figure, reference, where))
+    apart.sort(key=lambda one: (-one.distance, sorted(one.by.items()), name_text(one.figure)))
+    return Findings(apart, compared)
 
 
 def side(figure: Figure, whole: Figure) -> Side | None:

@@ -10,10 +10,10 @@ from convoscope.runs.summary import Group, SmallGroups
 
 def groupings(groups: Iterable[Group]) -> dict[tuple[str, ...], list[Group]]:
     """The groups of each set of dimensions, in the order of the summary."""
-    found: dict[tuple[str, ...], list[Group]] = {}
+    by_dimensions: dict[tuple[str, ...], list[Group]] = {}
     for group in groups:
-        found.setdefault(tuple(group.by), []).append(group)
-    return found
+        by_dimensions.setdefault(tuple(group.by), []).append(group)
+    return by_dimensions
 
 
 def small_text(small: SmallGroups) -> str:

@@ -37,8 +37,7 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
-from convoscope.runs.extremes import highest, lowest
-from convoscope.runs.ranking import worst
+from convoscope.runs.ranking import highest, lowest, worst
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import ERROR

@@ -23,7 +23,7 @@ from convoscope.report.run_terminal import print_reading
 from convoscope.report.screen import Screen
 from convoscope.report.table import ReportTable, Row, TableCell
 from convoscope.report.targets import Check, run_checks, tally_text
-from convoscope.report.unmeasured import visible_figures
+from convoscope.report.visible_figures import visible_figures
 from convoscope.report.words import (
     behind_text,
     counted,
@@ -140,12 +140,12 @@ def _worst(standings: Sequence[Standing]) -> Block:
     return Block(["Worst conversations:", ""], lines, [""])
 
 
-def _reasons(one: Standing) -> Iterator[str]:
-    if one.error:
-        yield f"the integration broke: {code(one.error)}"
-    for behind in one.because:
-        key, _, rest = behind_text(behind).partition(" ")
-        yield f"{code(key)} {plain(rest)}"
+def _reasons(standing: Standing) -> Iterator[str]:
+    if standing.error:
+        yield f"the integration broke: {code(standing.error)}"
+    for behind in standing.because:
+        key, _, words = behind_text(behind).partition(" ")
+        yield f"{code(key)} {plain(words)}"
 
 
 def _groups(summary: Summary) -> Iterator[Block]:
@@ -164,9 +164,9 @@ def _groups(summary: Summary) -> Iterator[Block]:
 
 def _reading(run: Run) -> Block:
     report = run.read_report
-    said = io.StringIO()
-    print_reading(Screen(said), report)
-    lines = [f"- {plain(line)}" for line in said.getvalue().splitlines()]
+    output = io.StringIO()
+    print_reading(Screen(output), report)
+    lines = [f"- {plain(line)}" for line in output.getvalue().splitlines()]
     shown = report.problems[:MAX_PROBLEMS]
     lines += [f"- problem: {code(str(problem))}" for problem in shown]
     if more := report.problem_count - sum(problem.count for problem in shown):

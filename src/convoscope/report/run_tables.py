@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from convoscope.report.groups import are_alone, groupings
 from convoscope.report.table import ReportTable, TableCell, TableColumn, number_column
 from convoscope.report.targets import Check, observed
-from convoscope.report.unmeasured import headlines
+from convoscope.report.visible_figures import headlines
 from convoscope.report.words import (
     NOTHING,
     coverage_text,

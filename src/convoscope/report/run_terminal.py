@@ -13,7 +13,7 @@ from convoscope.report.run_tables import FigureRows, group_tables
 from convoscope.report.screen import Screen
 from convoscope.report.table import ReportTable, TableCell
 from convoscope.report.targets import Check, run_checks
-from convoscope.report.unmeasured import visible_figures
+from convoscope.report.visible_figures import visible_figures
 from convoscope.report.words import (
     NOTHING,
     counted,

@@ -8,22 +8,25 @@ from typing import ParamSpec
 
 from convoscope.errors import keeping
 from convoscope.report.page import write_page
-from convoscope.runs import make as making
+from convoscope.runs.make import Progress, make_run
 from convoscope.runs.run import PAGE, Run
 
 P = ParamSpec("P")
 
 
-def _with_page(make: Callable[P, Run]) -> Callable[P, Run]:
+def _named_score(make: Callable[P, Run]) -> Callable[P, Run]:
+    """`make_run` followed by the page, with its arguments and documentation, under the name that users know."""
+
     @wraps(make)
     def score(*args: P.args, **kwargs: P.kwargs) -> Run:
         run = make(*args, **kwargs)
-        # The run is safe by now, whatever becomes of the page. One that is there may be larger by choice.
+        # A page that is there already may be larger by choice.
         if not (run.folder / PAGE).exists():
+            # The run is safe by now, whatever becomes of the page.
             with keeping(lambda: f"the run is kept in {run.folder}; only its page is missing"):
-                tell = kwargs.get("progress")
-                if callable(tell):
-                    tell(making.Progress("writing the page", run.summary.conversations))
+                progress = kwargs.get("progress")
+                if callable(progress):
+                    progress(Progress("writing the page", run.summary.conversations))
                 write_page(run)
         return run
 
@@ -31,4 +34,4 @@ def _with_page(make: Callable[P, Run]) -> Callable[P, Run]:
     return score
 
 
-score = _with_page(making.make_run)
+score = _named_score(make_run)

@@ -107,16 +107,16 @@ def _moments(conversation: Conversation) -> Iterable[Time]:
 
 
 def _speech(conversation: Conversation, speaker: str, ruler: Ruler) -> Iterable[LaneSpan]:
-    for said in conversation.utterances:
-        if said.speaker != speaker:
+    for utterance in conversation.utterances:
+        if utterance.speaker != speaker:
             continue
-        if said.segments:
-            for segment in said.segments:
+        if utterance.segments:
+            for segment in utterance.segments:
                 start, end = ruler.at(Time(segment.start, segment.clock)), ruler.at(Time(segment.end, segment.clock))
                 if start is not None:
-                    yield LaneSpan(start, end if end is not None and end >= start else None, said.seq)
-        elif (start := ruler.at(said.time)) is not None:
-            yield LaneSpan(start, _until(said.time, ruler), said.seq)
+                    yield LaneSpan(start, end if end is not None and end >= start else None, utterance.seq)
+        elif (start := ruler.at(utterance.time)) is not None:
+            yield LaneSpan(start, _until(utterance.time, ruler), utterance.seq)
 
 
 def _tools(conversation: Conversation, ruler: Ruler) -> Iterable[LaneSpan]:

@@ -32,7 +32,7 @@ from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.parts import parent_metric
 from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
 from convoscope.report.text_diff import TextVersion, readings
-from convoscope.report.unmeasured import FEW, REASONS, visible_figures
+from convoscope.report.visible_figures import FEW, REASONS, visible_figures
 from convoscope.report.words import because_texts, counted, key_text, points_text, reason_text, value_text
 from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.ranking import Behind
@@ -183,23 +183,23 @@ class _Teller:
                 states.setdefault(event.state, event.seq)
         names = {key.partition("@")[0] for key in declared}
         for score in record.scores:
-            one = score.observation
-            kind, subject, position = one.subject
+            observation = score.observation
+            kind, subject, position = observation.subject
             key = key_text(score.metric, score.variant)
             if kind == "conversation":
-                self._whole[key, one.judge] = one
+                self._whole[key, observation.judge] = observation
             elif parent_metric(score.metric, names):
                 # A part's evidence is the whole's.
                 continue
             elif kind == "turn":
-                self._turns[subject].append(self._mark(key, one))
+                self._turns[subject].append(self._mark(key, observation))
             else:
                 seq = items.get(subject) if kind == "item" else states.get(subject) if kind == "state" else position
-                known = kind in ("item", "state") or kinds.get(position) == kind
-                if known and seq is not None and seq in self.seqs:
-                    self._events[seq].append(self._mark(key, one))
+                is_event = kind in ("item", "state") or kinds.get(position) == kind
+                if is_event and seq is not None and seq in self.seqs:
+                    self._events[seq].append(self._mark(key, observation))
                 else:
-                    self._elsewhere.append(self._mark(key, one, f"{reason_text(kind)} {subject}"))
+                    self._elsewhere.append(self._mark(key, observation, f"{reason_text(kind)} {subject}"))
 
     def stretches(self) -> Iterator[MarkedText]:
         for turn in self._cut():
@@ -289,14 +289,14 @@ class _Teller:
         result = self.conversation.tool_results.get(call.seq)
         if result is None:
             return [*facts, StoryFact("result", "none in the log")], False
-        told, bad = _result(result)
+        result_facts, bad = _result(result)
         if call.time is not None and result.time is not None:
             took = self.conversation.elapsed(call.time, result.time)
             if took is not None and took >= 0:
-                told.append(StoryFact("took", self._took(took, call.time, result.time)))
+                result_facts.append(StoryFact("took", self._took(took, call.time, result.time)))
         if result.extras:
-            told.append(StoryFact("also in the log of the result", json_text(result.extras)))
-        return facts + told, bad
+            result_facts.append(StoryFact("also in the log of the result", json_text(result.extras)))
+        return facts + result_facts, bad
 
     def _took(self, seconds: float, *times: Time) -> str:
         """How long, as fine as the clocks can tell."""
@@ -317,8 +317,15 @@ class _Teller:
             evidence.append(StoryFact("of 10 points", points_text(reduced.ten, self._declared.get(reduced.key))))
         return self._made(reduced.key, reduced.judge, reduced.status, reduced.value, _why(reduced), evidence)
 
-    def _mark(self, key: str, one: Observation, subject: str = "") -> Mark:
-        mark = self._made(key, one.judge, one.status, one.value, _why(one), list(_evidence(one)))
+    def _mark(self, key: str, observation: Observation, subject: str = "") -> Mark:
+        mark = self._made(
+            key,
+            observation.judge,
+            observation.status,
+            observation.value,
+            _why(observation),
+            list(_evidence(observation)),
+        )
         return msgspec.structs.replace(mark, subject=subject) if subject else mark
 
     def _made(
@@ -354,11 +361,11 @@ def folded(marks: Sequence[Mark]) -> Iterator[Mark]:
         # Behind the colon is the detail.
         names[mark.text.partition(": ")[0]].append(mark.metric)
     often = sorted(names.items(), key=lambda one: -len(one[1]))
-    told = [f"{reason} ({len(them)})" for reason, them in often[:REASONS]]
+    counts = [f"{reason} ({len(them)})" for reason, them in often[:REASONS]]
     yield Mark(
         metric=counted(len(silent), "score"),
         status=FOLDED,
-        text=", ".join(told) + (", …" if len(often) > REASONS else ""),
+        text=", ".join(counts) + (", …" if len(often) > REASONS else ""),
         evidence=tuple(StoryFact(reason, ", ".join(dict.fromkeys(them))) for reason, them in often),
     )
 
@@ -406,10 +413,10 @@ def _why(scored: Observation | ReducedScore) -> str:
     return f"{words}: {scored.detail}" if scored.detail else words
 
 
-def _evidence(one: Observation) -> Iterator[StoryFact]:
-    if one.denominator is not None and one.numerator is not None and one.denominator != 1:
-        yield StoryFact("counted", f"{one.numerator:g} of {one.denominator:g}")
-    for name, value in (one.details or {}).items():
+def _evidence(observation: Observation) -> Iterator[StoryFact]:
+    if observation.denominator is not None and observation.numerator is not None and observation.denominator != 1:
+        yield StoryFact("counted", f"{observation.numerator:g} of {observation.denominator:g}")
+    for name, value in (observation.details or {}).items():
         yield StoryFact(reason_text(name), value if isinstance(value, str) else json_text(value))
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics.declaration import SHARE, Target
-from convoscope.report.words import name_text, reason_text, value_text
+from convoscope.report.words import counted, name_text, reason_text, value_text
 from convoscope.runs.run import Run
 from convoscope.runs.summary import NotMeasured, Summary, empty_figure
 from convoscope.runs.targets import By, FigureTarget, figure_names, given_target, group_text, kept_target
@@ -105,23 +105,23 @@ def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
     """The same over a run, with the targets that it was scored with."""
     fresh = _given(run.summary, given)
     replaced = {(one.figure, one.by) for one in fresh}
-    kept = [kept_target(text) for text in run.receipt.config.get("targets", ())]
-    asked = [(one, RECORDED) for one in kept if (one.figure, one.by) not in replaced]
-    return _checks(run.summary, [*asked, *((one, GIVEN) for one in fresh)])
+    recorded = [kept_target(text) for text in run.receipt.config.get("targets", ())]
+    sources = [(one, RECORDED) for one in recorded if (one.figure, one.by) not in replaced]
+    return _checks(run.summary, [*sources, *((one, GIVEN) for one in fresh)])
 
 
-def tally(found: Iterable[Check]) -> TargetTally:
+def tally(checks: Iterable[Check]) -> TargetTally:
     """Count the outcomes."""
-    outcomes = [one.verdict.outcome for one in found]
+    outcomes = [one.verdict.outcome for one in checks]
     return TargetTally(outcomes.count(MET), outcomes.count(MISSED), outcomes.count(UNDETERMINED))
 
 
-def tally_text(found: Sequence[Check]) -> str:
+def tally_text(checks: Sequence[Check]) -> str:
     """`3 targets: 1 met, 2 missed`; with no target, that nothing was checked."""
-    if not found:
+    if not checks:
         return "no target: nothing was checked"
-    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in tally(found)._asdict().items() if count)
-    return f"{len(found):,} target{'' if len(found) == 1 else 's'}: {counts}"
+    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in tally(checks)._asdict().items() if count)
+    return f"{counted(len(checks), 'target')}: {counts}"
 
 
 def target_text(target: Target, unit: str) -> str:
@@ -159,16 +159,16 @@ def _given(summary: Summary, texts: Sequence[str]) -> list[FigureTarget]:
     return targets
 
 
-def _checks(summary: Summary, asked: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
-    named = {one.figure for one, _ in asked if not one.by}
-    everything = [*((one, DECLARED) for one in _declared(summary) if one.figure not in named), *asked]
+def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
+    named = {one.figure for one, _ in given if not one.by}
+    everything = [*((one, DECLARED) for one in _declared(summary) if one.figure not in named), *given]
     places = {name_text(figure): place for place, figure in enumerate(summary.figures)}
-    found = [
+    checks = [
         Check(figure, one.target, check(figure, one.target), source, one.by)
         for one, source in everything
         for figure in _meant(summary, one)
     ]
-    return sorted(found, key=lambda one: places.get(name_text(one.figure), len(places)))
+    return sorted(checks, key=lambda one: places.get(name_text(one.figure), len(places)))
 
 
 def _declared(summary: Summary) -> Iterator[FigureTarget]:
@@ -180,9 +180,9 @@ def _declared(summary: Summary) -> Iterator[FigureTarget]:
 def _meant(summary: Summary, target: FigureTarget) -> list[Figure]:
     """The figures that a target names: the panel's where there is one, else every judge's."""
     figures = _of_group(summary, target) if target.by else summary.figures
-    found = [figure for figure in figures if figure_name(figure) == target.figure]
-    panels = [figure for figure in found if figure.judge.startswith("panel:")]
-    return panels or found or _missing(figures, target.figure)
+    named = [figure for figure in figures if figure_name(figure) == target.figure]
+    panels = [figure for figure in named if figure.judge.startswith("panel:")]
+    return panels or named or _missing(figures, target.figure)
 
 
 def _of_group(summary: Summary, target: FigureTarget) -> Sequence[Figure]:
@@ -190,9 +190,9 @@ def _of_group(summary: Summary, target: FigureTarget) -> Sequence[Figure]:
     for group in summary.groups:
         if group.by == dict(target.by):
             empty = [empty_figure(summary.by_key[key], one) for one in group.not_measured for key in one.metrics]
-            known = {figure.key for figure in (*group.metrics, *empty)}
+            keys = {figure.key for figure in (*group.metrics, *empty)}
             # What has no value in the whole run is not told again in each group.
-            nowhere = [figure for figure in summary.figures if figure.value is None and figure.key not in known]
+            nowhere = [figure for figure in summary.figures if figure.value is None and figure.key not in keys]
             return [*group.metrics, *empty, *nowhere]
     key = target.figure.partition(" ")[0]
     absent = NotMeasured(metrics=[key], status=UNMEASURED, reason="no_such_group", samples_total=0)
@@ -205,14 +205,14 @@ def _missing(figures: Sequence[Figure], name: str) -> list[Figure]:
     Its target must not vanish with it.
     """
     key, _, reduction = name.partition(" ")
-    found: list[Figure] = []
+    missing: list[Figure] = []
     for figure in figures:
         if figure_name(figure) == key and figure.value is None:
-            found.append(replace(figure, reduction=reduction))
+            missing.append(replace(figure, reduction=reduction))
         elif figure_name(figure) == key:
-            found.append(
+            missing.append(
                 replace(figure, reduction=reduction, status=ERROR, value=None, interval=None, reason="reduction_failed")
             )
-    if not found:
+    if not missing:
         raise RunError(f"the run has no figure {name} for its target", hint="score again")
-    return found
+    return missing

@@ -52,18 +52,18 @@ class TextVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 def readings(utterance: Utterance) -> tuple[TextVersion, ...]:
     """What was intended, spoken, heard: each compared with the one before it, texts equal to the letter told once."""
     given = [("intended", utterance.intended), ("spoken", utterance.spoken), ("heard", utterance.heard)]
-    found: list[TextVersion] = []
+    versions: list[TextVersion] = []
     before: Text | None = None
     for kind, text in given:
         if text is None:
             continue
         if before is not None and before.text == text.text and before.confidence is None and text.confidence is None:
-            last = found[-1]
+            last = versions[-1]
             sources = tuple(dict.fromkeys([*last.sources, *_source(text)]))
-            found[-1] = msgspec.structs.replace(last, kinds=(*last.kinds, kind), sources=sources)
+            versions[-1] = msgspec.structs.replace(last, kinds=(*last.kinds, kind), sources=sources)
         else:
             pieces = None if before is None else difference(before.text, text.text)
-            found.append(
+            versions.append(
                 TextVersion(
                     kinds=(kind,),
                     pieces=pieces or (DiffPiece("=", text.text),),
@@ -73,7 +73,7 @@ def readings(utterance: Utterance) -> tuple[TextVersion, ...]:
                 )
             )
         before = text
-    return tuple(found)
+    return tuple(versions)
 
 
 def _source(text: Text) -> tuple[str, ...]:
@@ -115,11 +115,11 @@ def _change(pieces: list[DiffPiece], gone: Sequence[str], came: Sequence[str]) -
 def _words(text: str) -> list[str]:
     """The text cut into words, each with what follows it up to the next."""
     words: list[str] = []
-    for found in _WORD.findall(text):
-        if words and (category(found[0])[0] == "M" or not _key(found)):
-            words[-1] += found
+    for part in _WORD.findall(text):
+        if words and (category(part[0])[0] == "M" or not _key(part)):
+            words[-1] += part
         else:
-            words.append(found)
+            words.append(part)
     if len(words) > 1 and not _key(words[0]):
         words[:2] = [words[0] + words[1]]
     return words
@@ -151,12 +151,12 @@ def _find_key(word: str) -> str:
 
 
 def _counts(word: str, place: int) -> bool:
-    one, before, after = word[place], word[place - 1 : place], word[place + 1 : place + 2]
-    if one in _IN_NUMBERS and before.isdigit() and after.isdigit():
+    letter, before, after = word[place], word[place - 1 : place], word[place + 1 : place + 2]
+    if letter in _IN_NUMBERS and before.isdigit() and after.isdigit():
         return True
-    if one == "-" and (place == 0 or before.isspace()) and after:
+    if letter == "-" and (place == 0 or before.isspace()) and after:
         return after.isdigit() or after in _BEFORE_NUMBERS or category(after) == "Sc"
-    return one in _SIGNS or category(one)[0] in "LNMS"
+    return letter in _SIGNS or category(letter)[0] in "LNMS"
 
 
 def _add(pieces: list[DiffPiece], op: Op, words: Sequence[str]) -> None:

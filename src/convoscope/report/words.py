@@ -77,11 +77,25 @@ def interval_text(figure: Figure) -> str:
 
 def coverage_text(figure: Figure) -> str:
     """The share of conversations that could be measured and were."""
-    coverage = figure.coverage
-    if coverage is None:
-        return NOTHING
-    percent = 100 * coverage
-    return "<1 %" if 0 < percent < 1 else ">99 %" if 99 < percent < 100 else f"{percent:.0f} %"
+    return NOTHING if figure.coverage is None else percent_text(figure.coverage)
+
+
+def percent_text(share: float) -> str:
+    """A share in whole percent; what is not zero never prints as zero, and what is not all never as all."""
+    whole = round(100 * share)
+    if share > 0 and not whole:
+        return "<1 %"
+    return ">99 %" if share < 1 and whole == 100 else f"{whole} %"
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A time or a duration to a tenth of a second, as people read it along a conversation."""
+    return NOTHING if seconds is None else f"{seconds:,.1f} s"
+
+
+def axis_text(value: float, unit: str) -> str:
+    """A value beside an axis: without its unit, as short as it can be."""
+    return f"{100 * value:g}" if unit == SHARE else f"{value:,g}" if abs(value) < 1e6 else f"{value:,.0f}"
 
 
 def reasons_text(figure: Figure, observes: str = "subject") -> str:
@@ -204,6 +218,12 @@ def short_name(text: str) -> str:
 def state_name(flow: str, state: str) -> str:
     """A state and the flow that it belongs to."""
     return f"{short_name(flow)} / {short_name(state)}"
+
+
+def cut_text(text: str, most: int) -> str:
+    """The first letters of a text, and how many more there are."""
+    more = len(text) - most
+    return text if more <= 0 else f"{text[:most]}… ({more:,} more characters)"
 
 
 def first_of(texts: Sequence[str], most: int = MAX_NAMES) -> str:

@@ -83,7 +83,7 @@ def recounted(run: Run, table: SideTable, *, values: bool = False) -> Recount:
     With `values`, all that a row says is computed again from its conversation, too: that costs as much as it did at
     first. A conversation whose integration broke must have no rows.
     """
-    found = Recount(table)
+    recount = Recount(table)
     with connect(memory_mb=512) as connection:
         for conversations, stored in _stretches(connection, run, table, values=values):
             for number, name, flow, error, body in conversations:
@@ -91,14 +91,14 @@ def recounted(run: Run, table: SideTable, *, values: bool = False) -> Recount:
                 try:
                     counted = {} if error or body is None or table.recount is None else table.recount(body)
                 except (Exception, SystemExit):  # whatever a stranger's function raises
-                    found.add(_not_recounted(name, flow))
+                    recount.add(_not_recounted(name, flow))
                     continue
                 if table.recount is not None:
-                    found.compare(name, flow, _counts(rows), counted, excluded=bool(error))
+                    recount.compare(name, flow, _counts(rows), counted, excluded=bool(error))
                 if values and body is not None and not error:
-                    found.compare_values(name, flow, rows, table.rows(from_json(body)))
-            found.strays(row for rows in stored.values() for row in rows)
-    return found
+                    recount.compare_values(name, flow, rows, table.rows(from_json(body)))
+            recount.strays(row for rows in stored.values() for row in rows)
+    return recount
 
 
 def _not_recounted(name: str, flow: str) -> Disagreement:
@@ -121,10 +121,10 @@ class Recount:
             conversations=self.conversations, rows=self.rows, disagreements=self.count, examples=tuple(self.examples)
         )
 
-    def add(self, one: Disagreement) -> None:
+    def add(self, disagreement: Disagreement) -> None:
         self.count += 1
         if len(self.examples) < TOLD:
-            self.examples.append(one)
+            self.examples.append(disagreement)
 
     def strays(self, rows: Iterable[_Row]) -> None:
         """Rows of conversations that the run does not have."""
@@ -170,17 +170,17 @@ class Recount:
             fresh = by_subject.get(row.subject)
             if fresh is None:
                 continue
-            told = dict(zip(self._values, row.values, strict=True)) | {"flow": row.flow}
+            kept_values = dict(zip(self._values, row.values, strict=True)) | {"flow": row.flow}
             told_now = {field: _plain(getattr(fresh, field)) for field in self._values} | {"flow": flow}
             for field, value in told_now.items():
-                if _plain(told[field]) != value:
+                if _plain(kept_values[field]) != value:
                     self.add(
                         Disagreement(
                             conversation=name,
                             flow=flow,
                             subject=row.subject,
                             fault="value_differs",
-                            stored=_plain(told[field]),
+                            stored=_plain(kept_values[field]),
                             counted=value,
                             field=field,
                         )
@@ -232,13 +232,13 @@ def _stretches(
     Of a conversation the body comes along only where it can have rows. In the
     end come the rows that carry no number of any.
     """
-    kept, side = run.table(CONVERSATIONS), run.table(table.name)
+    source, side = run.table(CONVERSATIONS), run.table(table.name)
     tells = " OR ".join(f"contains(body, {quoted(word)})" for word in table.mentions) or "true"
     columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), error, CASE WHEN {tells} THEN body END"
-    count = connection.execute(f"SELECT count(*) FROM {kept}").fetchall()[0][0]
+    count = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
     for first in range(0, count, _AT_ONCE):
         some = f"number >= {first} AND number < {min(count, first + _AT_ONCE)}"
-        conversations = connection.execute(f"SELECT {columns} FROM {kept} WHERE {some} ORDER BY number").fetchall()
+        conversations = connection.execute(f"SELECT {columns} FROM {source} WHERE {some} ORDER BY number").fetchall()
         yield conversations, _rows(connection, side, table, some, values=values)
     yield [], _rows(connection, side, table, f"number IS NULL OR number < 0 OR number >= {count}", values=False)
 
@@ -247,10 +247,10 @@ def _rows(connection: duckdb.DuckDBPyConnection, side: str, table: SideTable, wh
     columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), coalesce(\"{table.key}\", ''), "
     columns += f'coalesce("{table.counted}", 0)' if table.counted else "0"
     columns += "".join(f', "{name}"' for name in _values(table)) if values else ""
-    found: _Stored = {}
+    stored: _Stored = {}
     for row in connection.execute(f"SELECT {columns} FROM {side} WHERE {which}").fetchall():
-        found.setdefault(row[0], []).append(_Row(row[0], row[1], row[2], row[3], row[4], row[5:]))
-    return found
+        stored.setdefault(row[0], []).append(_Row(row[0], row[1], row[2], row[3], row[4], row[5:]))
+    return stored
 
 
 def _counts(rows: Iterable[_Row]) -> dict[str, int]:

@@ -76,11 +76,11 @@ def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
     with connect(memory_mb=1024) as connection:
 
         def rows(columns: str, table: str) -> dict[int, list[tuple[Any, ...]]]:
-            found: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
+            by_number: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
             source = run.tables.at(table, numbers)
             for number, *values in connection.execute(f"SELECT number, {columns} FROM {source}").fetchall():
-                found[number].append(tuple(values))
-            return found
+                by_number[number].append(tuple(values))
+            return by_number
 
         bodies = rows("conversation, notes, body, profile", CONVERSATIONS)
         scores = rows(SCORE_COLUMNS, SCORES)
@@ -98,20 +98,27 @@ def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
 
 
 def _place(score: Score) -> tuple[Any, ...]:
-    one = score.observation
-    return (score.metric, score.variant, one.subject.position, one.subject.id, one.judge, one.repeat)
+    observation = score.observation
+    return (
+        score.metric,
+        score.variant,
+        observation.subject.position,
+        observation.subject.id,
+        observation.judge,
+        observation.repeat,
+    )
 
 
 def _absences(connection: duckdb.DuckDBPyConnection, run: Run) -> dict[str, list[ReducedScore]]:
     """By profile: what metrics say that cannot look at conversations of it."""
     columns = "profile, metric, variant, status, unit, reason, coalesce(detail, '')"
-    found: dict[str, list[ReducedScore]] = {}
+    absences: dict[str, list[ReducedScore]] = {}
     for profile, metric, variant, status, unit, reason, detail in connection.execute(
         f"SELECT {columns} FROM {parquet(run.folder / PROFILES)}"
     ).fetchall():
-        one = ReducedScore(metric, variant, COMPUTED, status, None, None, unit, 0, 1, reason, detail)
-        found.setdefault(profile, []).append(one)
-    return found
+        absence = ReducedScore(metric, variant, COMPUTED, status, None, None, unit, 0, 1, reason, detail)
+        absences.setdefault(profile, []).append(absence)
+    return absences
 
 
 def _reduced(row: tuple[Any, ...]) -> ReducedScore:

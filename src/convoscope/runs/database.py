@@ -107,12 +107,12 @@ class Tables:
         for number in sorted(numbers):
             part = bisect_right(self.firsts, number) - 1
             by_part.setdefault(part, []).append(number - self.firsts[part])
-        found: list[str] = []
+        queries: list[str] = []
         for part, rows in by_part.items():
             if paths := self.of_part(table, part):
                 wanted = ", ".join(map(str, rows))
-                found.append(f"SELECT * FROM {self.table(table, paths, where=f't.row IN ({wanted})')}")
-        return f"({' UNION ALL '.join(found)})"
+                queries.append(f"SELECT * FROM {self.table(table, paths, where=f't.row IN ({wanted})')}")
+        return f"({' UNION ALL '.join(queries)})"
 
     @property
     def number(self) -> str:

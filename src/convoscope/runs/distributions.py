@@ -95,7 +95,7 @@ def distributions(run: Run) -> Iterator[Distribution]:
 
 
 def _histogram(connection: duckdb.DuckDBPyConnection, source: str, unit: str) -> Histogram | None:
-    row = _one(
+    row = _single_row(
         connection,
         f"SELECT count(*), avg(value), min(value), max(value), quantile_cont(value, [0.25, 0.5, 0.75, 0.95]) {source}",
     )
@@ -111,8 +111,8 @@ def _histogram(connection: duckdb.DuckDBPyConnection, source: str, unit: str) ->
         f"SELECT greatest(0, least({bins - 1}, {place}))::INTEGER AS bin, count(*) {source} GROUP BY bin"
     ).fetchall()
     counts = dict(rows)
-    found = [Bin(edges[place], edges[place + 1], counts.get(place, 0)) for place in range(bins)]
-    return Histogram(found, n, mean, p50, p95, least, most)
+    filled = [Bin(edges[place], edges[place + 1], counts.get(place, 0)) for place in range(bins)]
+    return Histogram(filled, n, mean, p50, p95, least, most)
 
 
 def bin_edges(least: float, most: float, quartiles: tuple[float, float], unit: str) -> list[float]:
@@ -155,7 +155,7 @@ def _over_turns(connection: duckdb.DuckDBPyConnection, source: str) -> OverTurns
     return OverTurns(points, sum(row[1] for row in rows[MAX_POSITIONS:]))
 
 
-def _one(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
+def _single_row(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
     row = connection.execute(query).fetchone()
     if row is None:
         raise AssertionError("an aggregate gives a row")

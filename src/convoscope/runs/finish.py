@@ -79,9 +79,9 @@ def _cut(folder: Path, done: Sequence[PartDone], limit: int) -> list[int]:
 def _remove_strays(folder: Path, parts: set[int]) -> None:
     """Files of parts that are not of this run: beyond a limit, or never finished."""
     for table in table_folders(folder):
-        mine = {part_file(folder, table.stem, part) for part in parts}
+        expected = {part_file(folder, table.stem, part) for part in parts}
         for path in table.glob("*"):
-            if path not in mine:
+            if path not in expected:
                 path.unlink()
 
 
@@ -91,8 +91,8 @@ def _rename(tables: Tables) -> list[str]:
     with connect(memory_mb=512) as connection:
         # Hashes are enough to know that there is nothing to do, which is the rule.
         hashes = connection.execute(f"SELECT hash(conversation) AS h FROM {conversations}").fetchnumpy()["h"]
-        found = np.sort(np.asarray(hashes))
-        again = np.unique(found[1:][found[1:] == found[:-1]])
+        ordered = np.sort(np.asarray(hashes))
+        again = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
         if not len(again):
             return []
         connection.register("again", {"h": again})

@@ -29,12 +29,12 @@ def sources() -> str:
 
 def reader_sources(names: Iterable[str]) -> dict[str, str]:
     """A hash of the source of each reader that is not ours."""
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for name in sorted(set(names)):
         reader = reader_named(name)
         if not type(reader).__module__.startswith("convoscope."):
-            found[name] = _reader_hash(reader)
-    return found
+            hashes[name] = _reader_hash(reader)
+    return hashes
 
 
 def _reader_hash(reader: Reader) -> str:

@@ -43,7 +43,7 @@ from convoscope.statistics import intervals
 
 DEFAULT_FOLDER = Path("runs")
 MAX_SHARED_IDS = 5
-MAX_TOLD = 20
+MAX_PROBLEMS = 20
 
 
 class Progress(NamedTuple):
@@ -118,8 +118,8 @@ def make_run(
                 at_once=at_once,
             )
             with closing(job.session):
-                making = _Making(job, by, wanted)
-                return making.run(_out(out, making), engine, strict, progress or (lambda _: None))
+                builder = _RunBuilder(job, by, wanted)
+                return builder.run(_out(out, builder), engine, strict, progress or (lambda _: None))
 
 
 def _files(source: Any) -> SpooledFiles:
@@ -143,11 +143,11 @@ def _files(source: Any) -> SpooledFiles:
     return SpooledFiles([path], folder)
 
 
-def _out(out: PathLike | None, making: _Making) -> Path:
+def _out(out: PathLike | None, builder: _RunBuilder) -> Path:
     if out is not None:
         return Path(out)
-    stem = re.sub(r"[^\w.-]+", "-", Path(making.job.paths[0]).resolve().name).strip("-") or "run"
-    return DEFAULT_FOLDER / f"{stem}-{canonical_hash(making.depends_on)[7:15]}"
+    stem = re.sub(r"[^\w.-]+", "-", Path(builder.job.paths[0]).resolve().name).strip("-") or "run"
+    return DEFAULT_FOLDER / f"{stem}-{canonical_hash(builder.depends_on)[7:15]}"
 
 
 def _check_place(out: Path) -> None:
@@ -158,7 +158,7 @@ def _check_place(out: Path) -> None:
         raise RunError(f"{out} is a broken link", hint="choose another --out, or create its target")
 
 
-class _Making:
+class _RunBuilder:
     """One run to be made: the job, and what it depends on."""
 
     def __init__(self, job: Job, by: Sequence[Sequence[str]] | None, targets: Sequence[str]) -> None:
@@ -236,8 +236,8 @@ class _Making:
         return run
 
     def _make(self, unfinished: Partial, engine: Engine, strict: bool, progress: Callable[[Progress], None]) -> None:
-        if unfinished.said:
-            self.report.warnings.append(unfinished.said)
+        if unfinished.notice:
+            self.report.warnings.append(unfinished.notice)
         if unfinished.finished:
             _refuse_problems(unfinished.read_report, strict)
             return
@@ -346,16 +346,16 @@ def audited(run: Run, declared: Sequence[SideTable]) -> Receipt:
     """The receipt after visits were counted again from the events; rows that disagree make the run invalid."""
     began = perf_counter()
     tables = [table for table in declared if run.tables.files(table.name)]
-    found = {table.name: audit(run, table) for table in tables}
-    disagreements = sum(one.disagreements for one in found.values())
+    audits = {table.name: audit(run, table) for table in tables}
+    disagreements = sum(one.disagreements for one in audits.values())
     receipt = msgspec.structs.replace(
         run.receipt,
-        audit={"rows": sum(one.rows for one in found.values()), "disagreements": disagreements},
+        audit={"rows": sum(one.rows for one in audits.values()), "disagreements": disagreements},
         timings={**run.receipt.timings, "auditing": round(perf_counter() - began, 3)},
     )
     if not disagreements:
         return receipt
-    name, worst = next((name, one) for name, one in found.items() if not one.holds)
+    name, worst = next((name, one) for name, one in audits.items() if not one.holds)
     reason = f"audit: {disagreements:,} rows of {name} disagree with the events, such as {worst.examples[0]}"
     return msgspec.structs.replace(receipt, valid=False, invalid_reason=reason, invalidated_at=now())
 
@@ -367,10 +367,10 @@ def _refuse_problems(report: ReadReport, strict: bool) -> None:
         return
     counts = [(report.problem_count, "problem", ""), (lost, "value", " that could not be used")]
     title = " and ".join(f"{n:,} {noun}{'' if n == 1 else 's'}{rest}" for n, noun, rest in counts if n)
-    told = [str(one) for one in report.problems]
-    told += [f"{place}: {code}" for code, tally in sorted(report.set_aside.items()) for place in tally.examples]
+    problems = [str(one) for one in report.problems]
+    problems += [f"{place}: {code}" for code, tally in sorted(report.set_aside.items()) for place in tally.examples]
     raise InputError(
-        "\n  ".join([title, *(one_line(each, None) for each in told[:MAX_TOLD])]),
+        "\n  ".join([title, *(one_line(each, None) for each in problems[:MAX_PROBLEMS])]),
         hint="without --strict, everything else is scored",
     )
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS, Conversation
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import Read
+from convoscope.runs.answer_files import AnswerFile
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
-from convoscope.runs.kept_answers import AnswerFile
 from convoscope.runs.parquet_columns import ColumnBuffer, joined
 from convoscope.scores.evidence import LONGEST_ID, cut, cut_all, evidence
 from convoscope.scores.observation import STATUSES, Counts
@@ -233,14 +233,14 @@ class _SideRows:
     def add(self, conversation: Conversation, row: int, dimensions: Mapping[str, str], report: ReadReport) -> None:
         """The rows of a conversation. One whose rows cannot be made has none, and that is a problem."""
         try:
-            found = [self._values(one) for one in self.table.rows(conversation)]
+            rows = [self._values(one) for one in self.table.rows(conversation)]
             if not self._is_ours:
-                self._check(found)
+                self._check(rows)
         except (Exception, SystemExit) as error:  # whatever a stranger's function raises
             report.problem(problem_of(conversation, f"has no rows in {self.table.name}: {cut(say(error))}"))
             return
         own = (row, dimensions.get("flow"), dimensions.get("agent") or dimensions.get("model"))
-        self.rows += [(*own, *values) for values in found]
+        self.rows += [(*own, *values) for values in rows]
 
     def _check(self, rows: Sequence[tuple[Any, ...]]) -> None:
         for values in rows:

@@ -20,8 +20,8 @@ import msgspec
 from convoscope.errors import RunError
 from convoscope.ingest.discover import JOURNAL, LOCK, UNFINISHED, is_unfinished
 from convoscope.ingest.report import ReadReport
+from convoscope.runs.answer_files import ANSWERS, answer_file, kept_answers
 from convoscope.runs.database import part_file, table_folders
-from convoscope.runs.kept_answers import ANSWERS, answer_file, kept_answers
 from convoscope.runs.receipt import now
 from convoscope.runs.run import INSIDE, READ_REPORT, RECEIPT, read_report
 from convoscope.scoring.partition import PartDone
@@ -81,7 +81,7 @@ class Partial:
         self.folder = out / INSIDE if out.is_dir() else out.with_name(out.name + INSIDE)
         self.done: dict[int, PartDone] = {}
         self.finished = False
-        self.said = ""
+        self.notice = ""
         """Why an earlier attempt was, or was not, continued."""
         self._journal: IO[bytes] | None = None
         self._lock = self._take_lock()
@@ -102,8 +102,8 @@ class Partial:
         parts, conversations = len(self.done), sum(part.conversations for part in self.done.values())
         if not parts:
             answers = kept_answers(self.folder)
-            told = f"{answers:,} answers of judges and the like are kept in {self.folder}"
-            return told if answers else "nothing was scored yet"
+            text = f"{answers:,} answers of judges and the like are kept in {self.folder}"
+            return text if answers else "nothing was scored yet"
         return f"{conversations:,} conversations ({parts} part{'s' if parts > 1 else ''}) are kept in {self.folder}"
 
     @property
@@ -197,7 +197,7 @@ class Partial:
         if isinstance(header, Header):
             names = {*header.depends_on, *depends_on}
             changed = sorted(name for name in names if header.depends_on.get(name) != depends_on.get(name))
-            self.said = f"starting afresh: {', '.join(changed)} changed since the unfinished run"
+            self.notice = f"starting afresh: {', '.join(changed)} changed since the unfinished run"
         for place in (self.folder / _SCRATCH, self.folder / ANSWERS, *table_folders(self.folder)):
             shutil.rmtree(place, ignore_errors=True)
         _rewrite(path, [Header(depends_on=depends_on)])
@@ -212,7 +212,7 @@ class Partial:
         if not self.finished:
             self.done = {number: part for number, part in self.done.items() if self._is_whole(part)}
         if self.finished or self.done:
-            self.said = f"resuming: {len(self.done)} parts are done"
+            self.notice = f"resuming: {len(self.done)} parts are done"
 
     def _is_whole(self, done: PartDone) -> bool:
         return all(part_file(self.folder, table, done.part).exists() for table in done.tables)

@@ -22,6 +22,7 @@ from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import COMPUTED
+from convoscope.statistics.summary import Figure
 
 if TYPE_CHECKING:
     import duckdb
@@ -113,17 +114,17 @@ class Ranking(NamedTuple):
 def headlines(summary: Summary) -> list[Headline]:
     """The metrics that say something of some conversation, one judge each. Parts of a metric are left to it."""
     over_groups = {declared.metric for declared in summary.declared if declared.observes == "group"}
-    found: dict[str, Headline] = {}
+    by_key: dict[str, Headline] = {}
     names = {declared.name for declared in summary.declared}
     measured = {figure.key for figure in summary.metrics}
     for figure in summary.figures:
         if parent_metric(figure.metric, names) or figure.key not in measured:
             continue
-        one = Headline(figure.metric, figure.variant, figure.judge, figure.unit, figure.better)
-        if not figure.reduction and one.key not in over_groups:
+        headline = Headline(figure.metric, figure.variant, figure.judge, figure.unit, figure.better)
+        if not figure.reduction and headline.key not in over_groups:
             # A panel comes after its judges, and speaks for them.
-            found[one.key] = one
-    return list(found.values())
+            by_key[headline.key] = headline
+    return list(by_key.values())
 
 
 def with_values(connection: duckdb.DuckDBPyConnection, run: Run) -> set[tuple[str, ...]]:
@@ -192,9 +193,9 @@ def _better(goodness: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each value, the share of all values that are greater by more than the last digits."""
     if not len(goodness):
         return goodness
-    told = _rounded(goodness)
-    greater = len(told) - np.searchsorted(np.sort(told), told, side="right")
-    shares: NDArray[np.float64] = greater / len(told)
+    rounded = _rounded(goodness)
+    greater = len(rounded) - np.searchsorted(np.sort(rounded), rounded, side="right")
+    shares: NDArray[np.float64] = greater / len(rounded)
     return shares
 
 
@@ -220,7 +221,36 @@ def _remember(
         takes = shares > share[place, number]
         at = number[takes]
         for below in range(REASONS - 1, place, -1):
-            for kept in (column, value, share):
-                kept[below, at] = kept[below - 1, at]
+            for array in (column, value, share):
+                array[below, at] = array[below - 1, at]
         column[place, at], value[place, at], share[place, at] = code, values[takes], shares[takes]
         number, values, shares = number[~takes], values[~takes], shares[~takes]
+
+
+class ConversationValue(NamedTuple):
+    """A conversation and its own value in one metric."""
+
+    conversation: str
+    value: float
+
+
+def lowest(run: Run, figure: Figure, limit: int) -> list[ConversationValue]:
+    """The conversations with the least values in the metric of a figure, by the figure's judge."""
+    return _first(run, figure, "ASC", limit)
+
+
+def highest(run: Run, figure: Figure, limit: int) -> list[ConversationValue]:
+    """The conversations with the greatest values in the metric of a figure, by the figure's judge."""
+    return _first(run, figure, "DESC", limit)
+
+
+def _first(run: Run, figure: Figure, direction: str, limit: int) -> list[ConversationValue]:
+    query = (
+        f"SELECT c.conversation, s.value FROM {run.table(CONVERSATION_SCORES)} s "
+        f"JOIN {run.table(CONVERSATIONS)} c USING (number) "
+        "WHERE s.metric = ? AND s.variant = ? AND s.judge = ? AND s.status = 'measured' "
+        f"ORDER BY s.value {direction}, number LIMIT {int(limit)}"
+    )
+    with connect() as connection:
+        rows = connection.execute(query, [figure.metric, figure.variant, figure.judge]).fetchall()
+    return [ConversationValue(conversation, value) for conversation, value in rows]

@@ -175,10 +175,10 @@ class Run:
             return all_scores(self.tables)
         if name == ALL_CONVERSATION_SCORES:
             return all_conversation_scores(self.tables)
-        found = self.tables.table(name)
-        if not found and name not in installed().tables:
+        table = self.tables.table(name)
+        if not table and name not in installed().tables:
             raise RunError(f"{self.folder} has no table {name!r}")
-        return found or f"({installed().tables[name].nothing})"
+        return table or f"({installed().tables[name].nothing})"
 
 
 ALL_SCORES = f"all_{SCORES}"
@@ -256,8 +256,8 @@ def _rows(query: str, values: list[str]) -> Iterator[tuple[Any, ...]]:
 
 def score_of(row: tuple[Any, ...]) -> Score:
     """A score from the `SCORE_COLUMNS` of its row."""
-    conversation, metric, variant, kind, subject, position, judge, repeat, status, *rest = row
-    value, numerator, denominator, *counts, reason, detail, details = rest
+    conversation, metric, variant, kind, subject, position, judge, repeat, status, *values = row
+    value, numerator, denominator, *counts, reason, detail, details = values
     return Score(
         conversation=conversation,
         metric=metric,

@@ -113,8 +113,8 @@ class Arrays:
         """The groups by some dimensions, each with the number of its conversations."""
         dimensions = [self._dimension(name) for name in names]
         stacked = np.stack([dimension.codes for dimension in dimensions], axis=1)
-        found, counts = np.unique(stacked[(stacked >= 0).all(axis=1)], axis=0, return_counts=True)
-        for codes, conversations in zip(found.tolist(), counts.tolist(), strict=True):
+        groups, counts = np.unique(stacked[(stacked >= 0).all(axis=1)], axis=0, return_counts=True)
+        for codes, conversations in zip(groups.tolist(), counts.tolist(), strict=True):
             values = [dimension.values[code] for dimension, code in zip(dimensions, codes, strict=True)]
             yield Subset(dict(zip(names, values, strict=True)), tuple(codes)), conversations
 
@@ -150,9 +150,9 @@ class Arrays:
             rows = self._connection.execute(f"SELECT number, 0 AS code FROM {source}").fetchnumpy()
             codes[np.asarray(rows["number"])] = 0
         elif values:
-            known = np.empty(len(values), dtype=object)
-            known[:] = values
-            self._connection.register("known", {"v": known, "code": np.arange(len(values), dtype=np.int32)})
+            texts = np.empty(len(values), dtype=object)
+            texts[:] = values
+            self._connection.register("known", {"v": texts, "code": np.arange(len(values), dtype=np.int32)})
             joined = f"SELECT s.number, k.code FROM {source} AS s JOIN known AS k USING (v)"
             rows = self._connection.execute(joined).fetchnumpy()
             codes[np.asarray(rows["number"])] = rows["code"]
@@ -172,12 +172,12 @@ class Arrays:
             f"SELECT metric, variant, count(*), list(DISTINCT judge), {bounds} FROM {self._reduced} GROUP BY ALL"
         ).fetchall()
         places = {(one.name, one.variant): place for place, one in enumerate(self.metrics)}
-        found: dict[int, _Extent] = {}
+        extents: dict[int, _Extent] = {}
         for metric, variant, count, judges, *ends in rows:
             pairs = zip(_FETCHED, ends[::2], ends[1::2], strict=True)
             constant = {name: float(low) for name, low, high in pairs if low is not None and low == high}
-            found[places[metric, variant]] = _Extent(count, judges, constant)
-        return dict(sorted(found.items()))
+            extents[places[metric, variant]] = _Extent(count, judges, constant)
+        return dict(sorted(extents.items()))
 
     def place(self, declared: Declared) -> int:
         """Where a metric stands among those of the run."""
@@ -191,8 +191,8 @@ class Arrays:
         """Of a metric that looked at nothing: status and reason, and how many conversations say so."""
         place = self.place(declared)
         counts = np.bincount(self._profile.codes, minlength=len(self._profile.values)).tolist()
-        said = (self._profiles[key].absent.get(place, _NOT_SCORED) for key in self._profile.values)
-        return [(one.status, one.reason, count) for one, count in zip(said, counts, strict=True)]
+        absences = (self._profiles[key].absent.get(place, _NOT_SCORED) for key in self._profile.values)
+        return [(one.status, one.reason, count) for one, count in zip(absences, counts, strict=True)]
 
     def judges(self, declared: Declared) -> list[str]:
         """Who scored by this metric; a panel comes after its judges.
@@ -202,8 +202,8 @@ class Arrays:
         """
         extent = self._extents.get(self.place(declared))
         # Nobody is the very text that is the default of a figure, so that it need not be written.
-        found = {COMPUTED if judge == COMPUTED else judge for judge in extent.judges} if extent is not None else set()
-        return sorted(found - {COMPUTED} or found, key=lambda judge: (judge.startswith("panel:"), judge))
+        judges = {COMPUTED if judge == COMPUTED else judge for judge in extent.judges} if extent is not None else set()
+        return sorted(judges - {COMPUTED} or judges, key=lambda judge: (judge.startswith("panel:"), judge))
 
     def table(self, declared: Declared, judge: str) -> Table:
         """What one metric, by one judge, says of every conversation."""
@@ -239,14 +239,14 @@ class Arrays:
             for speaker in (COMPUTED, judge) if judge != COMPUTED else (judge,):
                 if speaker not in judges:
                     continue
-                mine = block.judge == judges.index(speaker) if len(judges) > 1 else np.True_
-                number = block.number[mine] if len(judges) > 1 else block.number
-                status[number] = block.status[mine] if len(judges) > 1 else block.status
-                reason[number] = block.reason[mine] if len(judges) > 1 else block.reason
+                own = block.judge == judges.index(speaker) if len(judges) > 1 else np.True_
+                number = block.number[own] if len(judges) > 1 else block.number
+                status[number] = block.status[own] if len(judges) > 1 else block.status
+                reason[number] = block.reason[own] if len(judges) > 1 else block.reason
                 for name, values in block.columns.items():
                     if not whole[name].flags.writeable:
                         whole[name] = np.zeros(self.count)
-                    whole[name][number] = values[mine] if len(judges) > 1 else values
+                    whole[name][number] = values[own] if len(judges) > 1 else values
         skipped = whole["errors"]
         for name in ("not_applicable", "unmeasured"):
             if whole[name].flags.writeable:
@@ -306,16 +306,18 @@ class Arrays:
         by_place = np.argsort(np.asarray(rows["place"]), kind="stable")
         counts = np.cumsum([extent.rows for extent in extents])
         blocks: dict[int, _Block] = {}
-        for place, extent, mine in zip(places, extents, np.split(by_place, counts[:-1]), strict=True):
+        for place, extent, numbers in zip(places, extents, np.split(by_place, counts[:-1]), strict=True):
             codes = np.array([extent.judges.index(judge) if judge in extent.judges else -1 for judge in judges])
             alike = {"total"} if extent.constant.get("n") == 1.0 else set[str]()
-            own = {name: columns[name][mine] for name in varying if name not in extent.constant and name not in alike}
+            own = {
+                name: columns[name][numbers] for name in varying if name not in extent.constant and name not in alike
+            }
             own |= {name: np.full(extent.rows, value) for name, value in extent.constant.items() if value}
             blocks[place] = _Block(
-                np.asarray(rows["number"])[mine].astype(np.int64),
-                codes[np.asarray(rows["judge"])[mine]],
-                np.asarray(rows["status"])[mine].astype(np.int8),
-                np.asarray(rows["reason"])[mine].astype(np.int32),
+                np.asarray(rows["number"])[numbers].astype(np.int64),
+                codes[np.asarray(rows["judge"])[numbers]],
+                np.asarray(rows["status"])[numbers].astype(np.int8),
+                np.asarray(rows["reason"])[numbers].astype(np.int32),
                 own,
             )
         return blocks
@@ -337,8 +339,8 @@ class Arrays:
             if isinstance(one, Metric) and one.observes == kind and not self.is_silent(one)
             for judge in self.judges(one)
         )
-        known = {name: (self._dimension(name).values, self._dimension(name).codes) for name in dimensions}
-        return subject_groups(observed, names, KnownConversations(known, self.clusters))
+        columns = {name: (self._dimension(name).values, self._dimension(name).codes) for name in dimensions}
+        return subject_groups(observed, names, KnownConversations(columns, self.clusters))
 
     # Conversations one by one, for figures that are derived over a group
 
@@ -358,12 +360,12 @@ class Arrays:
         return samples
 
     def _dimensions_of(self, row: int) -> dict[str, str]:
-        found: dict[str, str] = {}
+        dimensions: dict[str, str] = {}
         for name in DIMENSIONS:
             dimension = self._dimension(name)
             if dimension.codes[row] >= 0:
-                found[name] = dimension.values[dimension.codes[row]]
-        return found
+                dimensions[name] = dimension.values[dimension.codes[row]]
+        return dimensions
 
 
 _NOT_SCORED = Absence(UNMEASURED, "not_scored")

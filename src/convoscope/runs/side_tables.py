@@ -14,19 +14,19 @@ from convoscope.scores.side_tables import COMBINED, SideTable, TableAsKept, as_k
 
 def side_tables(runs: Sequence[Run]) -> dict[str, TableAsKept]:
     """The side tables that are declared here, and those that a run keeps of somebody else, by name."""
-    found = {name: as_kept(table) for name, table in sorted(installed().tables.items())}
+    tables = {name: as_kept(table) for name, table in sorted(installed().tables.items())}
     for run in runs:
         for table in run.side_tables:
-            found.setdefault(table.name, table)
-    return found
+            tables.setdefault(table.name, table)
+    return tables
 
 
 def views_of(table: TableAsKept) -> dict[str, str]:
     """What a declaration has SQL show of its table: the views that it names, and what groups of its rows come to."""
-    found = {name: f'SELECT {columns} FROM "{table.name}"' for name, columns in table.views.items()}
+    views = {name: f'SELECT {columns} FROM "{table.name}"' for name, columns in table.views.items()}
     if table.combine:
-        found[table.name + COMBINED] = combined(table, "run, flow")
-    return found
+        views[table.name + COMBINED] = combined(table, "run, flow")
+    return views
 
 
 def check_tables(tables: Sequence[SideTable]) -> None:

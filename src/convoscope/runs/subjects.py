@@ -59,14 +59,14 @@ def subject_groups(
 
     Conversations that lack a dimension are a group of their own.
     """
-    found: dict[tuple[str, ...], list[Figure]] = {}
+    by_key: dict[tuple[str, ...], list[Figure]] = {}
     for rows in observed:
         for key, several in _figures(rows, names[:-1], conversations):
-            found.setdefault(key, []).extend(several)
+            by_key.setdefault(key, []).extend(several)
     groups = []
-    for key in sorted(found):
+    for key in sorted(by_key):
         by = dict(zip(names, key, strict=True))
-        groups.append(SubjectGroup(by, max(one.samples_total for one in found[key]), found[key]))
+        groups.append(SubjectGroup(by, max(one.samples_total for one in by_key[key]), by_key[key]))
     return groups
 
 
@@ -97,12 +97,12 @@ def read_scores(
     where = "metric = $1 AND variant = $2 AND judge IN ($3, $4) AND subject_kind = $5"
     named = f"SELECT DISTINCT subject FROM {scores} WHERE {where} ORDER BY 1"
     subjects = [row[0] for row in connection.execute(named, values).fetchall()]
-    told = f"SELECT DISTINCT coalesce(reason, '') FROM {scores} WHERE {where} ORDER BY 1"
-    reasons = [row[0] for row in connection.execute(told, values).fetchall()]
+    distinct_reasons = f"SELECT DISTINCT coalesce(reason, '') FROM {scores} WHERE {where} ORDER BY 1"
+    reasons = [row[0] for row in connection.execute(distinct_reasons, values).fetchall()]
     columns = ", ".join(f"s.{name}" for name in (*_NUMBERS, *Counts._fields))
-    known = np.empty(len(subjects), dtype=object)
-    known[:] = subjects
-    connection.register("known", {"subject": known, "code": np.arange(len(subjects), dtype=np.int64)})
+    names = np.empty(len(subjects), dtype=object)
+    names[:] = subjects
+    connection.register("known", {"subject": names, "code": np.arange(len(subjects), dtype=np.int64)})
     rows = connection.execute(
         f"SELECT s.number, k.code AS subject, list_position($6, coalesce(s.reason, '')) - 1 AS reason, "
         f"list_position($7, s.status) - 1 AS status, (s.judge = $3)::INTEGER AS own, {columns} "
@@ -151,8 +151,8 @@ def read_column(
     subjects, subject = np.unique(np.asarray(rows["subject"], dtype=object).astype(str), return_inverse=True)
     missing = np.ma.getmaskarray(np.ma.asarray(rows["value"]))
     value = np.ma.filled(np.ma.asarray(rows["value"]).astype(np.float64), 0.0)
-    told = np.where(missing, np.ma.filled(np.ma.asarray(rows["reason"], dtype=object), ""), "")
-    reasons, reason = np.unique(told.astype(str), return_inverse=True)
+    row_reasons = np.where(missing, np.ma.filled(np.ma.asarray(rows["reason"], dtype=object), ""), "")
+    reasons, reason = np.unique(row_reasons.astype(str), return_inverse=True)
     statuses = [NOT_APPLICABLE if one in no_opportunity else UNMEASURED for one in reasons.tolist()]
     codes = np.array([STATUSES.index(one) for one in statuses], dtype=np.int8)
     ones, nothing = (~missing).astype(np.float64), np.zeros(len(value))
@@ -190,10 +190,10 @@ def _reduced(
     was_measured = status == STATUSES.index(MEASURED)
     scores: list[ConversationScore] = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        mine = [
+        chosen = [
             _observation(place, STATUSES[status[place]], reasons[reason[place]], numbers) for place in range(start, end)
         ]
-        scores += reduce_conversation(declared, mine)
+        scores += reduce_conversation(declared, chosen)
     codes = {code: place for place, code in enumerate(dict.fromkeys([*reasons, *(one.reason for one in scores)]))}
 
     def column(name: str) -> Floats:
@@ -234,38 +234,38 @@ def _figures(
     """The figures of each group that the rows fall into."""
     if not len(rows.number):
         return
-    known = [conversations.dimensions[name] for name in dimensions]
-    codes = np.stack([*(mine[rows.number] for _, mine in known), rows.subject], axis=1)
+    columns = [conversations.dimensions[name] for name in dimensions]
+    codes = np.stack([*(mine[rows.number] for _, mine in columns), rows.subject], axis=1)
     groups, group = np.unique(codes, axis=0, return_inverse=True)
     group = group.reshape(-1)
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(len(groups) + 1))
-    for place, found in enumerate(groups.tolist()):
-        mine = order[bounds[place] : bounds[place + 1]]
-        *values, subject = found
-        texts = zip(dimensions, known, values, strict=True)
+    for place, codes_of_group in enumerate(groups.tolist()):
+        members = order[bounds[place] : bounds[place + 1]]
+        *values, subject = codes_of_group
+        texts = zip(dimensions, columns, values, strict=True)
         key = [known_as[code] if code >= 0 else none_of(name) for name, (known_as, _), code in texts]
-        table = _table(rows, mine, conversations.clusters)
-        several = list(figures(rows.declared, rows.judge, table, np.ones(len(mine), dtype=np.bool_)))
+        table = _table(rows, members, conversations.clusters)
+        several = list(figures(rows.declared, rows.judge, table, np.ones(len(members), dtype=np.bool_)))
         yield (*key, rows.subjects[subject]), several
 
 
-def _table(rows: SubjectRows, mine: Codes, clusters: Codes) -> Table:
-    columns = Columns(*(column[mine] for column in rows.columns))
-    status = rows.status[mine]
+def _table(rows: SubjectRows, members: Codes, clusters: Codes) -> Table:
+    columns = Columns(*(column[members] for column in rows.columns))
+    status = rows.status[members]
     measured = np.flatnonzero(status == STATUSES.index(MEASURED))
     pooled = Subjects(columns.value[measured], measured)
     if rows.pooled is not None:
         values, places = rows.pooled
-        of_mine = np.isin(places, mine)
-        pooled = Subjects(values[of_mine], np.searchsorted(mine, places[of_mine]))
+        of_mine = np.isin(places, members)
+        pooled = Subjects(values[of_mine], np.searchsorted(members, places[of_mine]))
     return Table(
         status=status,
-        reason=rows.reason[mine],
+        reason=rows.reason[members],
         reasons=rows.reasons,
         columns=columns,
-        skipped=rows.skipped[mine],
-        clusters=clusters[rows.number[mine]],
+        skipped=rows.skipped[members],
+        clusters=clusters[rows.number[members]],
         subjects=lambda: pooled,
     )
 

@@ -31,9 +31,9 @@ def summarise(
     resources: frozenset[str] = frozenset(),
 ) -> Summary:
     """Read the run's scores and reduce them, over all conversations and over each group."""
-    known = Profiles(metrics, resources)
+    planned = Profiles(metrics, resources)
     with connect(scratch=scratch) as connection:
-        arrays = Arrays(connection, tables, metrics, {key: known.with_key(key) for key in profiles})
+        arrays = Arrays(connection, tables, metrics, {key: planned.with_key(key) for key in profiles})
         groups = _Groups(arrays, by)
         results: list[list[Figure]] = [[] for _ in range(1 + len(groups.whole))]
         rows = [arrays.rows(subset) for subset in (EVERYTHING, *groups.whole)]
@@ -72,8 +72,8 @@ def summarise(
         )
 
 
-def _measured(found: Sequence[Figure]) -> list[Figure]:
-    return [figure for figure in found if figure.samples_measured]
+def _measured(figures: Sequence[Figure]) -> list[Figure]:
+    return [figure for figure in figures if figure.samples_measured]
 
 
 class _Groups:
@@ -83,15 +83,15 @@ class _Groups:
         self.whole: list[Subset] = []
         self.small: list[SmallGroups] = []
         kinds = axis_of(arrays.metrics)
-        asked = [names for names in by or () if any(name in kinds for name in names)]
+        by_subjects = [names for names in by or () if any(name in kinds for name in names)]
         self._arrays = arrays
-        self._asked = [(*(name for name in names if name not in kinds), *_axes(names, kinds)) for names in asked]
+        self._asked = [(*(name for name in names if name not in kinds), *_axes(names, kinds)) for names in by_subjects]
         self._declared = [names for kind in kinds if (names := (*AXES[kind], kind)) not in self._asked]
-        for names in arrays.groupings(None if by is None else [names for names in by if names not in asked]):
-            found = list(arrays.subsets(names))
+        for names in arrays.groupings(None if by is None else [names for names in by if names not in by_subjects]):
+            subsets = list(arrays.subsets(names))
             # What was asked for is shown, however small.
-            few = [count for _, count in found if by is None and count < MIN_GROUP]
-            self.whole += [subset for subset, count in found if by is not None or count >= MIN_GROUP]
+            few = [count for _, count in subsets if by is None and count < MIN_GROUP]
+            self.whole += [subset for subset, count in subsets if by is not None or count >= MIN_GROUP]
             if few:
                 self.small.append(
                     SmallGroups(by=list(names), minimum=MIN_GROUP, groups=len(few), conversations=sum(few))
@@ -105,23 +105,23 @@ class _Groups:
         for names in self._asked:
             yield from self._arrays.subject_groups(names)
         for names in self._declared:
-            found = self._arrays.subject_groups(names)
-            if len(found) <= MAX_SUBJECTS:
-                yield from found
+            groups = self._arrays.subject_groups(names)
+            if len(groups) <= MAX_SUBJECTS:
+                yield from groups
                 continue
-            sizes = sorted((group.conversations for group in found), reverse=True)
+            sizes = sorted((group.conversations for group in groups), reverse=True)
             minimum = sizes[MAX_SUBJECTS] + 1
             few = [size for size in sizes if size < minimum]
             self.small.append(SmallGroups(by=list(names), minimum=minimum, groups=len(few), conversations=sum(few)))
-            yield from (group for group in found if group.conversations >= minimum)
+            yield from (group for group in groups if group.conversations >= minimum)
 
 
 def _axes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
     """The kind of subjects that a grouping is by; it stands last, wherever it was named."""
-    found = tuple(name for name in names if name in kinds)
-    if len(found) > 1:
-        raise UsageError(f"cannot group by {' and '.join(found)} at once", hint="group by one of them at a time")
-    return found
+    axes = tuple(name for name in names if name in kinds)
+    if len(axes) > 1:
+        raise UsageError(f"cannot group by {' and '.join(axes)} at once", hint="group by one of them at a time")
+    return axes
 
 
 MAX_SUBJECTS = 1000
@@ -134,8 +134,8 @@ def _figures(
     """The figures of one metric, each with the number of its group."""
     if isinstance(declared, Derived) and declared.over == "group":
         by_key = {one.key: one for one in metrics}
-        for number, mine in enumerate(rows):
-            yield number, _group_figure(arrays, declared, by_key, mine)
+        for number, members in enumerate(rows):
+            yield number, _group_figure(arrays, declared, by_key, members)
         return
     if arrays.is_silent(declared):
         # Groups speak of what was measured somewhere; this was not.
@@ -143,8 +143,8 @@ def _figures(
         return
     for judge in arrays.judges(declared):
         table = arrays.table(declared, judge)
-        for number, mine in enumerate(rows):
-            for figure in figures(declared, judge, table, mine):
+        for number, members in enumerate(rows):
+            for figure in figures(declared, judge, table, members):
                 yield number, figure
 
 
@@ -152,17 +152,17 @@ def _group_figure(arrays: Arrays, declared: Derived, by_key: Mapping[str, Declar
     """A figure over a group, after those that it needs. A circle of needs was refused before anything ran."""
     given: list[tuple[Figure, Given]] = []
     for name in declared.inputs:
-        one = by_key[name]
-        if isinstance(one, Derived) and one.over == "group":
-            figure = _group_figure(arrays, one, by_key, rows)
+        needed = by_key[name]
+        if isinstance(needed, Derived) and needed.over == "group":
+            figure = _group_figure(arrays, needed, by_key, rows)
             given.append((figure, figure.value or 0.0))
         else:
             # A panel's verdict stands for its judges.
-            if arrays.is_silent(one):
-                given.append((absent_figure(one, arrays.absences(one)), []))
+            if arrays.is_silent(needed):
+                given.append((absent_figure(needed, arrays.absences(needed)), []))
                 continue
-            judge = arrays.judges(one)[-1]
-            table = arrays.table(one, judge)
-            figure = next(figures(one, judge, table, rows))
+            judge = arrays.judges(needed)[-1]
+            table = arrays.table(needed, judge)
+            figure = next(figures(needed, judge, table, rows))
             given.append((figure, arrays.samples(table, rows) if figure.value is not None else []))
     return derived_figure(declared, given)

@@ -116,10 +116,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
     @cached_property
     def figures(self) -> list[Figure]:
         """All figures in the order of the metrics, with one that has no value for each metric or judge without any."""
-        mine: dict[str, list[Figure]] = {one.metric: [] for one in self.declared}
+        by_metric: dict[str, list[Figure]] = {one.metric: [] for one in self.declared}
         for figure in (*self.metrics, *self._without_value()):
-            mine[figure.key].append(figure)
-        return [figure for figures in mine.values() for figure in figures]
+            by_metric[figure.key].append(figure)
+        return [figure for figures in by_metric.values() for figure in figures]
 
     def by_subject(self, names: Sequence[str]) -> list[tuple[dict[str, str], list[Figure]]] | None:
         """The groups by these dimensions and subjects, each with all its figures; None where some were left out."""

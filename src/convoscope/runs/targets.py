@@ -52,7 +52,7 @@ class FigureTarget(NamedTuple):
         return f"{self.figure}{group_text(self.by)} {self.target.comparison} {value}"
 
 
-class _Said(NamedTuple):
+class _ParsedTarget(NamedTuple):
     """What a text says, before anybody knows whether there is such a figure."""
 
     name: str
@@ -64,15 +64,15 @@ class _Said(NamedTuple):
 
 def given_target(text: str, units: Mapping[str, str]) -> FigureTarget:
     """The target that a user wrote. `units` are the figures there are, each with its unit."""
-    said = _said(text)
-    figure = _resolve(said.name, units)
-    return FigureTarget(figure, Target(_comparison(said), _value(said, figure, units[figure])), said.by)
+    parsed = _parse(text)
+    figure = _resolve(parsed.name, units)
+    return FigureTarget(figure, Target(_comparison(parsed), _value(parsed, figure, units[figure])), parsed.by)
 
 
 def kept_target(text: str) -> FigureTarget:
     """A target as a run keeps it: the name is whole, and was looked up before it was kept."""
-    said = _said(text)
-    return FigureTarget(said.name, Target(_comparison(said), float(said.number)), said.by)
+    parsed = _parse(text)
+    return FigureTarget(parsed.name, Target(_comparison(parsed), float(parsed.number)), parsed.by)
 
 
 def group_text(by: By) -> str:
@@ -101,18 +101,18 @@ def figure_names(declared: DeclaredMetric) -> list[str]:
     ]
 
 
-def _said(text: str) -> _Said:
-    found = _TARGET.fullmatch(text)
-    if found is None:
+def _parse(text: str) -> _ParsedTarget:
+    match = _TARGET.fullmatch(text)
+    if match is None:
         # Without quotes, a shell takes what follows > as the name of a file, and we get the rest.
         hint = "write a figure, one of > >= < <=, and a number, all in quotes: 'tools.success >= 90%'"
         raise UsageError(f"{text!r} is not a target", hint=hint)
-    number = Decimal(found["number"])
+    number = Decimal(match["number"])
     if not math.isfinite(float(number)):
-        raise UsageError(f"{text!r} is not a target: {found['number']} is too large")
-    sign = found["comparison"]
-    name, by = " ".join(found["name"].split()), _group(text, found["group"])
-    return _Said(name, _SIGNS.get(sign, sign), number, found["unit"] or "", by)
+        raise UsageError(f"{text!r} is not a target: {match['number']} is too large")
+    sign = match["comparison"]
+    name, by = " ".join(match["name"].split()), _group(text, match["group"])
+    return _ParsedTarget(name, _SIGNS.get(sign, sign), number, match["unit"] or "", by)
 
 
 def _group(text: str, inside: str | None) -> By:
@@ -137,20 +137,20 @@ def _group(text: str, inside: str | None) -> By:
     return tuple(sorted(by.items()))
 
 
-def _comparison(said: _Said) -> Literal[">", ">=", "<", "<="]:
-    return cast(Literal[">", ">=", "<", "<="], said.comparison)
+def _comparison(parsed: _ParsedTarget) -> Literal[">", ">=", "<", "<="]:
+    return cast(Literal[">", ">=", "<", "<="], parsed.comparison)
 
 
-def _value(said: _Said, figure: str, unit: str) -> float:
+def _value(parsed: _ParsedTarget, figure: str, unit: str) -> float:
     """The number in the figure's own unit."""
-    if said.unit == "%" and unit in (SHARE, RATIO):
-        return float(said.number / 100)
-    if said.unit not in ("", unit):
-        raise UsageError(f"{figure} is not in {said.unit!r}", hint=f"its unit is {unit}; write the number alone")
-    if unit == SHARE and not said.unit and abs(said.number) > 1:
+    if parsed.unit == "%" and unit in (SHARE, RATIO):
+        return float(parsed.number / 100)
+    if parsed.unit not in ("", unit):
+        raise UsageError(f"{figure} is not in {parsed.unit!r}", hint=f"its unit is {unit}; write the number alone")
+    if unit == SHARE and not parsed.unit and abs(parsed.number) > 1:
         # Who writes 90 for a share means 90 %; as a number it would be missed, or met, whatever happens.
-        raise UsageError(f"{figure} is a share, and {said.number} is above 1", hint=f"write {said.number}%")
-    return float(said.number)
+        raise UsageError(f"{figure} is a share, and {parsed.number} is above 1", hint=f"write {parsed.number}%")
+    return float(parsed.number)
 
 
 def _resolve(name: str, units: Mapping[str, str]) -> str:

@@ -31,7 +31,7 @@ class MetricColumns(NamedTuple):
     reduced: Reduced
 
 
-class _Held:
+class _RowBuffer:
     """What one metric observed so far, each with the row of its conversation."""
 
     __slots__ = ("observations", "rows")
@@ -153,7 +153,7 @@ class Batch:
         self._answers = answers or _NoAnswers()
         self._profiles = Profiles(metrics, self._session.names)
         self._profile_of: list[Profile] = []
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, _RowBuffer] = {}
         self._waiting: list[Conversation] = []
         """The conversations of the last rows, whose observations are no columns yet."""
         self._bytes = 0
@@ -184,15 +184,15 @@ class Batch:
         held = self._held
         for place, declared in profile.one_by_one:
             observations = observations_of(declared, conversation, self._session.given(declared))
-            mine = held.get(place)
-            if mine is None:
-                mine = held[place] = _Held()
-            mine.observations += observations
-            mine.rows += (row,) if len(observations) == 1 else [row] * len(observations)
+            buffer = held.get(place)
+            if buffer is None:
+                buffer = held[place] = _RowBuffer()
+            buffer.observations += observations
+            buffer.rows += (row,) if len(observations) == 1 else [row] * len(observations)
         for place, need in profile.broken:
-            mine = held.setdefault(place, _Held())
-            mine.rows.append(row)
-            mine.observations.append(raised(need, conversation, self._session.names))
+            buffer = held.setdefault(place, _RowBuffer())
+            buffer.rows.append(row)
+            buffer.observations.append(raised(need, conversation, self._session.names))
         return profile
 
     def columns(self) -> list[MetricColumns]:
@@ -205,9 +205,9 @@ class Batch:
     def _ask(
         self, row: int, declared: Metric, conversation: Conversation
     ) -> Sequence[Observation] | Future[Sequence[Observation]]:
-        known = self._answers.get(row, declared.key)
-        if known is not None:
-            return known
+        answer = self._answers.get(row, declared.key)
+        if answer is not None:
+            return answer
         return self._session.ask(declared, conversation, partial(self._answers.keep, row, declared.key))
 
     def _flush(self) -> None:
@@ -215,7 +215,7 @@ class Batch:
         if not self._waiting:
             return
         first = len(self._profile_of) - len(self._waiting)
-        every: dict[int, _Held | _Filled] = {**self._held, **self._fill(first)}
+        every: dict[int, _RowBuffer | _Filled] = {**self._held, **self._fill(first)}
         done = {place: _columns(place, self._metrics[place], mine) for place, mine in every.items()}
         self._stretches.append(_Stretch(first, self._waiting, self._asked, done))
         self._held, self._waiting, self._bytes, self._asked = {}, [], 0, {}
@@ -227,13 +227,13 @@ class Batch:
     def _finish(self, stretch: _Stretch) -> None:
         """Wait for the answers of a stretch, and derive what depends on them. Stretches are finished in order."""
         wait(stretch.answers)  # for all at once: to be woken by each would hold up those who answer
-        for place, asked in stretch.asked.items():
-            mine = _Held()
-            for row, answer in asked:
+        for place, question in stretch.asked.items():
+            buffer = _RowBuffer()
+            for row, answer in question:
                 observations = answer.result() if isinstance(answer, Future) else answer
-                mine.observations += observations
-                mine.rows += [row] * len(observations)
-            stretch.done[place] = _columns(place, self._metrics[place], mine)
+                buffer.observations += observations
+                buffer.rows += [row] * len(observations)
+            stretch.done[place] = _columns(place, self._metrics[place], buffer)
         self._derive(range(stretch.first, stretch.first + len(stretch.conversations)), stretch.done)
         self._done += stretch.done.values()
         for conversation in stretch.conversations:
@@ -246,14 +246,18 @@ class Batch:
                 rows.setdefault(place, []).append(row)
         filled: dict[int, _Filled] = {}
         shared: dict[tuple[int, ...], dict[Any, Any]] = {}
-        for place, mine in rows.items():
+        for place, row_numbers in rows.items():
             metric = self._metrics[place]
             if isinstance(metric, Metric):
-                conversations = [self._waiting[row - first] for row in mine]
+                conversations = [self._waiting[row - first] for row in row_numbers]
                 filled[place] = _Filled()
                 # Metrics that look at the same conversations share their views of them.
                 filled[place].take(
-                    metric, mine, conversations, shared.setdefault(tuple(mine), {}), self._session.given(metric)
+                    metric,
+                    row_numbers,
+                    conversations,
+                    shared.setdefault(tuple(row_numbers), {}),
+                    self._session.given(metric),
                 )
         return filled
 
@@ -268,27 +272,27 @@ class Batch:
         voices = _Voices(self._metrics, self._profile_of, done)
         for place, declared in in_order(self._metrics):
             if place in wanted:
-                mine = _Held()
-                mine.rows = wanted[place]
-                mine.observations = [
-                    derive(declared, {key: voices.of(key, row) for key in declared.inputs}) for row in mine.rows
+                buffer = _RowBuffer()
+                buffer.rows = wanted[place]
+                buffer.observations = [
+                    derive(declared, {key: voices.of(key, row) for key in declared.inputs}) for row in buffer.rows
                 ]
-                done[place] = _columns(place, declared, mine)
+                done[place] = _columns(place, declared, buffer)
 
 
-def _columns(place: int, declared: Declared, held: _Held | _Filled) -> MetricColumns:
+def _columns(place: int, declared: Declared, held: _RowBuffer | _Filled) -> MetricColumns:
     columns = None
     with suppress(AttributeError):  # what a metric gave is no observation; `reduce_one` says so
         columns = held.columns()
-    found = None if columns is None else reduced(declared, columns)
-    if columns is not None and found is not None:
-        return MetricColumns(place, declared, columns, found)
+    scores_of = None if columns is None else reduced(declared, columns)
+    if columns is not None and scores_of is not None:
+        return MetricColumns(place, declared, columns, scores_of)
     rows: list[int] = []
     observations: list[Observation] = []
     scored_rows: list[int] = []
     scores: list[ConversationScore] = []
-    for row, mine in _by_row(held):
-        evaluated = reduce_one(declared, mine)
+    for row, observations_of_row in _by_row(held):
+        evaluated = reduce_one(declared, observations_of_row)
         rows += [row] * len(evaluated.observations)
         observations += evaluated.observations
         scored_rows += [row] * len(evaluated.scores)
@@ -296,7 +300,7 @@ def _columns(place: int, declared: Declared, held: _Held | _Filled) -> MetricCol
     return MetricColumns(place, declared, observed(rows, observations), from_scores(scored_rows, scores))
 
 
-def _by_row(held: _Held | _Filled) -> Iterator[tuple[int, tuple[Observation, ...]]]:
+def _by_row(held: _RowBuffer | _Filled) -> Iterator[tuple[int, tuple[Observation, ...]]]:
     start = 0
     observations = held.one_by_one()
     for end in range(1, len(held.rows) + 1):
@@ -329,9 +333,9 @@ class _Voices:
         return self._by_row[key].get(row, ())
 
     def _read(self, place: int) -> dict[int, list[ConversationScore]]:
-        found: dict[int, list[ConversationScore]] = {}
+        by_row: dict[int, list[ConversationScore]] = {}
         if place not in self._done:
-            return found
+            return by_row
         columns = self._done[place].reduced
         rows = zip(columns.row.tolist(), columns.judge, columns.status.tolist(), columns.value.tolist(), strict=True)
         for (row, judge, code, value), reason in zip(rows, columns.reason, strict=True):
@@ -339,5 +343,5 @@ class _Voices:
             score = ConversationScore(
                 judge=judge, status=status, value=value if status == MEASURED else None, reason=reason
             )
-            found.setdefault(row, []).append(score)
-        return found
+            by_row.setdefault(row, []).append(score)
+        return by_row

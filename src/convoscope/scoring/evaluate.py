@@ -52,19 +52,19 @@ def evaluate(
     }
     seen |= {place: (raised(need, conversation, names),) for place, need in profile.broken}
     seen |= {place: (absence_score(absence),) for place, absence in profile.absent.items()}
-    found = [
+    evaluated = [
         reduce_one(declared, seen[place]) for place, declared in enumerate(metrics) if isinstance(declared, Metric)
     ]
-    done = {one.declared.key: one.scores for one in found}
+    done = {one.declared.key: one.scores for one in evaluated}
     ordered = [declared for _, declared in in_order(metrics)]
     for figure in ordered:
-        evaluated = reduce_one(figure, (derive(figure, done),))
-        done[figure.key] = evaluated.scores
-        found.append(evaluated)
+        derived = reduce_one(figure, (derive(figure, done),))
+        done[figure.key] = derived.scores
+        evaluated.append(derived)
     circular = (
         one for one in metrics if isinstance(one, Derived) and one.over == "conversation" and one not in ordered
     )
-    return found + [reduce_one(one, (failed(WHOLE, "circular_inputs", ", ".join(one.inputs)),)) for one in circular]
+    return evaluated + [reduce_one(one, (failed(WHOLE, "circular_inputs", ", ".join(one.inputs)),)) for one in circular]
 
 
 def observe(
@@ -135,9 +135,9 @@ def _check_subjects(declared: Metric, observations: Sequence[Observation]) -> No
     """A value of another subject than those that a run is grouped by would be in the figure, and in no group."""
     if declared.observes not in AXES:
         return
-    for one in observations:
-        if one.subject.kind != declared.observes and one.status == MEASURED:
-            raise TypeError(f"observes a {declared.observes}, but gave a value of a {one.subject.kind}")
+    for observation in observations:
+        if observation.subject.kind != declared.observes and observation.status == MEASURED:
+            raise TypeError(f"observes a {declared.observes}, but gave a value of a {observation.subject.kind}")
 
 
 def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -> Observation:

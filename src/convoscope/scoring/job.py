@@ -19,11 +19,11 @@ from convoscope.metrics.registry import Declared
 from convoscope.metrics.user_metrics import registered
 from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
-from convoscope.scoring.check import check
+from convoscope.scoring.check_declarations import check_declarations
 from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.partition import PartDone, Writer
+from convoscope.scoring.partition_task import PartitionTask
 from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
-from convoscope.scoring.work import Work
 from convoscope.user_code import names
 
 
@@ -49,11 +49,11 @@ def choose(
     chosen = registry.resolve(_named(metrics))
     if not chosen:
         raise UsageError("no metric to score with")
-    check(chosen)
-    asked = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
+    check_declarations(chosen)
+    wanted = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
     return Chosen(
         chosen,
-        by_type((*given(resources), *registry.resources), asked),
+        by_type((*given(resources), *registry.resources), wanted),
         tuple(registry.tables.values()),
         registry.problems,
     )
@@ -103,7 +103,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
                 if partition.number not in done:
                     yield partition
 
-        work = Work(
+        work = PartitionTask(
             metrics=self.metrics,
             writer=writer,
             turn_rule=self.turn_rule,
@@ -143,13 +143,13 @@ def plan_job(
     if at_once < 1:
         raise UsageError(f"--at-once must be at least 1, not {at_once}")
     rule = None if turns is None else turn_rule(turns)
-    found = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
-    found.report.warnings.extend(chosen.problems)
+    inputs = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
+    inputs.report.warnings.extend(chosen.problems)
     return Job(
         paths=paths,
-        inputs=found.inputs,
-        report=found.report,
-        definitions=found.flows,
+        inputs=inputs.inputs,
+        report=inputs.report,
+        definitions=inputs.flows,
         metrics=chosen.metrics,
         resources=chosen.resources,
         tables=chosen.tables,
@@ -161,7 +161,7 @@ def plan_job(
         at_once=at_once,
         metrics_from=_anywhere(metrics_from),
         readers_from=_anywhere(readers_from),
-        bytes_total=sum(_size(Path(one.path)) for one in found.inputs),
+        bytes_total=sum(_size(Path(one.path)) for one in inputs.inputs),
     )
 
 

@@ -86,8 +86,8 @@ def score_partition(
     limit: int | None = None,
 ) -> PartDone:
     """Read, score and keep one partition; of more conversations than `limit`, only the first are scored."""
-    with closing(writer.part(partition.number)) as kept, _without_collecting():
-        part = _Part(kept, metrics, session)
+    with closing(writer.part(partition.number)) as part_writer, _without_collecting():
+        part = _Part(part_writer, metrics, session)
         clock = perf_counter
         reads = read_partition(partition, part.report, turn_rule, flows)
         while True:
@@ -104,7 +104,7 @@ def score_partition(
         columns = part.batch.columns()
         part.timings.metrics += clock() - began
         began = clock()
-        tables = kept.write(columns) if part.scored else ()
+        tables = part_writer.write(columns) if part.scored else ()
         part.timings.writing += clock() - began
     return PartDone(
         part=partition.number,
@@ -161,12 +161,12 @@ class _Part:
         return body
 
 
-def problem_of(conversation: Conversation, told: str) -> Problem:
+def problem_of(conversation: Conversation, message: str) -> Problem:
     """A problem with one conversation, at the place of its record."""
     name, record = cut(conversation.id, 100), conversation.source.record
     file = next(iter(conversation.source.files), name)
     line = record.removeprefix(f"{file}:") if record.startswith(f"{file}:") else ""
-    return Problem(file, int(line) if line.isdecimal() and len(line) < 10 else 0, f"conversation {name} {told}")
+    return Problem(file, int(line) if line.isdecimal() and len(line) < 10 else 0, f"conversation {name} {message}")
 
 
 @contextmanager

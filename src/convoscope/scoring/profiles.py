@@ -72,8 +72,8 @@ class Profiles:
         self._metrics = [(place, one) for place, one in enumerate(metrics) if isinstance(one, Metric)]
         self._derived = in_order(metrics)
         needs: dict[int, Need] = {}
-        for _, one in self._metrics:
-            needs.update((id(need), need) for need in one.needs if need.present is not None)
+        for _, metric in self._metrics:
+            needs.update((id(need), need) for need in metric.needs if need.present is not None)
         self._place = {key: place for place, key in enumerate(needs)}
         self._needs = list(needs.values())
         self._first = self._after((_NOT_ASKED,) * len(self._needs))

@@ -41,26 +41,26 @@ class Session:
 
     def identities(self) -> dict[str, str]:
         """What each resource says that its answers depend on."""
-        found: dict[str, str] = {}
-        for name, one in self._resources.items():
-            identity = getattr(self._make(one), "identity", None)
+        identities: dict[str, str] = {}
+        for name, resource in self._resources.items():
+            identity = getattr(self._make(resource), "identity", None)
             if not isinstance(identity, str) or not identity:
                 raise UsageError(
-                    f"{one.home} has no identity",
+                    f"{resource.home} has no identity",
                     hint="`identity` names what the answers depend on: provider/model@rubric-hash",
                 )
-            found[name] = identity
-        return found
+            identities[name] = identity
+        return identities
 
     def given(self, declared: Metric) -> Mapping[str, Any]:
         """The resources that a metric asks for, by parameter."""
         if not declared.resources:
             return _NOTHING
-        found = self._given.get(declared.key)
-        if found is None:
-            found = {name: self._open(self._resources[asked]) for name, asked in declared.resources.items()}
-            self._given[declared.key] = found
-        return found
+        resources = self._given.get(declared.key)
+        if resources is None:
+            resources = {name: self._open(self._resources[asked]) for name, asked in declared.resources.items()}
+            self._given[declared.key] = resources
+        return resources
 
     def ask(self, declared: Metric, conversation: Conversation, keep: Keep) -> Future[Sequence[Observation]]:
         """What a metric that waits will say of a conversation. What it says is kept as soon as it is there."""
@@ -78,10 +78,10 @@ class Session:
         if self._end is not None:
             self._end.cancel()
         ours = {id(one): one.is_ours for one in self._resources.values()}
-        for place, made in self._made.items():
+        for place, instance in self._made.items():
             if ours[place]:
                 with suppress(Exception):  # what was scored is kept, whatever goes wrong now
-                    self._close(place, made)
+                    self._close(place, instance)
         if "_loop" in self.__dict__:
             self._loop.close()
             del self.__dict__["_loop"]
@@ -107,10 +107,10 @@ class Session:
         return self._made[id(resource)]
 
     def _open(self, resource: Resource) -> Any:
-        place, made = id(resource), self._make(resource)
+        place, instance = id(resource), self._make(resource)
         if place not in self._opened:
-            is_opened = resource.is_ours and hasattr(made, "__aenter__")
-            self._opened[place] = self._run(made.__aenter__(), resource) if is_opened else made
+            is_opened = resource.is_ours and hasattr(instance, "__aenter__")
+            self._opened[place] = self._run(instance.__aenter__(), resource) if is_opened else instance
         return self._opened[place]
 
     def _run(self, coroutine: Coroutine[Any, Any, Any], resource: Resource) -> Any:
@@ -119,14 +119,14 @@ class Session:
         except (Exception, SystemExit) as error:  # whatever the user's object raises
             raise UsageError(f"{resource.home} cannot be opened: {say(error)}") from None
 
-    def _close(self, place: int, made: Any) -> None:
-        if hasattr(made, "__aenter__"):
+    def _close(self, place: int, instance: Any) -> None:
+        if hasattr(instance, "__aenter__"):
             if place in self._opened:
-                self._loop.run(made.__aexit__(None, None, None))
-        elif hasattr(made, "aclose"):
-            self._loop.run(made.aclose())
-        elif hasattr(made, "close"):
-            made.close()
+                self._loop.run(instance.__aexit__(None, None, None))
+        elif hasattr(instance, "aclose"):
+            self._loop.run(instance.aclose())
+        elif hasattr(instance, "close"):
+            instance.close()
 
 
 _NOTHING: Mapping[str, Any] = {}

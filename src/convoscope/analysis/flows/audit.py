@@ -17,13 +17,18 @@ class StateDisagreement(Disagreement, frozen=True, kw_only=True, rename={"subjec
 
 def audit_states(run: Run, *, values: bool = False) -> Audit:
     """The audit of the rows of states, and of what is marked as untested: only what is declared can be that."""
-    found = recounted(run, STATE_TABLE, values=values)
-    for one in untested(StateTable([run])) if run.flows else ():
-        if count := found.ran[one.flow, one.state]:
-            found.add(
+    recount = recounted(run, STATE_TABLE, values=values)
+    for state in untested(StateTable([run])) if run.flows else ():
+        if count := recount.ran[state.flow, state.state]:
+            recount.add(
                 Disagreement(
-                    conversation="", flow=one.flow, subject=one.state, fault="not_untested", stored=None, counted=count
+                    conversation="",
+                    flow=state.flow,
+                    subject=state.state,
+                    fault="not_untested",
+                    stored=None,
+                    counted=count,
                 )
             )
-    examples = [StateDisagreement(**msgspec.structs.asdict(one)) for one in found.examples]
-    return msgspec.structs.replace(found.audit(), examples=tuple(examples))
+    examples = [StateDisagreement(**msgspec.structs.asdict(one)) for one in recount.examples]
+    return msgspec.structs.replace(recount.audit(), examples=tuple(examples))

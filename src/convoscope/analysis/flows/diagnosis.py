@@ -138,32 +138,32 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
 def analyse(source: StateTable, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> Analysis:
     """Look at every state of the runs."""
     with source.ask() as connection:
-        found = matrix_of(connection, source, neighbours=True)
+        matrix = matrix_of(connection, source, neighbours=True)
         failures = _failures(connection, source)
         suspects = [
             _Suspect(row, tuple(evidence), round((failed.value or 0.0) * failed.n))
-            for row in found.rows
+            for row in matrix.rows
             if (failed := failures[row.flow, row.state]["failure"])
             and (evidence := _evidence(row, failed, _budget(source, row, latency_budget_ms)))
         ]
         suspects.sort(key=_worst_first)
         examples = _examples(connection, suspects)
         causes = [
-            _cause(connection, found, one, examples.get((one.row.flow, one.row.state), ()), follow=place < DETAILED)
+            _cause(connection, matrix, one, examples.get((one.row.flow, one.row.state), ()), follow=place < DETAILED)
             for place, one in enumerate(suspects)
         ]
         return Analysis(
             causes=tuple(causes),
-            states=len(found.rows),
-            conversations=found.conversations,
-            ends=tuple(_ends(connection, source, found)),
+            states=len(matrix.rows),
+            conversations=matrix.conversations,
+            ends=tuple(_ends(connection, source, matrix)),
             unknown=tuple(
-                UnknownOutcome(flow=row.flow, state=row.state, n=row.unknown) for row in found.rows if row.unknown
+                UnknownOutcome(flow=row.flow, state=row.state, n=row.unknown) for row in matrix.rows if row.unknown
             ),
-            front_loaded=tuple(_front_loaded(found, {(one.flow, one.state) for one in causes})),
-            untested=found.untested,
-            excluded=found.excluded,
-            without_states=found.without_states,
+            front_loaded=tuple(_front_loaded(matrix, {(one.flow, one.state) for one in causes})),
+            untested=matrix.untested,
+            excluded=matrix.excluded,
+            without_states=matrix.without_states,
             latency_budget_ms=latency_budget_ms,
         )
 
@@ -179,10 +179,10 @@ class _Suspect(NamedTuple):
         return min(self.row.n, _stuck(self.row) + self.failures)
 
 
-def _worst_first(one: _Suspect) -> tuple[Any, ...]:
+def _worst_first(suspect: _Suspect) -> tuple[Any, ...]:
     """By conversations lost, then by those that did not go on."""
-    row = one.row
-    return (-one.lost, -_not_advanced(row), -row.n, row.flow, row.state)
+    row = suspect.row
+    return (-suspect.lost, -_not_advanced(row), -row.n, row.flow, row.state)
 
 
 def _stuck(row: StateFigures) -> float:
@@ -222,20 +222,20 @@ def _is_end(row: StateFigures) -> bool:
 
 def _evidence(row: StateFigures, failures: Rate, budget: float) -> list[Evidence]:
     """What is wrong with a state. An end of a flow is not blamed for those that end there."""
-    found: list[Evidence] = []
+    evidence: list[Evidence] = []
     if not _is_end(row):
-        found += _evidence_of_failures(row, failures)
-        found += _evidence_of_getting_on(row)
-        found.sort(key=lambda one: one.fault != "stall")
+        evidence += _evidence_of_failures(row, failures)
+        evidence += _evidence_of_getting_on(row)
+        evidence.sort(key=lambda one: one.fault != "stall")
     if row.guard_errors:
         words = f"a guard could not be evaluated {_many(row.guard_errors, 'time', 'times')}"
-        found.append(_measured("guard_error", words, row.guard_error, 0.0))
+        evidence.append(_measured("guard_error", words, row.guard_error, 0.0))
     if row.latency_p95_ms is not None and row.latency_p95_ms > budget:
         words = f"one turn in twenty takes {row.latency_p95_ms / 1000:.1f} s or longer (budget {budget / 1000:g} s)"
-        found.append(
+        evidence.append(
             Evidence(fault="latency", words=words, value=row.latency_p95_ms, threshold=budget, n=row.latency_n)
         )
-    return found
+    return evidence
 
 
 def _evidence_of_failures(row: StateFigures, rate: Rate) -> list[Evidence]:
@@ -246,25 +246,25 @@ def _evidence_of_failures(row: StateFigures, rate: Rate) -> list[Evidence]:
 
 
 def _evidence_of_getting_on(row: StateFigures) -> list[Evidence]:
-    found: list[Evidence] = []
+    evidence: list[Evidence] = []
     stall, progress, revisit, fill = row.stall, row.progress, row.revisit, row.slot_fill_rate
     if stall.value is not None and stall.value >= STALL:
         words = f"{round(stall.value * stall.n):,} of {stall.n:,} conversations got stuck here"
-        found.append(_measured("stall", words, stall, STALL))
+        evidence.append(_measured("stall", words, stall, STALL))
     if progress.value is not None and progress.value < PROGRESS:
         went = round(progress.value * progress.n)
         words = f"{f'only {went:,}' if went else 'none'} of {progress.n:,} went on to a next state"
         if row.escalation.value:
             words += f"; handed over: {round(row.escalation.value * row.n):,}"
-        found.append(_measured("progress", words, progress, PROGRESS))
+        evidence.append(_measured("progress", words, progress, PROGRESS))
     if revisit.value is not None and revisit.value >= REVISIT:
         words = f"it is entered again {revisit.value:.1f} times in a conversation"
-        found.append(_measured("revisit", words, revisit, REVISIT))
+        evidence.append(_measured("revisit", words, revisit, REVISIT))
     # A caller who tells everything at once leaves it at 0, and all is well: only one that also stays is stuck.
     if (fill.value is not None and fill.value < SLOT_FILL) and (progress.value or 0.0) < SLOT_FILL_PROGRESS:
         words = f"it collects {100 * fill.value:.0f} % of the slots that it requires"
-        found.append(_measured("slots", words, fill, SLOT_FILL))
-    return found
+        evidence.append(_measured("slots", words, fill, SLOT_FILL))
+    return evidence
 
 
 def _measured(fault: Fault, words: str, rate: Rate, threshold: float) -> Evidence:
@@ -274,7 +274,7 @@ def _measured(fault: Fault, words: str, rate: Rate, threshold: float) -> Evidenc
 
 def _cause(
     connection: duckdb.DuckDBPyConnection,
-    found: Matrix,
+    matrix: Matrix,
     suspect: _Suspect,
     examples: Sequence[tuple[str, str]],
     *,
@@ -296,7 +296,7 @@ def _cause(
         not_advanced=_not_advanced(row),
         cost=_cost(suspect),
         starves=_starved(after, stays),
-        if_median=tuple(_if_median(found, suspect, after)),
+        if_median=tuple(_if_median(matrix, suspect, after)),
         caution=few_words(row.n),
     )
 
@@ -364,17 +364,17 @@ def _starved(after: _After, stays: float) -> tuple[Starved, ...]:
     """Later states, and how many conversations they miss: as many as stay, at the rate of those that went on."""
     if not after.passed or stays < 1:
         return ()
-    found = [
+    starved = [
         Starved(state=state, reached=count, missed=stays * count / after.passed)
         for state, count in after.reached.items()
     ]
-    return tuple(sorted((one for one in found if one.missed >= 1), key=lambda one: (-one.missed, one.state)))
+    return tuple(sorted((one for one in starved if one.missed >= 1), key=lambda one: (-one.missed, one.state)))
 
 
-def _if_median(found: Matrix, suspect: _Suspect, after: _After) -> list[str]:
+def _if_median(matrix: Matrix, suspect: _Suspect, after: _After) -> list[str]:
     """What would change if it were as good as the median of the other states of its flow."""
     row = suspect.row
-    others = [one for one in found.rows if one.flow == row.flow and one.state != row.state and not _is_end(one)]
+    others = [one for one in matrix.rows if one.flow == row.flow and one.state != row.state and not _is_end(one)]
     changes = [_CHANGES[one.fault](row, others, after) for one in suspect.evidence if one.fault in _CHANGES]
     if suspect.failures:
         changes.insert(0, f"if it sent nobody into failure, {suspect.failures:,} more of {row.n:,} would go on")
@@ -382,8 +382,8 @@ def _if_median(found: Matrix, suspect: _Suspect, after: _After) -> list[str]:
 
 
 def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
+    measured = [value for value in values if value is not None]
+    return statistics.median(measured) if measured else None
 
 
 def _less_stalling(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
@@ -462,10 +462,10 @@ def _examples(
     connection: duckdb.DuckDBPyConnection, suspects: Sequence[_Suspect]
 ) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Three conversations of each, in which its first fault shows most."""
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    examples: dict[tuple[str, str], list[tuple[str, str]]] = {}
     by_fault: dict[Fault, list[StateFigures]] = {}
-    for one in suspects:
-        by_fault.setdefault(one.evidence[0].fault, []).append(one.row)
+    for suspect in suspects:
+        by_fault.setdefault(suspect.evidence[0].fault, []).append(suspect.row)
     for fault, rows in by_fault.items():
         pairs = ", ".join(f"({quoted(row.flow)}, {quoted(row.state)})" for row in rows)
         order = f"({_SHOWS[fault].order}, -number, run)"
@@ -473,8 +473,8 @@ def _examples(
             SELECT flow, state, arg_max((run, conversation), {order}, {IDS})
             FROM s WHERE (flow, state) IN ({pairs}) AND {_SHOWS[fault].only} GROUP BY flow, state
         """).fetchall()
-        found |= {(flow, state): list(chosen) for flow, state, chosen in answer}
-    return found
+        examples |= {(flow, state): list(chosen) for flow, state, chosen in answer}
+    return examples
 
 
 class _Shown(NamedTuple):
@@ -501,16 +501,16 @@ _REACHED = """
 """
 
 
-def _ends(connection: duckdb.DuckDBPyConnection, source: StateTable, found: Matrix) -> list[End]:
+def _ends(connection: duckdb.DuckDBPyConnection, source: StateTable, matrix: Matrix) -> list[End]:
     """Ends without success that were reached, entered or not."""
-    n = {(row.flow, row.state): row.n for row in found.rows}
+    n = {(row.flow, row.state): row.n for row in matrix.rows}
     feeders: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
-    for row in found.rows:
+    for row in matrix.rows:
         for to in row.led_to or ():
             kind = terminal_of(source, row.flow, to.state)
             if kind in _WITHOUT_SUCCESS:
                 feeders.setdefault((row.flow, to.state, kind), []).append((to.conversations, row.state))
-    for row in found.rows:
+    for row in matrix.rows:
         if row.terminal in _WITHOUT_SUCCESS:
             feeders.setdefault((row.flow, row.state, row.terminal), [])
     ends = []
@@ -521,7 +521,7 @@ def _ends(connection: duckdb.DuckDBPyConnection, source: StateTable, found: Matr
     return sorted(ends, key=lambda one: (-one.n, one.flow, one.state))
 
 
-def _front_loaded(found: Matrix, named: set[tuple[str, str]]) -> list[Healthy]:
+def _front_loaded(matrix: Matrix, named: set[tuple[str, str]]) -> list[Healthy]:
     return [
         Healthy(
             flow=row.flow,
@@ -530,7 +530,7 @@ def _front_loaded(found: Matrix, named: set[tuple[str, str]]) -> list[Healthy]:
             front_loaded=row.front_loaded,
             progress=row.progress.value or 0.0,
         )
-        for row in found.rows
+        for row in matrix.rows
         if row.front_loaded
         and row.slot_fill_rate.value is not None
         and row.slot_fill_rate.value < SLOT_FILL
@@ -539,5 +539,5 @@ def _front_loaded(found: Matrix, named: set[tuple[str, str]]) -> list[Healthy]:
     ]
 
 
-def _many(count: float, one: str, more: str) -> str:
-    return f"{count:,.0f} {one if round(count) == 1 else more}"
+def _many(count: float, singular: str, plural: str) -> str:
+    return f"{count:,.0f} {singular if round(count) == 1 else plural}"

@@ -131,21 +131,21 @@ def _aspects(
             WHERE (m.aspect <> '' OR starts_with(v.metric, {quoted(_PARTS)})) AND c.error IS NULL
         ) {source.where()}
     )"""
-    told = (*by, "part", "aspect", "judge", "metric")
-    found = dicts(
+    keys = (*by, "part", "aspect", "judge", "metric")
+    rows = dicts(
         connection.execute(f"""
-            SELECT {", ".join(told)}, count(*) FILTER (status = 'unmeasured' OR status = 'error') AS unmeasured,
+            SELECT {", ".join(keys)}, count(*) FILTER (status = 'unmeasured' OR status = 'error') AS unmeasured,
                    mode(reason) AS reason
             FROM {each} GROUP BY ALL ORDER BY ALL
         """)
     )
-    known = rates(connection, each, told, {"points": ("points", "(points IS NOT NULL)::INTEGER")})
+    points_by_key = rates(connection, each, keys, {"points": ("points", "(points IS NOT NULL)::INTEGER")})
     spreads = _spreads(connection, source, ", ".join(by))
     by_key: dict[Any, list[dict[str, Any]]] = {}
-    for one in found:
-        key = tuple(one[name] for name in by)
-        points = known[tuple(one[name] for name in told)].get("points")
-        by_key.setdefault(key, []).append({**one, "points": points, "spread": spreads.get((*key, one["judge"]))})
+    for row in rows:
+        key = tuple(row[name] for name in by)
+        points = points_by_key[tuple(row[name] for name in keys)].get("points")
+        by_key.setdefault(key, []).append({**row, "points": points, "spread": spreads.get((*key, row["judge"]))})
     return by_key
 
 
@@ -168,8 +168,8 @@ def _figures(
     key: Mapping[str, str], counts: tuple[int, ...], aspects: list[dict[str, Any]], latencies: Mapping[Any, Any]
 ) -> FlowFigures:
     computed = {one["aspect"]: one for one in aspects if not one["part"] and one["judge"] == COMPUTED}
-    told = {one["metric"].removeprefix(_PARTS): one for one in aspects if one["part"]}
-    parts = {name: _aspect(told[name], most=1.0) for name in PARTS if name in told}
+    by_part = {one["metric"].removeprefix(_PARTS): one for one in aspects if one["part"]}
+    parts = {name: _aspect(by_part[name], most=1.0) for name in PARTS if name in by_part}
     mean, p95, turns = latencies.get(tuple(key.values()), (None, None, 0))
     judges = [one for one in aspects if one["aspect"] == HUMANNESS and one["judge"] != COMPUTED]
     n, excluded = counts
@@ -194,12 +194,12 @@ def _figures(
     )
 
 
-def _aspect(one: Mapping[str, Any] | None, *, most: float = 10.0) -> Aspect:
+def _aspect(row: Mapping[str, Any] | None, *, most: float = 10.0) -> Aspect:
     """A mean in points, with the interval of a share: all or nothing is what most conversations have."""
-    if one is None:
+    if row is None:
         return Aspect(score=None, n=0, reason="not_scored")
-    rate: Rate | None = one["points"]
+    rate: Rate | None = row["points"]
     if rate is None or rate.value is None:
-        return Aspect(score=None, n=0, reason=one["reason"] or "nothing_measured", unmeasured=one["unmeasured"])
+        return Aspect(score=None, n=0, reason=row["reason"] or "nothing_measured", unmeasured=row["unmeasured"])
     low, high = (None if end is None else most * end for end in (rate.low, rate.high))
-    return Aspect(score=most * rate.value, n=rate.n, low=low, high=high, unmeasured=one["unmeasured"])
+    return Aspect(score=most * rate.value, n=rate.n, low=low, high=high, unmeasured=row["unmeasured"])

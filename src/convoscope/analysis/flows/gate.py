@@ -125,8 +125,8 @@ def _flow_verdict(
 
 
 def _of(figures: FlowFigures | None, aspect: str) -> Aspect | None:
-    found: Aspect | None = None if figures is None else getattr(figures, aspect)
-    return found
+    value: Aspect | None = None if figures is None else getattr(figures, aspect)
+    return value
 
 
 def _aspect_verdict(
@@ -186,7 +186,7 @@ def _points(score: float) -> str:
 
 def _worst(outcomes: Sequence[Outcome]) -> Outcome:
     """A failure weighs more than one that nobody can tell; nothing to check is undetermined."""
-    for one in (FAILED, UNDETERMINED):
-        if one in outcomes:
-            return one
+    for outcome in (FAILED, UNDETERMINED):
+        if outcome in outcomes:
+            return outcome
     return PASSED if outcomes else UNDETERMINED

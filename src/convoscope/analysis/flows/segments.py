@@ -89,10 +89,10 @@ def segments_of(connection: duckdb.DuckDBPyConnection, source: StateTable) -> Se
     dwell: dict[_Key, list[tuple[str, float | None]]] = {}
     for flow, segment, state, turns in connection.execute(_DWELL).fetchall():
         dwell.setdefault((flow, segment), []).append((state, turns))
-    known = rates(connection, "(SELECT * FROM s WHERE segment IS NOT NULL)", ("flow", "segment"), _YIELDS)
+    yields = rates(connection, "(SELECT * FROM s WHERE segment IS NOT NULL)", ("flow", "segment"), _YIELDS)
     slots = _slots(connection, source) if source.flows else {}
     rows = [
-        _figures(source, one, dwell[key], known[key], slots.get(key))
+        _figures(source, one, dwell[key], yields[key], slots.get(key))
         for one in facts
         if (key := (one["flow"], one["segment"]))
     ]
@@ -135,8 +135,8 @@ def _slots(connection: duckdb.DuckDBPyConnection, source: StateTable) -> dict[_K
         FROM inside AS i JOIN (VALUES {listed}) AS t(flow, segment, slot) USING (flow, segment)
         LEFT JOIN filled AS f ON f.run = i.run AND f.number = i.number AND f.slot = t.slot
     )"""
-    found = rates(connection, wanted, ("flow", "segment"), {"filled": ("is_filled::INTEGER", "1")})
-    return {(flow, segment): one["filled"] for (flow, segment), one in found.items()}
+    filled = rates(connection, wanted, ("flow", "segment"), {"filled": ("is_filled::INTEGER", "1")})
+    return {(flow, segment): one["filled"] for (flow, segment), one in filled.items()}
 
 
 def archetypes(source: StateTable) -> tuple[Archetype, ...]:
@@ -144,23 +144,27 @@ def archetypes(source: StateTable) -> tuple[Archetype, ...]:
     return archetypes_of(segments(source))
 
 
-def archetypes_of(found: Segments) -> tuple[Archetype, ...]:
+def archetypes_of(segments: Segments) -> tuple[Archetype, ...]:
     """The same, from segments that are known already."""
     kinds: dict[str, list[SegmentFigures]] = {}
-    for one in found.rows:
-        kinds.setdefault(one.kind, []).append(one)
-    made = [_archetype(kind, mine) for kind, mine in kinds.items()]
-    return tuple(sorted(made, key=lambda one: (one.cohesion is None, one.cohesion or 0.0, one.kind)))
+    for segment in segments.rows:
+        kinds.setdefault(segment.kind, []).append(segment)
+    archetypes = [_archetype(kind, mine) for kind, mine in kinds.items()]
+    return tuple(
+        sorted(
+            archetypes, key=lambda archetype: (archetype.cohesion is None, archetype.cohesion or 0.0, archetype.kind)
+        )
+    )
 
 
-def _archetype(kind: str, mine: Sequence[SegmentFigures]) -> Archetype:
-    scored = [(one.group_cohesion, one) for one in mine if one.group_cohesion is not None]
+def _archetype(kind: str, segments: Sequence[SegmentFigures]) -> Archetype:
+    scored = [(one.group_cohesion, one) for one in segments if one.group_cohesion is not None]
     values = [value for value, _ in scored]
     weakest = min(scored, key=lambda pair: pair[0])[1] if scored else None
-    reasons = sorted({one.reason for one in mine if one.reason})
+    reasons = sorted({one.reason for one in segments if one.reason})
     return Archetype(
         kind=kind,
-        flows=len({one.flow for _, one in scored} if scored else {one.flow for one in mine}),
+        flows=len({one.flow for _, one in scored} if scored else {one.flow for one in segments}),
         segments=len(scored),
         cohesion=statistics.fmean(values) if values else None,
         spread=statistics.stdev(values) if len(values) > 1 else None,
@@ -173,29 +177,29 @@ def _archetype(kind: str, mine: Sequence[SegmentFigures]) -> Archetype:
 
 def _figures(
     source: StateTable,
-    one: Mapping[str, Any],
+    row: Mapping[str, Any],
     dwell: Sequence[tuple[str, float | None]],
-    known: Mapping[str, Rate],
+    yields: Mapping[str, Rate],
     slots: Rate | None,
 ) -> SegmentFigures:
-    flow, segment = one["flow"], one["segment"]
+    flow, segment = row["flow"], row["segment"]
     kind = kind_of(source.flows.get(flow), segment)
-    goal_yield = known["goal"]
+    goal_yield = yields["goal"]
     turns = [spent for _, spent in dwell]
     efficiency = _efficiency(turns)
-    coherence = _clamp(1 - one["revisit"] - one["stall"]) if one["stalls"] else None
+    coherence = _clamp(1 - row["revisit"] - row["stall"]) if row["stalls"] else None
     reason = _why_no_cohesion(kind, turns, efficiency, coherence)
     cohesion = None
     if not reason and efficiency is not None and coherence is not None and goal_yield.value is not None:
         cohesion = goal_yield.value * (EFFICIENCY_WEIGHT * efficiency + COHERENCE_WEIGHT * coherence)
-    typed, counted = _typed_yield(source.flows.get(flow), one, kind, known, slots)
+    typed, counted = _typed_yield(source.flows.get(flow), row, kind, yields, slots)
     return SegmentFigures(
         flow=flow,
         segment=segment,
         kind=kind,
         states=tuple(state for state, _ in dwell),
-        n=one["conversations"],
-        rows=one["rows"],
+        n=row["conversations"],
+        rows=row["rows"],
         goal_yield=goal_yield,
         typed_yield=typed,
         typed_by=counted,
@@ -204,16 +208,16 @@ def _figures(
         transition_coherence=coherence,
         group_cohesion=cohesion,
         reason=reason,
-        caution=few_words(one["conversations"]),
+        caution=few_words(row["conversations"]),
     )
 
 
 def _efficiency(dwell: Sequence[float | None]) -> float | None:
     """States ÷ the sum of their mean turns; where no turn was logged, or none ran in any of them, there is none."""
-    known = [turns for turns in dwell if turns is not None]
-    if len(known) < len(dwell) or not sum(known):
+    logged = [turns for turns in dwell if turns is not None]
+    if len(logged) < len(dwell) or not sum(logged):
         return None
-    return _clamp(len(known) / sum(known))
+    return _clamp(len(logged) / sum(logged))
 
 
 def _why_no_cohesion(
@@ -233,24 +237,24 @@ def _why_not_efficient(dwell: Sequence[float | None]) -> str:
 
 
 def _typed_yield(
-    declared: Flow | None, one: Mapping[str, Any], kind: str, known: Mapping[str, Rate], slots: Rate | None
+    declared: Flow | None, row: Mapping[str, Any], kind: str, yields: Mapping[str, Rate], slots: Rate | None
 ) -> tuple[Rate, str]:
     """What the kind of segment is there for, counted where the events allow it."""
     if kind == COLLECT:
         return slots or no_rate("no_flow_definition" if declared is None else "no_target_slots"), "slots"
     if kind == CONFIRM:
-        return known.get("confirmed") or no_rate("confirmations_not_logged"), "confirmations"
+        return yields.get("confirmed") or no_rate("confirmations_not_logged"), "confirmations"
     if kind == ACT:
-        why = "tool_results_not_logged" if one["calls"] else "no_tool_called"
-        return known.get("worked") or no_rate(why), "tool calls"
+        why = "tool_results_not_logged" if row["calls"] else "no_tool_called"
+        return yields.get("worked") or no_rate(why), "tool calls"
     return no_rate("kind_without_typed_yield"), ""
 
 
 def target_slots(declared: Flow, segment: str) -> list[str]:
     """The slots that a segment has to fill: its required targets, else what its states require."""
-    found = declared.segment_by_name.get(segment)
-    if found is not None and found.target_slots is not None:
-        return [slot.name for slot in found.target_slots if slot.required]
+    declaration = declared.segment_by_name.get(segment)
+    if declaration is not None and declaration.target_slots is not None:
+        return [slot.name for slot in declaration.target_slots if slot.required]
     members = [state for state in declared.states if segment_of(declared, state.name) == segment]
     return list(dict.fromkeys(slot for state in members for slot in state.required_slots))
 

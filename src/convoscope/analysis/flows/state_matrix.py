@@ -115,33 +115,33 @@ def _worst_first(row: StateFigures) -> tuple[Any, ...]:
 
 def _figures(
     source: StateTable,
-    one: Mapping[str, Any],
+    row: Mapping[str, Any],
     figures: Mapping[str, Figure],
     around: tuple[Mapping[Any, Any], Mapping[Any, Any]] | None,
 ) -> StateFigures:
-    key = (one["flow"], one["state"])
-    declared = source.flows.get(one["flow"])
-    n = one["n"]
-    known = {name: rate_of(figures.get(name)) for name in RATES}
+    key = (row["flow"], row["state"])
+    declared = source.flows.get(row["flow"])
+    n = row["n"]
+    rates = {name: rate_of(figures.get(name)) for name in RATES}
     return StateFigures(
-        flow=one["flow"],
-        state=one["state"],
-        segment=one["segment"],
+        flow=row["flow"],
+        state=row["state"],
+        segment=row["segment"],
         terminal=terminal_of(source, *key),
         n=n,
-        visits=one["visits"],
-        latency_p95_ms=one["latency_p95_ms"],
-        latency_n=one["latency_n"] or 0,
-        latency_reason="" if one["latency_n"] else _reason_of_latency(known["dwell_turns"], one),
-        guard_errors=one["guard_errors"] if known["guard_error"].n else None,
-        guard_n=one["guarded"],
-        front_loaded=one["front_loaded"] if declared is not None and known["slot_fill_rate"].n else None,
-        revisit_n=one["revisited"],
-        unknown=n - known["stall"].n,
+        visits=row["visits"],
+        latency_p95_ms=row["latency_p95_ms"],
+        latency_n=row["latency_n"] or 0,
+        latency_reason="" if row["latency_n"] else _reason_of_latency(rates["dwell_turns"], row),
+        guard_errors=row["guard_errors"] if rates["guard_error"].n else None,
+        guard_n=row["guarded"],
+        front_loaded=row["front_loaded"] if declared is not None and rates["slot_fill_rate"].n else None,
+        revisit_n=row["revisited"],
+        unknown=n - rates["stall"].n,
         caution=few_words(n),
         led_to=None if around is None else tuple(around[0].get(key, ())),
         came_from=None if around is None else tuple(around[1].get(key, ())),
-        **known,
+        **rates,
     )
 
 
@@ -153,10 +153,10 @@ def terminal_of(source: StateTable, flow: str, state: str) -> str:
     return "escalation" if state in ESCALATIONS else ""
 
 
-def _reason_of_latency(dwell: Rate, one: Mapping[str, Any]) -> str:
+def _reason_of_latency(dwell: Rate, row: Mapping[str, Any]) -> str:
     if not dwell.n:
         return "no_turns_logged"
-    return "no_latency_logged" if one["turns"] else "no_turn_ran"
+    return "no_latency_logged" if row["turns"] else "no_turn_ran"
 
 
 def untested(source: StateTable) -> tuple[Untested, ...]:

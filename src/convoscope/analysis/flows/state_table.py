@@ -78,21 +78,21 @@ def rates(
         f"sum({above})::DOUBLE AS above{place}, coalesce(sum({below}), 0)::DOUBLE AS below{place}"
         for place, (above, below) in enumerate(measures.values())
     )
-    known = connection.execute(f"SELECT DISTINCT {by} FROM {table} ORDER BY {by}").fetchall()
+    groups = connection.execute(f"SELECT DISTINCT {by} FROM {table} ORDER BY {by}").fetchall()
     rows = connection.execute(
         f"SELECT dense_rank() OVER (ORDER BY {by}) - 1 AS code, * FROM "
         f"(SELECT {by}, cluster, {sums} FROM {table} GROUP BY {by}, cluster) ORDER BY code, cluster"
     ).fetchnumpy()
-    bounds = np.searchsorted(np.asarray(rows["code"]), np.arange(len(known) + 1))
-    found: dict[tuple[Any, ...], dict[str, Rate]] = {key: {} for key in known}
+    bounds = np.searchsorted(np.asarray(rows["code"]), np.arange(len(groups) + 1))
+    by_key: dict[tuple[Any, ...], dict[str, Rate]] = {key: {} for key in groups}
     for place, name in enumerate(measures):
         above, below = (np.ma.filled(np.ma.asarray(rows[f"{side}{place}"]), 0.0) for side in ("above", "below"))
-        for number, key in enumerate(known):
-            mine = slice(bounds[number], bounds[number + 1])
-            rate = _rate(above[mine], below[mine], is_share=is_share)
+        for number, key in enumerate(groups):
+            part = slice(bounds[number], bounds[number + 1])
+            rate = _rate(above[part], below[part], is_share=is_share)
             if rate is not None:
-                found[key][name] = rate
-    return found
+                by_key[key][name] = rate
+    return by_key
 
 
 def _rate(above: Floats, below: Floats, *, is_share: bool) -> Rate | None:
@@ -168,25 +168,27 @@ class StateTable:
 
     def _check(self, connection: duckdb.DuckDBPyConnection) -> None:
         """A flow or an agent that nobody has is a mistake of the one who asks."""
-        for name, asked in (("flow", self.flow), ("agent", self.agent)):
-            if asked is None:
+        for name, wanted in (("flow", self.flow), ("agent", self.agent)):
+            if wanted is None:
                 continue
             rows = connection.execute(f"SELECT DISTINCT {name} FROM called ORDER BY 1").fetchall()
-            known = [row[0] for row in rows]
-            if connection.execute(f"SELECT 1 FROM called WHERE {_ASKED[name]} LIMIT 1", [asked]).fetchall():
+            values = [row[0] for row in rows]
+            if connection.execute(f"SELECT 1 FROM called WHERE {_ASKED[name]} LIMIT 1", [wanted]).fetchall():
                 continue
-            if not (name == "flow" and asked in self.flows):
+            if not (name == "flow" and wanted in self.flows):
                 # Names come from logs: one line each, not endless.
-                there = ", ".join(" ".join(one.split())[:60] for one in known[:20]) + (", …" if len(known) > 20 else "")
-                raise UsageError(f"no conversation has the {name} {asked!r}", hint=f"known: {there}")
+                there = ", ".join(" ".join(one.split())[:60] for one in values[:20]) + (
+                    ", …" if len(values) > 20 else ""
+                )
+                raise UsageError(f"no conversation has the {name} {wanted!r}", hint=f"known: {there}")
 
     def combined(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         """What the rows of each state come to, one row for each flow and state."""
-        kept = self._alone.folder / combined_file(STATE_TABLE.name) if self._alone is not None else None
-        if kept is None or not kept.exists():
+        file = self._alone.folder / combined_file(STATE_TABLE.name) if self._alone is not None else None
+        if file is None or not file.exists():
             return connection.execute(combined(as_kept(STATE_TABLE), "flow", "s"))
         flow = f"coalesce(flow, {quoted(NO_FLOW)})"
-        return connection.execute(f"SELECT * REPLACE ({flow} AS flow) FROM {parquet(kept)} {self.where()}")
+        return connection.execute(f"SELECT * REPLACE ({flow} AS flow) FROM {parquet(file)} {self.where()}")
 
     def figures(self, connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, Figure]]:
         """The figures of each state: those of the summary, or the same of the rows that the question is about."""
@@ -210,9 +212,9 @@ class StateTable:
             "CREATE OR REPLACE TEMP TABLE placed AS SELECT *, row_number() OVER (ORDER BY run, number) - 1 AS place "
             "FROM (SELECT DISTINCT run, number, flow, cluster FROM s)"
         )
-        known = connection.execute("SELECT flow, cluster FROM placed ORDER BY place").fetchnumpy()
-        flows, codes = np.unique(np.asarray(known["flow"], dtype=object).astype(str), return_inverse=True)
-        _, first, inverse = np.unique(np.asarray(known["cluster"]), return_index=True, return_inverse=True)
+        columns = connection.execute("SELECT flow, cluster FROM placed ORDER BY place").fetchnumpy()
+        flows, codes = np.unique(np.asarray(columns["flow"], dtype=object).astype(str), return_inverse=True)
+        _, first, inverse = np.unique(np.asarray(columns["cluster"]), return_index=True, return_inverse=True)
         clusters = np.argsort(np.argsort(first))[inverse]  # in the order of the conversations, as in a summary
         conversations = KnownConversations(
             {"flow": (flows.tolist(), codes.astype(np.int32))}, clusters.astype(np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
-from convoscope.report.words import value_text
+from convoscope.report.words import axis_text, counted, value_text
 from convoscope.runs.distributions import Histogram, OverTurns, round_width
 
 WIDTH, HEIGHT = 420, 216
@@ -92,17 +92,17 @@ def histogram_chart(histogram: Histogram, unit: str, subject: str, headline: flo
     scale = _scale(0, max(one.n for one in bins), lambda value: f"{value:,.0f}", whole=True)
     across = (WIDTH - LEFT - RIGHT) / (high - low)
     bars = []
-    for place, one in enumerate(bins):
+    for place, bin in enumerate(bins):
         first, last = place == 0, place == len(bins) - 1
-        begin = min(one.low, histogram.least) if first else one.low
-        end = max(one.high, histogram.most) if last else one.high
+        begin = min(bin.low, histogram.least) if first else bin.low
+        end = max(bin.high, histogram.most) if last else bin.high
         upto = "" if last else "under "
-        where = f"{_plain(begin, unit)} to {upto}{value_text(end, unit)}"
-        tip = f"{where}: {one.n:,} of {histogram.n:,} {subject}s"
-        y = scale.y(one.n)
-        x = round(LEFT + (one.low - low) * across, 2)
+        where = f"{axis_text(begin, unit)} to {upto}{value_text(end, unit)}"
+        tip = f"{where}: {bin.n:,} of {histogram.n:,} {subject}s"
+        y = scale.y(bin.n)
+        x = round(LEFT + (bin.low - low) * across, 2)
         bars.append(
-            Bar(x, y, round((one.high - one.low) * across, 2), round(scale.y(0) - y, 2), tip, begin, end, one.n)
+            Bar(x, y, round((bin.high - bin.low) * across, 2), round(scale.y(0) - y, 2), tip, begin, end, bin.n)
         )
     marked = [("median", histogram.p50), ("mean", histogram.mean), ("95th percentile", histogram.p95)]
     if unit in (SHARE, RATIO):
@@ -130,7 +130,7 @@ def histogram_chart(histogram: Histogram, unit: str, subject: str, headline: flo
         summary=summary,
         x_name=_AXES.get(unit, unit),
         y_name=f"{subject}s",
-        x_ticks=[Tick(round(LEFT + (edge - low) * across, 2), _plain(edge, unit)) for edge in _some(bins)],
+        x_ticks=[Tick(round(LEFT + (edge - low) * across, 2), axis_text(edge, unit)) for edge in _some(bins)],
         y_ticks=scale.ticks,
         bars=bars,
         lines=lines,
@@ -144,7 +144,7 @@ def turns_chart(over: OverTurns, unit: str) -> Chart:
     share = unit in (SHARE, RATIO)
     least = min(min(one.mean, one.p25) for one in points)
     most = 1.0 if share else max(max(one.mean, one.p75) for one in points)
-    scale = _scale(least, most, lambda value: _plain(value, unit), whole=False)
+    scale = _scale(least, most, lambda value: axis_text(value, unit), whole=False)
     first, last = points[0].position, points[-1].position
     across = (WIDTH - LEFT - RIGHT - 24) / ((last - first) or 1)
 
@@ -152,12 +152,12 @@ def turns_chart(over: OverTurns, unit: str) -> Chart:
         return round(LEFT + 12 + (position - first) * across, 2)
 
     drawn = []
-    for one in points:
-        text = f"mean {value_text(one.mean, unit)}, {one.n:,} {'value' if one.n == 1 else 'values'}"
+    for point in points:
+        text = f"mean {value_text(point.mean, unit)}, {counted(point.n, 'value')}"
         if not share:
-            text += f", middle half {_plain(one.p25, unit)} to {value_text(one.p75, unit)}"
-        tip = f"turn {one.position}: {text}"
-        drawn.append(ChartPoint(x(one.position), scale.y(one.mean), tip, one.n < FEW, str(one.position), text))
+            text += f", middle half {axis_text(point.p25, unit)} to {value_text(point.p75, unit)}"
+        tip = f"turn {point.position}: {text}"
+        drawn.append(ChartPoint(x(point.position), scale.y(point.mean), tip, point.n < FEW, str(point.position), text))
     path = "M" + " L".join(f"{point.x} {point.y}" for point in drawn)
     edge = [f"{x(one.position)} {scale.y(one.p75)}" for one in points]
     edge += [f"{x(one.position)} {scale.y(one.p25)}" for one in reversed(points)]
@@ -214,8 +214,3 @@ def _scale(least: float, most: float, name: Callable[[float], str], *, whole: bo
     bare = _Scale(first * step, last * step, ())
     ticks = [Tick(bare.y(place * step), name(float(f"{place * step:.12g}"))) for place in range(first, last + 1)]
     return bare._replace(ticks=ticks)
-
-
-def _plain(value: float, unit: str) -> str:
-    """A value without its unit, as short as it can be told."""
-    return f"{100 * value:g}" if unit == SHARE else f"{value:,g}" if abs(value) < 1e6 else f"{value:,.0f}"

@@ -12,23 +12,25 @@ Pair = tuple[int, int]
 def closing_edges(weights: Mapping[Pair, float]) -> set[Pair]:
     """The edges that close a cycle: against the order, and with a way back. The strongest may stay first."""
     after: dict[int, set[int]] = {}
-    for one, other in weights:
-        if one < other:
-            after.setdefault(one, set()).add(other)
-    found = set()
-    for one, other in sorted((pair for pair in weights if pair[0] > pair[1]), key=lambda pair: (-weights[pair], pair)):
-        if _leads(after, other, one):
-            found.add((one, other))
+    for source, target in weights:
+        if source < target:
+            after.setdefault(source, set()).add(target)
+    closing = set()
+    for source, target in sorted(
+        (pair for pair in weights if pair[0] > pair[1]), key=lambda pair: (-weights[pair], pair)
+    ):
+        if _leads(after, target, source):
+            closing.add((source, target))
         else:
-            after.setdefault(one, set()).add(other)
-    return found
+            after.setdefault(source, set()).add(target)
+    return closing
 
 
-def _leads(after: Mapping[int, set[int]], one: int, other: int) -> bool:
-    seen, waiting = {one}, [one]
+def _leads(after: Mapping[int, set[int]], source: int, target: int) -> bool:
+    seen, waiting = {source}, [source]
     while waiting:
         for next in after.get(waiting.pop(), ()):
-            if next == other:
+            if next == target:
                 return True
             if next not in seen:
                 seen.add(next)
@@ -40,9 +42,9 @@ def layers_of(edges: Sequence[Pair], abreast: int) -> dict[int, int]:
     """Each state below all that lead to it, and no layer wider than so many states."""
     before: dict[int, list[int]] = {}
     after: dict[int, list[int]] = {}
-    for one, other in edges:
-        after.setdefault(one, []).append(other)
-        before.setdefault(other, []).append(one)
+    for source, target in edges:
+        after.setdefault(source, []).append(target)
+        before.setdefault(target, []).append(source)
     left = {node: len(before.get(node, ())) for node in {*before, *after}}
     ready = sorted(node for node, count in left.items() if not count)
     layers: dict[int, int] = {}
@@ -54,8 +56,8 @@ def layers_of(edges: Sequence[Pair], abreast: int) -> dict[int, int]:
             layer += 1
         layers[node] = layer
         full[layer] = full.get(layer, 0) + 1
-        for other in after.get(node, ()):
-            left[other] -= 1
-            if not left[other]:
-                heapq.heappush(ready, other)
+        for target in after.get(node, ()):
+            left[target] -= 1
+            if not left[target]:
+                heapq.heappush(ready, target)
     return layers

@@ -122,8 +122,8 @@ class _Drawing:
         upper, lower = reversed(pair) if back else pair
         between = range(self.layer[upper] + 1, self.layer[lower])
         chain = [upper, *(self._lane(back, pair[1], layer) for layer in between), lower]
-        for one, other in pairwise(chain):
-            for side, here, there in ((self.down, one, other), (self.up, other, one)):
+        for start, end in pairwise(chain):
+            for side, here, there in ((self.down, start, end), (self.up, end, start)):
                 joined = side.setdefault(here, {})
                 joined[there] = joined.get(there, 0.0) + weight
         self.chains[pair] = back, chain
@@ -158,8 +158,8 @@ class _Drawing:
         for upper, lower in pairwise(self.rows):
             place = {one: at for at, one in enumerate(lower)}
             passed: list[int] = []
-            for one in upper:
-                ends = sorted(place[other] for other in self.down.get(one, ()))
+            for node in upper:
+                ends = sorted(place[other] for other in self.down.get(node, ()))
                 count += sum(len(passed) - bisect_right(passed, end) for end in ends)
                 for end in ends:
                     insort(passed, end)
@@ -181,34 +181,34 @@ class _Drawing:
     def _settle(self, row: Sequence[int], wanted: Mapping[int, float]) -> None:
         """Least squares to what is wanted, in order and apart: neighbours that would collide move as one block."""
         offsets, offset = [], 0.0
-        for place, one in enumerate(row):
-            offset += self._apart(row[place - 1], one) if place else 0.0
+        for place, node in enumerate(row):
+            offset += self._apart(row[place - 1], node) if place else 0.0
             offsets.append(offset)
         blocks: list[tuple[float, float, int]] = []
-        for one, offset in zip(row, offsets, strict=True):
+        for node, offset in zip(row, offsets, strict=True):
             # Lanes pull harder, so that long edges are straight.
-            weight = 4.0 if one < 0 else 1.0
-            mean, count = wanted[one] - offset, 1
+            weight = 4.0 if node < 0 else 1.0
+            mean, count = wanted[node] - offset, 1
             while blocks and blocks[-1][0] > mean:
                 other, heavy, many = blocks.pop()
                 mean = (mean * weight + other * heavy) / (weight + heavy)
                 weight, count = weight + heavy, count + many
             blocks.append((mean, weight, count))
         settled = [mean for mean, _, count in blocks for _ in range(count)]
-        for one, mean, offset in zip(row, settled, offsets, strict=True):
-            self.x[one] = mean + offset
+        for node, mean, offset in zip(row, settled, offsets, strict=True):
+            self.x[node] = mean + offset
 
-    def _apart(self, one: int, other: int) -> float:
+    def _apart(self, left: int, right: int) -> float:
         """From the middle of one to the middle of the other."""
-        gap = self.size.across if one >= 0 or other >= 0 else 0.0
-        loop = self.size.loop if one in self.loops else 0.0
-        return self._half(one) + loop + gap + self._half(other)
+        gap = self.size.across if left >= 0 or right >= 0 else 0.0
+        loop = self.size.loop if left in self.loops else 0.0
+        return self._half(left) + loop + gap + self._half(right)
 
-    def _half(self, one: int) -> float:
-        return (self.size.lane if one < 0 else self.size.width) / 2
+    def _half(self, node: int) -> float:
+        return (self.size.lane if node < 0 else self.size.width) / 2
 
-    def _around(self, one: int) -> dict[int, float]:
-        return {**self.up.get(one, {}), **self.down.get(one, {})}
+    def _around(self, node: int) -> dict[int, float]:
+        return {**self.up.get(node, {}), **self.down.get(node, {})}
 
     def finish(self, keys: Sequence[str], weights: Mapping[Pair, float]) -> Layout:
         size = self.size

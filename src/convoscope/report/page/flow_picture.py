@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from convoscope.report.page.flow_layout import Box, Edge, LaidNode, Layout, Point, Route, Size, lay_out
-from convoscope.report.words import counted
+from convoscope.report.words import NOTHING, counted, cut_text, percent_text
 
 MAX_STATES = 120
 MAX_EDGES = 400
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
     terminal: str
     arrived: int
     """How often another state led to it."""
-    said: str
+    words: str
     """Its figures in words."""
 
 
@@ -95,18 +95,18 @@ def picture(states: Sequence[Seen], edges: Mapping[tuple[int, int], int]) -> Pic
     """States in the given sequence have the numbers 0, 1, …; edges are by these, with how often they were gone."""
     shown = sorted(range(len(states)), key=lambda one: (-states[one].n, -states[one].arrived, one))[:MAX_STATES]
     inside = set(shown)
-    known = [(pair, count) for pair, count in edges.items() if inside.issuperset(pair)]
-    kept = dict(sorted(known, key=lambda one: (-one[1], one[0]))[:MAX_EDGES])
+    inner_edges = [(pair, count) for pair, count in edges.items() if inside.issuperset(pair)]
+    drawn_edges = dict(sorted(inner_edges, key=lambda one: (-one[1], one[0]))[:MAX_EDGES])
     names = {number: wrapped(_name(states[number])) for number in shown}
     high = max((len(lines) for lines in names.values()), default=1)
     size = Size(height=_FOOT + _LINE * high, abreast=5 if len(shown) < 40 else 6)
     layout = lay_out(
         [LaidNode(f"{number:06}", states[number].order) for number in shown],
-        [Edge(f"{one:06}", f"{other:06}", count) for (one, other), count in kept.items()],
+        [Edge(f"{one:06}", f"{other:06}", count) for (one, other), count in drawn_edges.items()],
         size,
     )
     layout = _moved(layout, MARGIN)
-    most = max(kept.values(), default=1)
+    most = max(drawn_edges.values(), default=1)
     return Picture(
         width=layout.width + MARGIN,
         height=layout.height + MARGIN,
@@ -117,7 +117,7 @@ def picture(states: Sequence[Seen], edges: Mapping[tuple[int, int], int]) -> Pic
         labels=list(_labels(layout.routes, most)),
         down=[(int(one.source), int(one.target)) for one in layout.routes if not one.back and one.source != one.target],
         fewer_states=len(states) - len(shown),
-        fewer_edges=len(edges) - len(kept),
+        fewer_edges=len(edges) - len(drawn_edges),
     )
 
 
@@ -134,14 +134,6 @@ def level(stall: float | None) -> int | None:
     if stall is None:
         return None
     return sum(stall >= bound for bound in LEVELS[1:]) + (stall > 0)
-
-
-def percent(share: float) -> str:
-    """A share in whole percent; what is not zero never prints as zero, and what is not all never as all."""
-    whole = round(100 * share)
-    if share > 0 and not whole:
-        return "<1 %"
-    return ">99 %" if share < 1 and whole == 100 else f"{whole} %"
 
 
 # ---------------------------------------------------------------------- states
@@ -174,7 +166,7 @@ def _state(number: int, state: Seen, lines: Sequence[str], box: Box) -> DrawnSta
         figures=figures,
         bar_x=box.x + _inset(state),
         bar=0 if is_no_fault(state.terminal) else round((box.width - 2 * _inset(state)) * (state.stall or 0.0), 1),
-        tip=f"{shortened(state.name)}\n{state.said}",
+        tip=f"{shortened(state.name)}\n{state.words}",
     )
 
 
@@ -192,13 +184,12 @@ def _figures(state: Seen) -> str:
         return f"led to {state.arrived:,}×, not entered" if state.arrived else "untested"
     if state.terminal and (not state.stall or is_no_fault(state.terminal)):
         return f"n {state.n:,} · {'end' if state.terminal == 'unknown' else state.terminal}"
-    return f"n {state.n:,} · stall {'·' if state.stall is None else percent(state.stall)}"
+    return f"n {state.n:,} · stall {NOTHING if state.stall is None else percent_text(state.stall)}"
 
 
 def shortened(text: str, most: int = NAME) -> str:
     """In one line; where it is too long, with what is missing counted."""
-    text = _one_line(text)
-    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more letters)"
+    return cut_text(_one_line(text), most)
 
 
 def wrapped(name: str, width: float = Size().width - 14) -> list[str]:
@@ -209,10 +200,10 @@ def wrapped(name: str, width: float = Size().width - 14) -> list[str]:
     fits = _fitting(name, width)
     cut = max((place for place in range(1, fits + 1) if name[place - 1] in " _-./:"), default=0)
     cut = cut if cut >= fits // 3 else fits
-    rest = name[cut:].strip()
-    if _measure(rest) > width:
-        rest = rest[: _fitting(rest, width - _measure("…"))].rstrip() + "…"
-    return [name[:cut].rstrip(), rest]
+    second = name[cut:].strip()
+    if _measure(second) > width:
+        second = second[: _fitting(second, width - _measure("…"))].rstrip() + "…"
+    return [name[:cut].rstrip(), second]
 
 
 def _fitting(text: str, width: float) -> int:
@@ -283,12 +274,12 @@ def _path(route: Route) -> str:
     points[-1] = points[-1]._replace(y=points[-1].y - 6 * up)
     parts = [f"M{points[0].x:g} {points[0].y:g}"]
     for place in range(1, len(points)):
-        one, other = points[place - 1], points[place]
+        start, end = points[place - 1], points[place]
         if place % 2:
-            middle = round((one.y + other.y) / 2, 1)
-            parts.append(f"C{one.x:g} {middle:g} {other.x:g} {middle:g} {other.x:g} {other.y:g}")
+            middle = round((start.y + end.y) / 2, 1)
+            parts.append(f"C{start.x:g} {middle:g} {end.x:g} {middle:g} {end.x:g} {end.y:g}")
         else:
-            parts.append(f"L{other.x:g} {other.y:g}")
+            parts.append(f"L{end.x:g} {end.y:g}")
     return "".join(parts)
 
 
@@ -324,10 +315,10 @@ def _labels(routes: Sequence[Route], most: float) -> Iterator[EdgeLabel]:
 
 def _spots(route: Route) -> Iterator[Point]:
     """Places along the first curve of an edge, the middle first."""
-    one, other = route.points[:2]
+    start, end = route.points[:2]
     if route.source == route.target:
-        yield Point(one.x + 14, (one.y + other.y) / 2)
+        yield Point(start.x + 14, (start.y + end.y) / 2)
         return
     for part in (0.5, 0.38, 0.62):
         smooth = part * part * (3 - 2 * part)
-        yield Point(one.x + (other.x - one.x) * smooth, one.y + (other.y - one.y) * part)
+        yield Point(start.x + (end.x - start.x) * smooth, start.y + (end.y - start.y) * part)

@@ -16,9 +16,17 @@ from convoscope.analysis.flows.state_table import Rate, StateTable
 from convoscope.analysis.flows.states import States
 from convoscope.metrics.declaration import COUNT, SHARE
 from convoscope.metrics.flow.states import STATE_TABLE
-from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, percent, picture, shortened
+from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, picture, shortened
 from convoscope.report.page.packing import fold
-from convoscope.report.words import counted, number_text, reason_text, value_text
+from convoscope.report.words import (
+    NOTHING,
+    counted,
+    number_text,
+    percent_text,
+    reason_text,
+    seconds_text,
+    value_text,
+)
 from convoscope.runs.database import connect, quoted
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
@@ -66,7 +74,7 @@ class FlowTable(NamedTuple):
     note: str = ""
 
 
-class ToldCause(NamedTuple):
+class FlowCause(NamedTuple):
     """A state that breaks its flow, in words."""
 
     state: StateLink
@@ -74,7 +82,7 @@ class ToldCause(NamedTuple):
     headline: str
     evidence: str
     cost: str
-    said: str
+    caution: str
 
 
 class DrawnFlow(NamedTuple):
@@ -90,8 +98,8 @@ class DrawnFlow(NamedTuple):
 class FlowSection(NamedTuple):
     line: str
     """What it is of."""
-    causes: Sequence[ToldCause]
-    surest: ToldCause | None
+    causes: Sequence[FlowCause]
+    surest: FlowCause | None
     """The worst of those that enough conversations tell of."""
     more_causes: int
     looked_at: int
@@ -105,7 +113,7 @@ class FlowSection(NamedTuple):
     """Of each state what the page shows when it is chosen."""
 
 
-class _Known(NamedTuple):
+class _Answers(NamedTuple):
     """Everything that was asked of the run."""
 
     matrix: Matrix
@@ -121,36 +129,36 @@ def flow_section(run: Run, ranking: Ranking) -> FlowSection | None:
     """None where the run holds no state."""
     if not _has_states(run):
         return None
-    asked = States([run])
+    states = States([run])
     source = StateTable([run])
     with source.ask() as connection:
         sizes = dict(connection.execute(_SIZES).fetchall())
         drawn = sorted(sizes, key=lambda flow: (-sizes[flow], flow))[:MAX_FLOWS]
         order = {(flow, state): place for flow, state, place in connection.execute(_ORDER).fetchall()}
         chosen = _chosen(connection, drawn, ranking)
-    known = _Known(
-        matrix=asked.matrix(neighbours=True),
-        analysis=asked.analyze(),
-        segments=asked.segments().rows,
+    answers = _Answers(
+        matrix=states.matrix(neighbours=True),
+        analysis=states.analyze(),
+        segments=states.segments().rows,
         order=order,
         sizes=sizes,
         places={key: places for key, (places, _) in chosen.items()},
         stalled={key: count for key, (_, count) in chosen.items()},
     )
-    pages = [_Page(number, flow, known, source) for number, flow in enumerate(drawn)]
+    pages = [_Page(number, flow, answers, source) for number, flow in enumerate(drawn)]
     links = {(page.flow, name): f"#state={page.number}.{place}" for page in pages for name, place in page.at.items()}
     left_out = [flow for flow in sorted(sizes, key=lambda flow: (-sizes[flow], flow)) if flow not in drawn]
-    causes = [_told(cause, links) for cause in known.analysis.causes[:MAX_CAUSES]]
+    causes = [_cause(cause, links) for cause in answers.analysis.causes[:MAX_CAUSES]]
     return FlowSection(
-        line=_line(known),
+        line=_line(answers),
         causes=causes,
-        surest=next((_told(cause, links) for cause in known.analysis.causes if cause.certain), None),
-        more_causes=len(known.analysis.causes) - len(causes),
-        looked_at=known.analysis.states,
+        surest=next((_cause(cause, links) for cause in answers.analysis.causes if cause.certain), None),
+        more_causes=len(answers.analysis.causes) - len(causes),
+        looked_at=answers.analysis.states,
         flows=[page.drawn(links) for page in pages],
         left_out=[shortened(flow, 80) for flow in left_out[:MAX_ROWS]],
         more_left_out=max(0, len(left_out) - MAX_ROWS),
-        tables=[table for table in _wider(asked) if table.rows],
+        tables=[table for table in _wider(states) if table.rows],
         legend=list(_legend()),
         most_ids=MAX_IDS,
         packed=fold(msgspec.json.encode({"flows": [page.data() for page in pages]})),
@@ -184,10 +192,10 @@ def _chosen(
     return {(flow, state): ([value % len(places) for value in least], stalled) for flow, state, least, stalled in rows}
 
 
-def _line(known: _Known) -> str:
+def _line(answers: _Answers) -> str:
     """What the section is of, in a sentence."""
-    matrix = known.matrix
-    words = f"{counted(matrix.conversations, 'conversation')} of {counted(len(known.sizes), 'flow')} went through "
+    matrix = answers.matrix
+    words = f"{counted(matrix.conversations, 'conversation')} of {counted(len(answers.sizes), 'flow')} went through "
     words += f"{counted(len(matrix.rows), 'state')}"
     if matrix.untested:
         words += f"; {counted(len(matrix.untested), 'declared state')} had no visit"
@@ -208,14 +216,14 @@ def _legend() -> Iterator[tuple[int, str]]:
     yield 4, f"from {bounds[2]} %"
 
 
-def _told(cause: Cause, links: Mapping[tuple[str, str], str]) -> ToldCause:
-    return ToldCause(
+def _cause(cause: Cause, links: Mapping[tuple[str, str], str]) -> FlowCause:
+    return FlowCause(
         state=StateLink(shortened(cause.state), links.get((cause.flow, cause.state), "")),
         flow=shortened(cause.flow),
         headline=cause.headline,
         evidence=_sentence("; ".join(one.words for one in cause.evidence)),
         cost=_sentence(cause.cost),
-        said=cause.caution,
+        caution=cause.caution,
     )
 
 
@@ -226,17 +234,17 @@ def _sentence(words: str) -> str:
 class _Page:
     """One flow: its states by number, its picture, its tables, and the facts for who chooses a state."""
 
-    def __init__(self, number: int, flow: str, known: _Known, source: StateTable) -> None:
-        self.number, self.flow, self.known = number, flow, known
-        self.rows = {row.state: row for row in known.matrix.rows if row.flow == flow}
+    def __init__(self, number: int, flow: str, answers: _Answers, source: StateTable) -> None:
+        self.number, self.flow, self.answers = number, flow, answers
+        self.rows = {row.state: row for row in answers.matrix.rows if row.flow == flow}
         self.declared = source.flows.get(flow)
-        self.segments = {one.state: one.segment for one in known.matrix.untested if one.flow == flow}
+        self.segments = {one.state: one.segment for one in answers.matrix.untested if one.flow == flow}
         counts = {(row.state, one.state): one.transitions for row in self.rows.values() for one in row.led_to or ()}
         names = [*self.rows, *self.segments, *(other for _, other in counts)]
         self.names = sorted(dict.fromkeys(names), key=lambda name: (self._order(name), name))
         self.at = {name: place for place, name in enumerate(self.names)}
         self.edges = {(self.at[one], self.at[other]): count for (one, other), count in counts.items()}
-        self.causes = {one.state: one for one in known.analysis.causes if one.flow == flow}
+        self.causes = {one.state: one for one in answers.analysis.causes if one.flow == flow}
         self.states = [self._seen(name) for name in self.names]
         self.picture = picture(self.states, self.edges)
 
@@ -245,16 +253,16 @@ class _Page:
         state = self.declared.by_name.get(name) if self.declared is not None else None
         if state is not None and state.rank is not None:
             return state.rank
-        return self.known.order.get((self.flow, name), float(len(self.rows)))
+        return self.answers.order.get((self.flow, name), float(len(self.rows)))
 
     def _seen(self, name: str) -> Seen:
         row = self.rows.get(name)
         place = self.at[name]
         arrived = sum(count for (one, other), count in self.edges.items() if other == place and one != place)
         terminal = row.terminal if row else self.declared.terminals.get(name, "") if self.declared is not None else ""
-        said = _said(row, terminal) if row else self._nobody(arrived)
+        words = _state_words(row, terminal) if row else self._nobody(arrived)
         return Seen(
-            name, self._order(name), row.n if row else 0, row.stall.value if row else None, terminal, arrived, said
+            name, self._order(name), row.n if row else 0, row.stall.value if row else None, terminal, arrived, words
         )
 
     def _nobody(self, arrived: int) -> str:
@@ -263,12 +271,12 @@ class _Page:
         return "untested: the flow declares it, and no conversation was in it"
 
     def drawn(self, links: Mapping[tuple[str, str], str]) -> DrawnFlow:
-        matrix = [row for row in self.known.matrix.rows if row.flow == self.flow]
-        segments = [row for row in self.known.segments if row.flow == self.flow]
+        matrix = [row for row in self.answers.matrix.rows if row.flow == self.flow]
+        segments = [row for row in self.answers.segments if row.flow == self.flow]
         return DrawnFlow(
             number=self.number,
             name=shortened(self.flow),
-            conversations=self.known.sizes[self.flow],
+            conversations=self.answers.sizes[self.flow],
             states=len(self.rows),
             untested=sum(not state.n and not state.arrived for state in self.states),
             picture=self.picture,
@@ -293,12 +301,12 @@ class _Page:
         if state.terminal:
             facts["end"] = state.terminal
         if row is None:
-            facts["note"] = state.said
+            facts["note"] = state.words
             return facts
         facts |= {
             "figures": [[label, *_plain(cell)] for label, cell in zip(_LABELS, _figures(row), strict=True)],
-            "places": list(self.known.places.get(key, ())),
-            "stalled": self.known.stalled.get(key, 0),
+            "places": list(self.answers.places.get(key, ())),
+            "stalled": self.answers.stalled.get(key, 0),
         }
         if row.segment:
             facts["segment"] = shortened(row.segment)
@@ -315,7 +323,7 @@ class _Page:
         return facts
 
 
-def _said(row: StateFigures, terminal: str) -> str:
+def _state_words(row: StateFigures, terminal: str) -> str:
     """The figures of a state in a line, for who points at it."""
     parts = [counted(row.n, "conversation")]
     if terminal:
@@ -324,7 +332,7 @@ def _said(row: StateFigures, terminal: str) -> str:
         if rate.value is None:
             parts.append(f"{label} ·: {reason_text(rate.reason)}")
         else:
-            parts.append(f"{label} {percent(rate.value)} ({_interval(rate, SHARE)})")
+            parts.append(f"{label} {percent_text(rate.value)} ({_interval(rate, SHARE)})")
     return ", ".join([*parts, row.caution] if row.caution else parts)
 
 
@@ -350,7 +358,9 @@ _LABELS = (
 def _figures(row: StateFigures) -> list[FlowCell]:
     slow = row.latency_p95_ms
     latency = (
-        FlowCell(f"{slow / 1000:.1f} s", f"{row.latency_n:,} turns") if slow is not None else _none(row.latency_reason)
+        FlowCell(seconds_text(slow / 1000), f"{row.latency_n:,} turns")
+        if slow is not None
+        else _none(row.latency_reason)
     )
     stall = _rate(row.stall, SHARE)
     return [
@@ -382,7 +392,7 @@ def _interval(rate: Rate | Aspect, unit: str) -> str:
 
 
 def _none(reason: str) -> FlowCell:
-    return FlowCell("·", reason=reason_text(reason) or "nothing measured")
+    return FlowCell(NOTHING, reason=reason_text(reason) or "nothing measured")
 
 
 def _share(value: float | None, reason: str) -> FlowCell:
@@ -439,9 +449,9 @@ def _typed(row: SegmentFigures) -> FlowCell:
     return cell if row.typed_yield.value is None else cell._replace(under=f"{row.typed_by}, {cell.under}")
 
 
-def _wider(asked: States) -> Iterator[FlowTable]:
+def _wider(states: States) -> Iterator[FlowTable]:
     """The tables over all flows."""
-    flows = asked.flows().rows
+    flows = states.flows().rows
     yield FlowTable(
         title="Flows by agent",
         head="flow",
@@ -450,7 +460,7 @@ def _wider(asked: States) -> Iterator[FlowTable]:
         more=max(0, len(flows) - MAX_ROWS),
         note="Points of ten, the least correct first; errors are points left after what went wrong.",
     )
-    kinds = asked.archetypes()
+    kinds = states.archetypes()
     yield FlowTable(
         title="Kinds of segments over all flows",
         head="kind",
@@ -463,7 +473,7 @@ def _wider(asked: States) -> Iterator[FlowTable]:
 
 def _flow_row(row: FlowFigures) -> TableRow:
     seconds = [
-        _none("no_latency_logged") if value is None else FlowCell(f"{value:.1f} s", f"{row.latency_n:,} turns")
+        _none("no_latency_logged") if value is None else FlowCell(seconds_text(value), f"{row.latency_n:,} turns")
         for value in (row.latency_mean, row.latency_p95)
     ]
     judged = [one for one in row.humanness if one.score is not None]

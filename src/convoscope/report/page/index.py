@@ -99,17 +99,17 @@ class _Cells:
         self._absent = {tuple(row[:3]): (row[3], row[4]) for row in rows}
 
     def of(self, headline: Headline) -> list[Cell]:
-        said = {key: self._without(key, headline) for key in dict.fromkeys(self._profiles)}
-        cells: list[Cell] = [said[key] for key in self._profiles]
+        absent = {key: self._without(key, headline) for key in dict.fromkeys(self._profiles)}
+        cells: list[Cell] = [absent[key] for key in self._profiles]
         for place, status, reason in self._connection.execute(
             f"SELECT place, status, reason {self._scores} WHERE status <> '{MEASURED}' AND {headline.any_judge}"
         ).fetchall():
             cells[place] = self._missing(status, reason or "")
-        found = self._connection.execute(
+        measured = self._connection.execute(
             f"SELECT place, value {self._scores} WHERE status = '{MEASURED}' AND {headline.condition}"
         ).fetchnumpy()
-        values = _significant(np.asarray(found["value"], dtype=np.float64)).tolist()
-        for place, value in zip(found["place"].tolist(), values, strict=True):
+        values = _significant(np.asarray(measured["value"], dtype=np.float64)).tolist()
+        for place, value in zip(measured["place"].tolist(), values, strict=True):
             cells[place] = value
         return cells
 
@@ -150,9 +150,9 @@ def _because(ranking: Ranking, numbers: NDArray[np.int64]) -> list[list[tuple[in
 def _dimensions(others: Sequence[str | None], own: Sequence[Sequence[str | None]]) -> list[Dimension]:
     """Our own dimensions first, then those of the log, by name."""
     columns: dict[str, Sequence[str | None]] = dict(zip(DIMENSIONS, own, strict=False))
-    told = [msgspec.json.decode(one) if one else {} for one in others]
-    for name in sorted({name for one in told for name in one}):
-        columns[name] = [one.get(name) for one in told]
+    dimensions_of = [msgspec.json.decode(one) if one else {} for one in others]
+    for name in sorted({name for one in dimensions_of for name in one}):
+        columns[name] = [one.get(name) for one in dimensions_of]
     dimensions: list[Dimension] = []
     for name, column in columns.items():
         values = sorted({value for value in column if value is not None})

@@ -65,7 +65,7 @@ def _fill(run: Run, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
     """The worst conversations in full, but those that are too large for what is left."""
     stories: dict[int, str] = {}
     unfolded = _MAX_UNFOLDED
-    for place, body in _told(run, ranking, wanted):
+    for place, body in _stories(run, ranking, wanted):
         folded = fold(body)
         if len(folded) + _TAGS <= min(room, _MAX_ONE) and len(body) <= unfolded:
             room -= len(folded) + _TAGS
@@ -74,7 +74,7 @@ def _fill(run: Run, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
     return stories
 
 
-def _told(run: Run, ranking: Ranking, wanted: int) -> Iterator[tuple[int, bytes]]:
+def _stories(run: Run, ranking: Ranking, wanted: int) -> Iterator[tuple[int, bytes]]:
     worth = worth_telling(run.summary)
     for place, record in enumerate(records(run, ranking.order[:wanted].tolist())):
         yield place, msgspec.json.encode(story(record, run.summary, ranking.because(record.number), worth))

@@ -14,8 +14,9 @@ from convoscope.report.findings import findings, side
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
 from convoscope.report.targets import Check, observed, tally, target_text
-from convoscope.report.unmeasured import headlines, visible_figures
+from convoscope.report.visible_figures import headlines, visible_figures
 from convoscope.report.words import (
+    NOTHING,
     counted,
     coverage_text,
     interval_text,
@@ -26,6 +27,7 @@ from convoscope.report.words import (
     reading_text,
     reason_text,
     reasons_text,
+    seconds_text,
     standing_text,
     value_text,
 )
@@ -136,7 +138,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
     """Everything that the template needs but the conversations and the page's own code."""
     summary, report, receipt = run.summary, run.read_report, run.receipt
     counts = tally(checked)
-    told = [_told(one) for one in checked]
+    target_lines = [_target_line(one) for one in checked]
     tiles = _tiles(summary)
     shown = visible_figures(summary, {one.name for one in checked})
     return {
@@ -146,11 +148,11 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
         "receipt": receipt,
         "report": report,
         "reading_line": reading_text(report),
-        "checks": told,
+        "checks": target_lines,
         "met": counts.met,
         "missed": counts.missed,
         "undetermined": counts.undetermined,
-        "any_target": bool(told),
+        "any_target": bool(target_lines),
         "tiles": tiles[:MAX_TILES],
         "more_tiles": max(0, len(tiles) - MAX_TILES),
         "sure": list(_sure(run)),
@@ -205,15 +207,15 @@ def conversation_link(id: str) -> str:
     return "#conversation=" + quote(id, safe="")
 
 
-def _told(one: Check) -> TargetLine:
-    unit = one.figure.unit
-    outcome = one.verdict.outcome
-    but = one.verdict.words.removeprefix(outcome).lstrip(",: ")
-    value = value_text(one.figure.value, unit)
-    return TargetLine(one.name, value, target_text(one.target, unit), outcome, _SIGNS[outcome], but)
+def _target_line(check: Check) -> TargetLine:
+    unit = check.figure.unit
+    outcome = check.verdict.outcome
+    but = check.verdict.words.removeprefix(outcome).lstrip(",: ")
+    value = value_text(check.figure.value, unit)
+    return TargetLine(check.name, value, target_text(check.target, unit), outcome, _SIGNS[outcome], but)
 
 
-def _spoken(summary: Summary) -> list[Figure]:
+def _headlines(summary: Summary) -> list[Figure]:
     """The headline of each metric; where judges sat on a panel, the panel's, which comes after theirs."""
     return list({key_text(one.metric, one.variant): one for one in summary.figures if not one.reduction}.values())
 
@@ -227,7 +229,7 @@ def _tiles(summary: Summary) -> list[Tile]:
             value_text(one.value, one.unit),
             interval_text(one) if one.interval else "",
         )
-        for one in _spoken(summary)
+        for one in _headlines(summary)
         if one.better != NEITHER and one.value is not None and not parent_metric(one.metric, names)
     ]
 
@@ -237,18 +239,18 @@ def _sure(run: Run) -> Iterator[str]:
     summary = run.summary
     shown = visible_figures(summary)
     worth = {id(figure) for figure in shown.figures}
-    headlines = [one for one in _spoken(summary) if id(one) in worth]
+    headlines = [one for one in _headlines(summary) if id(one) in worth]
     have = [one for one in headlines if one.value is not None]
     names = {one.metric for one in summary.figures}
-    asked = sum(not parent_metric(one.metric, names) for one in _spoken(summary))
+    total = sum(not parent_metric(one.metric, names) for one in _headlines(summary))
     measured = sum(not parent_metric(one.metric, names) for one in have)
-    yield f"{measured} of {counted(asked, 'metric')} {'has' if measured == 1 else 'have'} a value"
+    yield f"{measured} of {counted(total, 'metric')} {'has' if measured == 1 else 'have'} a value"
     yield from _intervals(have)
     yield from _coverage(run, headlines)
     missing: dict[str, list[str]] = {}
-    for one in headlines:
-        if one.value is None:
-            missing.setdefault(reason_text(one.reason), []).append(name_text(one))
+    for figure in headlines:
+        if figure.value is None:
+            missing.setdefault(reason_text(figure.reason), []).append(name_text(figure))
     for reason, names_of in missing.items():
         more = f" and {len(names_of) - 3} more" if len(names_of) > 3 else ""
         yield f"no value, {reason}: {', '.join(names_of[:3])}{more}"
@@ -262,9 +264,9 @@ def _intervals(have: Sequence[Figure]) -> Iterator[str]:
         shared = any(one.interval and one.interval.clusters < one.samples_measured for one in have)
         yield words + (": conversations of one scenario are one cluster" if shared else "")
     bare: dict[str, int] = {}
-    for one in have:
-        if not one.interval:
-            bare[one.interval_reason] = bare.get(one.interval_reason, 0) + 1
+    for figure in have:
+        if not figure.interval:
+            bare[figure.interval_reason] = bare.get(figure.interval_reason, 0) + 1
     for reason, count in bare.items():
         yield f"{counted(count, 'value')} without an interval: {reason_text(reason)}"
 
@@ -285,8 +287,8 @@ def _coverage(run: Run, headlines: Sequence[Figure]) -> Iterator[str]:
 
 
 def _standing(run: Run, ranking: Ranking) -> list[Standing]:
-    found = standings(run, ranking, ranking.order[:5].tolist())
-    return [one for one in found if one.because or one.error]
+    worst = standings(run, ranking, ranking.order[:5].tolist())
+    return [one for one in worst if one.because or one.error]
 
 
 def _families(summary: Summary, figures: Sequence[Figure], checked: Sequence[Check]) -> list[Family]:
@@ -314,7 +316,7 @@ def _row(figure: Figure, facts: DeclaredMetric | None, checks: Sequence[Check], 
         n=f"{figure.n:,}",
         coverage=coverage_text(figure),
         better=_ARROWS[figure.better].removesuffix(" is better"),
-        checks=[_told(one) for one in checks],
+        checks=[_target_line(one) for one in checks],
         reasons=reasons,
     )
 
@@ -339,7 +341,7 @@ def _percent(value: float) -> float:
 
 def _groupings(summary: Summary) -> Iterator[Grouping]:
     """The groups of each dimension, with the headline figures that have a value anywhere."""
-    speaking = {id(one) for one in _spoken(summary)}
+    speaking = {id(one) for one in _headlines(summary)}
     for by, groups in groupings(summary.groups).items():
         columns = [one for one in headlines(summary, groups) if id(one) in speaking]
         shown = [name_text(one) for one in columns]
@@ -357,9 +359,9 @@ def _groupings(summary: Summary) -> Iterator[Grouping]:
 
 def _cell(figure: Figure | None, whole: Figure) -> GroupCell:
     if figure is None:
-        return GroupCell("·", "not scored", "", "")
+        return GroupCell(NOTHING, "not scored", "", "")
     if figure.value is None:
-        return GroupCell("·", reason_text(figure.reason), "", "")
+        return GroupCell(NOTHING, reason_text(figure.reason), "", "")
     where = side(figure, whole)
     under = f"{interval_text(figure)}, n {figure.n:,}" if figure.interval else f"n {figure.n:,}"
     sign = {"worse": "▼ ", "better": "▲ "}.get(where or "", "")
@@ -368,7 +370,7 @@ def _cell(figure: Figure | None, whole: Figure) -> GroupCell:
 
 def _drawn(run: Run) -> list[DrawnMetric]:
     questions = {one.metric: one.question for one in run.summary.declared}
-    values = {key_text(one.metric, one.variant): one.value for one in _spoken(run.summary)}
+    values = {key_text(one.metric, one.variant): one.value for one in _headlines(run.summary)}
     return [
         DrawnMetric(
             one.headline.key,
@@ -381,26 +383,28 @@ def _drawn(run: Run) -> list[DrawnMetric]:
     ]
 
 
-def _charts(one: Distribution, headline: float | None) -> Iterator[DrawnChart]:
-    unit = one.headline.unit
-    if one.by_subject is not None and not _same(one.by_subject):
-        yield DrawnChart(histogram_chart(one.by_subject, unit, one.observes), None)
-    if one.by_conversation is not None and not _same(one.by_conversation):
-        yield DrawnChart(histogram_chart(one.by_conversation, unit, "conversation", headline), one.headline.key)
-    if one.over_turns is not None:
-        yield DrawnChart(turns_chart(one.over_turns, unit), None)
+def _charts(distribution: Distribution, headline: float | None) -> Iterator[DrawnChart]:
+    unit = distribution.headline.unit
+    if distribution.by_subject is not None and not _same(distribution.by_subject):
+        yield DrawnChart(histogram_chart(distribution.by_subject, unit, distribution.observes), None)
+    if distribution.by_conversation is not None and not _same(distribution.by_conversation):
+        yield DrawnChart(
+            histogram_chart(distribution.by_conversation, unit, "conversation", headline), distribution.headline.key
+        )
+    if distribution.over_turns is not None:
+        yield DrawnChart(turns_chart(distribution.over_turns, unit), None)
 
 
 def _same(histogram: Histogram) -> bool:
     return histogram.least == histogram.most
 
 
-def _alike(one: Distribution) -> str:
+def _alike(distribution: Distribution) -> str:
     """What to say instead of drawing a single bar."""
-    histogram = one.by_conversation
+    histogram = distribution.by_conversation
     if histogram is None or not _same(histogram):
         return ""
-    value = value_text(histogram.mean, one.headline.unit)
+    value = value_text(histogram.mean, distribution.headline.unit)
     return f"{counted(histogram.n, 'conversation')}, and the value of each is {value}."
 
 
@@ -409,7 +413,10 @@ def _receipt_facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "run", receipt.run_id
     yield "valid", "yes" if receipt.valid else f"no, since {receipt.invalidated_at}: {receipt.invalid_reason}"
     yield "started", receipt.started_at
-    yield "finished", f"{receipt.finished_at}, after {receipt.seconds:,.1f} s with {counted(receipt.workers, 'worker')}"
+    yield (
+        "finished",
+        f"{receipt.finished_at}, after {seconds_text(receipt.seconds)} with {counted(receipt.workers, 'worker')}",
+    )
     yield "input", receipt.input_hash
     yield "settings", receipt.config_hash
     yield "turns", str(receipt.config.get("turn_rule", ""))

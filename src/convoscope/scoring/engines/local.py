@@ -111,5 +111,5 @@ def _receive(function: Callable[[Any], Any], parent: int) -> None:
 _PR_SET_PDEATHSIG = 1
 
 
-def _apply(one: Any) -> Any:
-    return _inherited["function"](one)
+def _apply(partition: Any) -> Any:
+    return _inherited["function"](partition)

@@ -32,8 +32,8 @@ class UnmeasuredFigures(NamedTuple):
             if len(self.names) <= FEW
             else f"{counted(len(self.names), 'figure')} of {self.family}"
         )
-        told = [reason_text(reason) for reason in list(self.reasons)[:REASONS]]
-        return f"{names} ({', '.join(told)}{', …' if len(self.reasons) > REASONS else ''})"
+        reasons = [reason_text(reason) for reason in list(self.reasons)[:REASONS]]
+        return f"{names} ({', '.join(reasons)}{', …' if len(self.reasons) > REASONS else ''})"
 
 
 class VisibleFigures(NamedTuple):
@@ -44,7 +44,7 @@ class VisibleFigures(NamedTuple):
     silent: Sequence[UnmeasuredFigures]
 
 
-def visible_figures(summary: Summary, asked: Collection[str] = ()) -> VisibleFigures:
+def visible_figures(summary: Summary, targeted: Collection[str] = ()) -> VisibleFigures:
     """Figures with a value, and those without that somebody should see.
 
     A figure without a value gives up its row, and is told with the others of its family. One that broke,
@@ -56,18 +56,18 @@ def visible_figures(summary: Summary, asked: Collection[str] = ()) -> VisibleFig
         return VisibleFigures(figures, (), ())
     rows: list[Figure] = []
     parts: list[Figure] = []
-    left: dict[str, list[Figure]] = {}
+    unmeasured: dict[str, list[Figure]] = {}
     for figure in figures:
         is_part = bool(parent_metric(figure.metric, names)) and figure.judge != "(derived)"
-        if name_text(figure) in asked or figure.status == ERROR:
+        if name_text(figure) in targeted or figure.status == ERROR:
             rows.append(figure)
         elif figure.value is None:
-            left.setdefault(_family(figure), []).append(figure)
+            unmeasured.setdefault(_family(figure), []).append(figure)
         elif is_part:
             parts.append(figure)
         else:
             rows.append(figure)
-    return VisibleFigures(rows, parts, [_silence(family, mine) for family, mine in left.items()])
+    return VisibleFigures(rows, parts, [_silence(family, mine) for family, mine in unmeasured.items()])
 
 
 def headlines(summary: Summary, groups: Sequence[Group]) -> list[Figure]:

@@ -80,9 +80,9 @@ class AnswerFile:
 
     @cached_property
     def _known(self) -> dict[tuple[int, str], tuple[Observation, ...]]:
-        found: dict[tuple[int, str], tuple[Observation, ...]] = {}
+        answers: dict[tuple[int, str], tuple[Observation, ...]] = {}
         if not self.path.exists():
-            return found
+            return answers
         lines = self.path.read_bytes().split(b"\n")
         if lines[-1]:
             # A line that was cut by a kill is dropped, so that the next one starts clean.
@@ -91,8 +91,8 @@ class AnswerFile:
         for line in lines[:-1]:
             with suppress(msgspec.DecodeError):  # what cannot be read is asked for again
                 answer = _decoder.decode(line)
-                found[answer.row, answer.metric] = answer.observations
-        return found
+                answers[answer.row, answer.metric] = answer.observations
+        return answers
 
 
 def kept_answers(folder: Path) -> int:

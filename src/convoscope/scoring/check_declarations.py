@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from convoscope.errors import DeclarationError
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.registry import Declared
 
 
-def check(metrics: Sequence[Declared]) -> None:
+def check_declarations(metrics: Sequence[Declared]) -> None:
     """Each view must exist; what is derived must not, in the end, be derived from itself."""
     for declared in metrics:
         if isinstance(declared, Metric) and declared.takes_many and declared.waits:
@@ -20,21 +21,21 @@ def check(metrics: Sequence[Declared]) -> None:
         if missing:
             names = ", ".join(sorted(missing))
             raise DeclarationError(f"{declared.key} needs unknown metrics: {names}", hint="write whole names")
-    waiting = {one.key: one for one in metrics if isinstance(one, Derived)}
-    while waiting:
-        ready = [key for key, one in waiting.items() if not waiting.keys() & set(one.inputs)]
-        if not ready:
-            raise DeclarationError(f"{', '.join(sorted(waiting))} depend on each other", hint="break the cycle")
-        for key in ready:
-            one = waiting.pop(key)
-            if one.over == "conversation":
-                _check_level(one, metrics)
+    derived = [declared for declared in metrics if isinstance(declared, Derived)]
+    try:
+        TopologicalSorter({declared.key: declared.inputs for declared in derived}).prepare()
+    except CycleError as error:
+        names = ", ".join(sorted(set(error.args[1])))
+        raise DeclarationError(f"{names} depend on each other", hint="break the cycle") from None
+    for declared in derived:
+        if declared.over == "conversation":
+            _check_level(declared, metrics)
 
 
 def _check_level(declared: Derived, metrics: Sequence[Declared]) -> None:
-    for one in metrics:
-        if one.key in declared.inputs and isinstance(one, Derived) and one.over == "group":
+    for metric in metrics:
+        if metric.key in declared.inputs and isinstance(metric, Derived) and metric.over == "group":
             raise DeclarationError(
-                f"{declared.key} is of one conversation, but needs {one.key}, which is of a group",
+                f"{declared.key} is of one conversation, but needs {metric.key}, which is of a group",
                 hint='derive it over="group"',
             )

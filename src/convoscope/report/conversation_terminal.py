@@ -11,7 +11,7 @@ from convoscope.report.screen import Screen
 from convoscope.report.story import FOLDED, Happening, Mark, Story, StoryFact
 from convoscope.report.table import number_column, text_table
 from convoscope.report.text_diff import TextVersion
-from convoscope.report.words import counted, reason_text, standing_text
+from convoscope.report.words import counted, cut_text, percent_text, reason_text, seconds_text, standing_text
 from convoscope.runs.ranking import Standing
 from convoscope.runs.run import Run
 from convoscope.scores.observation import MEASURED
@@ -66,13 +66,14 @@ def _silences(screen: Screen, story: Story) -> None:
     timeline = story.timeline
     if timeline is None:
         return
-    words = [f"{timeline.length:.1f} s" if timeline.length else "one moment in time"]
+    words = [seconds_text(timeline.length) if timeline.length else "one moment in time"]
     if timeline.overlaps:
         both = sum(span.end - span.start for span in timeline.overlaps if span.end is not None)
-        words.append(f"{counted(len(timeline.overlaps), 'overlap')} of {both:.1f} s in all")
+        words.append(f"{counted(len(timeline.overlaps), 'overlap')} of {seconds_text(both)} in all")
     if timeline.gaps:
         longest = max(timeline.gaps, key=lambda gap: (gap.end or gap.start) - gap.start)
-        words.append(f"longest silence {(longest.end or longest.start) - longest.start:.1f} s at {longest.start:.1f} s")
+        length = seconds_text((longest.end or longest.start) - longest.start)
+        words.append(f"longest silence {length} at {seconds_text(longest.start)}")
     if timeline.endless and (timeline.gaps or timeline.overlaps):
         words.append(f"{counted(timeline.endless, 'utterance')} without an end, around which silence cannot be told")
     if timeline.unplaced:
@@ -81,27 +82,27 @@ def _silences(screen: Screen, story: Story) -> None:
     screen.line(f"timeline: {', '.join(words)}")
 
 
-def _happening(screen: Screen, one: Happening) -> None:
-    title = one_line(one.title)
-    when = "·" if one.at is None else f"{one.at:.1f} s"
-    style = "red" if one.bad else ""
-    if one.kind == "utterance":
-        who = title if one.role in ("", one.title) else f"{title} ({one_line(one.role)})"
+def _happening(screen: Screen, happening: Happening) -> None:
+    title = one_line(happening.title)
+    when = seconds_text(happening.at)
+    style = "red" if happening.bad else ""
+    if happening.kind == "utterance":
+        who = title if happening.role in ("", happening.title) else f"{title} ({one_line(happening.role)})"
         screen.line(f"{when:>8}  {who}", style or "cyan")
-        for line in _readings(one.readings):
+        for line in _readings(happening.readings):
             _wrapped(screen, line)
-        if not one.readings:
+        if not happening.readings:
             _wrapped(screen, "(no words in the log)")
     else:
-        screen.line(f"{when:>8}  {one.does} {title}".rstrip(), style or "magenta")
-    _facts(screen, one.facts, _INDENT)
-    if one.marks:
-        for marks in _lines(one.marks):
+        screen.line(f"{when:>8}  {happening.does} {title}".rstrip(), style or "magenta")
+    _facts(screen, happening.facts, _INDENT)
+    if happening.marks:
+        for marks in _lines(happening.marks):
             _wrapped(screen, _marks(marks), "red" if any(mark.bad for mark in marks) else "")
-        for mark in one.marks:
+        for mark in happening.marks:
             if mark.bad:
                 _facts(screen, mark.evidence, _INDENT + "  ")
-    for note in one.notes:
+    for note in happening.notes:
         _wrapped(screen, one_line(note, _LONG), "yellow")
 
 
@@ -110,7 +111,7 @@ def _readings(readings: Sequence[TextVersion]) -> Iterable[str]:
         yield _marked(readings[0])
         return
     for reading in readings:
-        sure = "" if reading.confidence is None else f", {100 * reading.confidence:.0f} % sure"
+        sure = "" if reading.confidence is None else f", {percent_text(reading.confidence)} sure"
         yield f"{' and '.join(reading.kinds)}{sure}: {_marked(reading)}"
 
 
@@ -134,10 +135,10 @@ def _lines(marks: Sequence[Mark]) -> Iterable[Sequence[Mark]]:
 
 
 def _marks(marks: Sequence[Mark]) -> str:
-    return ", ".join(f"{mark.metric} {_said(mark)}" for mark in marks)
+    return ", ".join(f"{mark.metric} {_mark_text(mark)}" for mark in marks)
 
 
-def _said(mark: Mark) -> str:
+def _mark_text(mark: Mark) -> str:
     text = one_line(mark.text, _LONG)
     words = text if mark.status == MEASURED else f"{reason_text(mark.status)}: {text}"
     return f"{words} [{mark.judge}]" if mark.judge else words
@@ -145,20 +146,15 @@ def _said(mark: Mark) -> str:
 
 def _score(mark: Mark) -> tuple[str, str, str]:
     evidence = () if mark.status == FOLDED else mark.evidence
-    return mark.metric, _said(mark), "; ".join(f"{fact.name} {one_line(fact.text, _LONG)}" for fact in evidence)
+    return mark.metric, _mark_text(mark), "; ".join(f"{fact.name} {one_line(fact.text, _LONG)}" for fact in evidence)
 
 
 def _facts(screen: Screen, facts: Sequence[StoryFact], indent: str) -> None:
     for fact in facts:
-        first, *rest = _short(fact.text).splitlines() or [""]
+        first, *others = cut_text(fact.text, _LONG).splitlines() or [""]
         screen.line(f"{indent}{one_line(fact.name)}: {first}")
-        for line in rest:
+        for line in others:
             screen.line(f"{indent}  {line}")
-
-
-def _short(text: str) -> str:
-    more = len(text) - _LONG
-    return text if more <= 0 else f"{text[:_LONG]}… ({more:,} more characters)"
 
 
 def _wrapped(screen: Screen, text: str, style: str = "") -> None:

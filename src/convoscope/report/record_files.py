@@ -28,11 +28,11 @@ def _records(run: Run) -> Iterator[tuple[str, dict[str, Any], Sequence[Score]]]:
     scores = groupby(run.scores(all=True), key=lambda score: score.conversation)
     waiting = next(scores, None)
     for conversation in run.conversations():
-        mine: list[Score] = []
+        own_scores: list[Score] = []
         if waiting is not None and waiting[0] == conversation.id:
-            mine = list(waiting[1])
+            own_scores = list(waiting[1])
             waiting = next(scores, None)
-        yield conversation.id, metric_context(conversation).to_dict(), mine
+        yield conversation.id, metric_context(conversation).to_dict(), own_scores
 
 
 def _write(run: Run, id: str, context: dict[str, Any], scores: Sequence[Score]) -> Path:
@@ -58,18 +58,18 @@ _LONG = 80
 
 
 def _by_metric(scores: Sequence[Score]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_metric: dict[str, list[dict[str, Any]]] = {}
     for score in scores:
-        one = score.observation
-        told = {
-            "subject": str(one.subject),
-            "status": one.status,
-            "value": one.value,
-            "reason": one.reason,
-            "detail": one.detail,
-            "details": one.details,
-            "judge": one.judge,
+        observation = score.observation
+        fields = {
+            "subject": str(observation.subject),
+            "status": observation.status,
+            "value": observation.value,
+            "reason": observation.reason,
+            "detail": observation.detail,
+            "details": observation.details,
+            "judge": observation.judge,
         }
         key = f"{score.metric}@{score.variant}" if score.variant else score.metric
-        found.setdefault(key, []).append({name: value for name, value in told.items() if value not in ("", None)})
-    return found
+        by_metric.setdefault(key, []).append({name: value for name, value in fields.items() if value not in ("", None)})
+    return by_metric

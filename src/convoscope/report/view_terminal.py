@@ -12,6 +12,7 @@ from convoscope.harmless import one_line
 from convoscope.report.render.terminal import print_table
 from convoscope.report.screen import Screen
 from convoscope.report.table import number_column, text_table
+from convoscope.report.words import NOTHING
 from convoscope.views import MetricContext, metric_context
 
 _LONG = 100
@@ -58,7 +59,7 @@ def print_context(screen: Screen, conversation: Conversation) -> None:
 
 def _short(value: Any) -> str:
     if value is None or value in ("", [], {}, set()):
-        return "·"
+        return NOTHING
     if isinstance(value, set | frozenset):
         return ", ".join(str(one) for one in sorted(value))
     if isinstance(value, dict):
@@ -81,8 +82,8 @@ def _turns(screen: Screen, context: MetricContext) -> None:
         ),
     }
     rows: list[tuple[str, ...]] = []
-    known = {turn for side in sides.values() for texts in side for turn in texts}
-    for turn in sorted(known):
+    numbers = {turn for side in sides.values() for texts in side for turn in texts}
+    for turn in sorted(numbers):
         for side, (intended, transcribed, audio) in sides.items():
             if any(turn in texts for texts in (intended, transcribed, audio)):
                 wait = context.latency_assistant_turns.get(turn) if side == "assistant" else None
@@ -90,14 +91,19 @@ def _turns(screen: Screen, context: MetricContext) -> None:
                     (
                         str(turn),
                         side,
-                        ", ".join(f"{start:.3f}–{end:.3f}" for start, end in audio.get(turn) or ()) or "·",
-                        "·" if wait is None else f"{wait:.3f}",
-                        one_line(intended.get(turn) or "·", _LONG),
-                        one_line(transcribed.get(turn) or "·", _LONG),
+                        ", ".join(f"{start:.3f}–{end:.3f}" for start, end in audio.get(turn) or ()) or NOTHING,
+                        _milliseconds(wait),
+                        one_line(intended.get(turn) or NOTHING, _LONG),
+                        one_line(transcribed.get(turn) or NOTHING, _LONG),
                     )
                 )
     columns = ("turn", "side", "sound, s", "latency, s", "intended", "transcribed")
     print_table(screen, text_table(columns, rows))
+
+
+def _milliseconds(seconds: float | None) -> str:
+    """Seconds to the millisecond, below a heading that names the unit."""
+    return NOTHING if seconds is None else f"{seconds:.3f}"
 
 
 def print_trace(screen: Screen, conversation: Conversation) -> None:
@@ -134,18 +140,18 @@ def print_timeline(screen: Screen, conversation: Conversation) -> None:
         seconds = entry["seconds"]
         rows.append(
             (
-                "·" if seconds is None else f"{seconds:.3f}",
+                _milliseconds(seconds),
                 str(entry["turn_id"]),
                 entry["type"].replace("_", " "),
                 one_line(str(entry.get("speaker") or entry.get("name") or entry.get("component") or "")),
-                one_line(_said(entry), 2 * _LONG),
+                one_line(_content_text(entry), 2 * _LONG),
             )
         )
     columns = (number_column("s"), number_column("turn"), "event", "who or what", "said or told")
     print_table(screen, text_table(columns, rows))
 
 
-def _said(entry: Mapping[str, Any]) -> str:
+def _content_text(entry: Mapping[str, Any]) -> str:
     """An utterance as meant, and as heard where that differs; other events by what they carry."""
     texts = [entry[key]["text"] for key in ("intended", "spoken", "heard") if key in entry]
     if texts:

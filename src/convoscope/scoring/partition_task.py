@@ -19,7 +19,7 @@ from convoscope.scoring.partition import PartDone, Writer, score_partition
 from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Call it with a partition to get the part. Whoever receives it first loads the user's own code."""
 
     metrics: Sequence[Declared]
@@ -58,16 +58,16 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Score with what this process has already."""
         self.__dict__["_session"] = session
 
-    def __reduce__(self) -> tuple[Callable[..., Work], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., PartitionTask], tuple[Any, ...]]:
         # The metrics are looked up by name, so that what declares them must be loaded before they are.
         fields = {name: getattr(self, name) for name in self.__struct_fields__}
         return (_restored, (self.metrics_from, self.readers_from, pickle.dumps(fields)))
 
 
-def _restored(metrics_from: Sequence[str], readers_from: Sequence[str], fields: bytes) -> Work:
+def _restored(metrics_from: Sequence[str], readers_from: Sequence[str], fields: bytes) -> PartitionTask:
     registered_metrics(metrics_from)
     registered_readers(readers_from)
-    return Work(**pickle.loads(fields))
+    return PartitionTask(**pickle.loads(fields))
 
 
-__all__ = ["Work"]
+__all__ = ["PartitionTask"]
