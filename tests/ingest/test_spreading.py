@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import convoscope
-from convoscope.ingest.hash_buckets import Keyed, spread, read_bucket
+from convoscope.ingest.hash_buckets import Keyed, read_bucket, spread
 
 ONE = '{"conversation_id": "a", "timestamp": 1760000000.0, "event": "state_entered", "state": "greet"}'
 TWO = '{"conversation_id": "b", "timestamp": 1760000001.0, "event": "state_entered", "state": "greet"}'

@@ -22,9 +22,9 @@ def compact(text: str) -> str:
         text = _TAG.sub(lambda found: " " if found[1] else found[0], text)
     if text.isascii():
         return text.encode().translate(_SMALL, _SILENT).decode()
-    kept = text.lower().encode("utf-8", "surrogatepass").translate(None, _SILENT)
-    decoded = kept.decode("utf-8", "surrogatepass")
-    return _SIGNS.sub("", decoded) if any(byte in kept for byte in _SIGNS_BEGIN) else decoded
+    letters = text.lower().encode("utf-8", "surrogatepass").translate(None, _SILENT)
+    decoded = letters.decode("utf-8", "surrogatepass")
+    return _SIGNS.sub("", decoded) if any(byte in letters for byte in _SIGNS_BEGIN) else decoded
 
 
 @lru_cache(maxsize=4096)
