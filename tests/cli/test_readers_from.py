@@ -51,7 +51,7 @@ def test_formats(folder: Path) -> None:
         ("x = 1", "my_notes.py declares no reader\n  make one: READER = MyReader()"),
         ("1 / 0", "my_notes.py:1: cannot be loaded: ZeroDivisionError: division by zero"),
         (MINE.replace('name = "notes"', 'name = ""'), "my_notes.py: a Notes has no name"),
-        (MINE.replace('name = "notes"', 'name = "vapi"'), "my_notes.py: there is a reader vapi already"),
+        (MINE.replace('name = "notes"', 'name = "vapi"'), "my_notes.py: a reader named vapi exists already"),
     ],
 )
 def test_what_cannot_be_used_is_told(text: str, said: str, folder: Path) -> None:

@@ -182,7 +182,7 @@ class TestArrays:
         outcome = read(write(tmp_path / "log.json", "[" + ",".join(records)[:-1]))
         assert outcome.ids == [f"c{number}" for number in range(keep)]
         assert outcome.problem == Problem(
-            "log.json", keep + 1, "the JSON array is cut off at the end", hint="what stands before it was read"
+            "log.json", keep + 1, "the JSON array is cut off at the end", hint="everything before it was read"
         )
 
     def test_a_broken_element_ends_the_array(self, tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ class TestRefusedFiles:
     )
     def test_a_document_that_is_not_whole(self, tmp_path: Path, content: str, line: int, message: str) -> None:
         problem = refused(write(tmp_path / "log.json", content))
-        assert (problem.line, problem.message, problem.hint) == (line, message, "the JSON must be whole")
+        assert (problem.line, problem.message, problem.hint) == (line, message, "the JSON must be complete")
 
     def test_a_document_that_is_too_large(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(files, "MAX_RECORD_BYTES", 300_000)

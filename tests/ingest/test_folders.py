@@ -35,7 +35,7 @@ def test_one_bad_file_among_a_hundred(tmp_path: Path) -> None:
     outcome = read(tmp_path)
     assert len(outcome.conversations) == 99
     assert outcome.problem.file == "042.json"
-    assert str(outcome.problem) == "042.json:1: JSON is cut off at the end (the JSON must be whole)"
+    assert str(outcome.problem) == "042.json:1: JSON is cut off at the end (the JSON must be complete)"
     assert outcome.report.files["042.json"].skipped == "JSON is cut off at the end"
 
 
@@ -163,7 +163,7 @@ def test_nothing_readable_tells_why(tmp_path: Path) -> None:
     write(tmp_path / "log.json", '{"messages": [')
     with pytest.raises(NothingReadable) as caught:
         list(convoscope.read(tmp_path))
-    assert "log.json:1: JSON is cut off at the end (the JSON must be whole)" in str(caught.value)
+    assert "log.json:1: JSON is cut off at the end (the JSON must be complete)" in str(caught.value)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")

@@ -289,8 +289,8 @@ class EndReasons(NamedTuple):
     """Reasons that are in none of the lists, and say by how they are built that something broke."""
 
     def is_error(self, reason: str) -> bool:
-        known = reason in self.natural or reason in self.forced
-        return reason in self.broken or (not known and bool(self.broken_by_name.search(reason)))
+        is_listed = reason in self.natural or reason in self.forced
+        return reason in self.broken or (not is_listed and bool(self.broken_by_name.search(reason)))
 
     def finished(self, reason: str) -> bool | None:
         """Whether all was said; None for a reason that nobody knows."""

@@ -231,7 +231,7 @@ def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iter
             elif entry.is_file():
                 yield entry.relative_to(path).as_posix(), entry
             elif entry.is_symlink():
-                report.problem(Problem(entry.relative_to(path).as_posix(), 0, "is a link that leads nowhere"))
+                report.problem(Problem(entry.relative_to(path).as_posix(), 0, "is a broken link"))
 
 
 def _name(path: Path) -> str:
@@ -318,7 +318,7 @@ def _file_input(
     try:
         return _recognised(name, path, claimants)
     except BadJson as error:
-        refusal = Problem(name, error.line, str(error), hint="the JSON must be whole")
+        refusal = Problem(name, error.line, str(error), hint="the JSON must be complete")
     except InputError as error:
         refusal = Problem(name, 0, error.message, hint=error.hint)
         is_log = is_named or (is_log and not isinstance(error, tables.StrangeTable))
@@ -340,7 +340,7 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
     container: Container = "table" if tables.is_table(path, head) else _container(path.name, head)
     if container == "table":
         if not tables.is_parquet(path) and b"\0" in head[:1024]:
-            raise InputError("is not text, as a table of this name should be", hint="write it again")
+            raise InputError("is not a text file", hint="write it again")
         values = tables.first_rows(path, SAMPLE_RECORDS)
     elif b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
         if is_yaml(path):

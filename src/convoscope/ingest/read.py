@@ -94,7 +94,9 @@ def nothing_readable(report: ReadReport) -> NothingReadable:
     reasons = [str(problem) for problem in report.problems[:10]]
     reasons += [f"{name}: {file.skipped}" for name, file in report.files.items() if file.skipped and not reasons][:10]
     if not reasons:
-        reasons += [f"{name}: {file.why}; what it belongs to is not there" for name, file in report.files.items()][:10]
+        reasons += [
+            f"{name}: {file.why}; the logs that it belongs to are missing" for name, file in report.files.items()
+        ][:10]
     reasons += [f"unknown name {name}" for name in list(report.unknown)[:10]]
     lines = ["no conversation could be read", *(one_line(reason, None) for reason in reasons)]
     return NothingReadable("\n  ".join(lines), hint="`convoscope formats` lists what can be read")

@@ -207,9 +207,9 @@ def registered(readers_from: str | PathLike[str] | Iterable[str | PathLike[str]]
             raise UsageError(f"{source} declares no reader", hint="make one: READER = MyReader()")
         for reader in declared:
             if not reader.name:
-                raise UsageError(f"{source}: a {type(reader).__name__} has no name", hint='give it one: name = "…"')
+                raise UsageError(f"{source}: {type(reader).__name__} has no name", hint='give it one: name = "…"')
             if by_name.setdefault(reader.name, reader) is not reader:
-                raise UsageError(f"{source}: there is a reader {reader.name} already", hint="give it another name")
+                raise UsageError(f"{source}: a reader named {reader.name} exists already", hint="give it another name")
             _brought[reader.name] = reader
     return Readers(by_name, problems)
 

@@ -106,12 +106,12 @@ def take_content(facts: Facts, notes: Notes, seq: int) -> Content:
         if isinstance(part, str):
             texts.append(part)
             continue
-        rest = dict(part) if isinstance(part, dict) else part
-        text = take(rest, "text", "refusal", "transcript") if isinstance(rest, dict) else None
+        unread = dict(part) if isinstance(part, dict) else part
+        text = take(unread, "text", "refusal", "transcript") if isinstance(unread, dict) else None
         if text is not None:
             texts.append(text)
-        if not isinstance(rest, dict) or filled({**rest, "type": None if text is not None else rest.get("type")}):
-            parts.append(without_payload(rest, notes, seq))
+        if not isinstance(unread, dict) or filled({**unread, "type": None if text is not None else unread.get("type")}):
+            parts.append(without_payload(unread, notes, seq))
     return Content("\n".join(texts), parts)
 
 

@@ -118,16 +118,16 @@ class ReadReport(msgspec.Struct):
     def merge(self, other: ReadReport) -> None:
         """Add what another part of the same read saw."""
         for name, file in other.files.items():
-            mine = self.files.setdefault(name, FileRead(file.format, file.why))
-            mine.conversations += file.conversations
-            mine.skipped = mine.skipped or file.skipped
+            own = self.files.setdefault(name, FileRead(file.format, file.why))
+            own.conversations += file.conversations
+            own.skipped = own.skipped or file.skipped
         self.conversations += other.conversations
         self.records_seen += other.records_seen
         self.records_used += other.records_used
         self.ignored = dict(Counter(self.ignored) + Counter(other.ignored))
         self.unknown = dict(Counter(self.unknown) + Counter(other.unknown))
-        for kind, theirs in other.tallies.items():
-            for code, tally in theirs.items():
+        for kind, tallies in other.tallies.items():
+            for code, tally in tallies.items():
                 self.tallies[kind].setdefault(code, NoteTally()).add(tally.count, tally.examples)
         self.problem_count += other.problem_count
         self.problems = sorted([*self.problems, *other.problems])[:MAX_PROBLEMS]

@@ -152,18 +152,18 @@ def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> b
     """Whether any two records belong together. Only hashes are held, eight bytes for each record."""
     key_of = reader_named(reader).quick_key
     seen: set[int] = set()
-    rest = array("q")
+    hashes = array("q")
     for place, item in keyed:
         for piece in _cut_up(InputPiece(item, place), size):
             codes = array("q", map(hash, _keys(piece, key_of)))
-            if len(rest) < _EARLY:
+            if len(hashes) < _EARLY:
                 seen.update(codes)
-                if len(seen) < len(rest) + len(codes):
+                if len(seen) < len(hashes) + len(codes):
                     return True
-            rest.extend(codes)
+            hashes.extend(codes)
     import numpy as np
 
-    ordered = np.sort(np.frombuffer(rest, dtype=np.int64))
+    ordered = np.sort(np.frombuffer(hashes, dtype=np.int64))
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
@@ -205,7 +205,7 @@ def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
         if key is None and reader.unkeyed_record_is_conversation:
             key = _UNKEYED + _called(item, number)
         if key is None:
-            message = "no id says which conversation this belongs to"
+            message = "has no conversation id"
             report.problem(Problem(item.name, number, message, hint="add a conversation_id"))
             continue
         if item.container == "lines":
@@ -435,7 +435,7 @@ def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tu
         if records:
             name = records[0].file
             names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
-            group = RecordGroup(keyed.key.removeprefix(_UNKEYED), Path(name), records, names)
+            group = RecordGroup(keyed.key.removeprefix(_UNKEYED) or keyed.key, Path(name), records, names)
             notes = _repairs(group, name, numbered=True)
             yield _build(reader, group, name, origin, notes, report, by_key=True), notes
 
@@ -485,7 +485,7 @@ def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, b
     name = piece.input.name
     if piece.problem:
         report.records_seen += 1
-        usual = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "what stands before it was read"
+        usual = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "everything before it was read"
         report.problem(Problem(name, piece.first, piece.problem, hint=piece.hint or usual))
         return
     try:

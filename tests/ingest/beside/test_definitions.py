@@ -132,7 +132,7 @@ class TestDiscovery:
         assert len(find_inputs([tmp_path]).flows) == 1
         write_text(second, "{flow: x, states: [b]}")
         for options in ({"paths": [tmp_path]}, {"paths": [tmp_path / "c"], "flows": [first, second]}):
-            with pytest.raises(InputError, match=r"b\.yaml.*in another way than .*a\.yaml"):
+            with pytest.raises(InputError, match=r"b\.yaml.*differently from .*a\.yaml"):
                 find_inputs(**options)
 
     def test_a_folder_may_be_given(self, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ class TestDiscovery:
         ):
             with pytest.raises(InputError, match=says):
                 convoscope.read(logs, flows=[path])
-        with pytest.raises(UsageError, match="a int is no flow definition"):
+        with pytest.raises(UsageError, match="a int is not a flow definition"):
             convoscope.read(logs, flows=[3])  # type: ignore[list-item]
 
     def test_the_commands(self, tmp_path: Path) -> None:

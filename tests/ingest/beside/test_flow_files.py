@@ -300,7 +300,7 @@ class TestMistakes:
             ("{flow: x, states: [a], order: a}", "order", "the order is a list"),
             ("{flow: x, states: [a], order: [a, a]}", "order", "names 'a' twice"),
             ("{flow: x, states: {a: {rank: 1}}, order: [a]}", "order", "has a rank of its own"),
-            ("{flow: x, states: [a], terminals: {good: [a]}}", "terminals.good", "no sort of end"),
+            ("{flow: x, states: [a], terminals: {good: [a]}}", "terminals.good", "not a kind of end"),
             (
                 "{flow: x, states: {a: {terminal: failure}}, terminals: {success: [a]}}",
                 "terminals.success",

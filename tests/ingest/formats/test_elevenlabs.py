@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from convoscope.conversation import (
     ComponentMetric,
@@ -18,15 +15,12 @@ from convoscope.conversation import (
     StateEntered,
     StateExited,
     ToolResult,
-    from_json,
-    to_json,
 )
 from convoscope.errors import InputError
 from convoscope.ingest.formats.elevenlabs.reader import READER
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.views.flow.endings import is_completed
-from support.exported_calls import often, spoilt
 from support.logs import EXAMPLES, counts, read, write_json, write_lines
 from support.losses import lost
 
@@ -343,17 +337,6 @@ class TestFiles:
     def test_it_leaves_other_formats_alone(self) -> None:
         for other in ({"messages": [{"role": "user", "content": "x"}]}, {"transcript": "a text"}, [], 3):
             assert READER.detect(Sample(Path("x.json"), "document", [other])) is None
-
-
-@often
-@given(data=st.data())
-def test_whatever_it_holds_it_is_read_or_refused(data: st.DataObject) -> None:
-    lines = (EXAMPLE / "clinic.jsonl").read_text().splitlines()
-    record = data.draw(spoilt(json.loads(data.draw(st.sampled_from(lines)))))
-    READER.detect(Sample(Path("x.json"), "document", [record]))
-    with contextlib.suppress(InputError):
-        for made in build(record)[0]:
-            assert from_json(to_json(made)) == made
 
 
 def test_counts_of_the_report() -> None:

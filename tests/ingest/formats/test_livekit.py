@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from convoscope.conversation import (
     ComponentMetric,
@@ -18,8 +14,6 @@ from convoscope.conversation import (
     StateEntered,
     StateExited,
     Utterance,
-    from_json,
-    to_json,
 )
 from convoscope.errors import InputError
 from convoscope.ingest.formats.livekit.reader import READER
@@ -28,7 +22,6 @@ from convoscope.ingest.report import Notes
 from convoscope.metrics.latency.components import LATENCIES
 from convoscope.scoring.evaluate import observe
 from convoscope.views.standard_data.payloads.livekit import COMPONENT_FIELDS
-from support.exported_calls import often, spoilt
 from support.logs import EXAMPLES, read, write_json
 
 EXAMPLE = EXAMPLES / "livekit"
@@ -418,14 +411,3 @@ class TestFiles:
         plain = {"type": "message", "role": "user", "content": "x"}
         for other in ({"items": [call]}, {"items": [plain]}, {"output": [plain]}, {"items": [{"agent_task": "x"}]}, []):
             assert READER.detect(Sample(Path("x.json"), "document", [other])) is None
-
-
-@often
-@given(data=st.data())
-def test_whatever_it_holds_it_is_read_or_refused(data: st.DataObject) -> None:
-    file = data.draw(st.sampled_from(sorted(EXAMPLE.glob("*.json"))))
-    record = data.draw(spoilt(json.loads(file.read_text())))
-    READER.detect(Sample(Path("x.json"), "document", [record]))
-    with contextlib.suppress(InputError):
-        made = only(record)
-        assert from_json(to_json(made)) == made

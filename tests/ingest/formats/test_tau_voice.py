@@ -7,16 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 from convoscope.conversation import Conversation, Marker, ToolCall, ToolResult, Utterance
 from convoscope.errors import InputError, NothingReadable
 from convoscope.ingest.formats.tau_voice.reader import READER, experiment_of
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
-from convoscope.metrics.interaction.rates import panel
 from support.duplex import COUGH, PHRASE, Laid, chunk, conversation, experiment, simulation, speech
 from support.logs import EXAMPLES, read, write, write_json
 
@@ -46,22 +42,6 @@ def spoken(conversation: Conversation) -> list[tuple[str, float, float, str]]:
 
 ODD: tuple[Any, ...] = (None, True, 0, -1, 1e308, 10**400, "", "x", "\x00", [], [None], ["x"], {}, {"a": []}, [{}])
 INSERTS = ({"speech_insert": odd} for odd in (*ODD, {"type": [], "text": {}}, {"text": 5}))
-
-
-def odd_ticks() -> SearchStrategy[Any]:
-    """Ticks whose known fields hold anything."""
-    anything = st.sampled_from(ODD)
-    fields = ("contains_speech", "content", "turn_taking_action", "tool_calls")
-    effects = st.sampled_from([*INSERTS, *ODD])
-    chunk = st.fixed_dictionaries(
-        {}, optional=dict.fromkeys(fields, anything) | {"speech_effects": effects, "source_effects": effects}
-    )
-    tool = st.fixed_dictionaries({}, optional=dict.fromkeys(("id", "name", "arguments", "content", "error"), anything))
-    tools = st.lists(tool, max_size=2) | anything
-    kinds = {"user_chunk": chunk | anything, "agent_chunk": chunk | anything}
-    return (
-        st.fixed_dictionaries({}, optional=kinds | {"agent_tool_calls": tools, "agent_tool_results": tools}) | anything
-    )
 
 
 class TestWhatBecomesOfTicks:
@@ -287,14 +267,6 @@ class TestOddTicks:
         (call,), notes = build(experiment(one))
         assert [one.speaker for one in call.utterances] == ["user"]
         assert ("ignored", "words_without_sound", "1 times") in taken(notes)
-
-    @given(st.lists(odd_ticks(), max_size=3))
-    @settings(deadline=None)
-    def test_nothing_breaks_it(self, ticks: list[Any]) -> None:
-        odd = {"id": "odd", "ticks": [{"tick_id": 0}, *ticks]}
-        (call,), _ = build(experiment(odd))
-        assert call.outcome.duration == pytest.approx(0.2 * (len(ticks) + 1))
-        assert panel(call) is not None
 
 
 class TestSkipped:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from convoscope.conversation import (
     ComponentMetric,
@@ -21,14 +18,11 @@ from convoscope.conversation import (
     ToolCall,
     ToolResult,
     Utterance,
-    from_json,
-    to_json,
 )
 from convoscope.errors import InputError
 from convoscope.ingest.formats.vapi.reader import READER
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
-from support.exported_calls import often, spoilt
 from support.logs import EXAMPLES, counts, read, write_json, write_lines
 
 START = 1772800000000
@@ -521,23 +515,3 @@ class TestTheExamples:
             (9.38, "find_time"),
             (1.153, "confirm"),
         ]
-
-
-SAMPLES = [
-    json.loads((EXAMPLES / "vapi" / "call.json").read_text()),
-    *map(json.loads, (EXAMPLES / "vapi" / "webhooks.jsonl").read_text().splitlines()[:3]),
-]
-
-
-@often
-@given(data=st.data())
-def test_nothing_breaks_it(data: st.DataObject) -> None:
-    value = data.draw(spoilt(data.draw(st.sampled_from(SAMPLES))))
-    READER.detect(Sample(Path("x.json"), "document", [value]))
-    READER.key(value)
-    group = RecordGroup("log", Path("log.json"), (Record(value),))
-    both = RecordGroup("c", Path("log.json"), (Record(value), Record(SAMPLES[0])))
-    for one_group in (group, both):
-        with contextlib.suppress(InputError):
-            for call in READER.build(one_group, Notes()):
-                assert from_json(to_json(call)) == call

@@ -90,7 +90,7 @@ def test_what_stands_before_a_wrong_checksum_is_read(tmp_path: Path) -> None:
     outcome = read(write(tmp_path / "log.jsonl.gz", bytes(packed)))
     assert outcome.ids == IDS
     assert outcome.problem.message.startswith("the file is damaged: CRC check failed")
-    assert outcome.problem.hint == "what stands before it was read"
+    assert outcome.problem.hint == "everything before it was read"
 
 
 @packings

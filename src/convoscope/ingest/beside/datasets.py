@@ -23,7 +23,7 @@ _RULES = ("rules", "expected_changes", "change_rules")
 _PLACEHOLDER = re.compile(r"<(?:LOC:([^<>]*)|([A-Z_]+))>")
 
 
-class RunFiles(NamedTuple):
+class DatasetFiles(NamedTuple):
     """The evaluation records by id, and the settings of the run, where there are any."""
 
     records: Mapping[str, Mapping[str, Any]] = {}
@@ -54,7 +54,7 @@ class Datasets:
         return lambda conversation, notes: attach(conversation, content, notes)
 
 
-def attach(conversation: Conversation, content: RunFiles, notes: Notes) -> Conversation:
+def attach(conversation: Conversation, content: DatasetFiles, notes: Notes) -> Conversation:
     """The call with its scenario and its agent as the dataset has them; what only the call knows of these stays."""
     record_id = conversation.dimensions["scenario_id"]
     record = content.records.get(record_id)
@@ -90,13 +90,13 @@ def is_config(value: Any) -> bool:
     return isinstance(value, dict) and "model" in value and ("domain" in value or "agent_config_path" in value)
 
 
-def load(paths: Sequence[Path]) -> RunFiles:
+def load(paths: Sequence[Path]) -> DatasetFiles:
     """The companions of a call; read once as long as the files stay the same."""
     return _load(tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists()))
 
 
 @lru_cache(maxsize=8)
-def _load(stamped: tuple[tuple[Path, int], ...]) -> RunFiles:
+def _load(stamped: tuple[tuple[Path, int], ...]) -> DatasetFiles:
     records: dict[str, Mapping[str, Any]] = {}
     config: Mapping[str, Any] = {}
     problems: list[str] = []
@@ -109,7 +109,7 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> RunFiles:
                     config = config or value
         except (BadJson, InputError, OSError) as error:
             problems.append(f"{path.name}: {error}")
-    return RunFiles(records, config, tuple(problems))
+    return DatasetFiles(records, config, tuple(problems))
 
 
 def _values(path: Path, problems: list[str]) -> list[Any]:
@@ -252,7 +252,7 @@ def _schema(required: Any, optional: Any) -> dict[str, Any]:
             name = parameter.get("name") if isinstance(parameter, dict) else parameter
             if isinstance(name, str) and name:
                 facts = parameter if isinstance(parameter, dict) else {}
-                kept = ("type", "description", "enum", "items", "format")
-                properties[name] = {key: facts[key] for key in kept if facts.get(key) is not None}
+                copied = ("type", "description", "enum", "items", "format")
+                properties[name] = {key: facts[key] for key in copied if facts.get(key) is not None}
                 names += [name] if needed else []
     return {"type": "object", "properties": properties, "required": names}

@@ -65,9 +65,9 @@ def _json(data: bytes) -> Any:
         value = decode(data).value
         json.loads(data.decode("utf-8", "replace"), object_pairs_hook=_no_twins, strict=False)
     except BadJson as error:
-        raise InputError(str(error), line=error.line, hint="the JSON must be whole") from None
+        raise InputError(str(error), line=error.line, hint="the JSON must be complete") from None
     except (RecursionError, ValueError) as error:
-        raise InputError(f"cannot be read: {error}", hint="the JSON must be whole") from None
+        raise InputError(f"cannot be read: {error}", hint="the JSON must be complete") from None
     return plain(value)
 
 

@@ -258,12 +258,12 @@ def _state(name: str, facts: Any, at: _At, key: str) -> dict[str, Any]:
     for text in ("speech_act", "lifecycle_phase", "segment"):
         if facts.get(text) is not None:
             state[text] = _name(facts[text], at / text)
-    known = {key, *_STATE_FACTS, *_SORTS, "rank", "order"}
+    expected = {key, *_STATE_FACTS, *_SORTS, "rank", "order"}
     state["terminal"] = _terminal(name, facts, at)
     if not state["terminal"]:
         for sort in ("sort", "outcome"):
             if facts.get(sort) is not None:
-                known.discard(sort)
+                expected.discard(sort)
                 (at / sort).warn("says nothing, since the state is not declared as terminal; add `terminal: true`")
     slots = facts.get("required_slots")
     state["required_slots"] = _optional_names(slots, at / "required_slots") or ()
@@ -272,7 +272,7 @@ def _state(name: str, facts: Any, at: _At, key: str) -> dict[str, Any]:
         raise (at / "order").error("stands beside rank", "keep one of them")
     if ranks:
         state["rank"] = _number(facts[ranks[0]], at / ranks[0])
-    state["extras"] = _extras(facts, known, _STATE_KEYS, at)
+    state["extras"] = _extras(facts, expected, _STATE_KEYS, at)
     if _says_more(slots, (*_SLOT_NAMES, "required")):
         state["extras"]["required_slots"] = slots
     return state
@@ -293,7 +293,7 @@ def _terminal(name: str, facts: Mapping[str, Any], at: _At) -> Terminal:
         sorts["terminal"] = _sort(flag, at / "terminal")
     if len(set(sorts.values())) > 1:
         listing = " and ".join(f"{sort} {value}" for sort, value in sorts.items())
-        raise (at / next(iter(sorts))).error(f"contradicts what stands beside it: {listing}", "keep one of them")
+        raise (at / next(iter(sorts))).error(f"contradicts itself: {listing}", "keep one of them")
     return next(iter(sorts.values()), "escalation" if name in ESCALATIONS else "unknown")
 
 
@@ -301,7 +301,7 @@ def _sort(value: Any, at: _At) -> Terminal:
     terminal = _TERMINALS.get(value.strip().lower()) if isinstance(value, str) else None
     if terminal is None:
         shown = repr(value) if isinstance(value, str) else _described(value)
-        raise at.error(f"is {shown}, which is no sort of end", "an end is success, failure or escalation")
+        raise at.error(f"is {shown}, which is not a kind of end", "an end is success, failure or escalation")
     return terminal
 
 
@@ -350,12 +350,12 @@ def _add_order(value: Any, states: dict[str, dict[str, Any]], at: _At) -> None:
 
 
 def _segments(value: Any, at: _At) -> Sequence[FlowSegment]:
-    made: dict[str, FlowSegment] = {}
+    segments: dict[str, FlowSegment] = {}
     for name, facts, place, key in _entries(value, at, _SEGMENT_NAMES) if value is not None else ():
-        if name in made:
+        if name in segments:
             raise place.error("is declared twice", "give each segment its own name, or remove one")
-        made[name] = _segment(name, facts, place, key)
-    return tuple(made.values())
+        segments[name] = _segment(name, facts, place, key)
+    return tuple(segments.values())
 
 
 def _segment(name: str, facts: Any, at: _At, key: str) -> FlowSegment:
@@ -405,8 +405,8 @@ def _target_slots(value: Any, at: _At) -> tuple[tuple[TargetSlot, ...] | None, d
             validator=facts.get("validator"),
             confirmation=facts.get("confirmation"),
         )
-        if rest := _extras(facts, {key, "required", "validator", "confirmation"}, _SLOT_KEYS, place):
-            more[name] = rest
+        if extras := _extras(facts, {key, "required", "validator", "confirmation"}, _SLOT_KEYS, place):
+            more[name] = extras
     return tuple(slots.values()), more
 
 
@@ -500,9 +500,9 @@ def _name(value: Any, at: _At) -> str:
     return str(value).strip()
 
 
-def _extras(facts: Mapping[str, Any], known: set[str], all_keys: Sequence[str], at: _At) -> dict[str, Any]:
+def _extras(facts: Mapping[str, Any], expected: set[str], all_keys: Sequence[str], at: _At) -> dict[str, Any]:
     """What is declared that nobody here knows; a key that may be a slip is said."""
-    extras = {key: value for key, value in facts.items() if key not in known}
+    extras = {key: value for key, value in facts.items() if key not in expected}
     for key in extras:
         if key not in all_keys and (near := _nearest([key], all_keys)):
             (at / key).warn(f"is no known key, and was kept as it is; did you mean {near.known}?")

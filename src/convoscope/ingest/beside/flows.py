@@ -43,7 +43,7 @@ class FlowDefinitions:
             elif isinstance(source, str | os.PathLike):
                 self._give(Path(source), os.fspath(source))
             else:
-                raise UsageError(f"a {type(source).__name__} is no flow definition", hint="give paths, or flows")
+                raise UsageError(f"a {type(source).__name__} is not a flow definition", hint="give paths, or flows")
 
     def _give(self, path: Path, path_given: str) -> None:
         """What is given has to be readable: everything depends on it."""
@@ -137,8 +137,8 @@ def _errors_name(path: str) -> Iterator[None]:
 def _add(declared: dict[str, _Declared], flow: Flow, file: str) -> None:
     first = declared.setdefault(flow.name, _Declared(flow, file))
     if first.flow != flow:
-        hint = f"the other stands in {first.file}; remove one, or say which by --flows"
-        raise InputError(f"declares flow {flow.name!r} in another way than {first.file}", file=file, hint=hint)
+        hint = "remove one of them, or choose one with --flows"
+        raise InputError(f"declares flow {flow.name!r} differently from {first.file}", file=file, hint=hint)
 
 
 def _may_be(name: Path, place: Path) -> bool:

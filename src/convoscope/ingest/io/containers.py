@@ -154,25 +154,25 @@ def line_stretches(path: Path, size: int) -> Iterator[ByteRange]:
     """The lines of a file in stretches of about `size` bytes. Lines are numbered from 1."""
     plain = is_plain(path)
     with open_bytes(path) as stream:
-        line, start, rest = 1, 0, b""
+        line, start, unfinished = 1, 0, b""
         while True:
             block, broken = read_block(stream, size)
-            data = rest + block
+            data = unfinished + block
             ended = bool(broken) or len(block) < size
             cut = len(data) if ended else data.rfind(b"\n") + 1
             if cut:
                 yield ByteRange(line, start, start + cut, None if plain else data[:cut])
-                line, start, rest = line + data.count(b"\n", 0, cut), start + cut, data[cut:]
+                line, start, unfinished = line + data.count(b"\n", 0, cut), start + cut, data[cut:]
             elif not ended and len(data) <= MAX_RECORD_BYTES:
-                rest = data
+                unfinished = data
             elif not ended:
                 skipped = _skip_line(stream, len(data))
                 yield ByteRange(line, start, start, b"", TOO_LONG)
-                line, start, rest = line + 1, start + skipped.length, skipped.rest
+                line, start, unfinished = line + 1, start + skipped.length, skipped.rest
                 broken, ended = skipped.broken, skipped.ended
-                if ended and rest:
-                    yield ByteRange(line, start, start + len(rest), None if plain else rest)
-                    line, start = line + rest.count(b"\n"), start + len(rest)
+                if ended and unfinished:
+                    yield ByteRange(line, start, start + len(unfinished), None if plain else unfinished)
+                    line, start = line + unfinished.count(b"\n"), start + len(unfinished)
             if broken:
                 yield ByteRange(line, start, start, b"", broken)
             if ended:

@@ -29,12 +29,12 @@ def as_files(paths: Sequence[PathLike]) -> SpooledFiles:
     if not streams:
         return SpooledFiles(list(paths))
     folder = tempfile.TemporaryDirectory(prefix="convoscope-")
-    made: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for place, stream in enumerate(dict.fromkeys(streams)):
-        made[stream] = Path(folder.name) / str(place) / ("stdin" if stream == STANDARD_INPUT else Path(stream).name)
-        made[stream].parent.mkdir()
-        _write(stream, made[stream])
-    return SpooledFiles([made.get(os.fspath(path), path) for path in paths], folder)
+        files[stream] = Path(folder.name) / str(place) / ("stdin" if stream == STANDARD_INPUT else Path(stream).name)
+        files[stream].parent.mkdir()
+        _write(stream, files[stream])
+    return SpooledFiles([files.get(os.fspath(path), path) for path in paths], folder)
 
 
 def _is_stream(path: PathLike) -> bool:

@@ -181,7 +181,7 @@ def _rows(path: Path) -> Iterator[_Row | _BadRow]:
             continue
         yield _Row(first, lines.number, {name: cell or None for name, cell in zip(names, cells, strict=True)})
     if lines.broken:
-        yield _BadRow(lines.number + 1, lines.number + 1, lines.broken, "what stands before it was read")
+        yield _BadRow(lines.number + 1, lines.number + 1, lines.broken, "everything before it was read")
 
 
 def _cells(count: int) -> str:
@@ -258,26 +258,26 @@ class _Lines:
 
     def _read(self, path: Path) -> Iterator[str]:
         unpacked = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        rest, newline = "", ""
+        unfinished, newline = "", ""
         with files.open_bytes(path) as stream:
             while True:
                 block, self.broken = files.read_block(stream, _READ_BYTES)
                 ended = bool(self.broken) or len(block) < _READ_BYTES
-                text = rest + unpacked.decode(block, ended)
+                text = unfinished + unpacked.decode(block, ended)
                 if not newline:
                     text = text.removeprefix("\ufeff")
                     # Some spreadsheets still end lines with a carriage return alone.
                     newline = "\n" if "\n" in text or "\r" not in text else "\r"
-                *lines, rest = text.split(newline)
+                *lines, unfinished = text.split(newline)
                 for line in lines:
                     yield f"{line}\n"
-                if len(rest) > files.MAX_RECORD_BYTES:
+                if len(unfinished) > files.MAX_RECORD_BYTES:
                     self.broken, ended = files.TOO_LONG, True
                 if ended:
                     break
         # The line in which an archive breaks off is lost.
-        if rest and not self.broken:
-            yield rest
+        if unfinished and not self.broken:
+            yield unfinished
 
 
 def _parquet_stretches(path: Path, size: int) -> Iterator[ByteRange]:
@@ -299,13 +299,13 @@ def _parquet_stretches(path: Path, size: int) -> Iterator[ByteRange]:
         yield ByteRange(first, 0, 0, BETWEEN_ROWS.join(held))
 
 
-def _parquet_rows(path: Path, rest: str = "") -> Iterator[bytes]:
+def _parquet_rows(path: Path, clause: str = "") -> Iterator[bytes]:
     """The rows as JSON, in their order; a few at a time, so that a file of any size takes little memory."""
     import duckdb
 
     try:
         with _database() as connection:
-            result = connection.execute(f"SELECT CAST(to_json(row) AS VARCHAR) FROM {_parquet(path)} AS row {rest}")
+            result = connection.execute(f"SELECT CAST(to_json(row) AS VARCHAR) FROM {_parquet(path)} AS row {clause}")
             while rows := result.fetchmany(_FETCH_ROWS):
                 for (text,) in rows:
                     yield text.encode("utf-8", "surrogatepass")

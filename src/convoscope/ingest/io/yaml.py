@@ -154,7 +154,7 @@ def _explained(error: Any, text: str) -> InputError:
     if line is None and isinstance(place := getattr(error, "position", None), int):
         line = text.count("\n", 0, place) + 1
         problem = "holds a character that YAML does not allow"
-    return InputError(f"is not YAML: {problem or error}", line=line, hint="put it right there, or just before")
+    return InputError(f"is not YAML: {problem or error}", line=line, hint="fix it there, or just before")
 
 
 def plain(value: Any, depth: int = 0) -> Any:

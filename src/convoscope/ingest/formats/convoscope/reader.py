@@ -54,9 +54,9 @@ def _build(value: Any, group: RecordGroup, notes: Notes) -> Conversation:
             message, _, field = str(error).partition(" - at ")
             raise InputError(message, field=field.strip("`"), hint="see docs/formats/convoscope.md") from None
     if conversation.turn_rule not in TURN_RULES:
-        known = ", ".join(sorted(TURN_RULES))
+        rules = ", ".join(sorted(TURN_RULES))
         raise InputError(
-            f"turn rule {conversation.turn_rule!r} is not known", field="turn_rule", hint=f"there is {known}"
+            f"turn rule {conversation.turn_rule!r} is not known", field="turn_rule", hint=f"there is {rules}"
         )
     if not conversation.source.format:
         source = Source(format=NativeReader.name, files=group.file_names)

@@ -97,7 +97,7 @@ class Rows:
 
     def _rows(self, rows: Sequence[Any]) -> list[_Row]:
         checked: list[_Row] = []
-        exchange, spoke, heard = 0, False, False
+        exchange, agent_spoke, user_spoke = 0, False, False
         for row in rows:
             if not isinstance(row, dict):
                 self.notes.set_aside("row_not_an_object", repr(row)[:80])
@@ -106,9 +106,9 @@ class Rows:
             if role is None:
                 self.notes.inferred("role_taken_as_agent", repr(row.get("role"))[:40])
                 role = ASSISTANT
-            if role == USER and (spoke or not heard):
-                exchange, spoke, heard = exchange + 1, False, True
-            spoke = spoke or role == ASSISTANT
+            if role == USER and (agent_spoke or not user_spoke):
+                exchange, agent_spoke, user_spoke = exchange + 1, False, True
+            agent_spoke = agent_spoke or role == ASSISTANT
             state = self.names.get(_place(row), "")
             speaks = role == ASSISTANT and bool(row.get("message") or row.get("multivoice_message"))
             checked.append(_Row(dict(row), role, state, exchange, self._metrics(row), speaks))
@@ -249,8 +249,8 @@ class Rows:
         target = as_text(step.get("target_node_id"))
         if target:
             self.reason = as_text(step.get("edge_id"))
-            known = [name for (_, node), name in self.names.items() if node == target]
-            self._move(known[0] if len(known) == 1 else target, time, {})
+            names = [name for (_, node), name in self.names.items() if node == target]
+            self._move(names[0] if len(names) == 1 else target, time, {})
         for listed, tell in ((step.get("requests"), self._call), (step.get("results"), self._result)):
             for entry in as_list(listed):
                 tell(entry, time)
@@ -294,16 +294,16 @@ def _names_of_states(rows: Sequence[Any]) -> dict[tuple[str, str], str]:
 
 def _each_metric_once(rows: Sequence[_Row], read: Rows) -> list[_Row]:
     """A row that calls a tool repeats the times of its turn: they stay where something was said, else at the first."""
-    kept: list[dict[str, float]] = [{} for _ in rows]
+    distinct: list[dict[str, float]] = [{} for _ in rows]
     seen: set[tuple[int, str, float]] = set()
     repeated = 0
     for place in sorted(range(len(rows)), key=lambda place: (not rows[place].speaks, place)):
         row = rows[place]
         fresh = {name: one for name, one in row.metrics.items() if (row.exchange, name, one) not in seen}
         # Two replies may well share one figure, but not all of them.
-        kept[place] = row.metrics if fresh and row.speaks else fresh
-        repeated += len(row.metrics) - len(kept[place])
+        distinct[place] = row.metrics if fresh and row.speaks else fresh
+        repeated += len(row.metrics) - len(distinct[place])
         seen |= {(row.exchange, name, one) for name, one in row.metrics.items()}
     if repeated:
         read.notes.ignored("metric_repeated", f"{repeated} times")
-    return [row._replace(metrics=mine) for row, mine in zip(rows, kept, strict=True)]
+    return [row._replace(metrics=mine) for row, mine in zip(rows, distinct, strict=True)]

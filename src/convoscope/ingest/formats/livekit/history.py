@@ -91,12 +91,12 @@ class History:
                 items.append(snake_case(entry, self.notes))
             else:
                 self.notes.set_aside("item_not_an_object", repr(entry)[:80])
-        known = {as_text(item.get("id")) for item in items} | {_call_key(item) for item in items}
+        seen = {as_text(item.get("id")) for item in items} | {_call_key(item) for item in items}
         added = 0
         for item in _items_of_events(self.events):
             keys = {as_text(item.get("id")), _call_key(item)} - {""}
-            if keys and not keys & known:
-                known |= keys
+            if keys and not keys & seen:
+                seen |= keys
                 items.append(item)
                 added += 1
         if added:
@@ -324,14 +324,14 @@ class History:
         if not self.instructions:
             self.instructions = as_text(facts.get("instructions"))
 
-    def _event(self, event: Facts, heard: str) -> None:
+    def _event(self, event: Facts, user_words: str) -> None:
         facts = dict(event)
         kind = as_text(facts.pop("type", None))
         if kind in _REPEATED or (kind in _SPEAKING and facts.get("new_state") != "away"):
             self.notes.ignored(f"event.{kind}")
             return
         words = as_text(facts.get("transcript"))
-        if kind == "user_input_transcribed" and (facts.get("is_final") is not True or words.strip() in heard):
+        if kind == "user_input_transcribed" and (facts.get("is_final") is not True or words.strip() in user_words):
             self.notes.ignored("event.user_input_transcribed")
             return
         if kind not in _MARKED:
@@ -385,10 +385,10 @@ def _items_of_events(events: Sequence[Facts]) -> Iterator[Facts]:
         if kind == "conversation_item_added" and isinstance(event.get("item"), dict):
             yield event["item"]
         elif kind == "function_tools_executed":
-            for name, made in (("function_calls", "function_call"), ("function_call_outputs", "function_call_output")):
+            for name, type in (("function_calls", "function_call"), ("function_call_outputs", "function_call_output")):
                 for item in as_list(event.get(name)):
                     if isinstance(item, dict):
-                        yield {"type": made, **snake_case(item, Notes())}
+                        yield {"type": type, **snake_case(item, Notes())}
 
 
 def _call_key(item: Facts) -> str:
@@ -411,11 +411,11 @@ def _speech_ids(items: Sequence[Facts]) -> list[str]:
     return ids[::-1]
 
 
-def _owner(stretch: SpokenStretch, mine: Sequence[Facts]) -> Facts | None:
-    made = [(at, item) for item in mine if (at := wall(item.get("created_at"))) is not None]
+def _owner(stretch: SpokenStretch, messages: Sequence[Facts]) -> Facts | None:
+    timed = [(at, item) for item in messages if (at := wall(item.get("created_at"))) is not None]
     if stretch.role == ASSISTANT:
-        return next((item for at, item in reversed(made) if at <= stretch.end), None)
-    return next((item for at, item in made if at >= stretch.start), None)
+        return next((item for at, item in reversed(timed) if at <= stretch.end), None)
+    return next((item for at, item in timed if at >= stretch.start), None)
 
 
 def _tells(item: Facts) -> bool:

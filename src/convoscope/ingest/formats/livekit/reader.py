@@ -167,8 +167,8 @@ def _pipeline(models: dict[str, str], usage: Any, notes: Notes) -> Pipeline | No
     """Three parts that each have a model are a cascade; one that alone takes and gives sound is none."""
     if models.keys() & {"tts", "stt"}:
         return "cascade"
-    heard = [as_number(as_object(one).get("input_audio_tokens")) for one in as_list(usage)]
-    if any(heard):
+    audio_tokens = [as_number(as_object(one).get("input_audio_tokens")) for one in as_list(usage)]
+    if any(audio_tokens):
         notes.inferred("pipeline_s2s", "the language model was given sound, and no other model is named")
         return "s2s"
     return None

@@ -121,10 +121,10 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         extras, id = {}, ""
     for call in calls:
         function = take(call, "function", "custom", kind=dict) or {}
-        rest = dict(function)
-        arguments = rest.pop("arguments", rest.pop("input", None))
-        name, call_id = take_text(rest, "name"), take_text(call, "id")
-        more = {key: value for key, value in {**call, **rest}.items() if key not in _USUAL_IN_CALL}
+        unread = dict(function)
+        arguments = unread.pop("arguments", unread.pop("input", None))
+        name, call_id = take_text(unread, "name"), take_text(call, "id")
+        more = {key: value for key, value in {**call, **unread}.items() if key not in _USUAL_IN_CALL}
         timeline.unknown("tool_call", more, _USUAL_IN_CALL)
         timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras={**extras, **more})
         extras, id = {}, ""
@@ -134,9 +134,9 @@ def _take_transcript(facts: Facts, notes: Notes, seq: int) -> str | None:
     audio = facts.get("audio")
     if not isinstance(audio, dict):
         return None
-    rest = dict(audio)
-    played = take(rest, "transcript")
-    facts["audio"] = without_payload(rest, notes, seq)
+    unread = dict(audio)
+    played = take(unread, "transcript")
+    facts["audio"] = without_payload(unread, notes, seq)
     return None if played is None else str(played)
 
 

@@ -142,10 +142,10 @@ class OpenAIReader(Reader, ABC):
                 notes.ignored(self.stranger, repr(entry)[:80], timeline.seq)
                 timeline.mark(self.stranger, entry)
             elif entry.get("role") in ("system", "developer") and not timeline.events:
-                rest = {key: value for key, value in entry.items() if key not in ("role", "type")}
-                content = take_content(rest, notes, 0)
+                unread = {key: value for key, value in entry.items() if key not in ("role", "type")}
+                content = take_content(unread, notes, 0)
                 instructions.append(content.text)
-                beside.append(filled({**rest, "content": content.parts}))
+                beside.append(filled({**unread, "content": content.parts}))
             else:
                 self.add(dict(entry), timeline, notes)
         if all(isinstance(event, Marker) for event in timeline.events) and not instructions:
@@ -202,8 +202,8 @@ def _left_over(facts: Facts, notes: Notes) -> Facts:
         if name not in _USUAL:
             notes.unknown(f"record.{name}")
             extras[name] = value
-        elif kept := filled({name: filled(value) if isinstance(value, dict) else value}):
-            extras |= kept
+        elif extra := filled({name: filled(value) if isinstance(value, dict) else value}):
+            extras |= extra
     return extras
 
 
@@ -215,16 +215,16 @@ def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
 def _tool(tool: Any) -> Tool:
     if not isinstance(tool, dict):
         return Tool(name=str(tool))
-    rest = dict(tool)
-    kind = take_text(rest, "type")
-    function = take(rest, "function", kind=dict)
-    rest = {**rest, **(function or {})}
+    unread = dict(tool)
+    kind = take_text(unread, "type")
+    function = take(unread, "function", kind=dict)
+    unread = {**unread, **(function or {})}
     return Tool(
-        name=take_text(rest, "name") or kind,
-        description=take_text(rest, "description"),
-        arguments_schema=take(rest, "parameters", kind=dict),
+        name=take_text(unread, "name") or kind,
+        description=take_text(unread, "description"),
+        arguments_schema=take(unread, "parameters", kind=dict),
         kind="" if kind == "function" else kind,
-        extras=filled(rest),
+        extras=filled(unread),
     )
 
 

@@ -251,9 +251,9 @@ def _tools_of(raw: msgspec.Raw, text: bytes) -> tuple[Tool, ...] | None:
     # Of a name that stands there twice, be it in the letters' numbers, only the last value is here.
     if text.count(b'"tools"') != 1 or b"\\u006" in text or b"\\u007" in text:
         raise _Odd
-    known = _known.get(written)
-    if known is not None:
-        return known
+    tools_before = _known.get(written)
+    if tools_before is not None:
+        return tools_before
     if written[:1] != b"[":
         raise _Odd
     try:

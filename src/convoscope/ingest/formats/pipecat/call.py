@@ -231,8 +231,8 @@ class _Call:
         for step in self.steps:
             if (stretch := _stretch(step)) is None:
                 continue
-            mine = [(at, place) for at, place, role in messages if role == stretch.role]
-            before = [(at, place) for at, place in mine if at <= stretch.end]
+            own_messages = [(at, place) for at, place, role in messages if role == stretch.role]
+            before = [(at, place) for at, place in own_messages if at <= stretch.end]
             owner = before[-1] if before else None
             if owner is not None and any(
                 owner[0] < at <= stretch.start
@@ -241,7 +241,7 @@ class _Call:
             ):
                 owner = None
             if owner is None:
-                owner = next(((at, place) for at, place in mine if 0 < at - stretch.end <= _LATE), None)
+                owner = next(((at, place) for at, place in own_messages if 0 < at - stretch.end <= _LATE), None)
             if owner is not None:
                 self.sounds.setdefault(owner[1], []).append(stretch)
                 self.sounds.setdefault(-1, []).append(stretch)
@@ -254,10 +254,12 @@ class _Call:
         if stretch is None:
             who = USER if kind.startswith("user") else ASSISTANT if kind.startswith("bot") else ""
             speaker = self.timeline.participant(who) if who else ""
-            rest = filled({name: one for name, one in facts.items() if name != "kind"})
+            details = filled({name: one for name, one in facts.items() if name != "kind"})
             seq = self.timeline.seq
             name = kind or "speech_event"
-            self.timeline.events.append(Marker(seq=seq, time=time, name=name, participant=speaker, value=rest or None))
+            self.timeline.events.append(
+                Marker(seq=seq, time=time, name=name, participant=speaker, value=details or None)
+            )
         elif stretch not in self.sounds.get(-1, ()):
             self._unheard(stretch)
 

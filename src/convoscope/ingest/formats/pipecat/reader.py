@@ -84,11 +84,11 @@ class PipecatReader(Reader):
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         parts = list(_by_conversation(list(as_logged(group.records)), notes))
-        known = [part for part in parts if any(line.kind not in SILENT for line in part.lines)]
-        if not known:
+        readable = [part for part in parts if any(line.kind not in SILENT for line in part.lines)]
+        if not readable:
             raise InputError("holds no record of Pipecat", field=TAG, hint=_EXPECTED)
-        has_distinct_ids = len({part.id for part in known}) == len(known)
-        for number, part in enumerate(known, 1):
+        has_distinct_ids = len({part.id for part in readable}) == len(readable)
+        for number, part in enumerate(readable, 1):
             id = part.id or group.name
             yield conversation(
                 id if has_distinct_ids else f"{id}#{number}", _call_lines(part.lines, notes), group, notes

@@ -190,9 +190,9 @@ class Transcript:
         arguments = facts.pop("arguments", None)
         extras = self.timeline.unknown("tool_call", filled(facts), _OF_A_TOOL)
         self.timeline.call(name, arguments, call_id=call_id, time=time, extras=extras)
-        made = self.timeline.events[-1]
-        if isinstance(made, ToolCall):
-            self._calls[call_id] = made
+        event = self.timeline.events[-1]
+        if isinstance(event, ToolCall):
+            self._calls[call_id] = event
 
     def _result(self, facts: Facts) -> None:
         call_id = as_text(facts.pop("tool_call_id", ""))
@@ -213,9 +213,9 @@ class Transcript:
         """Variables that a tool brought. One that extracts them names them; another one gives their very value."""
         given = as_object(result.result)
         extracts = call is not None and call.extras.get("type") == EXTRACTING
-        asked = call.arguments if call is not None and extracts and isinstance(call.arguments, dict) else {}
+        arguments = call.arguments if call is not None and extracts and isinstance(call.arguments, dict) else {}
         for slot in list(self.slots):
-            brought = given.get(slot) if given.get(slot) is not None else asked.get(slot)
+            brought = given.get(slot) if given.get(slot) is not None else arguments.get(slot)
             if brought is not None and (extracts or _same(brought, self.slots[slot])):
                 if not extracts:
                     self.notes.inferred("slot_from_tool_result", f"{slot} from {result.name}", self.timeline.seq)
@@ -237,12 +237,14 @@ class Transcript:
         if former and former != here:
             self.states.enter(former, time, {"node_id": _node(facts, "former").id})
         reason = as_text(facts.get("transition_type"))
-        known = {"transition_type"} | {f"{side}_node_{part}" for side in ("former", "new") for part in ("id", "name")}
-        rest = {name: value for name, value in facts.items() if name not in known}
+        read_fields = {"transition_type"} | {
+            f"{side}_node_{part}" for side in ("former", "new") for part in ("id", "name")
+        }
+        unread = {name: value for name, value in facts.items() if name not in read_fields}
         extras = {"node_id": _node(facts, "new").id, "transition_type": reason}
         self.states.leave(new, time, reason)
-        rest = self.timeline.unknown("node_transition", filled(rest), frozenset())
-        self.states.enter(new, time, {**extras, **rest})
+        unread = self.timeline.unknown("node_transition", filled(unread), frozenset())
+        self.states.enter(new, time, {**extras, **unread})
 
     def _know(self, node: FlowNode) -> None:
         if node.id:

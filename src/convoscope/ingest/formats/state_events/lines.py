@@ -413,16 +413,16 @@ def _by_one_clock(lines: Sequence[Line], notes: Notes, second: int) -> tuple[lis
         "mixed_clocks", f"{clocks.total() - clocks[usual]} of {len(lines)} events are not by the {usual} clock"
     )
     placed: list[Line] = []
-    at, kept, anchor = _NEVER, 0.0, 0
-    high, disordered = (at, kept), 0
+    at, seq_here, anchor = _NEVER, 0.0, 0
+    high, disordered = (at, seq_here), 0
     for place, (_, seq, _, time, plan, facts, record) in enumerate(lines):
         if time is not None and time.clock == usual:
-            at, kept, anchor = time.at, seq, place
-            if (at, kept) >= high or place == second:
-                high = at, kept
+            at, seq_here, anchor = time.at, seq, place
+            if (at, seq_here) >= high or place == second:
+                high = at, seq_here
             else:
                 disordered += 1
-        placed.append((at, kept, anchor, time, plan, facts, record))
+        placed.append((at, seq_here, anchor, time, plan, facts, record))
     return placed, disordered
 
 

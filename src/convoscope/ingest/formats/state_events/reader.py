@@ -139,8 +139,8 @@ class StateEventsReader(Reader):
         keyed = bool(records and records[0].file)
         before = len(notes.taken)
         try:
-            for id, mine in [(group.name, records)] if keyed else _by_id(group):
-                yield self._conversation(_RecordContent({}, mine, apart=False), group, id, notes)
+            for id, own_records in [(group.name, records)] if keyed else _by_id(group):
+                yield self._conversation(_RecordContent({}, own_records, apart=False), group, id, notes)
         except HoldsEvents:
             del notes.taken[before:]
         else:
@@ -242,14 +242,16 @@ def _parts(message: Any) -> Iterator[Any]:
         yield message
         return
     inner = message.get(EVENTS)
-    rest = {name: value for name, value in message.items() if name != EVENTS} if isinstance(inner, list) else message
-    pair = [name for name in rest if name in SPEAKERS and isinstance(rest[name], str)]
-    if pair and not is_text(rest) and not event_name(rest)[0]:
-        shared = {name: value for name, value in rest.items() if name not in pair}
+    text_fields = (
+        {name: value for name, value in message.items() if name != EVENTS} if isinstance(inner, list) else message
+    )
+    pair = [name for name in text_fields if name in SPEAKERS and isinstance(text_fields[name], str)]
+    if pair and not is_text(text_fields) and not event_name(text_fields)[0]:
+        shared = {name: value for name, value in text_fields.items() if name not in pair}
         for name in pair:
-            yield {"role": name, "content": rest[name], **shared}
-    elif rest:
-        yield rest
+            yield {"role": name, "content": text_fields[name], **shared}
+    elif text_fields:
+        yield text_fields
     if isinstance(inner, list):
         yield from inner
 
@@ -363,8 +365,8 @@ class _Facts:
     def _is_known(self, name: str, value: Any, id: str) -> bool:
         if isinstance(value, dict | list):
             return name == "persona" and isinstance(value, dict)
-        known = id if name in _RECORD_IDS else self.dimensions.get("agent" if name == "agent_name" else name)
-        return str(value) == known
+        value_elsewhere = id if name in _RECORD_IDS else self.dimensions.get("agent" if name == "agent_name" else name)
+        return str(value) == value_elsewhere
 
 
 def _named_things(place: Facts) -> Facts:

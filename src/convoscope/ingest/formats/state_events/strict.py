@@ -363,10 +363,10 @@ def _moment(text: str) -> float:
     return read.at
 
 
-def _agreed(known: str | UnsetType, new: str | UnsetType) -> str | UnsetType:
+def _agreed(first: str | UnsetType, new: str | UnsetType) -> str | UnsetType:
     """What lines say of the whole conversation: the first that says it counts, and all that do say the same."""
     if new is UNSET:
-        return known
-    if known is not UNSET or not new:
+        return first
+    if first is not UNSET or not new:
         raise NotStrict
     return new

@@ -506,8 +506,8 @@ def _began_before(time: Time, took: float, moved: Time, earlier: Sequence[Time |
 
 def _payload(facts: Facts, plan: LinePlan) -> Json:
     """What a marker keeps of its line."""
-    kept = (*plan.fields, *plan.values, *plan.extra)
-    return {name: facts[name] for name in kept if name and facts[name] is not None} or None
+    read_fields = (*plan.fields, *plan.values, *plan.extra)
+    return {name: facts[name] for name in read_fields if name and facts[name] is not None} or None
 
 
 def _taken(message: Facts, names: Sequence[str]) -> Any:

@@ -370,8 +370,8 @@ class _Listener:
             self.effects.append(last)
         last.end = number + 1
 
-    def _leave(self, facts: dict[str, Any], of: str, known: frozenset[str]) -> None:
-        for name in facts.keys() - known:
+    def _leave(self, facts: dict[str, Any], of: str, expected: frozenset[str]) -> None:
+        for name in facts.keys() - expected:
             value = facts[name]
             if value not in (None, "", [], {}, False):
                 self.unused["embedded_data" if isinstance(value, str) and len(value) > _LONG else f"{of}.{name}"] += 1

@@ -90,11 +90,11 @@ def by_nodes(messages: Sequence[Any], visits: Sequence[NodeVisit]) -> list[Messa
         mark = _identity(message)
         here = next((place for place in range(here, len(visits)) if mark in listed[place]), here)
         steps.append(MessageStep(message, here))
-    known = {_identity(message) for message in messages}
+    placed = {_identity(message) for message in messages}
     for place, visit in enumerate(visits):
         for message in visit.messages:
-            if _identity(message) not in known:
-                known.add(_identity(message))
+            if _identity(message) not in placed:
+                placed.add(_identity(message))
                 steps.append(MessageStep(message, place))
     return sorted(steps, key=lambda step: step.visit)
 
@@ -155,13 +155,13 @@ def _identity(message: Any) -> str:
 def replies(messages: Sequence[Any]) -> list[int]:
     """The places of the messages with which the assistant begins to answer the user."""
     places: list[int] = []
-    asked = False
+    user_spoke = False
     for place, message in enumerate(messages):
         role = SPEAKERS.get(as_text(message.get("role"))) if isinstance(message, dict) else None
         if role in (USER, ASSISTANT) and said_in(message).strip():
-            if role == ASSISTANT and asked:
+            if role == ASSISTANT and user_spoke:
                 places.append(place)
-            asked = role == USER
+            user_spoke = role == USER
     return places
 
 
@@ -257,15 +257,15 @@ class Messages:
             del facts["confidence"]
         text = Text(words, f"{self._source}.message", sure)
         # A transcript holds what the recogniser made of a caller, and what the assistant said.
-        heard, meant = speaker in (USER, "unknown"), speaker == SYSTEM
+        is_heard, is_intended = speaker in (USER, "unknown"), speaker == SYSTEM
         self.timeline.events.append(
             Utterance(
                 seq=self.timeline.seq,
                 time=time,
                 speaker=speaker,
-                spoken=None if heard or meant else text,
-                heard=text if heard else None,
-                intended=text if meant else None,
+                spoken=None if is_heard or is_intended else text,
+                heard=text if is_heard else None,
+                intended=text if is_intended else None,
                 segments=(Segment(time.at, time.until, time.clock),) if time and time.until is not None else (),
                 extras=self.timeline.unknown("message", filled(facts), _USUAL),
             )
@@ -324,13 +324,13 @@ class Messages:
                 self.notes.ignored("not_a_tool_call", repr(call)[:80], self.timeline.seq)
                 self.timeline.mark("not_a_tool_call", call, time)
                 continue
-            rest = dict(call)
-            function = rest.pop("function") if isinstance(rest.get("function"), dict) else {}
-            rest |= function
-            name, id = as_text(rest.pop("name", "")), as_text(rest.pop("id", ""))
-            arguments = rest.pop("arguments", rest.pop("parameters", None))
-            kind = {} if rest.pop("type", None) == "function" else filled({"type": call.get("type")})
-            extras = self.timeline.unknown("tool_call", filled({**beside, **rest}), _USUAL)
+            unread = dict(call)
+            function = unread.pop("function") if isinstance(unread.get("function"), dict) else {}
+            unread |= function
+            name, id = as_text(unread.pop("name", "")), as_text(unread.pop("id", ""))
+            arguments = unread.pop("arguments", unread.pop("parameters", None))
+            kind = {} if unread.pop("type", None) == "function" else filled({"type": call.get("type")})
+            extras = self.timeline.unknown("tool_call", filled({**beside, **unread}), _USUAL)
             self.timeline.call(name, arguments, call_id=id, time=time, extras={**extras, **kind})
         if not calls and beside:
             self.timeline.mark("tool_calls", filled(beside), time)

@@ -175,11 +175,11 @@ def _is_ours(source: ExportedCall) -> bool:
 def _looks_like_a_call(call: Any) -> bool:
     if not isinstance(call, dict):
         return False
-    known = not _OF_A_CALL.isdisjoint(call)
+    has_fields = not _OF_A_CALL.isdisjoint(call)
     artifact = call.get("artifact")
     if isinstance(artifact, dict) and not _OF_AN_ARTIFACT.isdisjoint(artifact):
-        return known or bool(call.get("id"))
-    if known and "endedReason" in call and as_text(call.get("id")):
+        return has_fields or bool(call.get("id"))
+    if has_fields and "endedReason" in call and as_text(call.get("id")):
         return True
     messages = call.get("messages")
     listed = messages[:_LOOKED_AT] if isinstance(messages, list) else []
@@ -281,8 +281,8 @@ def _placed(messages: Sequence[Any], artifact: Facts, call: Facts, notes: Notes)
 
 def _node(facts: Facts) -> NodeVisit:
     name = as_text(facts.get("nodeName")) or as_text(facts.get("name")) or as_text(facts.get("nodeId")) or "(unnamed)"
-    rest = {key: value for key, value in facts.items() if key not in ("nodeName", "messages", "variableValues")}
-    return NodeVisit(name, filled(rest), as_object(facts.get("variableValues")), as_list(facts.get("messages")))
+    unread = {key: value for key, value in facts.items() if key not in ("nodeName", "messages", "variableValues")}
+    return NodeVisit(name, filled(unread), as_object(facts.get("variableValues")), as_list(facts.get("messages")))
 
 
 def _activation(facts: Any) -> NodeVisit | None:
@@ -448,13 +448,15 @@ def _extras(call: Facts, artifact: Facts, source: str, notes: Notes) -> Facts:
     for name in ("messages", "messagesOpenAIFormatted", "transcript"):
         if artifact.get(name) and source not in (name, f"artifact.{name}"):
             notes.ignored(name, f"{source} is read")
-    rest = filled({name: value for name, value in artifact.items() if name not in _USED_OF_AN_ARTIFACT})
+    artifact_extras = filled({name: value for name, value in artifact.items() if name not in _USED_OF_AN_ARTIFACT})
     figures = as_object(artifact.get("performanceMetrics"))
-    rest |= filled({"performanceMetrics": {key: one for key, one in figures.items() if key != "turnLatencies"}})
-    rest |= filled({"variableValues": artifact.get("variableValues")})
+    artifact_extras |= filled(
+        {"performanceMetrics": {key: one for key, one in figures.items() if key != "turnLatencies"}}
+    )
+    artifact_extras |= filled({"variableValues": artifact.get("variableValues")})
     analysis = call.get("analysis")
     odd = filled({"artifact": call.get("artifact")}) if not isinstance(call.get("artifact"), dict) else {}
-    return extras | filled({"artifact": rest, "analysis": analysis}) | odd
+    return extras | filled({"artifact": artifact_extras, "analysis": analysis}) | odd
 
 
 READER = VapiReader()

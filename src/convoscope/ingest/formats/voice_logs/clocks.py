@@ -37,15 +37,15 @@ class Skew(NamedTuple):
     texts: int
 
 
-def skew(mine: Sequence[HeardText], theirs: Sequence[HeardText], usual: float) -> Skew | None:
+def skew(first: Sequence[HeardText], second: Sequence[HeardText], usual: float) -> Skew | None:
     """How far my clock is ahead of theirs; None where they agree, or nothing can be told.
 
     `usual` is the delay from their moment to mine when both clocks agree. One pair of texts counts
     only where the texts are long enough to be no accident.
     """
-    if not mine or not theirs or _agree(mine, theirs, usual):
+    if not first or not second or _agree(first, second, usual):
         return None
-    return _middle([mine[i].at - theirs[j].at - usual for i, j in _pairs(mine, theirs)])
+    return _middle([first[i].at - second[j].at - usual for i, j in _pairs(first, second)])
 
 
 def _middle(gaps: list[float]) -> Skew | None:
@@ -87,36 +87,36 @@ def sent_after(replies: Sequence[HeardText], words: Sequence[HeardText], usual: 
     return _middle(gaps)
 
 
-def _agree(mine: Sequence[HeardText], theirs: Sequence[HeardText], usual: float) -> bool:
+def _agree(first: Sequence[HeardText], second: Sequence[HeardText], usual: float) -> bool:
     """Side by side in time, most texts find their like: no need to look any further."""
     latest: dict[int, float] = {}
-    order = sorted(range(len(theirs)), key=lambda place: theirs[place].at)
-    times = [theirs[place].at for place in order]
-    for text in mine:
+    order = sorted(range(len(second)), key=lambda place: second[place].at)
+    times = [second[place].at for place in order]
+    for text in first:
         expected = text.at - usual
         after = bisect_left(times, expected)
-        nearest = min(order[max(0, after - 1) : after + 1], key=lambda other: abs(expected - theirs[other].at))
+        nearest = min(order[max(0, after - 1) : after + 1], key=lambda other: abs(expected - second[other].at))
         # Of an utterance that was heard in parts only the last part was logged at its end.
-        if resemble(text.text, theirs[nearest].text):
-            latest[nearest] = expected - theirs[nearest].at
+        if resemble(text.text, second[nearest].text):
+            latest[nearest] = expected - second[nearest].at
     in_time = sum(abs(gap) <= NOTICEABLE for gap in latest.values())
-    return 2 * in_time > min(len(mine), len(theirs))
+    return 2 * in_time > min(len(first), len(second))
 
 
-def _pairs(mine: Sequence[HeardText], theirs: Sequence[HeardText]) -> list[tuple[int, int]]:
+def _pairs(first: Sequence[HeardText], second: Sequence[HeardText]) -> list[tuple[int, int]]:
     """Texts that are alike, in the order of both."""
     alike = {
         (i, j): likeness(one.text, other.text)
-        for i, one in enumerate(mine)
-        for j, other in enumerate(theirs)
+        for i, one in enumerate(first)
+        for j, other in enumerate(second)
         if abs(i - j) <= _WINDOW
     }
     places = placed(
-        len(mine), [0.1] * len(theirs), lambda i, j: 1 - alike.get((i, j), 0.0), again=0.3, alone=1 - _ALIKE
+        len(first), [0.1] * len(second), lambda i, j: 1 - alike.get((i, j), 0.0), again=0.3, alone=1 - _ALIKE
     )
     # Of several texts on one, the longest tells most.
     longest: dict[int, int] = {}
     for i, j in enumerate(places):
         if j != NOWHERE and alike.get((i, j), 0.0) >= _ALIKE:
-            longest[j] = max(i, longest.get(j, i), key=lambda one: len(mine[one].text))
+            longest[j] = max(i, longest.get(j, i), key=lambda one: len(first[one].text))
     return [(i, j) for j, i in longest.items()]

@@ -123,8 +123,8 @@ class Join:
         if self.log[place].ms is not None:
             return self.times[place]
         before = self.log[:place]
-        known = any(record.source == self.log[place].source and record.ms is not None for record in before)
-        return self.times[place] if known else float("-inf")
+        is_timed = any(record.source == self.log[place].source and record.ms is not None for record in before)
+        return self.times[place] if is_timed else float("-inf")
 
     def _all_timed(self, places: Iterable[int]) -> bool:
         return all(self.log[place].ms is not None for place in places)
@@ -140,23 +140,23 @@ class Join:
     def join(self, notes: Notes) -> Joined:
         simulator = self.order("simulator")
         sounds = find_sounds(self.log, simulator, self.offsets.audio, notes)
-        mine = [sound for sound in sounds if sound.role == "assistant"]
-        theirs = [sound for sound in sounds if sound.role == "user"]
+        agent_sounds = [sound for sound in sounds if sound.role == "assistant"]
+        user_sounds = [sound for sound in sounds if sound.role == "user"]
         texts = self._texts(simulator, "user_speech")
         if len(texts) > 1:
-            theirs = parted(theirs, mine, [self.at(text) for text in texts], notes)
-        says = self._says(theirs, [sound.at for sound in mine], texts, notes)
-        heard = [place for place in self.order("audit") if self.log[place].kind == "user"]
-        self._hear(says, heard, notes)
-        spoken = [say for say in says if say.meant or say.heard or _is_answered(say, says, mine)]
+            user_sounds = parted(user_sounds, agent_sounds, [self.at(text) for text in texts], notes)
+        says = self._says(user_sounds, [sound.at for sound in agent_sounds], texts, notes)
+        heard_lines = [place for place in self.order("audit") if self.log[place].kind == "user"]
+        self._hear(says, heard_lines, notes)
+        spoken = [say for say in says if say.meant or say.heard or _is_answered(say, says, agent_sounds)]
         noise = [sound for say in says if say not in spoken for sound in say.sounds]
         says = spoken
-        self._tell_of(says, noise, heard, notes)
+        self._tell_of(says, noise, heard_lines, notes)
         slot = self._slots(says)
-        mine = self._understood(mine, simulator, notes)
-        self._tell_of_understood(mine, says, notes)
-        answers = replies(self, says, mine, slot, notes)
-        noise += [sound for sound in mine if sound not in answers.sounds]
+        agent_sounds = self._understood(agent_sounds, simulator, notes)
+        self._tell_of_understood(agent_sounds, says, notes)
+        answers = replies(self, says, agent_sounds, slot, notes)
+        noise += [sound for sound in agent_sounds if sound not in answers.sounds]
         return Joined(says, answers.replies, slot, noise, answers.unsaid)
 
     def _texts(self, records: Sequence[int], kind: str) -> list[int]:
@@ -295,7 +295,7 @@ class Join:
         empty = [0.6 if text else 0.0 for text in meant]
         return placed(len(lines), empty, cost, again=0.05, alone=3.0)
 
-    def _tell_of(self, says: list[Say], noise: list[SoundSpan], heard: list[int], notes: Notes) -> None:
+    def _tell_of(self, says: list[Say], noise: list[SoundSpan], heard_lines: list[int], notes: Notes) -> None:
         """Name what had to be concluded of the user's side."""
         for sound in noise:
             notes.repaired("false_speech_detection", f"user, sound of {sound.at:.3f} s: no words in any log")
@@ -304,7 +304,7 @@ class Join:
                 notes.repaired(
                     "words_of_caller_missing", f"user, sound of {say.at:.3f} s: known by the recogniser alone"
                 )
-        for say in says[:-1] if heard else ():
+        for say in says[:-1] if heard_lines else ():
             if say.meant and not say.heard:
                 notes.inferred("not_transcribed", f"user: {self.log[say.meant[0]].text[:60]!r}")
 

@@ -73,7 +73,7 @@ def milliseconds(value: object) -> int | None:
     # Longer ones are no times, and more than a float can hold.
     if type(value) is str and value.isdecimal() and len(value) < _LONG:
         value = int(value)
-    if type(value) is int and (value >= _MS or 0 <= value < _SMALL):
+    if type(value) is int and (_MS <= value < 10**_LONG or 0 <= value < _SMALL):
         return value if value < _US else round(value / 1000)
     read = moment(value)
     if read is None:
@@ -95,11 +95,11 @@ def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, 
     No call lasts hours, so that a time before the epoch, or more than six hours from the middle one
     of its log, is none. A log in which nothing has a time lacks none of them.
     """
-    known = sorted([ms for ms in times if ms is not None])
-    if not known:
+    ordered = sorted([ms for ms in times if ms is not None])
+    if not ordered:
         return list(times)
-    middle = known[len(known) // 2]
-    if len(known) == len(times) and known[0] >= 0 and are_of_one_call(known):
+    middle = ordered[len(ordered) // 2]
+    if len(ordered) == len(times) and ordered[0] >= 0 and are_of_one_call(ordered):
         return list(times)
     checked: list[int | None] = []
     for stamp, ms in zip(stamps, times, strict=True):

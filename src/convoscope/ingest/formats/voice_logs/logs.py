@@ -92,7 +92,7 @@ class LlmCall(msgspec.Struct, gc=False):
     status: Any = None
     start_time: Stamp = None
     end_time: Stamp = None
-    latency_ms: Stamp = None
+    latency_ms: float | str | None = None
     error_type: Any = None
 
 
@@ -172,7 +172,7 @@ def _mended_audit(data: bytes, path: Path, notes: Notes) -> _Audit:
     except BadJson as error:
         entries = _entries_before(data)
         if not entries:
-            raise InputError(f"{path.name}: {error}", hint="write the file whole") from None
+            raise InputError(f"{path.name}: {error}", hint="write the file completely") from None
         notes.repaired("cut_file", f"{path.name}: {error}; {len(entries)} entries before it were kept")
         value = {"transcript": entries}
     if isinstance(value, list):
@@ -347,15 +347,15 @@ def _without_doubles(lines: list[FrameworkLine], name: str, notes: Notes) -> lis
     whole = [line for line in lines if line.kind != "tts_text" or " " in line.text.strip()]
     if len(set(whole)) == len(whole):
         return lines
-    kept: list[FrameworkLine] = []
+    distinct: list[FrameworkLine] = []
     seen: set[FrameworkLine] = set()
     for line in lines:
         if line not in seen or line.ms is None or (line.kind == "tts_text" and " " not in line.text.strip()):
-            kept.append(line)
+            distinct.append(line)
             seen.add(line)
         else:
             notes.repaired("duplicate_record", f"{name}: {line.kind}")
-    return kept
+    return distinct
 
 
 def _frame(data: Any) -> tuple[str | None, bool | None]:
@@ -497,14 +497,14 @@ def _may_repeat(records: list[Logged]) -> bool:
 def read_transcript(path: Path, notes: Notes) -> list[Logged]:
     """transcript.jsonl, the plain one beside the others, as if an audit log had it."""
 
-    class Said(msgspec.Struct):
+    class _TranscriptLine(msgspec.Struct):
         timestamp: Stamp = None
         role: str | None = None
         type: str | None = None
         content: Any = None
 
     records = []
-    lines = read_lines(path, msgspec.json.Decoder(Said), notes)
+    lines = read_lines(path, msgspec.json.Decoder(_TranscriptLine), notes)
     for line, ms in zip(lines, _times([line.timestamp for line in lines], path.name, notes), strict=True):
         role = line.role or line.type or ""
         if role in ("user", "assistant") and isinstance(line.content, str):

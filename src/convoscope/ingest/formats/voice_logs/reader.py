@@ -190,9 +190,9 @@ def _readable(read: Any, path: Path, notes: Notes) -> Any:
         return None
 
 
-def _as_audit(heard: Sequence[Logged]) -> list[Logged]:
+def _as_audit(records: Sequence[Logged]) -> list[Logged]:
     """The recogniser's words as the framework logged them, in the place of the audit log's."""
-    return [msgspec.structs.replace(record, source="audit", kind="user") for record in heard if record.text]
+    return [msgspec.structs.replace(record, source="audit", kind="user") for record in records if record.text]
 
 
 def _identity(where: Path, result: dict[str, Any]) -> tuple[str, str]:
@@ -314,7 +314,7 @@ class _ComponentLine(msgspec.Struct, gc=False):
     processor: Any = None
     model: Any = None
     stage: Any = None
-    value: Any = None
+    value: float | str | bool | list[Any] | dict[str, Any] | None = None
 
 
 _component_line = msgspec.json.Decoder(_ComponentLine)

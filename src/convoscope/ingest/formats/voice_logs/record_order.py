@@ -18,25 +18,25 @@ _DONE = ("user", "assistant", "tool_call", "tool_response", "llm_call")
 
 def agree(times: Sequence[int | None]) -> bool:
     """Whether no record is earlier than the one before it."""
-    known = [ms for ms in times if ms is not None]
-    return known == sorted(known)
+    logged = [ms for ms in times if ms is not None]
+    return logged == sorted(logged)
 
 
 def by_time(times: Sequence[int | None]) -> list[int]:
     """Places by time; a record without one stays behind the record before it."""
-    known: list[int] = []
+    logged: list[int] = []
     for ms in times:
-        known.append(ms if ms is not None else known[-1] if known else 0)
-    return sorted(range(len(times)), key=known.__getitem__)
+        logged.append(ms if ms is not None else logged[-1] if logged else 0)
+    return sorted(range(len(times)), key=logged.__getitem__)
 
 
 def steadied(times: Sequence[int | None]) -> list[int | None]:
     """Times of records whose order is known: those that fit it stay, the others come just before what follows them."""
-    kept = _longest_rise(times)
+    in_order = _longest_rise(times)
     steady: list[int | None] = list(times)
     coming: int | None = None
     for place in reversed(range(len(times))):
-        if place in kept:
+        if place in in_order:
             coming = times[place]
         elif times[place] is not None and coming is not None:
             # An instant before: two phrases at one time would be taken for one and its preview.

@@ -132,17 +132,17 @@ def _was_heard(
     The caller's words for the stretch are more like what was sent with the reply than without it; or,
     where the caller wrote nothing down, there is sound without any words, of about its length.
     """
-    mine = [sound for sound in sounds if bisect_right(starts, sound.at) == slot]
+    own_sounds = [sound for sound in sounds if bisect_right(starts, sound.at) == slot]
     here = [piece for piece in pieces if bisect_right(starts, piece.at) == slot]
     sent = " ".join(piece.text for piece in here)
-    heard = " ".join(join.log[text].text for sound in mine for text in sound.texts)
+    heard_text = " ".join(join.log[text].text for sound in own_sounds for text in sound.texts)
     reply = join.log[line].text
-    if heard:
+    if heard_text:
         before = " ".join(piece.text for piece in here if piece.at <= join.at(line))
         both = f"{before} {reply} {sent[len(before) :]}"
-        return similarity(both, heard) > similarity(sent, heard) + _BETTER
-    length = sum(sound.length or 0.0 for sound in mine)
-    return bool(mine) and not sent and 0.5 < (len(reply.split()) / 2.7 + 0.5) / (length + 0.5) < 2
+        return similarity(both, heard_text) > similarity(sent, heard_text) + _BETTER
+    length = sum(sound.length or 0.0 for sound in own_sounds)
+    return bool(own_sounds) and not sent and 0.5 < (len(reply.split()) / 2.7 + 0.5) / (length + 0.5) < 2
 
 
 def _piece(join: Join, line: int, slot: dict[int, int]) -> ReplyPiece:
@@ -184,14 +184,14 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[ReplyPiece]
     return [piece for piece in pieces if piece.text.strip()]
 
 
-def _sent_at(logged: Sequence[int | None], known: float, shift: float) -> list[float]:
+def _sent_at(logged: Sequence[int | None], before: float, shift: float) -> list[float]:
     """When the words of a run were sent; one without a time, when the one before it was, the first, when known."""
     if None not in logged:
         return [ms / 1000 + shift for ms in logged if ms is not None]
     times: list[float] = []
     for ms in logged:
-        known = known if ms is None else ms / 1000 + shift
-        times.append(known)
+        before = before if ms is None else ms / 1000 + shift
+        times.append(before)
     return times
 
 
@@ -239,7 +239,7 @@ def _plainly(pieces: list[ReplyPiece], sounds: list[SoundSpan], *, lead: bool) -
 
 
 def _by_likeness(join: Join, pieces: list[ReplyPiece], sounds: list[SoundSpan], *, lead: bool) -> list[int]:
-    heard = [" ".join(join.log[text].text for text in sound.texts) for sound in sounds]
+    heard_texts = [" ".join(join.log[text].text for text in sound.texts) for sound in sounds]
     texts = [piece.text for piece in pieces]
     allowed = 8.0 if lead else 1.5
 
@@ -248,11 +248,11 @@ def _by_likeness(join: Join, pieces: list[ReplyPiece], sounds: list[SoundSpan], 
         early = max(0.0, sound.at - piece.by - allowed)
         late = max(0.0, piece.since - max(sound.until, sound.at) - _EARLY)
         away = min(4.0, 0.5 * early + 0.5 * late) + 0.01 * min(10.0, abs(sound.at - piece.at))
-        if not heard[where]:
+        if not heard_texts[where]:
             return away + 0.8
-        return away + 2.0 * (1 - likeness(texts[number], heard[where]))
+        return away + 2.0 * (1 - likeness(texts[number], heard_texts[where]))
 
-    empty = [0.5 if text else 0.1 for text in heard]
+    empty = [0.5 if text else 0.1 for text in heard_texts]
     return placed(len(pieces), empty, cost, again=0.2, alone=1.6 if lead else 3.0)
 
 
@@ -362,8 +362,8 @@ def _chain(matches: list[_Match]) -> list[_Match]:
 
 def _common(whole: str, where: int, text: str) -> int:
     length = 0
-    for mine, theirs in zip(whole[where:], text, strict=False):
-        if mine != theirs:
+    for spoken_sign, written_sign in zip(whole[where:], text, strict=False):
+        if spoken_sign != written_sign:
             break
         length += 1
     return length

@@ -134,8 +134,10 @@ def parted(
     for sound in sounds:
         at, until = sound.at, sound.until
         inside = [one for one in agent if at < one.since and one.until < until] if sound.length else []
-        mine = [at for at in words if sound.at - 0.3 <= at <= sound.until] if inside else []
-        between = next((one for one in inside if any(at < one.at for at in mine) and mine[-1] > one.until), None)
+        word_times = [at for at in words if sound.at - 0.3 <= at <= sound.until] if inside else []
+        between = next(
+            (one for one in inside if any(at < one.at for at in word_times) and word_times[-1] > one.until), None
+        )
         if between is None:
             parts.append(sound)
             continue

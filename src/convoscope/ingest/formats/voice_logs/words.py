@@ -81,7 +81,7 @@ def _are_doubled(lines: LogColumns, written: Iterable[str]) -> bool:
     return False
 
 
-class _Found(NamedTuple):
+class _WordMatch(NamedTuple):
     """Places of words, in the order of a reply, and how much of the reply they are."""
 
     places: list[int]
@@ -111,7 +111,7 @@ class _Spoken:
 
     def take(self, reply: str, text: str, *, whole: bool = False) -> None:
         """Find the words of a reply, and note what of them is out of place or there twice."""
-        best = _Found([], 0)
+        best = _WordMatch([], 0)
         self._written = _beginnings(text)
         for place in self._beginning(reply):
             if place not in self._used:
@@ -124,11 +124,11 @@ class _Spoken:
         self._used.update(best.places)
         if best.places != sorted(best.places):
             self._moved.append(best.places)
-        mine = {(self._lines[place].text, self._lines[place].ms) for place in best.places}
+        reply_lines = {(self._lines[place].text, self._lines[place].ms) for place in best.places}
         first, last = self._rank[min(best.places)], self._rank[max(best.places)]
         for place in self._order[max(0, first - 1) : last + 3]:
             line = self._lines[place]
-            if place not in self._used and (line.text, line.ms) in mine:
+            if place not in self._used and (line.text, line.ms) in reply_lines:
                 self._repeated.add(place)
 
     def _beginning(self, reply: str) -> list[int]:
@@ -136,7 +136,7 @@ class _Spoken:
         lengths = range(1, min(self._longest, len(reply)) + 1)
         return sorted(place for length in lengths for place in self._places.get(reply[:length], ()))
 
-    def _follow(self, reply: str, rank: int) -> _Found:
+    def _follow(self, reply: str, rank: int) -> _WordMatch:
         """The words of a reply from a place on, each the nearest to where it should stand."""
         places: list[int] = []
         taken: set[int] = set()
@@ -164,7 +164,7 @@ class _Spoken:
             # A reply that breaks off does not go on with a like word of the next.
             while len(places) > 1 and abs(self._rank[places[-1]] - self._rank[places[-2]]) > _BREAK:
                 at -= len(self._keys[places.pop()])
-        return _Found(places, at, jumps)
+        return _WordMatch(places, at, jumps)
 
     def _unfit(self, candidate: int, rank: int, word: str) -> tuple[bool, int, int]:
         """Words of the very spelling first (`One` is not `one`), then the nearest, then the longest."""
@@ -200,12 +200,12 @@ def _beginnings(text: str) -> dict[int, str]:
 
 def _halved(lines: list[FrameworkLine], written: Iterable[str], name: str, notes: Notes) -> list[FrameworkLine]:
     """A text that no reply holds, and in which every word stands twice, has each once."""
-    kept: list[FrameworkLine] = []
+    halved: list[FrameworkLine] = []
     for is_spoken, stretch in groupby(lines, key=lambda line: line.kind == _SPOKEN):
-        mine = list(stretch)
-        pairs = [(line, len(list(group))) for line, group in groupby(mine)]
-        if is_spoken and all(count == 2 for _, count in pairs) and not any(_sent(mine) in one for one in written):
+        doubled = list(stretch)
+        pairs = [(line, len(list(group))) for line, group in groupby(doubled)]
+        if is_spoken and all(count == 2 for _, count in pairs) and not any(_sent(doubled) in one for one in written):
             notes.repaired("duplicate_record", f"{name}: {len(pairs)} words sent to the speech engine")
-            mine = [line for line, _ in pairs]
-        kept += mine
-    return kept
+            doubled = [line for line, _ in pairs]
+        halved += doubled
+    return halved

@@ -1,0 +1,158 @@
+"""One real sample of each format, and the ways to its fields, so that each can be made wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from support.logs import EXAMPLES, write
+
+Steps = tuple[str | int, ...]
+"""The way to a value: a file, then keys and indexes."""
+
+
+class LogSample(NamedTuple):
+    """A conversation as its format writes it: the values of its files by name; those of `.jsonl` are lines."""
+
+    files: Mapping[str, Any]
+    id: str = ""
+    """The id of the conversation, where other records with it would be taken for parts of it."""
+    times: tuple[str, ...] = ()
+    """Fields that hold a time of the wall clock."""
+    copies: tuple[str, ...] = ()
+    """Files and fields that say again what others say; they count only where those are missing."""
+    is_folder: bool = False
+
+    def write(self, folder: Path, name: str) -> Path:
+        """Write it under a name of its own: a file, or a folder of files. Its id is changed along with the name."""
+        paths = []
+        for file, value in self.files.items():
+            text = "\n".join(map(json.dumps, value)) if file.endswith(".jsonl") else json.dumps(value)
+            if self.id:
+                text = text.replace(f'"{self.id}"', f'"{self.id}-{name}"')
+            paths.append(write(folder / name / file if self.is_folder else folder / f"{name}-{file}", text))
+        return folder / name if self.is_folder else paths[0]
+
+    def is_copy(self, steps: Steps) -> bool:
+        way = ".".join(step for step in steps if isinstance(step, str)) + "."
+        return any(way.startswith(f"{copy}.") for copy in self.copies)
+
+    def replaced(self, steps: Steps, value: Any) -> LogSample:
+        files = copy.deepcopy(dict(self.files))
+        holder: Any = files
+        for step in steps[:-1]:
+            holder = holder[step]
+        holder[steps[-1]] = value
+        return self._replace(files=files)
+
+
+def _sample(path: str, **facts: Any) -> LogSample:
+    file = EXAMPLES / path
+    text = file.read_text()
+    value = [json.loads(line) for line in text.splitlines()] if file.suffix == ".jsonl" else json.loads(text)
+    return LogSample({file.name: value}, **facts)
+
+
+def _lines(path: str, id: str, **facts: Any) -> LogSample:
+    """The lines of one conversation out of a file of several."""
+    whole = _sample(path)
+    ((name, lines),) = whole.files.items()
+    return LogSample({name: [line for line in lines if f'"{id}"' in json.dumps(line)]}, id, **facts)
+
+
+def _first(path: str, **facts: Any) -> LogSample:
+    """The first record of a file of several, as a document."""
+    whole = _sample(path)
+    ((name, lines),) = whole.files.items()
+    return LogSample({Path(name).with_suffix(".json").name: lines[0]}, **facts)
+
+
+def _folder(path: str, **facts: Any) -> LogSample:
+    files = {}
+    for file in sorted((EXAMPLES / path).iterdir()):
+        if file.suffix in (".json", ".jsonl"):
+            files |= _sample(file.relative_to(EXAMPLES).as_posix()).files
+    return LogSample(files, is_folder=True, **facts)
+
+
+SAMPLES = {
+    "convoscope": _sample("convoscope/flow-states.json"),
+    "elevenlabs": _first("elevenlabs/clinic.jsonl", copies=("clinic.json.transcript.conversation_turn_metrics",)),
+    "livekit": _sample(
+        "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
+    ),
+    "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),
+    "openai-responses": _first("openai-responses/orders.jsonl"),
+    "pipecat": _lines("pipecat/orders.jsonl", "pizza-1", times=("timestamp", "started_at")),
+    "retell": _sample(
+        "retell/call.json",
+        copies=("call.json.transcript", "call.json.transcript_object", "call.json.transcript_with_tool_calls.words"),
+    ),
+    "retell: webhooks": _lines(
+        "retell/webhooks.jsonl", "call_1c90d3", copies=("webhooks.jsonl.call", "webhooks.jsonl.event")
+    ),
+    "standard-data": _first("standard-data/items.jsonl", id="trace-5101"),
+    "state-events": _lines("state-events/nightly.jsonl", "v-101", times=("timestamp",)),
+    "tau-voice": _sample("tau-voice/simulations/cut-short.json"),
+    "vapi": _sample(
+        "vapi/call.json", times=("time", "endTime", "startedAt", "endedAt"), copies=("call.json.messages",)
+    ),
+    "vapi: webhooks": _lines(
+        "vapi/webhooks.jsonl", "2f1b7c10-0000-4000-8000-000000000001", copies=("webhooks.jsonl.message",)
+    ),
+    "voice-logs": _folder(
+        "voice-logs/records/tool-calls",
+        times=("timestamp",),
+        copies=("transcript.jsonl", "audit_log.json.llm_prompts"),
+    ),
+}
+
+
+ODD: tuple[Any, ...] = (None, True, 0, -1, 1e308, 10**400, "", "x", "\x00", [], [None], ["x"], {}, {"a": []}, [{}])
+
+
+def spoilt(sample: LogSample, seed: int) -> LogSample:
+    """The sample with odd values in some places, at any depth; the same seed spoils the same places."""
+    chance = random.Random(seed)
+    for _ in range(chance.randint(2, 6)):
+        ways = [steps for steps, _ in walk(dict(sample.files)) if len(steps) > 1]
+        if ways:
+            sample = sample.replaced(chance.choice(ways), chance.choice(ODD))
+    return sample
+
+
+def fields(sample: LogSample) -> list[Steps]:
+    """The way to every field of a sample, once for all elements of a list."""
+    ways: dict[tuple[str, ...], Steps] = {}
+    for steps, _ in walk(dict(sample.files)):
+        if len(steps) > 1 and isinstance(steps[-1], str):
+            ways.setdefault(tuple(str(step) if isinstance(step, str) else "[]" for step in steps), steps)
+    return list(ways.values())
+
+
+def walk(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+    """Every value inside of a value, and the way to it."""
+    if steps:
+        yield steps, value
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, inner in entries:
+        yield from walk(inner, (*steps, step))
+
+
+def at(sample: LogSample, steps: Steps) -> Any:
+    value: Any = sample.files
+    for step in steps:
+        value = value[step]
+    return value
+
+
+def timed(sample: LogSample, shape: Callable[[Any], Any]) -> LogSample:
+    """The sample with every time of the wall clock written in another shape."""
+    for steps, value in list(walk(dict(sample.files))):
+        if steps[-1] in sample.times and value is not None:
+            sample = sample.replaced(steps, shape(value))
+    return sample
