@@ -93,7 +93,7 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
     user = align(state.transcribed[USER], state.intended[USER], user_audio)
     assistant = align(state.transcribed[ASSISTANT], state.intended[ASSISTANT], assistant_audio)
     reconcile(trace, user, assistant, backfill=not state.alone.meant)
-    told = state.transcribed if state.s2s or state.alone.caught else state.intended
+    texts = state.transcribed if state.s2s or state.alone.caught else state.intended
     users = state.intended if state.alone.meant else state.transcribed
     return EvaReading(
         transcribed_assistant_turns=assistant.transcribed,
@@ -109,7 +109,7 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
         tool_called=tools.called,
         tool_params=tools.params,
         tool_responses=tools.responses,
-        num_assistant_turns=len(told[ASSISTANT]),
+        num_assistant_turns=len(texts[ASSISTANT]),
         num_user_turns=len(users[USER]),
         num_tool_calls=len(tools.params),
         latency_assistant_turns=_latencies(_last_ends(state, user_audio), _first_starts(state, assistant_audio)),
@@ -146,7 +146,7 @@ def _noise_at_the_end(log: Sequence[Logged], order: Sequence[int]) -> frozenset[
     Where the user has no word in the whole call there is no last one.
     """
     noise: list[int] = []
-    said = is_open = replied = waits = False
+    has_spoken = is_open = replied = waits = False
     for place in order:
         record = log[place]
         if record.kind == "audio_start" and record.speaker == USER:
@@ -157,12 +157,12 @@ def _noise_at_the_end(log: Sequence[Logged], order: Sequence[int]) -> frozenset[
             is_open = False
         elif record.kind == "user_speech" and is_speech(record):
             # Words that come before their sound wait for it (3.5, user_speech case 1).
-            waits, said, noise = replied and not is_open, True, []
+            waits, has_spoken, noise = replied and not is_open, True, []
         elif record.kind == "audio_start":
             replied, noise = replied or not is_open, []
         elif record.kind in _HAPPENS:
-            said, noise = said or record.kind == USER, []
-    return frozenset(noise) if said else frozenset()
+            has_spoken, noise = has_spoken or record.kind == USER, []
+    return frozenset(noise) if has_spoken else frozenset()
 
 
 _HAPPENS = frozenset((USER, ASSISTANT, "tool_call", "tts_text", "llm_response"))
@@ -237,12 +237,12 @@ def _tools(trace: list[Entry]) -> _Tools:
 
 def _last_ends(state: CallState, audio: dict[int, list[Interval]]) -> dict[int, float]:
     """When the user was last heard in each turn, also where the start of that sound was lost."""
-    found = {turn: spans[-1][1] for turn, spans in audio.items()}
+    ended = {turn: spans[-1][1] for turn, spans in audio.items()}
     for turn, starts in state.starts[USER].items():
         ends = state.ends[USER].get(turn, [])
         if starts[-1] is None and len(ends) >= len(starts) and (end := ends[len(starts) - 1]) is not None:
-            found[turn] = end
-    return found
+            ended[turn] = end
+    return ended
 
 
 def _first_starts(state: CallState, audio: dict[int, list[Interval]]) -> dict[int, float]:

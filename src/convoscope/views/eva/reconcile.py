@@ -44,13 +44,13 @@ def group(trace: list[Entry]) -> list[Entry]:
 def label_interruptions(trace: list[Entry], assistant_interrupted: set[int], user_interrupted: set[int]) -> None:
     """3.6(4): an interruption that was noticed late is labelled now."""
     for turn in assistant_interrupted:
-        said = [entry for entry in trace if entry.turn == turn and entry.role == ASSISTANT]
-        if said and not _starts_with(said[0], ASSISTANT_INTERRUPTS):
-            said[0].content = f"{ASSISTANT_INTERRUPTS} {said[0].content}"
+        entries = [entry for entry in trace if entry.turn == turn and entry.role == ASSISTANT]
+        if entries and not _starts_with(entries[0], ASSISTANT_INTERRUPTS):
+            entries[0].content = f"{ASSISTANT_INTERRUPTS} {entries[0].content}"
     for turn in user_interrupted:
-        said = [entry for entry in trace if entry.turn == turn and entry.role == USER]
-        if said and not any(_starts_with(entry, USER_INTERRUPTS) for entry in said):
-            said[0].content = f"{USER_INTERRUPTS} {said[0].content}"
+        entries = [entry for entry in trace if entry.turn == turn and entry.role == USER]
+        if entries and not any(_starts_with(entry, USER_INTERRUPTS) for entry in entries):
+            entries[0].content = f"{USER_INTERRUPTS} {entries[0].content}"
 
 
 def reconcile(trace: list[Entry], user: Aligned, assistant: Aligned, *, backfill: bool = True) -> None:

@@ -172,11 +172,11 @@ def _clocks(
     log: Sequence[Logged], call: JoinedCall, first_run: int, first_told: int, notes: Notes
 ) -> tuple[Offsets, tuple[Clock, ...]]:
     """The clocks of the logs, and how they relate: one clock, unless the texts say otherwise."""
-    told = range(first_told, len(log))
-    audio = sound_shift(log, told)
+    caller = range(first_told, len(log))
+    audio = sound_shift(log, caller)
     if audio:
         notes.repaired("clock_skew", f"sounds are told {audio:+.1f} s away from the caller's log")
-    meant, heard = _told_texts(log, told, audio, ends=call.pipeline != "s2s")
+    meant, heard = _told_texts(log, caller, audio, ends=call.pipeline != "s2s")
     of_audit = _line_texts(log, range(first_run), "user")
     of_replies = _line_texts(log, range(first_run), "assistant")
     runs = [HeardText(run.ms / 1000, run.text) for run in call.runs if run.kind == "tts_text" and run.ms is not None]
@@ -191,11 +191,11 @@ def _clocks(
         ahead["framework"] = _added(late, ahead["audit"])
     elif heard and runs:
         ahead["framework"] = skew(_phrases(_words(call)), heard, _AFTER_SOUND)
-    for source, found in ahead.items():
-        if found is not None:
+    for source, skewed in ahead.items():
+        if skewed is not None:
             told_by = "the caller's" if meant or heard else "the audit log's"
             detail = (
-                f"the {source} clock is {found.seconds:+.1f} s away from {told_by}, by {found.texts} matching texts"
+                f"the {source} clock is {skewed.seconds:+.1f} s away from {told_by}, by {skewed.texts} matching texts"
             )
             notes.repaired("clock_skew", detail)
     shift = {source: -found.seconds if found is not None else 0.0 for source, found in ahead.items()}
@@ -214,11 +214,11 @@ def _clocks(
     return offsets, clocks
 
 
-def _added(one: Skew | None, other: Skew | None) -> Skew | None:
-    if one is None or other is None:
-        return one or other
-    seconds = one.seconds + other.seconds
-    return Skew(seconds, min(one.texts, other.texts)) if abs(seconds) >= NOTICEABLE else None
+def _added(first: Skew | None, other: Skew | None) -> Skew | None:
+    if first is None or other is None:
+        return first or other
+    seconds = first.seconds + other.seconds
+    return Skew(seconds, min(first.texts, other.texts)) if abs(seconds) >= NOTICEABLE else None
 
 
 def _words(call: JoinedCall) -> list[HeardText]:
@@ -227,25 +227,25 @@ def _words(call: JoinedCall) -> list[HeardText]:
 
 def _phrases(words: list[HeardText]) -> list[HeardText]:
     """Words that follow each other at once, as one text with the time of the first."""
-    found: list[HeardText] = []
+    phrases: list[HeardText] = []
     latest = float("-inf")
     for word in words:
         if word.at - latest > _PAUSE:
-            found.append(word)
+            phrases.append(word)
         else:
-            found[-1] = HeardText(found[-1].at, f"{found[-1].text} {word.text}")
+            phrases[-1] = HeardText(phrases[-1].at, f"{phrases[-1].text} {word.text}")
         latest = word.at
-    return found
+    return phrases
 
 
 def _told_texts(
-    log: Sequence[Logged], told: range, audio: float, *, ends: bool
+    log: Sequence[Logged], caller: range, audio: float, *, ends: bool
 ) -> tuple[list[HeardText], list[HeardText]]:
     """What the caller meant, with the end (or else the start) of its sound, and what they heard, with its start."""
     meant: list[HeardText] = []
     heard: list[HeardText] = []
     began = spoke = latest = 0.0
-    for place in told:
+    for place in caller:
         record = log[place]
         latest = latest if record.ms is None else record.ms / 1000
         when = record.sound + audio if record.sound is not None else latest
@@ -382,16 +382,16 @@ def _reply(join: Join, reply: Reply, says: Sequence[Say], *, manner: str) -> _En
 
 def _fallbacks(join: Join, call: JoinedCall) -> set[int]:
     """The replies that follow a turn that was ended for want of an answer."""
-    found: set[int] = set()
+    fallbacks: set[int] = set()
     waiting = False
     for place in range(len(call.audit)):
         kind = join.log[place].kind
         if kind == "turn_fallback":
             waiting = True
         elif kind == "assistant" and waiting:
-            found.add(place)
+            fallbacks.add(place)
             waiting = False
-    return found
+    return fallbacks
 
 
 def _tool(join: Join, place: int) -> AnyEvent | None:
