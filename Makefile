@@ -21,9 +21,9 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Runs every command in the documentation and writes what it prints below it.
+# Runs every command in the documentation, or in one PAGE, and writes what it prints below it.
 docs: $(VENV)/ready
-	$(BIN)/python tests/docs/blocks.py
+	$(BIN)/python tests/docs/blocks.py $(PAGE)
 
 # After the page was changed.
 screenshots: $(VENV)/browser

@@ -203,5 +203,6 @@ def rewrite(document: Path) -> list[str]:
 
 if __name__ == "__main__":
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        remaining = [told for left in pool.map(rewrite, DOCUMENTS) for told in left]
+        documents = [Path(name).resolve() for name in sys.argv[1:]] or DOCUMENTS
+        remaining = [told for left in pool.map(rewrite, documents) for told in left]
     sys.exit("\n\n".join(remaining) or None)
