@@ -106,7 +106,7 @@ class TestFractions:
 
     @pytest.mark.parametrize("value", [0.0, 1.0])
     def test_counts_of_nothing_are_no_measurement(self, value: float) -> None:
-        with pytest.raises(ValueError, match="nothing"):
+        with pytest.raises(ValueError, match="must not all be zero"):
             observation(value=value, counts=Counts(0.0, 0.0, 0.0))
 
 

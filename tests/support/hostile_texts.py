@@ -107,7 +107,7 @@ def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.metrics.audio import transcripts
     from convoscope.metrics.tools import calls as tools
     from convoscope.metrics.voice.transcription import word_errors
-    from convoscope.report import markdown
+    from convoscope.report.render import markdown
     from convoscope.report.text_diff import difference
     from convoscope.text import comparison as answer_text
     from convoscope.text import folding, identifiers, words

@@ -93,7 +93,7 @@ def test_what_nobody_declared_is_refused_before_anything_runs() -> None:
         """What is it?"""
         return measured(thing, 1)  # type: ignore[arg-type]
 
-    with pytest.raises(DeclarationError, match=r"test\.views asks for a int, which is no view") as caught:
+    with pytest.raises(DeclarationError, match=r"test\.views asks for a int, which is not a view") as caught:
         check_declarations([declared(lost)])
     assert "Conversation, Conversations, MetricContext, Opening" in caught.value.hint
     assert "@convoscope.view" in caught.value.hint
