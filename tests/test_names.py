@@ -49,4 +49,5 @@ def test_no_two_public_classes_share_a_name() -> None:
         for node in ast.parse(module.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(module.relative_to(SOURCE).as_posix())
+    assert len(places) > 100, "the source is not where it is looked for"
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
