@@ -161,7 +161,9 @@ def run(trials: int) -> None:
     """Print the table."""
     print(f"share of 95 % intervals that hold the truth (mean width), {trials:,} trials each")
     for in_clusters in (False, True):
-        where = f"clusters of {', '.join(map(str, CLUSTER_SIZES))}, correlation {CORRELATION}" if in_clusters else "alone"
+        where = (
+            f"clusters of {', '.join(map(str, CLUSTER_SIZES))}, correlation {CORRELATION}" if in_clusters else "alone"
+        )
         print(f"  {where:42}" + "".join(f"{f'n={size}':>15}" for size in SIZES))
         for case in CONTINUOUS:
             found = {size: mean_coverage(case, size, trials, in_clusters=in_clusters) for size in SIZES}
