@@ -11,15 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from convoscope.analysis.flows.questions import states
+    from convoscope.analysis.flows.states import states
     from convoscope.conversation.model import Conversation
     from convoscope.errors import ConvoscopeError
     from convoscope.ingest.read import read
     from convoscope.metrics.declaration import axis, derived, metric
     from convoscope.metrics.judged.custom import template_scorer
     from convoscope.report.junit import write_junit
-    from convoscope.report.markdown import write_markdown
     from convoscope.report.page import write_page
+    from convoscope.report.run_markdown import write_markdown
     from convoscope.report.score import score
     from convoscope.resources import Judge, Recogniser, Recording, resource
     from convoscope.runs.ranking import worst
@@ -76,12 +76,12 @@ _HOME = {
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",
     "score": "convoscope.report.score",
-    "states": "convoscope.analysis.flows.questions",
+    "states": "convoscope.analysis.flows.states",
     "template_scorer": "convoscope.metrics.judged.custom",
     "view": "convoscope.views.registry",
     "worst": "convoscope.runs.ranking",
     "write_junit": "convoscope.report.junit",
-    "write_markdown": "convoscope.report.markdown",
+    "write_markdown": "convoscope.report.run_markdown",
     "write_page": "convoscope.report.page",
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import convoscope
-from convoscope.analysis.flows.flow_matrix import FlowFigures, FlowVerdict
+from convoscope.analysis.flows.flow_matrix import FlowFigures, JudgeVerdict
 from convoscope.conversation import Conversation, Label
 from convoscope.conversation.flow import Flow, FlowState
 from convoscope.metrics.flow.aspects import completion, correctness, errors
@@ -176,9 +176,9 @@ class TestHumanness:
     def test_one_row_per_judge_and_the_panel_last(self, run: Run) -> None:
         *judges, panel = row(run, "booking", "ann").humanness
         assert judges == [
-            FlowVerdict(judge="external:bot", score=pytest.approx(7.0), n=2),  # (9 + 5) ÷ 2
-            FlowVerdict(judge="human:eve", score=pytest.approx(6.0), n=2),  # (8 + 4) ÷ 2
-            FlowVerdict(judge="human:joe", score=pytest.approx(6.0), n=2),
+            JudgeVerdict(judge="external:bot", score=pytest.approx(7.0), n=2),  # (9 + 5) ÷ 2
+            JudgeVerdict(judge="human:eve", score=pytest.approx(6.0), n=2),  # (8 + 4) ÷ 2
+            JudgeVerdict(judge="human:joe", score=pytest.approx(6.0), n=2),
         ]
         # Medians 8 and 5: 6.5. Spreads 9 − 6 = 3 and 6 − 4 = 2: 2.5. The broken one counts for nobody.
         assert panel.judge.startswith("panel:")

@@ -85,7 +85,7 @@ def figures(now: Aspect, excluded: int = 0) -> FlowFigures:
         latency_p95=None,
         latency_n=0,
         humanness=(),
-        said="",
+        caution="",
     )
 
 
@@ -177,7 +177,7 @@ class TestChoices:
         (one,) = convoscope.states(run, flow="steady").gate(baseline, aspects=["errors"]).flows
         assert [(each.aspect, each.outcome) for each in one.aspects] == [("errors", PASSED)]
         assert one.aspects[0].score == pytest.approx(9.7)
-        with pytest.raises(UsageError, match="'humanness' is no aspect that can be gated"):
+        with pytest.raises(UsageError, match="'humanness' cannot be gated"):
             convoscope.states(run).gate(baseline, aspects=["humanness"])
         with pytest.raises(UsageError, match="no aspect"):
             convoscope.states(run).gate(baseline, aspects=[])

@@ -127,7 +127,7 @@ class TestMeans:
         assert (pay.dwell_turns.value, pay.dwell_turns.reason) == (None, "no_turns_logged")
 
     def test_few_are_said(self, run: Run) -> None:
-        assert figures(run, "collect").said == "n=3: too few to conclude"
+        assert figures(run, "collect").caution == "n=3: too few to conclude"
 
     def test_an_unknown_outcome_is_no_stall(self, tmp_path: Path) -> None:
         one = call(*path("a", "b"), flow="f")
@@ -210,7 +210,7 @@ class TestSeveralRuns:
             convoscope.states(run, agent="eve").matrix()
 
     def test_two_runs_of_one_name(self, run: Run) -> None:
-        with pytest.raises(RunError, match="one name"):
+        with pytest.raises(RunError, match="the same name"):
             convoscope.states([run, run])
 
 

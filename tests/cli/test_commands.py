@@ -84,7 +84,7 @@ class TestScore:
         (tmp_path / "x.json").write_text('{"shopping": []}')
         ended = convoscope("score", "x.json", cwd=tmp_path)
         assert ended.code == 2
-        assert "its fields are shopping" in ended.err
+        assert "fields: shopping" in ended.err
         assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
 
     def test_one_bad_line_is_a_warning_and_exit_0(self, tmp_path: Path) -> None:

@@ -109,11 +109,10 @@ class TestScore:
         ]
         (folder / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in items))
         sources = ("--metrics-from", "my_own_scorers.py", "--metrics-from", "tones.toml")
-        chosen = "mine,tone,context_relevancy_scorer,knowledge_retention_scorer"
+        chosen = "mine,tone,exact_match_scorer"
         ended = command(folder, "score", "items.jsonl", *sources, "-m", chosen, "-o", "run", "--json")
         assert figures(ended) == {
-            "agent.context_relevancy": (None, 0),
-            "conversation.knowledge_retention": (None, 0),
+            "answer.exact_match": (None, 0),
             "custom.tone": (None, 0),
             "mine.length": (2.5, 2),  # (4 + 1) ÷ 2
             "mine.polite": (0.5, 2),
@@ -121,10 +120,8 @@ class TestScore:
         asked = "SELECT subject, metric, reason FROM all_scores WHERE value IS NULL ORDER BY metric, conversation"
         rows = command(folder, "sql", asked, "--run", "run", "--json").json
         assert [(one["metric"], one["reason"]) for one in rows] == [
-            ("agent.context_relevancy", "no_agent_role"),
-            ("agent.context_relevancy", "not_an_agent_item"),
-            ("conversation.knowledge_retention", "not_a_conversational_item"),
-            ("conversation.knowledge_retention", "no_conversation_context"),
+            ("answer.exact_match", "no_ground_truth"),
+            ("answer.exact_match", "no_ground_truth"),
             ("custom.tone", "no_judge"),
             ("custom.tone", "no_judge"),
         ]

@@ -85,7 +85,7 @@ class TestScore:
     def test_one_file_cannot_be_two(self, work: Path) -> None:
         ended = convoscope("score", "chats.jsonl", "--junit", "same.txt", "--markdown", "./same.txt", cwd=work)
         assert ended.code == 2
-        assert "two reports would be written to" in ended.err
+        assert "two reports have the same file" in ended.err
 
     def test_writes_junit_and_markdown_though_a_target_is_missed(self, work: Path) -> None:
         files = ("--junit", "s.xml", "--markdown", "s.md")
@@ -353,6 +353,6 @@ class TestAPageThatDoesNotFit:
     def test_is_bad_usage_and_says_what_is_needed(self, work: Path) -> None:
         ended = convoscope("report", "runs/free", "--out", "small.html", "--max-mb", "0.001", cwd=work)
         error, hint = ended.err.splitlines()
-        assert (ended.code, error) == (2, "error: a page of this run does not fit into 0.001 MB")
-        assert re.fullmatch(r"  without a conversation it takes 0\.\d\d MB; give more", hint)
+        assert (ended.code, error) == (2, "error: the page does not fit into 0.001 MB")
+        assert re.fullmatch(r"  without a conversation it takes 0\.\d\d MB; raise --max-mb", hint)
         assert not (work / "small.html").exists()

@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from cli.test_commands import on_a_terminal
-from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures, FlowMatrix, FlowVerdict
+from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures, FlowMatrix, JudgeVerdict
 from convoscope.cli.main import main
 from convoscope.conversation import (
     ComponentMetric,
@@ -35,9 +35,9 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.report.flows.flow_matrix import print_flows
-from convoscope.report.flows.heading import Asked
-from convoscope.report.flows.numbers import figure
+from convoscope.report.flows.heading import StateQuestion
 from convoscope.report.screen import Screen
+from convoscope.report.words import decimal_text
 from convoscope.runs.make import make_run as score
 from support.command_line import Ended
 from support.command_line import convoscope as in_a_process
@@ -234,7 +234,7 @@ class TestMatrix:
         lines = convoscope("states", "matrix", "monday", "--markdown", cwd=work).out.splitlines()
         wanted = "| apartment_viewing | collect_details | 5 | 0.6 | **0.4** | 0.0 | 0.0 | 2.4 | 8.8 | 0.1 |"
         assert any(" ".join(line.split()).startswith(wanted) for line in lines)
-        assert set(lines[3]) == {"|", "-"}
+        assert re.fullmatch("(\\|-+){2}(\\|-+:){10}\\|-+\\|", lines[3])  # names, figures, the note
         assert len({len(line) for line in lines[2:10]}) == 1
 
     def test_several_runs_are_taken_together(self, work: Path) -> None:
@@ -320,9 +320,9 @@ class TestTiers:
     def test_judges_stand_each_in_a_row_and_the_panel_beside_the_aspects(self) -> None:
         ten, none = Aspect(score=10.0, n=12, low=9.0, high=10.0), Aspect(score=None, n=0, reason="not_scored")
         judges = (
-            FlowVerdict(judge="kind", score=8.0, n=12),
-            FlowVerdict(judge="strict", score=5.0, n=12),
-            FlowVerdict(judge="panel:kind,strict", score=6.5, n=12, spread=3.0),
+            JudgeVerdict(judge="kind", score=8.0, n=12),
+            JudgeVerdict(judge="strict", score=5.0, n=12),
+            JudgeVerdict(judge="panel:kind,strict", score=6.5, n=12, spread=3.0),
         )
         row = FlowFigures(
             flow="f",
@@ -337,10 +337,10 @@ class TestTiers:
             latency_p95=None,
             latency_n=0,
             humanness=judges,
-            said="",
+            caution="",
         )
         out = io.StringIO()
-        print_flows(Screen(out), Asked([]), FlowMatrix(rows=(row,), excluded=()))
+        print_flows(Screen(out), StateQuestion([]), FlowMatrix(rows=(row,), excluded=()))
         told = rows(out.getvalue())
         assert "f a 12 0 · 10.0 10.0 · · 6.5" in told
         assert told[-4:] == [
@@ -369,7 +369,7 @@ class TestTiers:
     ],
 )
 def test_figures_are_written_as_in_the_seed(value: float | None, digits: int, most: float, text: str) -> None:
-    assert figure(value, digits, most) == text
+    assert decimal_text(value, digits, most) == text
 
 
 class TestAnalyze:

@@ -11,7 +11,7 @@ import pytest
 from convoscope.conversation import Conversation, turn_rule
 from convoscope.ingest.formats.voice_logs.reader import read_call
 from convoscope.ingest.report import Notes
-from convoscope.metrics.latency.response_speed import response_speed
+from convoscope.metrics.latency.response import response_speed
 from convoscope.metrics.outcome.endings import conversation_valid_end
 from convoscope.metrics.voice.transcription import stt_wer
 from convoscope.metrics.voice.turn_taking import latency

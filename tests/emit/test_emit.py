@@ -148,22 +148,22 @@ class TestWrongUse:
     def test_every_mistake_is_told_and_writes_nothing(self, tmp_path: Path) -> None:
         log = EventLog(tmp_path / "e.jsonl", conversation_id="c")
         wrong: list[tuple[str, Any, Any]] = [
-            ("state is a name", log.state_entered, ("",)),
-            ("state is a name", log.state_entered, (None,)),
-            ("to_state is a name", log.state_exited, ("a", "")),
+            ("state must be a name", log.state_entered, ("",)),
+            ("state must be a name", log.state_entered, (None,)),
+            ("to_state must be a name", log.state_exited, ("a", "")),
             ("number of milliseconds", log.turn_complete, ("fast",)),
             ("number of milliseconds", log.turn_complete, (float("nan"),)),
             ("number of milliseconds", log.turn_complete, (-1,)),
-            ("guard is a name", log.guard_evaluated, ("",)),
-            ("slot is a name", log.slot_filled, (7, 1)),
+            ("guard must be a name", log.guard_evaluated, ("",)),
+            ("slot must be a name", log.slot_filled, (7, 1)),
             ("True or False", log.conversation_ended, ("yes",)),
         ]
         for message, method, given_ in wrong:
             with pytest.raises(ValueError, match=message):
                 method(*given_)
-        with pytest.raises(ValueError, match="has its own seq"):
+        with pytest.raises(ValueError, match="reserved for state_entered: seq"):
             log.state_entered("a", seq=4)
-        with pytest.raises(ValueError, match="the log itself writes event"):
+        with pytest.raises(ValueError, match="reserved for the log: event"):
             EventLog(tmp_path / "e.jsonl", conversation_id="c", event="x")
         log.close()
         log.close()

@@ -256,17 +256,17 @@ class TestRefusedFiles:
     @pytest.mark.parametrize(
         ("content", "fields"),
         [
-            ({"orders": [1], "customer": "x"}, "its fields are orders, customer"),
-            ({f"k{n}": n for n in range(10)}, "its fields are k0, k1, k2, k3, k4, k5, k6, k7 and 2 more"),
+            ({"orders": [1], "customer": "x"}, "fields: orders, customer"),
+            ({f"k{n}": n for n in range(10)}, "fields: k0, k1, k2, k3, k4, k5, k6, k7 and 2 more"),
             ({}, "an empty object"),
-            ([[]], "a list of nothing"),
+            ([[]], "an empty list"),
             ([1, 2], "a int"),
             ([], "no record"),
         ],
     )
     def test_json_of_an_unknown_kind_tells_its_fields(self, tmp_path: Path, content: object, fields: str) -> None:
         problem = refused(write_json(tmp_path / "log.json", content))
-        assert problem.message == f"is JSON of a kind that nobody here reads: {fields}"
+        assert problem.message == f"unknown JSON format; {fields}"
         assert problem.hint == "`convoscope formats` lists what can be read"
 
     @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import msgspec
 import pytest
 
 from convoscope.conversation import Conversation
+from convoscope.ingest.beside import companion
+from convoscope.ingest.beside.companion import Attach
 from convoscope.ingest.discover import Input, find_inputs, fingerprint
 from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample, installed
 from convoscope.ingest.report import Notes
-from support.logs import CHAT, read, write, write_json
+from support.logs import CHAT, chat, counts, read, write, write_json, write_lines
 
 
 class Calls(Reader):
@@ -104,6 +107,56 @@ class TestCompanions:
             "notes on calls",
             0,
         )
+
+
+class Labels:
+    """A kind that no reader knows: labels by the id of a conversation, for the conversations of every reader."""
+
+    format = "test-labels"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        is_labels = sample.path.name == "labels.json"
+        return Detection(0.99, "labels of conversations", "companion") if is_labels else None
+
+    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
+        return False
+
+    def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
+        labels = {id: label for path in files for id, label in json.loads(path.read_text()).items()}
+
+        def attach(conversation: Conversation, notes: Notes) -> Conversation:
+            if conversation.id not in labels:
+                return conversation
+            notes.inferred("labelled")
+            return msgspec.structs.replace(conversation, extras={"label": labels[conversation.id]})
+
+        return attach if labels else None
+
+
+class TestAnotherKind:
+    """One class and one entry in the list of kinds: it is found, read, attached and noted like the others."""
+
+    @pytest.fixture(autouse=True)
+    def kind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(companion, "KINDS", [*companion.KINDS, Labels()])
+
+    def test_is_for_the_conversations_of_every_reader(self, tmp_path: Path) -> None:
+        write_json(tmp_path / "labels.json", {"c1": "good", "c2": "bad", "s1": "done"})
+        write_lines(tmp_path / "chats.jsonl", *(chat(id, "hello", "hello") for id in ("c1", "c2", "c3")))
+        events = [{"conversation_id": "s1", "type": kind, "state": "a"} for kind in ("state_entered", "state_exited")]
+        write_lines(tmp_path / "events.jsonl", *events)
+        outcome = read(tmp_path)
+        labels = {one.id: one.extras.get("label") for one in outcome.conversations}
+        assert labels == {"c1": "good", "c2": "bad", "c3": None, "s1": "done"}
+        assert counts(outcome.report.inferred)["labelled"] == 3
+        file = outcome.report.files["labels.json"]
+        assert (file.format, file.why) == ("test-labels", "labels of conversations")
+
+    def test_is_for_what_lies_below_its_folder(self, tmp_path: Path) -> None:
+        write_json(tmp_path / "a" / "labels.json", {"x": "good"})
+        for folder in ("a", "b"):
+            write_json(tmp_path / folder / "chat.json", chat("x", "hello", "hello"))
+        assert [one.extras.get("label") for one in read(tmp_path).conversations] == ["good", None]
 
 
 class TestOutsideOfWhatWasGiven:

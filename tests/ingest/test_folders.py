@@ -61,7 +61,7 @@ def test_a_log_by_name_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     outcome = read(tmp_path)
     assert outcome.ids == ["call"]
     assert outcome.problem.file == "config.json"
-    assert outcome.problem.message == "is JSON of a kind that nobody here reads: its fields are voice, speed"
+    assert outcome.problem.message == "unknown JSON format; fields: voice, speed"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_json_of_an_odd_shape_is_a_problem_and_the_rest_is_read(tmp_path: Path, 
     outcome = read(tmp_path)
     assert outcome.ids == ["call"]
     assert outcome.problem.file == "schema.json"
-    assert outcome.problem.message.startswith("is JSON of a kind that nobody here reads")
+    assert outcome.problem.message.startswith("unknown JSON format")
 
 
 def test_files_of_one_name_from_two_folders_are_told_apart(tmp_path: Path) -> None:
@@ -195,10 +195,10 @@ class TestAskedFor:
     def test_a_format(self, tmp_path: Path) -> None:
         path = write_json(tmp_path / "log.json", CHAT)
         assert len(list(convoscope.read(path, format="openai-chat"))) == 1
-        with pytest.raises(NothingReadable, match="is JSON of a kind that nobody here reads"):
+        with pytest.raises(NothingReadable, match="unknown JSON format"):
             list(convoscope.read(path, format="convoscope"))
 
     def test_a_format_that_there_is_not(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="no format is called 'telegraph'") as caught:
+        with pytest.raises(UsageError, match="unknown format 'telegraph'") as caught:
             convoscope.read(tmp_path, format="telegraph")
         assert "openai-chat" in caught.value.hint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import convoscope
-from convoscope.ingest.hash_buckets import Keyed, spread, together
+from convoscope.ingest.hash_buckets import Keyed, read_bucket, spread
 
 ONE = '{"conversation_id": "a", "timestamp": 1760000000.0, "event": "state_entered", "state": "greet"}'
 TWO = '{"conversation_id": "b", "timestamp": 1760000001.0, "event": "state_entered", "state": "greet"}'
@@ -15,7 +15,7 @@ ODD = '{"conversation_id": "a", "timestamp": "soon", "event": "turn_complete", "
 def gathered(pieces: list[Keyed], scratch: Path, buckets: int) -> dict[str, list[tuple[str, int, bytes]]]:
     found: dict[str, list[tuple[str, int, bytes]]] = {}
     for bucket in spread("state-events", pieces, scratch, buckets):
-        for mine in together(Path(bucket.path)):
+        for mine in read_bucket(Path(bucket.path)):
             assert mine.key not in found, "a key is in one bucket"
             found[mine.key] = [
                 (run.name, number, text)
@@ -48,7 +48,7 @@ def test_keys_may_be_any_text(tmp_path: Path) -> None:
 def test_repairs_stay_with_their_record(tmp_path: Path) -> None:
     piece = Keyed("x", range(1, 4), [b"1", b"2", b"3"], ["a", "b", "a"], {2: ("control_character",)})
     (bucket,) = spread("state-events", [piece], tmp_path, 1)
-    runs = {mine.key: mine.runs[0].repairs for mine in together(Path(bucket.path))}
+    runs = {mine.key: mine.runs[0].repairs for mine in read_bucket(Path(bucket.path))}
     assert runs == {"a": {1: ("control_character",)}, "b": {}}
 
 

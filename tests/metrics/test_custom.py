@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from convoscope.metrics.judged.templates import parse, render
 from convoscope.metrics.registry import installed
 from convoscope.metrics.signatures import signature
 from convoscope.metrics.user_metrics import registered
+from convoscope.resources import Judge, Verdict
+from convoscope.resources.registry import JUDGE
 from convoscope.scoring.evaluate import evaluate, observe
 from convoscope.scoring.plan import plan
 from convoscope.views.standard_data import tidy, to_conversation
@@ -149,7 +151,7 @@ class TestFunctionsOfAnItem:
         ]
 
     def test_needs_count_as_for_any_metric(self) -> None:
-        from convoscope.metrics.judged.fields import FIELDS
+        from convoscope.metrics.item_fields import FIELDS
 
         def one(item: StandardData) -> float:
             return 1.0
@@ -257,9 +259,25 @@ class TestWhatATemplateMayNotSay:
             template_scorer("polite", "{agent_task}", better="best")  # type: ignore[arg-type]
 
 
-POLITE = template_scorer(
-    "polite", "{agent_task} {agent_response} {metadata.locale}", question="Is the answer polite where it is read?"
-)
+POLITE_TEMPLATE = "{agent_task} {agent_response} {metadata.locale}"
+POLITE = template_scorer("polite", POLITE_TEMPLATE, question="Is the answer polite where it is read?")
+
+
+class Scripted(Judge):
+    """Gives the same answer to every prompt but the one that it refuses."""
+
+    identity = "local/scripted@1"
+
+    def __init__(self, answer: dict[str, Any], refuses: str = "") -> None:
+        self.answer = answer
+        self.refuses = refuses
+        self.prompts: list[str] = []
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
+        self.prompts.append(prompt)
+        if prompt == self.refuses:
+            raise TimeoutError("no answer")
+        return Verdict(self.answer, self.identity)
 
 
 class TestTemplateScorers:
@@ -272,7 +290,7 @@ class TestTemplateScorers:
             ("no_agent_response", "agent_response"),
             ("no_metadata", "metadata"),
             ("unresolved_field", "metadata.locale"),
-            ("no_judge", ""),
+            ("no_judge", "judge"),
         ]
         assert template_scorer("quality.polite", "{agent_task}").key == "quality.polite"
 
@@ -298,19 +316,37 @@ class TestTemplateScorers:
     def test_without_a_judge_there_is_no_number(self) -> None:
         assert told(observe(POLITE, TWO)) == [("conversation", "unmeasured: no_judge")]
 
-    def test_each_item_says_why_it_would_be_left_out(self) -> None:
+    def test_each_item_says_why_it_is_left_out(self) -> None:
         three = conversation(
             ITEM,
             {"turn_id": "b", "agent_task": "Why?", "metadata": {"locale": "fr"}},
             {"turn_id": "c", "agent_task": "Why?", "agent_response": "So.", "metadata": {"tier": 1}},
         )
-        first, second, third = observe(POLITE, three, frozenset({"judge"}))
+        judge = Scripted({"score": 4, "reasoning": "It greets."})
+        first, second, third = observe(POLITE, three, {JUDGE: judge})
+        assert (first.value, first.judge, first.details) == (4.0, "local/scripted@1", {"reasoning": "It greets."})
+        assert judge.prompts == [render(POLITE_TEMPLATE, ITEM)]
         assert told([first, second, third]) == [
-            ("item a", "unmeasured: no_judge"),
+            ("item a", 4.0),
             ("item b", "unmeasured: no_agent_response"),
             ("item c", "not_applicable: unresolved_field"),
         ]
         assert (second.detail, third.detail) == ("agent_response", "metadata.locale")
+
+    @pytest.mark.parametrize("score", [0, 11, None, True, "4", float("nan")])
+    def test_a_score_off_the_scale_is_no_number(self, score: Any) -> None:
+        (observation,) = observe(
+            template_scorer("polite", "{agent_task}"), conversation(ITEM), {JUDGE: Scripted({"score": score})}
+        )
+        assert (observation.status, observation.reason) == ("unmeasured", "not_on_scale")
+        assert (observation.detail, observation.judge) == (repr(score), "local/scripted@1")
+
+    def test_what_a_judge_raises_is_the_result_of_that_item_only(self) -> None:
+        two = conversation(ITEM, {**ITEM, "turn_id": "b", "agent_task": "Why?"})
+        judge = Scripted({"score": 7}, refuses="Why?")
+        first, second = observe(template_scorer("polite", "{agent_task}"), two, {JUDGE: judge})
+        assert (first.value, second.status, second.reason) == (7.0, "error", "metric_raised")
+        assert second.detail == "TimeoutError: no answer"
 
     def test_a_path_that_no_item_has_is_named_before_the_judge(self) -> None:
         nowhere = conversation({**ITEM, "metadata": {"tier": 1}})

@@ -132,6 +132,17 @@ class TestDefinition:
 
 
 class TestTenPoints:
+    def test_the_best_may_lie_in_the_middle(self) -> None:
+        # 10 from 85 to 255; 72.5 is half of the way up from 60, 327.5 half of the way down to 400
+        pitch = TenPoints(zero=60, ten=85, falls=(255, 400))
+        worth = {50: 0, 60: 0, 72.5: 5, 85: 10, 180: 10, 255: 10, 327.5: 5, 400: 0, 500: 0}
+        assert {value: pitch.score(value) for value in worth} == pytest.approx(worth)
+
+    @pytest.mark.parametrize("falls", [(80.0, 400.0), (255.0, 255.0), (400.0, 255.0)])
+    def test_a_map_that_falls_again_needs_its_values_in_order(self, falls: tuple[float, float]) -> None:
+        with pytest.raises(DeclarationError, match="four values in order"):
+            TenPoints(60, 85, falls=falls)
+
     @pytest.mark.parametrize(
         ("value", "points"),
         [(0.0, 0.0), (0.25, 2.5), (0.7, 7.0), (1.0, 10.0), (-3.0, 0.0), (1.5, 10.0)],

@@ -5,7 +5,7 @@ from hypothesis import given
 from convoscope.conversation import Agent, Conversation
 from convoscope.conversation.lazy import forget
 from convoscope.metrics.declaration import Metric
-from convoscope.metrics.judged.fields import EXITED, FIELDS, PARTS, PRESENT, WAITS
+from convoscope.metrics.item_fields import FIELDS, PARTS, PRESENT, WAITS
 from convoscope.metrics.needs import GROUND_TRUTH, TOOLS_KNOWN
 from convoscope.metrics.registry import installed
 from convoscope.views.items import Case, cases
@@ -14,11 +14,6 @@ from support.few_events import conversations
 
 _CARRIED = tuple(sorted({*PRESENT, "latency", "turn_id"}))
 with_items = conversations(_CARRIED)
-
-
-def _finished(case: Case) -> bool | None:
-    outcome = case.conversation.outcome if case.item is None else case.item.outcome
-    return outcome.finished if outcome else None
 
 
 def _parts(case: Case) -> bool:
@@ -36,7 +31,6 @@ def test_a_field_is_there_where_some_case_has_it(conversation: Conversation) -> 
     forget(conversation)
     mine = cases(conversation)
     assert found == {field: any(PRESENT[field](case) for case in mine) for field in found}
-    assert EXITED.met(conversation) == any(_finished(case) is True for case in mine)
     assert PARTS.met(conversation) == any(_parts(case) for case in mine)
     assert WAITS.met(conversation) == any(_waits(case) for case in mine)
     truths = [conversation.expected, *(item.expected for item in conversation.items)]

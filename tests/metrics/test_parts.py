@@ -2,7 +2,7 @@
 
 import pytest
 
-from convoscope.metrics.parts import whole_of
+from convoscope.metrics.parts import parent_metric
 
 NAMES = {"voice.turn_taking", "voice.turn_taking.late_rate", "voice.turn_taking.late.rate", "voice.stt_wer", "voice"}
 
@@ -21,4 +21,4 @@ NAMES = {"voice.turn_taking", "voice.turn_taking.late_rate", "voice.turn_taking.
     ],
 )
 def test_a_part_has_the_name_of_the_whole_before_its_own(name: str, whole: str) -> None:
-    assert whole_of(name, NAMES) == whole
+    assert parent_metric(name, NAMES) == whole

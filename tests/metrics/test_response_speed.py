@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.latency import response_speed
+from convoscope.metrics.latency import components, response
 from convoscope.metrics.registry import collect
 from convoscope.scoring.evaluate import evaluate, observe
 from support.calls import bot, caller, reported, voice_call
 from support.chats import agent, call, chat, told, user
 
-DECLARED = collect([response_speed])
+DECLARED = collect([components, response])
 
 
 def turns(name: str, conversation: Conversation) -> list[tuple[str, Any]]:
@@ -34,7 +34,7 @@ def three_turns(**facts: Any) -> Conversation:
 
 class TestTurns:
     def test_from_the_sound_where_the_log_states_none(self) -> None:
-        observations = observe(response_speed.response_speed, three_turns())
+        observations = observe(response.response_speed, three_turns())
         assert told(observations) == [
             ("turn 1", 1.0),  # 2 − 1
             ("turn 2", 3.0),  # 8 − 5
@@ -44,7 +44,7 @@ class TestTurns:
 
     def test_as_the_log_states_it(self) -> None:
         conversation = three_turns(extras={"response_latencies": [1.25, 3.5, 0.75]})
-        observations = observe(response_speed.response_speed, conversation)
+        observations = observe(response.response_speed, conversation)
         assert told(observations) == [("turn 1", 1.25), ("turn 2", 3.5), ("turn 3", 0.75)]
         assert observations[0].details == {"from": "log"}
         # The sound stands beside it.
@@ -62,7 +62,7 @@ class TestTurns:
     )
     def test_what_counts_as_a_wait(self, stated: float, outcome: float | str) -> None:
         conversation = three_turns(extras={"response_latencies": [stated, 1.0, 1.0]})
-        observations = observe(response_speed.response_speed, conversation)
+        observations = observe(response.response_speed, conversation)
         assert told(observations)[0] == ("turn 1", outcome)
         if observations[0].value is None:
             assert observations[0].detail == f"{stated:g} s"
@@ -88,7 +88,7 @@ class TestTurns:
         ]
 
     def test_the_mean_of_a_call(self) -> None:
-        (evaluated,) = evaluate(three_turns(), [response_speed.response_speed])
+        (evaluated,) = evaluate(three_turns(), [response.response_speed])
         assert evaluated.scores[0].value == 2.0  # (1 + 3) ÷ 2
 
     def test_a_chat_is_no_call(self) -> None:
@@ -99,7 +99,7 @@ class TestComponents:
     def test_the_mean_that_the_log_states(self) -> None:
         latencies = {"llm": {"mean_ms": 812.5, "p50_ms": 800.0, "total_calls": 4}}
         conversation = voice_call(reported("llm", latency=9.0), extras={"latencies": latencies})
-        (one,) = observe(response_speed.llm_latency, conversation)
+        (one,) = observe(components.mean_llm_latency, conversation)
         assert (one.value, one.details) == (0.8125, {"from": "stated mean", "calls": 4})  # 812.5 ms
 
     @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ class TestComponents:
             reported("tts", ttfb=0.75),
             reported("llm", latency=9.0),
         )
-        (one,) = observe(response_speed.tts_latency, conversation)
+        (one,) = observe(components.mean_tts_latency, conversation)
         # (0.25 + 0.75) ÷ 2; what processing took is another thing.
         assert (one.value, one.details) == (0.5, {"from": "ttfb", "calls": 2})
 

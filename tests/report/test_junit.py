@@ -166,14 +166,14 @@ class TestOutcomes:
         place = said(case).splitlines().index("worst conversations:")
         # both others have longer ones than a, and one has than bb
         assert said(case).splitlines()[place + 1 : place + 3] == [
-            "  a: test.length 1: 66 % of 3 did better",
-            "  bb: test.length 2: 33 % of 3 did better",
+            "  a: test.length 1: lower than 2 of 3",
+            "  bb: test.length 2: lower than 1 of 3",
         ]
 
     def test_among_them_comes_first_where_the_integration_broke(self, tmp_path: Path) -> None:
         assert worst_told(tmp_path, "no line <b>") == [
             "  b: the integration broke: no line <b>",
-            "  a: test.quality 1.00 points: 50 % of 2 did better",
+            "  a: test.quality 1.00 points: lower than 1 of 2",
         ]
 
     def test_and_what_broke_makes_no_line_of_its_own(self, tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from markdown_it.token import Token
 from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, measured, metric
-from convoscope.report.markdown import MAX_CHARACTERS, Block, code, fit, markdown, row, write_markdown
+from convoscope.report.render.markdown import code, row
+from convoscope.report.run_markdown import MAX_CHARACTERS, Block, fit, markdown, write_markdown
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from support.called import called_run
@@ -137,7 +138,7 @@ class TestWhatItSays:
         table = tables(text)[0]
         assert table[0] == [*TITLES[:6], "target", TITLES[6]]
         found = {cells[0]: cells[6] for cells in table[1:]}
-        first, second = found["tools.success"].split("<br>")
+        first, second = found["tools.success"].split("; ")
         assert first.startswith("> 10.0 %: met")
         assert second.startswith("< 90.0 %: met")
         assert found["answer.f1"] == "> 0.500: undetermined: no agent response"
@@ -150,7 +151,7 @@ class TestWhatItSays:
         flows = tables(text)[1]
         assert flows[0][:2] == ["flow", "conversations"]
         # f0 has c0, which fails, and c2; f1 has c1 and c3
-        success = flows[0].index("tools.success")
+        success = flows[0].index("success")
         assert [(cells[0], cells[1], cells[success]) for cells in flows[1:]] == [
             ("f0", "2", "50.0 %"),
             ("f1", "2", "100.0 %"),
@@ -166,8 +167,8 @@ class TestWhatItSays:
     def test_the_worst_say_in_what(self, run: Run) -> None:
         # the three others of four did better, and nobody else is behind anyone
         lines = markdown(run).splitlines()
-        place = lines.index("Furthest behind the others:")
-        assert lines[place + 2 : place + 4] == ["- `c0`: `tools.success` 0.0 %: 75 % of 4 did better", ""]
+        place = lines.index("Worst conversations:")
+        assert lines[place + 2 : place + 4] == ["- `c0`: `tools.success` 0.0 %: lower than 3 of 4", ""]
 
     def test_where_the_integration_broke_is_said_first_and_as_code(self, tmp_path: Path) -> None:
         conversations = [
@@ -177,11 +178,11 @@ class TestWhatItSays:
         ]
         run = score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
         lines = markdown(run).splitlines()
-        place = lines.index("Furthest behind the others:")
+        place = lines.index("Worst conversations:")
         assert lines[place + 2 : place + 6] == [
-            "- `c`: the integration broke: `no line`; `test.quality` 0.50 points: 66 % of 3 did better",
+            "- `c`: the integration broke: `no line`; `test.quality` 0.50 points: lower than 2 of 3",
             "- `b`: the integration broke: ``*no* `line` # <b>``",
-            "- `a`: `test.quality` 1.00 points: 33 % of 3 did better",  # only b has more
+            "- `a`: `test.quality` 1.00 points: lower than 1 of 3",  # only b has more
             "",
         ]
         assert_harmless(markdown(run))

@@ -140,11 +140,11 @@ class TestWhatIsWritten:
 
 class TestWhatDoesNotFit:
     def test_is_refused_where_it_could_hold_no_conversation(self, run: Run, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"a page of this run does not fit into 0\.001 MB") as caught:
+        with pytest.raises(UsageError, match=r"the page does not fit into 0\.001 MB") as caught:
             write_page(run, tmp_path / "page.html", max_mb=0.001)
         # The refused one would have had a list of one.
         bare = write_page(run, tmp_path / "other.html", conversations=0).bytes
-        found = re.search(r"without a conversation it takes (0\.\d\d) MB; give more", str(caught.value))
+        found = re.search(r"without a conversation it takes (0\.\d\d) MB; raise --max-mb", str(caught.value))
         assert found is not None
         assert float(found[1]) == pytest.approx(bare / 1e6, abs=0.015)
 
@@ -157,11 +157,11 @@ class TestWhatDoesNotFit:
 
     @pytest.mark.parametrize("max_mb", [0, -1.0, float("nan"), float("inf")])
     def test_no_size_is_no_size(self, run: Run, tmp_path: Path, max_mb: float) -> None:
-        with pytest.raises(UsageError, match="cannot be written"):
+        with pytest.raises(UsageError, match="--max-mb must be above 0"):
             write_page(run, tmp_path / "page.html", max_mb=max_mb)
 
     def test_fewer_than_none_cannot_be_shown(self, run: Run, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="-1 conversations cannot be shown"):
+        with pytest.raises(UsageError, match="--conversations must be at least 0, not -1"):
             write_page(run, tmp_path / "page.html", conversations=-1)
 
     def test_the_page_is_never_larger_than_it_may_be(self, run: Run, tmp_path: Path) -> None:

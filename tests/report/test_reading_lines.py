@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 from convoscope.ingest.report import FileRead, NoteTally, ReadReport
+from convoscope.report.run_terminal import print_reading
 from convoscope.report.screen import Screen
-from convoscope.report.terminal import print_reading
 
 
 def printed(report: ReadReport) -> list[str]:

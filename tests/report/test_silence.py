@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.report.unmeasured import Silence, VisibleFigures, headlines, heard
+from convoscope.report.unmeasured import UnmeasuredFigures, VisibleFigures, headlines, visible_figures
 from convoscope.statistics.summary import Figure
 from support import figures
 
@@ -22,7 +22,7 @@ def over_group(name: str, value: float | None = None, **facts: Any) -> Figure:
 
 
 def sorted_out(*some: Figure, asked: tuple[str, ...] = ()) -> VisibleFigures:
-    return heard(figures.summary(*some), asked)
+    return visible_figures(figures.summary(*some), asked)
 
 
 def names(some: Sequence[Figure]) -> list[str]:
@@ -73,7 +73,7 @@ class TestParts:
     def test_without_one_they_are_silent_though_the_whole_speaks(self) -> None:
         shown = sorted_out(figure("a.one", 1.0), figure("a.one.part"))
         assert (names(shown.figures), shown.parts) == (["a.one"], [])
-        assert shown.silent == [Silence("a", ["a.one.part"], {"no_clock": 1})]
+        assert shown.silent == [UnmeasuredFigures("a", ["a.one.part"], {"no_clock": 1})]
 
     def test_where_the_whole_was_not_scored_they_stand_for_themselves(self) -> None:
         assert names(sorted_out(figure("a.one.part", 0.5), figure("a.two", 1.0)).figures) == ["a.one.part", "a.two"]

@@ -191,14 +191,13 @@ class TestScores:
     def test_why_it_stands_where_it_stands(self) -> None:
         headline = Headline("tools.success", "", "(computed)", SHARE, HIGHER)
         told = story(record_of(FLOW, []), summary(), [Behind(headline, 0.5, 0.75, 1_200)])
-        assert told.because == ("tools.success 50.0 %: 75 % of 1,200 did better",)
+        assert told.because == ("tools.success 50.0 %: lower than 900 of 1,200",)
 
     def test_what_broke_comes_first_among_the_reasons(self) -> None:
         headline = Headline("tools.success", "strict", "(computed)", SHARE, HIGHER)
         broken = msgspec.structs.replace(FLOW, outcome=Outcome(error="no line"))
         told = story(record_of(broken, []), summary(), [Behind(headline, 0.5, 2 / 3, 3)])
-        # 66.7 % is told as 66: it never claims more than there are
-        assert told.because == ("the integration broke: no line", "tools.success@strict 50.0 %: 66 % of 3 did better")
+        assert told.because == ("the integration broke: no line", "tools.success@strict 50.0 %: lower than 2 of 3")
 
 
 class TestMarks:

@@ -14,8 +14,8 @@ from convoscope.errors import RunError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, counted, measured, metric, unmeasured
 from convoscope.metrics.registry import installed
 from convoscope.report.junit import junit
-from convoscope.report.markdown import markdown
 from convoscope.report.page import write_page
+from convoscope.report.run_markdown import markdown
 from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.runs import make as making
 from convoscope.runs.run import Run
@@ -390,7 +390,7 @@ class TestARunKeepsItsTargets:
     def test_one_for_a_figure_that_is_not_there_does_not_vanish(self, tmp_path: Path) -> None:
         run = score(tmp_path, ("ab",), metrics=[judged])
         run.receipt.config["targets"] = ["tools.success >= 0.9"]
-        with pytest.raises(RunError, match=r"there is a target for tools\.success"):
+        with pytest.raises(RunError, match=r"no figure tools\.success"):
             run_checks(run)
 
     def test_a_figure_that_did_not_come_leaves_its_target_undetermined(self, tmp_path: Path) -> None:

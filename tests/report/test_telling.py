@@ -101,8 +101,8 @@ class TestTheList:
         assert title == "runs/mine: the worst 3 of 3 conversations"
         # order took 5.5 s to answer and its tool failed; slow took 8 s, and its tool came back:
         # each is behind the other in one thing, and the id decides
-        assert first.split(maxsplit=2) == ["1", "order", "tools.success 0.0 %: 50 % of 2 did better"]
-        assert second.split(maxsplit=2) == ["2", "slow", "timing.response_latency 8.00 s: 50 % of 2 did better"]
+        assert first.split(maxsplit=2) == ["1", "order", "tools.success 0.0 %: lower than 1 of 2"]
+        assert second.split(maxsplit=2) == ["2", "slow", "timing.response_latency 8.00 s: higher than 1 of 2"]
         assert third.split(maxsplit=2) == ["3", "bare", "no metric with a direction was measured"]
         assert rest == ["one of them: convoscope show runs/mine order"]
 
@@ -113,7 +113,7 @@ class TestTheList:
 
     def test_of_nothing_is_refused(self, work: Path) -> None:
         ended = convoscope("show", "runs/mine", "--limit", 0, cwd=work)
-        assert (ended.code, ended.err) == (2, "error: a limit of 0 leaves nothing to list\n  give 1 or more\n")
+        assert (ended.code, ended.err) == (2, "error: --limit must be at least 1, not 0\n")
 
     def test_for_a_program(self, work: Path) -> None:
         first, second, third = convoscope("show", "runs/mine", "--json", cwd=work).json
@@ -134,7 +134,7 @@ class TestOneConversation:
         assert order.out.splitlines()[:3] == [
             "order: 1 of 3, worst first",
             "flow orders  scenario_id s1",
-            "tools.success 0.0 %: 50 % of 2 did better",
+            "tools.success 0.0 %: lower than 1 of 2",
         ]
 
     def test_says_what_each_metric_comes_to(self, order: Ended) -> None:
@@ -206,7 +206,7 @@ class TestOneConversation:
         assert (ended.code, ended.out) == (2, "")
         error, hint = ended.err.splitlines()
         assert error == "error: runs/mine has no conversation 'ordr'"
-        assert hint.startswith("  close to it: order, ")
+        assert hint.startswith("  similar ids: order, ")
 
     def test_how_sure_a_recogniser_was_is_told_though_it_is_all_there_is(self, tmp_path: Path) -> None:
         talk = chat(spoke("user", 1, heard=Text("austin", confidence=0.42)), id="c")
@@ -251,7 +251,7 @@ class TestWhereTheIntegrationBroke:
     def test_is_the_first_of_the_list(self, broken: Path) -> None:
         _, _, first, second, *_ = convoscope("show", "run", cwd=broken).out.splitlines()
         assert first.split(maxsplit=2) == ["1", "gone", "the integration broke: no line turn 7  forged"]
-        assert second.split(maxsplit=2) == ["2", "fine", "test.quality 1.00 points: 50 % of 2 did better"]
+        assert second.split(maxsplit=2) == ["2", "fine", "test.quality 1.00 points: lower than 1 of 2"]
 
     def test_is_told_to_a_program_with_all_its_letters(self, broken: Path) -> None:
         first, second = convoscope("show", "run", "--json", cwd=broken).json
@@ -265,9 +265,9 @@ class TestWhereTheIntegrationBroke:
 
     def test_is_named_on_the_terminal_after_scoring(self, broken: Path) -> None:
         lines = convoscope("runs", "show", "run", cwd=broken).out.splitlines()
-        assert [line for line in lines if line.startswith("furthest behind: ")] == [
-            "furthest behind: gone (the integration broke: no line turn 7  forged)",
-            "furthest behind: fine (test.quality 1.00 points: 50 % of 2 did better)",
+        assert [line for line in lines if line.startswith("worst: ")] == [
+            "worst: gone (the integration broke: no line turn 7  forged)",
+            "worst: fine (test.quality 1.00 points: lower than 1 of 2)",
         ]
 
     def test_forges_no_line_of_its_own(self, broken: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from convoscope.report.groups import groupings
+from convoscope.report.run_terminal import print_run
 from convoscope.report.screen import Screen
-from convoscope.report.terminal import print_run
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from support.chats import chat, user

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Outcome
-from convoscope.metrics import COUNT, HIGHER, RATIO, SECONDS, SHARE, WORDS, TenPoints
+from convoscope.metrics import COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, WORDS, TenPoints
 from convoscope.report.words import (
     because_texts,
     behind_text,
@@ -161,34 +161,25 @@ LATENCY = Headline("timing.latency", "strict", "(computed)", SECONDS, HIGHER)
 
 
 class TestWhyAConversationStandsWhereItStands:
-    @pytest.mark.parametrize(
-        ("better", "n", "percent"),
-        [
-            (3, 4, "75 % of 4"),
-            (1, 2, "50 % of 2"),
-            (2, 3, "66 % of 3"),  # 66.7, and no more than that
-            (999, 1_000, "99 % of 1,000"),  # 99.9 is not yet all
-            (1, 1_000, "0 % of 1,000"),
-            (12_345, 1_234_500, "1 % of 1,234,500"),
-        ],
-    )
-    def test_says_how_many_did_better_and_never_too_many(self, better: int, n: int, percent: str) -> None:
-        assert behind_text(Behind(SUCCESS, 0.0, better / n, n)) == f"tools.success 0.0 %: {percent} did better"
+    @pytest.mark.parametrize("measured", [2, 3, 100, 1_000])
+    def test_says_than_how_many_it_is_worse(self, measured: int) -> None:
+        for better in range(1, measured):
+            behind = Behind(SUCCESS, 0.0, better / measured, measured)
+            assert behind_text(behind) == f"tools.success 0.0 %: lower than {better:,} of {measured:,}"
 
-    @pytest.mark.parametrize("better", range(100))
-    def test_a_whole_number_of_per_cent_is_told_as_it_is(self, better: int) -> None:
-        # 100 × 0.29 is a little less than 29 to a machine
-        assert behind_text(Behind(SUCCESS, 0.0, better / 100, 100)).endswith(f": {better} % of 100 did better")
+    def test_where_less_is_better_the_worse_is_higher(self) -> None:
+        slow = Behind(LATENCY._replace(better=LOWER), 4.0, 12_345 / 1_234_500, 1_234_500)
+        assert behind_text(slow) == "timing.latency@strict 4.00 s: higher than 12,345 of 1,234,500"
 
     def test_the_variant_and_the_unit_are_named(self) -> None:
-        assert behind_text(Behind(LATENCY, 0.004, 0.5, 2)) == "timing.latency@strict 0.004 s: 50 % of 2 did better"
+        assert behind_text(Behind(LATENCY, 0.004, 0.5, 2)) == "timing.latency@strict 0.004 s: lower than 1 of 2"
 
     def test_what_broke_comes_first(self) -> None:
         one = Behind(SUCCESS, 0.5, 0.75, 4)
-        assert because_texts("", [one]) == ["tools.success 50.0 %: 75 % of 4 did better"]
+        assert because_texts("", [one]) == ["tools.success 50.0 %: lower than 3 of 4"]
         assert because_texts("no line", [one]) == [
             "the integration broke: no line",
-            "tools.success 50.0 %: 75 % of 4 did better",
+            "tools.success 50.0 %: lower than 3 of 4",
         ]
         assert because_texts("no line", []) == ["the integration broke: no line"]
         assert because_texts("", []) == []
@@ -196,7 +187,7 @@ class TestWhyAConversationStandsWhereItStands:
 
 class TestAPlaceInOneLine:
     REASONS = (Behind(SUCCESS, 0.5, 0.75, 4), Behind(LATENCY, 2.0, 0.5, 2), Behind(SUCCESS, 0.1, 0.25, 4))
-    FIRST, SECOND = "tools.success 50.0 %: 75 % of 4 did better", "timing.latency@strict 2.00 s: 50 % of 2 did better"
+    FIRST, SECOND = "tools.success 50.0 %: lower than 3 of 4", "timing.latency@strict 2.00 s: lower than 1 of 2"
 
     def test_names_the_first_two_reasons(self) -> None:
         assert standing_text(Standing(0, "c", 0.5, self.REASONS)) == f"{self.FIRST}; {self.SECOND}"
@@ -212,7 +203,7 @@ class TestAPlaceInOneLine:
         assert standing_text(Standing(0, "c", None, (), "no line")) == "the integration broke: no line"
 
     def test_says_where_there_is_no_reason(self) -> None:
-        assert standing_text(Standing(0, "c", 0.0, ())) == "behind no other in any metric"
+        assert standing_text(Standing(0, "c", 0.0, ())) == "worse than no other in any metric"
         assert standing_text(Standing(0, "c", None, ())) == "no metric with a direction was measured"
 
     def test_is_told_of_a_real_run(self, tmp_path: Path) -> None:
@@ -225,8 +216,8 @@ class TestAPlaceInOneLine:
         run = score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
         assert [(one.conversation, standing_text(one)) for one in worst(run, 10)] == [
             ("b", "the integration broke: no line"),
-            ("a", "test.quality 1.00 points: 66 % of 3 did better"),  # 2 of 3
-            ("c", "test.quality 2.00 points: 33 % of 3 did better"),  # 1 of 3
+            ("a", "test.quality 1.00 points: lower than 2 of 3"),  # 2 of 3
+            ("c", "test.quality 2.00 points: lower than 1 of 3"),  # 1 of 3
             ("d", "no metric with a direction was measured"),
         ]
 

@@ -213,8 +213,8 @@ class TestGroups:
         run = score(logs, metrics=["turns"], out=tmp_path / "run", workers=1, by=by)
         assert {tuple(group.by) for group in run.summary.groups} == {("flow",)}
         assert run.read_report.warnings == [
-            "no conversation carries mood: no group was made by it",
-            "no conversation carries flow and mood: no group was made by it",
+            "no conversation has mood: there are no groups by it",
+            "no conversation has flow and mood: there are no groups by it",
         ]
 
     def test_one_that_somebody_carries_is_not(self, logs: Path, tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ class TestAnExistingFolder:
     def test_somebody_elses_partial_folder_is_left_alone(self, logs: Path, tmp_path: Path) -> None:
         (tmp_path / "run.partial").mkdir()
         (tmp_path / "run.partial" / "thesis.txt").write_text("years of work")
-        with pytest.raises(RunError, match="not an unfinished run of ours"):
+        with pytest.raises(RunError, match="not an unfinished run"):
             score(logs, metrics=FEW, out=tmp_path / "run", workers=1)
         assert (tmp_path / "run.partial" / "thesis.txt").exists()
 
@@ -278,7 +278,7 @@ class TestWhatIsScored:
         assert run.summary.conversations == 45
 
     def test_a_limit_of_nothing_is_refused(self, logs: Path, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="leaves nothing"):
+        with pytest.raises(UsageError, match="--limit must be at least 1"):
             score(logs, metrics=FEW, out=tmp_path / "run", limit=0)
 
     @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_limit_is_one_for_questions_too(server: SlowServer, tmp_path: Path) ->
     run = make_run(logs, metrics=METRICS, metrics_from=[ASKING], out=tmp_path / "run", workers=1, limit=7)
     assert run.summary.conversations == 7
     assert sorted(server.asked().questions) == [f"c{number}" for number in range(7)]
-    assert "only the first 7 conversations were asked for; there are more" in run.read_report.warnings
+    assert "only the first 7 conversations were scored; there are more" in run.read_report.warnings
 
 
 def test_killed_in_the_middle_it_asks_only_for_what_is_missing(server: SlowServer, tmp_path: Path) -> None:

@@ -251,9 +251,9 @@ class TestNeeds:
         asks = made("test.asks", two, needs=(JUDGE,))
         (without,) = observe(asks, HELLO)
         assert (without.status, without.reason) == ("unmeasured", "no_judge")
-        (with_judge,) = observe(asks, HELLO, {"judge": None})
+        (with_judge,) = observe(asks, HELLO, {JUDGE.resource: None})
         assert with_judge.value == 2.0
-        assert only(run(asks, resources={"judge": None})["test.asks"]).value == 2.0
+        assert only(run(asks, resources={JUDGE.resource: None})["test.asks"]).value == 2.0
 
 
 class TestDerived:

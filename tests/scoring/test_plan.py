@@ -76,7 +76,7 @@ class TestCounting:
         (without,) = plan(asks, [A]).metrics
         assert (without.applies_to, without.missing[0].code) == (0, "no_judge")
         assert without.missing[0].unlock == "a judge, named by the user"
-        (with_judge,) = plan(asks, [A], frozenset({"judge"})).metrics
+        (with_judge,) = plan(asks, [A], frozenset({JUDGE.resource})).metrics
         assert (with_judge.applies_to, with_judge.missing) == (1, ())
 
     def test_no_conversation_is_no_plan(self) -> None:
@@ -150,9 +150,7 @@ class TestShipped:
             "tools.tool_call_validity.missing_argument_rate": ["no_tool_calls"],
             "tools.tool_call_validity.rejected_rate": ["no_tool_calls"],
             "tools.tool_call_validity.unknown_tool_rate": ["no_tool_calls"],
-            # Of what a judge would have to say, the first thing that it would have to see is named.
-            "agent.context_relevancy": ["no_agent_role"],
-            "answer.answer_relevancy": ["no_judge"],
+            "judged.faithfulness": ["no_judge"],
         }
         assert {name: told[name] for name in expected} == expected
         assert missing["answer.f1"][0].field == "expected.ground_truth"

@@ -232,7 +232,7 @@ class TestOnTheCommandLine:
             "--metrics-from",
             "my_judge.py",
             "-m",
-            "mine,answer_relevancy",
+            "mine,judged.faithfulness",
             "--json",
             cwd=folder,
         )

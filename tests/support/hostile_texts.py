@@ -102,7 +102,6 @@ FUNCTION_UNITS = (
 
 def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.harmless import clean, one_line
-    from convoscope.ingest.formats.voice_logs.likeness import compact, likeness, resemble, similarity
     from convoscope.metrics.answer import forms
     from convoscope.metrics.answer import multiple_choice as choices
     from convoscope.metrics.audio import transcripts
@@ -111,9 +110,10 @@ def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.report import markdown
     from convoscope.report.text_diff import difference
     from convoscope.text import comparison as answer_text
-    from convoscope.text import words
+    from convoscope.text import folding, identifiers, words
+    from convoscope.text.folding import compact
+    from convoscope.text.likeness import likeness, resemble, similarity
     from convoscope.text.spoken import entities, hear, normalise
-    from convoscope.views.flow import endings
 
     nobody = transcripts.Speakers(frozenset({"agent"}), frozenset({"user"}))
     return {
@@ -122,7 +122,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         "sentences": words.sentences,
         "long_sentences": lambda text: words.long_sentences(text, 3),
         "normal": words.normal,
-        "settled": answer_text.settled,
+        "comparable": folding.comparable,
         "f1": lambda text: answer_text.f1_of(text, text[::-1]),
         "accuracy": lambda text: answer_text.accuracy_of(text, text[: LENGTH // 2]),
         "exact_match": lambda text: answer_text.exact_match_of(text, text, collapse=True, case_sensitive=False),
@@ -131,7 +131,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         "form": forms.form_of,
         "transcript": lambda text: transcripts.said_in(text, nobody),
         "words of an error": tools._words,
-        "ending": endings._WORDS.findall,
+        "ending": identifiers.snake_case,
         "normalise": normalise,
         "normalise, Chinese": lambda text: normalise(text, "zh"),
         "entities": entities,

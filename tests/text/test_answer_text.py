@@ -19,9 +19,9 @@ from convoscope.text.comparison import (
     occurs,
     overlap_of,
     places_of,
-    settled,
     words,
 )
+from convoscope.text.folding import comparable
 
 ANY = st.text(max_size=40)
 TALK = st.lists(
@@ -252,7 +252,7 @@ class TestForAnyText:
 
     @given(TEXTS, TEXTS, TEXTS)
     def test_more_words_around_it_leave_the_truth_in_the_answer(self, before: str, truth: str, after: str) -> None:
-        if settled(truth) and settled(truth)[0].isalpha() and settled(truth)[-1].isalpha():
+        if comparable(truth) and comparable(truth)[0].isalpha() and comparable(truth)[-1].isalpha():
             assert accuracy_of(f"{before} | {truth} | {after}", truth) == 1.0
 
 
@@ -262,8 +262,8 @@ _pieced = st.lists(st.sampled_from(_PIECES), max_size=8).map("".join)
 
 class TestComparison:
     @given(_pieced, _pieced)
-    def test_the_accuracy_is_that_of_settled_texts(self, answer: str, truth: str) -> None:
-        said, wanted = settled(answer), settled(truth)
+    def test_the_accuracy_is_that_of_comparable_texts(self, answer: str, truth: str) -> None:
+        said, wanted = comparable(answer), comparable(truth)
         mine = Counter(words(said))
         shared = sum(min(count, mine[word]) for word, count in Counter(words(wanted)).items())
         share = shared / len(words(wanted)) if words(wanted) else 0.0

@@ -22,7 +22,9 @@ def formats(
     """List the formats that can be read."""
     from convoscope.errors import UsageError
     from convoscope.ingest.reader import registered
-    from convoscope.report.screen import Column, Screen
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.screen import Screen
+    from convoscope.report.table import text_table
 
     screen = Screen()
     readers = registered(readers_from or ())
@@ -32,13 +34,13 @@ def formats(
         screen.json(_schema(name or "convoscope"))
         return
     if name is not None and name not in readers.by_name:
-        raise UsageError(f"no format is called {name!r}", hint=f"there is {', '.join(sorted(readers.by_name))}")
+        raise UsageError(f"unknown format {name!r}", hint=f"the formats are {', '.join(sorted(readers.by_name))}")
     chosen = [readers.by_name[one] for one in sorted(readers.by_name) if name in (None, one)]
     rows = [(one.name, one.title, inspect.getdoc(type(one)) or "") for one in chosen]
     if json:
         screen.json([{"format": one[0], "title": one[1], "description": one[2]} for one in rows])
     else:
-        screen.table([Column("format"), Column("title"), Column("reads")], rows)
+        print_table(screen, text_table(("format", "title", "reads"), rows))
 
 
 def _schema(name: str) -> dict[str, Any]:
@@ -52,4 +54,4 @@ def _schema(name: str) -> dict[str, Any]:
         return StandardData.model_json_schema()
     from convoscope.errors import UsageError
 
-    raise UsageError(f"{name} has no JSON Schema of ours", hint="convoscope and standard-data have one")
+    raise UsageError(f"{name} has no JSON Schema", hint="only convoscope and standard-data have one")

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from convoscope.report.screen import Screen
     from convoscope.scoring.plan import Plan, Planned
 
+_MAX_FILES = 20
+_MAX_MEMBERS = 3
+"""So many metrics of a family that need the same thing have a row each."""
+
 
 def inspect(
     paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them; - is standard input.")],
@@ -32,8 +36,8 @@ def inspect(
 ) -> None:
     """Say what these files are, what can be measured in them, and what would unlock the rest."""
     from convoscope.ingest.read import read
+    from convoscope.report.run_terminal import print_reading, print_warnings
     from convoscope.report.screen import Screen
-    from convoscope.report.terminal import print_reading, print_warnings
     from convoscope.scoring.job import choose
     from convoscope.scoring.plan import Planner
 
@@ -71,56 +75,50 @@ def inspect(
 
 def print_files(screen: Screen, files: dict[str, FileRead]) -> None:
     """What each file was taken for, and why; many files in short."""
-    from convoscope.report.screen import Column
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.table import text_table
 
     rows = [(name, file.format or "not read", file.why or file.skipped) for name, file in sorted(files.items())]
-    screen.table([Column("file"), Column("format"), Column("because")], rows[:20])
-    if len(rows) > 20:
-        screen.line(f"and {len(rows) - 20:,} more files")
+    more = len(rows) - _MAX_FILES
+    notes = [f"and {more:,} more files"] if more > 0 else []
+    print_table(screen, text_table(("file", "format", "because"), rows[:_MAX_FILES], notes=notes))
     screen.line()
 
 
 def print_plan(screen: Screen, plan: Plan) -> None:
     """What can be measured, and what would unlock the rest."""
-    from convoscope.metrics.parts import whole_of
-    from convoscope.report.screen import Column
+    from convoscope.metrics.parts import parent_metric
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.table import number_column, text_table
 
     screen.line()
-    names = {one.metric for one in plan.metrics}
+    names = {metric.metric for metric in plan.metrics}
     # A part of a metric can be measured where the whole can.
+    wholes = [metric for metric in plan.metrics if not parent_metric(metric.metric, names)]
+    conversations = number_column("conversations")
     rows = [
-        (one.metric, f"{one.applies_to:,} of {one.conversations:,}", one.question)
-        for one in plan.metrics
-        if one.applies_to and not whole_of(one.metric, names)
+        (metric.metric, f"{metric.applies_to:,} of {metric.conversations:,}", metric.question)
+        for metric in wholes
+        if metric.applies_to
     ]
-    screen.table([Column("can be measured"), Column("conversations", "right"), Column("question")], rows)
-    missing = list(_silent([one for one in plan.metrics if not whole_of(one.metric, names)]))
-    if missing:
+    print_table(screen, text_table(("can be measured", conversations, "question"), rows))
+    if missing := list(_unmeasurable(wholes)):
         screen.line()
-        columns = [
-            Column("is silent"),
-            Column("conversations", "right"),
-            Column("because"),
-            Column("would be unlocked by"),
-        ]
-        screen.table(columns, missing)
+        print_table(screen, text_table(("not measurable", conversations, "reason", "how to enable"), missing))
 
 
-_MANY = 3
-
-
-def _silent(metrics: Sequence[Planned]) -> Iterator[tuple[str, str, str, str]]:
-    """Who is silent, and why; many of one family that want the same thing are told in one row."""
+def _unmeasurable(metrics: Sequence[Planned]) -> Iterator[tuple[str, str, str, str]]:
+    """What cannot be measured, and why; many metrics of one family that need the same thing share a row."""
     from convoscope.report.words import reason_text
 
-    found: dict[tuple[str, str, str], list[tuple[str, int]]] = {}
-    for one in metrics:
-        for gap in one.missing:
-            key = (one.metric.split(".", 1)[0], gap.code, gap.unlock)
-            found.setdefault(key, []).append((one.metric, gap.conversations))
-    for (family, code, unlock), mine in found.items():
-        gathered = [(f"{len(mine)} metrics of {family}", max(count for _, count in mine))]
-        for name, count in gathered if len(mine) > _MANY else mine:
+    groups: dict[tuple[str, str, str], list[tuple[str, int]]] = {}
+    for metric in metrics:
+        for gap in metric.missing:
+            key = (metric.metric.split(".", 1)[0], gap.code, gap.unlock)
+            groups.setdefault(key, []).append((metric.metric, gap.conversations))
+    for (family, code, unlock), members in groups.items():
+        shared = [(f"{len(members)} metrics of {family}", max(count for _, count in members))]
+        for name, count in shared if len(members) > _MAX_MEMBERS else members:
             yield name, f"{count:,}", reason_text(code), unlock
 
 

@@ -25,9 +25,11 @@ def metrics(
     import msgspec
 
     from convoscope.metrics.declaration import Metric
-    from convoscope.metrics.parts import whole_of
+    from convoscope.metrics.parts import parent_metric
     from convoscope.metrics.user_metrics import registered
-    from convoscope.report.screen import Column, Screen
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.screen import Screen
+    from convoscope.report.table import text_table
     from convoscope.runs.summary import describe
 
     registry = registered(metrics_from or ())
@@ -42,7 +44,7 @@ def metrics(
     if json:
         screen.json([{**msgspec.to_builtins(describe(one)), "description": one.description} for one in chosen])
     elif name is None or len(chosen) > 1:
-        wholes = chosen if name is not None else [one for one in chosen if not whole_of(one.name, names)]
+        wholes = chosen if name is not None else [one for one in chosen if not parent_metric(one.name, names)]
         _table(screen, wholes)
         if len(wholes) < len(chosen):
             screen.line()
@@ -64,8 +66,8 @@ def metrics(
             facts += [("computed from", ", ".join(one.inputs))]
         facts += [("conversation", one.reduce.within.name), ("group", one.reduce.across.name)]
         facts += [("0 to 10", _points(one.ten))] if one.ten else []
-        screen.table([Column("fact"), Column("")], facts)
-        parts = [other for other in registry.resolve() if whole_of(other.name, names) == one.name]
+        print_table(screen, text_table(("fact", ""), facts))
+        parts = [other for other in registry.resolve() if parent_metric(other.name, names) == one.name]
         if parts:
             screen.line()
             _table(screen, parts)
@@ -81,7 +83,8 @@ def _points(ten: TenPoints) -> str:
 
 
 def _table(screen: Screen, metrics: Sequence[Declared]) -> None:
-    from convoscope.report.screen import Column
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.table import text_table
 
-    rows = [(one.key, one.unit, one.better, one.question) for one in metrics]
-    screen.table([Column("metric"), Column("unit"), Column("better"), Column("question")], rows)
+    rows = [(metric.key, metric.unit, metric.better, metric.question) for metric in metrics]
+    print_table(screen, text_table(("metric", "unit", "better", "question"), rows))

@@ -27,7 +27,7 @@ ReadersFrom = Annotated[
         help="Also the readers of this Python file or module. May be repeated. Python code that is named here is run.",
     ),
 ]
-Format = Annotated[str | None, typer.Option("--format", help="Read as this format instead of telling it by content.")]
+Format = Annotated[str | None, typer.Option("--format", help="Read as this format instead of detecting it.")]
 Turns = Annotated[
     str | None,
     typer.Option("--turns", help="The rule that turns are cut by: exchange, or eva for calls. Default: exchange."),

@@ -18,20 +18,22 @@ RunPath = Annotated[Path, typer.Argument(help="The folder of a run.")]
 @app.command("list")
 def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
     """List the runs in a folder."""
-    from convoscope.report.screen import Column, Screen
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.screen import Screen
+    from convoscope.report.table import number_column, text_table
     from convoscope.runs.run import find_runs
 
     screen = Screen()
-    found = list(find_runs(folder))
+    runs = list(find_runs(folder))
     if json:
         screen.json(
             [
                 {"run": str(run.folder), "conversations": run.summary.conversations, "receipt": run.receipt}
-                for run in found
+                for run in runs
             ]
         )
         return
-    if not found:
+    if not runs:
         screen.line(f"no run in {folder}")
         return
     rows = [
@@ -42,23 +44,17 @@ def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
             str(len(run.receipt.metrics)),
             "valid" if run.receipt.valid else f"INVALID: {run.receipt.invalid_reason}",
         )
-        for run in found
+        for run in runs
     ]
-    columns = [
-        Column("run"),
-        Column("finished"),
-        Column("conversations", "right"),
-        Column("metrics", "right"),
-        Column("state"),
-    ]
-    screen.table(columns, rows)
+    columns = ("run", "finished", number_column("conversations"), number_column("metrics"), "state")
+    print_table(screen, text_table(columns, rows))
 
 
 @app.command("show")
 def show(run: RunPath, parts: Parts = False, json: Json = False) -> None:
     """Print the summary of a run."""
+    from convoscope.report.run_terminal import print_run
     from convoscope.report.screen import Screen
-    from convoscope.report.terminal import print_run
     from convoscope.runs.run import Run
 
     opened = Run.open(run)

@@ -94,9 +94,9 @@ def score_command(
 def _tell(run: Run, files: ReportFiles, *, contexts: bool, parts: bool, json: bool) -> None:
     """Print the run and write its reports; end with what its targets came to."""
     from convoscope.report.context_files import write_contexts
+    from convoscope.report.run_terminal import print_run, print_warnings
     from convoscope.report.screen import Screen
     from convoscope.report.targets import run_checks
-    from convoscope.report.terminal import print_run, print_warnings
     from convoscope.runs.run import PAGE
 
     screen = Screen()

@@ -22,13 +22,13 @@ def show(
     limit: Annotated[int, typer.Option("--limit", help="How many of the worst to list.")] = 10,
     json: Json = False,
 ) -> None:
-    """Show one conversation turn by turn, or list those that are furthest behind."""
+    """Show one conversation turn by turn, or list the worst."""
     from convoscope.errors import UsageError
     from convoscope.report.screen import Screen
     from convoscope.runs.run import Run
 
     if limit < 1:
-        raise UsageError(f"a limit of {limit} leaves nothing to list", hint="give 1 or more")
+        raise UsageError(f"--limit must be at least 1, not {limit}")
     screen = Screen()
     opened = Run.open(run)
     if conversation is None:

@@ -23,7 +23,10 @@ def sql(
     json: Json = False,
 ) -> None:
     """Ask runs in SQL (DuckDB's)."""
-    from convoscope.report.screen import Column, Screen
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.screen import Screen
+    from convoscope.report.table import text_table
+    from convoscope.report.words import NOTHING
     from convoscope.runs.run import Run, find_runs
     from convoscope.runs.sql import query as ask
 
@@ -33,5 +36,5 @@ def sql(
     if json:
         screen.json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
     elif answer.columns:
-        cells = [["·" if value is None else str(value) for value in row] for row in answer.rows]
-        screen.table([Column(name) for name in answer.columns], cells)
+        cells = [[NOTHING if value is None else str(value) for value in row] for row in answer.rows]
+        print_table(screen, text_table(answer.columns, cells))

@@ -12,7 +12,7 @@ from convoscope.cli.options import Json
 from convoscope.cli.targets import FAILED, UNDETERMINED
 
 if TYPE_CHECKING:
-    from convoscope.report.flows.heading import Asked
+    from convoscope.report.flows.heading import StateQuestion
 
 app = typer.Typer(
     help="Which state broke the flow? Asked of one or several runs.", no_args_is_help=True, rich_markup_mode=None
@@ -33,12 +33,11 @@ def matrix(
 ) -> None:
     """Every state in one line, worst first. With --flow also the states around each."""
     from convoscope.errors import UsageError
-    from convoscope.report.flows.markdown import matrix_markdown
-    from convoscope.report.flows.state_matrix import print_matrix
+    from convoscope.report.flows.state_matrix import matrix_markdown, print_matrix
     from convoscope.report.screen import Screen
 
     if markdown and json:
-        raise UsageError("--markdown and --json exclude each other", hint="leave out one of them")
+        raise UsageError("--markdown and --json cannot be combined")
     asked, screen = _asked(runs, flow, agent), Screen()
     found = asked.states.matrix()
     if json:
@@ -100,7 +99,7 @@ def analyze(
     latency_budget: Annotated[
         float, typer.Option("--latency-budget", help="Seconds that a slow turn may take, where the flow declares none.")
     ] = 4.0,
-    top: Annotated[int, typer.Option("--top", help="How many causes to tell.")] = 10,
+    top: Annotated[int, typer.Option("--top", help="How many causes to print.")] = 10,
     json: Json = False,
 ) -> None:
     """The states that break their flows: what is wrong, how sure, what it costs, what to open."""
@@ -109,9 +108,9 @@ def analyze(
     from convoscope.report.screen import Screen
 
     if top < 1:
-        raise UsageError(f"--top {top} leaves nothing to tell", hint="give 1 or more")
+        raise UsageError(f"--top must be at least 1, not {top}")
     if not 0 < latency_budget < math.inf:
-        raise UsageError(f"a latency budget of {latency_budget:g} seconds is none", hint="give seconds above 0")
+        raise UsageError(f"--latency-budget must be above 0, not {latency_budget:g}")
     asked, screen = _asked(runs, flow, agent), Screen()
     found = asked.states.analyze(latency_budget_ms=latency_budget * 1000)
     if json:
@@ -148,9 +147,9 @@ def gate(
 
     # Nothing is less than "not a number": such a floor would let everything pass.
     if not 0 <= floor <= 10 or not 0 <= drop <= 10:
-        raise UsageError(f"--floor {floor:g} and --drop {drop:g} must be points from 0 to 10")
+        raise UsageError(f"--floor and --drop must be from 0 to 10, not {floor:g} and {drop:g}")
     if min_n < 1:
-        raise UsageError(f"--min-n {min_n} would judge by nothing", hint="give 1 or more")
+        raise UsageError(f"--min-n must be at least 1, not {min_n}")
     asked, screen = _asked(runs, flow, agent), Screen()
     before = [Run.open(one) for one in baseline]
     aspects = list(dict.fromkeys(aspect)) if aspect else list(ASPECTS)
@@ -182,8 +181,8 @@ def audit(runs: Runs, json: Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
-def _asked(runs: list[Path], flow: str | None = None, agent: str | None = None) -> Asked:
-    from convoscope.report.flows.heading import Asked
+def _asked(runs: list[Path], flow: str | None = None, agent: str | None = None) -> StateQuestion:
+    from convoscope.report.flows.heading import StateQuestion
     from convoscope.runs.run import Run
 
-    return Asked([Run.open(one) for one in runs], flow, agent)
+    return StateQuestion([Run.open(one) for one in runs], flow, agent)

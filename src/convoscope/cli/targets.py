@@ -32,7 +32,7 @@ class ReportFiles(NamedTuple):
 
     def write(self, run: Run, given: Sequence[str]) -> None:
         from convoscope.report.junit import write_junit
-        from convoscope.report.markdown import write_markdown
+        from convoscope.report.run_markdown import write_markdown
 
         if self.junit is not None:
             write_junit(run, self.junit, given)

@@ -99,8 +99,8 @@ def _show(
     """One conversation is printed as such; several follow each other, in JSON one per line."""
     from convoscope.errors import UsageError
     from convoscope.ingest.read import read
+    from convoscope.report.run_terminal import print_warnings
     from convoscope.report.screen import Screen
-    from convoscope.report.terminal import print_warnings
 
     screen = Screen()
     reading = read(asked.paths, format=asked.format, turns=asked.turns, readers_from=asked.readers_from)

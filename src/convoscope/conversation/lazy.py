@@ -1,8 +1,12 @@
-"""A property that is computed when it is first asked for."""
+"""What is computed when it is first asked for, and kept with the thing that it is computed of."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+_Argument = TypeVar("_Argument")
+_Result = TypeVar("_Result")
 
 if TYPE_CHECKING:
     from functools import cached_property as remembered
@@ -23,9 +27,26 @@ else:
             return value
 
 
+class cached_on_argument(Generic[_Argument, _Result]):  # noqa: N801 - it is a decorator
+    """A function of one thing whose result is kept in that thing's `__dict__`: it is let go together with the thing."""
+
+    __slots__ = ("__wrapped__", "_name")
+
+    def __init__(self, compute: Callable[[_Argument], _Result]) -> None:
+        self.__wrapped__ = compute
+        self._name = f"{compute.__module__}.{compute.__qualname__}"
+
+    def __call__(self, thing: _Argument) -> _Result:
+        cache = thing.__dict__
+        if self._name not in cache:
+            cache[self._name] = self.__wrapped__(thing)
+        result: _Result = cache[self._name]
+        return result
+
+
 def forget(thing: Any) -> None:
     """Let go of what a thing remembers: some of it may point back to the thing, which then lives on too long."""
     thing.__dict__.clear()
 
 
-__all__ = ["forget", "remembered"]
+__all__ = ["cached_on_argument", "forget", "remembered"]

@@ -9,9 +9,9 @@ import msgspec
 
 from convoscope.conversation.annotations import Annotations, Label
 from convoscope.conversation.clock import Clock, Time
+from convoscope.conversation.contents import Contents, contents_of
 from convoscope.conversation.dialogue_state import Frame
 from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
-from convoscope.conversation.facts import Contents, facts_of
 from convoscope.conversation.flow import Flow
 from convoscope.conversation.lazy import remembered
 from convoscope.conversation.log_records import Logged
@@ -283,9 +283,9 @@ class Conversation(
         return {one.id: one.role for one in self.participants}
 
     @remembered
-    def facts(self) -> Contents:
+    def contents(self) -> Contents:
         """What there is in the timeline, seen in one look."""
-        return facts_of(self)
+        return contents_of(self)
 
     @remembered
     def turns(self) -> tuple[Turn, ...]:

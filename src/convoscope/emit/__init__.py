@@ -46,7 +46,7 @@ class EventLog:
             raise ValueError("an event log needs the id of its conversation")
         wrong = sorted(_OWN & facts.keys())
         if wrong:
-            raise ValueError(f"the log itself writes {', '.join(wrong)}")
+            raise ValueError(f"reserved for the log: {', '.join(wrong)}")
         self.conversation_id = str(conversation_id)
         self.state = ""
         """The state that was entered last."""
@@ -90,7 +90,7 @@ class EventLog:
     def turn_complete(self, latency_ms: float | None = None, *, state: str | None = None, **more: Any) -> None:
         """The agent has taken a turn. Name the state that it ran in, where the turn has moved on already."""
         if latency_ms is not None and not _is_latency(latency_ms):
-            raise ValueError(f"latency_ms is a number of milliseconds, not {latency_ms!r}")
+            raise ValueError(f"latency_ms must be a number of milliseconds, not {latency_ms!r}")
         if state is not None:
             _named(state, "state")
         self._emit("turn_complete", {"state": state, "latency_ms": latency_ms}, more)
@@ -146,7 +146,7 @@ class EventLog:
     def conversation_ended(self, completed: bool, stop_reason: str = "", final_status: str = "", **more: Any) -> None:
         """It is over; `completed`: the task was done."""
         if not isinstance(completed, bool):
-            raise ValueError(f"completed is True or False, not {completed!r}")
+            raise ValueError(f"completed must be True or False, not {completed!r}")
         facts = {"completed": completed, "stop_reason": stop_reason, "final_status": final_status}
         self._emit("conversation_ended", facts, more)
 
@@ -164,7 +164,7 @@ class EventLog:
             raise ValueError(f"the log of {self.conversation_id} is closed")
         wrong = sorted((_OWN | facts.keys()) & more.keys())
         if wrong:
-            raise ValueError(f"{event} has its own {', '.join(wrong)}")
+            raise ValueError(f"reserved for {event}: {', '.join(wrong)}")
         self._seq += 1
         # A clock that is set back must not change the order.
         self._now = max(self._now, time.time())
@@ -233,7 +233,7 @@ def _is_nothing(value: object) -> bool:
 
 def _named(value: object, what: str) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{what} is a name, not {value!r}")
+        raise ValueError(f"{what} must be a name, not {value!r}")
 
 
 def _said(error: object) -> str:

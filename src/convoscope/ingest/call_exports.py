@@ -1,4 +1,4 @@
-"""What exports of voice platforms have in common: values of any kind, lists of calls, states, verdicts, ends."""
+"""What exports of voice platforms have in common: lists of calls, states, latencies, verdicts, ends."""
 
 from __future__ import annotations
 
@@ -24,22 +24,16 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Reader, RecordGroup
-from convoscope.ingest.record import Facts, as_object, as_text, filled
+from convoscope.ingest.record import Facts, as_object, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _DEEPEST = 4
-_TOLD_AT_MOST = 10
+_MAX_REFUSALS = 10
 
 
-# Values of any kind
-
-
-# Calls in lists and webhooks
-
-
-class FoundCall(NamedTuple):
-    """A call as it was found in a record: where, and in a message of which kind."""
+class ExportedCall(NamedTuple):
+    """A call as it stands in a record: its value, where, and in a message of which kind."""
 
     call: Any
     place: str = ""
@@ -49,7 +43,7 @@ class FoundCall(NamedTuple):
 class CallReader(Reader):
     """Reads calls that are written one by one, in lists, or each in the webhooks that were sent of it."""
 
-    alone = True
+    unkeyed_record_is_conversation = True
     lists: tuple[str, ...] = ()
     """Fields of an envelope that may hold the calls."""
     id_field = ""
@@ -57,7 +51,7 @@ class CallReader(Reader):
     """What a call looks like, for those who gave us something else."""
 
     @abstractmethod
-    def unwrapped(self, value: Facts) -> FoundCall | None:
+    def unwrapped(self, value: Facts) -> ExportedCall | None:
         """The call of a webhook; None for what is none."""
 
     @abstractmethod
@@ -65,18 +59,18 @@ class CallReader(Reader):
         """Whether it is surely a call, and no envelope of some."""
 
     @abstractmethod
-    def together(self, found: Sequence[FoundCall], notes: Notes) -> FoundCall:
-        """What several webhooks tell of one call; there is one at least, and each is an object."""
+    def merged(self, webhooks: Sequence[ExportedCall], notes: Notes) -> ExportedCall:
+        """What several webhooks say of one call; there is one at least, and each is an object."""
 
     @abstractmethod
-    def conversation(self, found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
+    def conversation(self, source: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
         """The conversation of a call, which is an object."""
 
-    def calls(self, value: Any, place: str = "", depth: int = 0, limit: int | None = None) -> Iterator[FoundCall]:
+    def calls(self, value: Any, place: str = "", depth: int = 0, limit: int | None = None) -> Iterator[ExportedCall]:
         """The calls of a record: one, a webhook with one, or a list of either."""
         if isinstance(value, list) and depth < _DEEPEST:
-            for index, one in enumerate(value[:limit]):
-                yield from self.calls(one, f"{place}[{index}]", depth + 1, limit)
+            for index, element in enumerate(value[:limit]):
+                yield from self.calls(element, f"{place}[{index}]", depth + 1, limit)
             return
         if isinstance(value, dict):
             inside = self.unwrapped(value)
@@ -87,68 +81,79 @@ class CallReader(Reader):
             if listed is not None and depth < _DEEPEST and not self.is_call(value):
                 yield from self.calls(value[listed], f"{place}.{listed}" if place else listed, depth + 1, limit)
                 return
-        yield FoundCall(value, place)
+        yield ExportedCall(value, place)
 
     def key(self, value: Any) -> str | None:
         if isinstance(value, dict) and not any(isinstance(value.get(name), list) for name in self.lists):
-            found = next(self.calls(value), None)
-            return as_text(as_object(found.call).get(self.id_field)) or None if found else None
+            source = next(self.calls(value), None)
+            return as_text(as_object(source.call).get(self.id_field)) or None if source else None
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
-        found = [one for record in group.records for one in self.calls(record.value)]
+        calls = [call for record in group.records for call in self.calls(record.value)]
         if len(group.records) > 1:
-            calls = [one for one in found if isinstance(one.call, dict)]
-            if not calls:
+            webhooks = [call for call in calls if isinstance(call.call, dict)]
+            if not webhooks:
                 raise InputError("is no call", field="call", hint=self.expected)
-            yield self.conversation(self.together(calls, notes), group, notes)
-        elif not found:
+            yield self.conversation(self.merged(webhooks, notes), group, notes)
+        elif not calls:
             raise InputError("is an empty list of calls", field=self.lists[0], hint=self.expected)
-        elif len(found) == 1 and not found[0].place:
-            yield self._made(found[0], group, notes)
+        elif len(calls) == 1 and not calls[0].place:
+            yield self._checked_conversation(calls[0], group, notes)
         else:
-            yield from each(found, lambda one: self._made(one, group, notes), "calls", "call")
+            yield from readable_conversations(
+                calls, lambda call: self._checked_conversation(call, group, notes), "calls", "call"
+            )
 
-    def _made(self, found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
-        if not isinstance(found.call, dict):
-            raise InputError(f"is a {type(found.call).__name__}, not a call", field="call", hint=self.expected)
-        return self.conversation(found, group, notes)
+    def _checked_conversation(self, source: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
+        if not isinstance(source.call, dict):
+            raise InputError(f"is a {type(source.call).__name__}, not a call", field="call", hint=self.expected)
+        return self.conversation(source, group, notes)
 
 
-def each(
-    found: Sequence[FoundCall], make: Callable[[FoundCall], Conversation], kind: str, field: str, hint: str = ""
+def readable_conversations(
+    calls: Sequence[ExportedCall],
+    build: Callable[[ExportedCall], Conversation],
+    kind: str,
+    field: str,
+    hint: str = "",
 ) -> Iterator[Conversation]:
     """The conversations of a list. One that cannot be read does not stop the others; `hint` is for when none can."""
     refused: list[str] = []
-    for one in found:
+    for call in calls:
         try:
-            conversation = make(one)
+            conversation = build(call)
         except InputError as error:
-            refused.append(f"{one.place} {error.message}")
+            refused.append(f"{call.place} {error.message}")
             continue
         yield conversation
     if refused:
-        message = f"{len(refused)} of {len(found)} {kind} skipped: {'; '.join(refused[:_TOLD_AT_MOST])}"
-        told = "the others were read" if len(refused) < len(found) else hint
-        raise InputError(message, field=field, hint=told, count=len(refused))
+        message = f"{len(refused)} of {len(calls)} {kind} skipped: {'; '.join(refused[:_MAX_REFUSALS])}"
+        hint = "the others were read" if len(refused) < len(calls) else hint
+        raise InputError(message, field=field, hint=hint, count=len(refused))
+
+
+class RecordPlace(NamedTuple):
+    """Where a conversation stands, and what to call it if it has no id."""
+
+    group: RecordGroup
+    name: str
+    record: str = ""
 
 
 def spoken_lines(transcript: str, begins: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     """Who said what in a transcript that is plain text; `begins` finds the speaker at the start of a line."""
-    speaker, said = "unknown", list[str]()
+    speaker, words = "unknown", list[str]()
     for line in transcript.splitlines():
         begun = begins.match(line)
         if begun is None:
-            said.append(line)
+            words.append(line)
             continue
-        if "".join(said).strip():
-            yield speaker, "\n".join(said).strip()
-        speaker, said = begun[1].lower(), [line[begun.end() :]]
-    if "".join(said).strip():
-        yield speaker, "\n".join(said).strip()
-
-
-# What is written on the timeline
+        if "".join(words).strip():
+            yield speaker, "\n".join(words).strip()
+        speaker, words = begun[1].lower(), [line[begun.end() :]]
+    if "".join(words).strip():
+        yield speaker, "\n".join(words).strip()
 
 
 class StateTrack:
@@ -221,7 +226,16 @@ class StateTrack:
         )
 
 
-def settle(timeline: TimelineBuilder, *, worked: bool, error: str) -> None:
+def add_call_latency(timeline: TimelineBuilder, label: str, value: Any, name: str) -> None:
+    """A latency of the whole call, in milliseconds, that no turn can be named for."""
+    seconds = from_milliseconds(value)
+    if seconds is None:
+        timeline.notes.set_aside("latency", f"{label}: {value!r}"[:80], timeline.seq)
+        return
+    timeline.events.append(ComponentMetric(seq=timeline.seq, component="call", values={name: seconds}, label=label))
+
+
+def set_tool_outcome(timeline: TimelineBuilder, *, worked: bool, error: str) -> None:
     """The export says itself whether the tool worked that the last event tells of."""
     event = timeline.events[-1]
     if isinstance(event, ToolResult):
@@ -239,7 +253,7 @@ def says_it_failed(timeline: TimelineBuilder) -> bool:
     return isinstance(event, ToolResult) and event.success is False
 
 
-class StateSpan(NamedTuple):
+class SpokenStretch(NamedTuple):
     """One side speaks, in seconds of the wall."""
 
     role: str
@@ -247,7 +261,7 @@ class StateSpan(NamedTuple):
     end: float
 
 
-class SpokenInto(NamedTuple):
+class SpokenOverlap(NamedTuple):
     """An utterance, its place among the events, and one of somebody else that began before it ended."""
 
     place: int
@@ -255,19 +269,16 @@ class SpokenInto(NamedTuple):
     second: Utterance
 
 
-def spoken_into(events: Sequence[AnyEvent]) -> Iterator[SpokenInto]:
+def overlapping_utterances(events: Sequence[AnyEvent]) -> Iterator[SpokenOverlap]:
     """The utterances that the next one falls into, by their times."""
-    said = [(place, event) for place, event in enumerate(events) if isinstance(event, Utterance)]
-    for (place, first), (_, second) in pairwise(said):
+    utterances = [(place, event) for place, event in enumerate(events) if isinstance(event, Utterance)]
+    for (place, first), (_, second) in pairwise(utterances):
         timed = first.speaker != second.speaker and first.segments and second.segments
         if timed and second.segments[0].start < first.segments[-1].end:
-            yield SpokenInto(place, first, second)
+            yield SpokenOverlap(place, first, second)
 
 
-# How a call ended, and what the platform thinks of it
-
-
-class Ends(NamedTuple):
+class EndReasons(NamedTuple):
     """A platform's reasons for the end of a call, by what they say of it."""
 
     natural: frozenset[str]
@@ -286,10 +297,10 @@ class Ends(NamedTuple):
         return True if reason in self.natural else False if reason in self.forced or self.is_error(reason) else None
 
 
-def verdicts(rater: str, found: Mapping[str, Any]) -> tuple[Label, ...]:
+def verdicts(rater: str, values: Mapping[str, Any]) -> tuple[Label, ...]:
     """The platform's own verdicts, under its names."""
     return tuple(
         Label(name=name, value=value, rater=rater, rater_kind="external")
-        for name, value in found.items()
+        for name, value in values.items()
         if value is not None
     )

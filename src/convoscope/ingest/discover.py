@@ -14,9 +14,9 @@ import msgspec
 
 from convoscope.conversation import Flow
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.flow_files import YAML_ENDINGS
-from convoscope.ingest.beside.flow_shapes import declares_flow
-from convoscope.ingest.beside.flows import Definitions, PathLike
+from convoscope.ingest.beside.companion import Companion, companions
+from convoscope.ingest.beside.flow_files import is_yaml
+from convoscope.ingest.beside.flows import FlowDefinitions, PathLike
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
 from convoscope.ingest.io.json import BadJson, decode
@@ -76,56 +76,55 @@ def find_inputs(
     `flows` are definitions of flows, or where they lie; those that lie below the paths are found.
     `readers_from` are Python files and modules whose readers come beside the installed ones.
     """
-    known = registered(readers_from)
-    readers = _readers(known.by_name, format)
-    report = ReadReport(warnings=list(known.problems))
-    definitions = Definitions(flows, report)
+    registry = registered(readers_from)
+    readers = _readers(registry.by_name, format)
+    report = ReadReport(warnings=list(registry.problems))
+    definitions = FlowDefinitions(flows, report)
+    unread = registry.by_name.keys() - readers.keys()
+    kinds = [kind for kind in companions(definitions) if kind.format not in unread]
     inputs: dict[str, Input] = {}
     for given in paths:
         path = Path(given)
         if not path.exists():
             raise InputError("there is no such file or folder", file=str(given))
-        for called, place in _walk(path, readers, report):
-            name = _utf8(called)
-            found = _folder_input(name, place, readers) if place.is_dir() else None
-            if found is None:
-                is_named = place == path
-                if definitions.holds(place):
-                    continue
-                if place.name.lower().endswith(YAML_ENDINGS) and definitions.find(place, name, explicit=is_named):
-                    continue
-                try:
-                    found = _file_input(name, place, readers, report, is_named=is_named)
-                except _DeclaresFlow:
-                    definitions.found(place, name, explicit=is_named)
-            if found is not None:
-                # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
-                real = str(place.resolve())
-                inputs[real] = min(found, inputs.get(real, found), key=lambda one: (len(one.name), one.name))
-    beside = [one for one in inputs.values() if one.grouping == "companion"]
-    rest = [one for one in inputs.values() if one.grouping != "companion"]
-    free = [one for one in beside if not any(_is_for(one, other) for other in rest)]
-    free.sort(key=lambda one: Path(one.path).resolve())
-    inputs = {real: _accompanied(one, beside, free) for real, one in inputs.items() if one.grouping != "companion"}
-    for one in beside:
-        report.files[one.name] = FileRead(one.reader, one.why)
-    told = _told_apart(inputs)
-    return FoundInput(tuple(sorted(told, key=lambda one: one.name)), report, definitions.flows)
+        for below, place in _walk(path, readers, report):
+            name, is_named = _utf8(below), place == path
+            item = _folder_input(name, place, readers) if place.is_dir() else None
+            if item is None:
+                item = _file_input(name, place, [*readers.values(), *kinds], report, is_named=is_named)
+            if item is None or _is_loaded(item, kinds, is_named=is_named):
+                continue
+            # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
+            real = str(place.resolve())
+            inputs[real] = min(item, inputs.get(real, item), key=lambda one: (len(one.name), one.name))
+    beside = [item for item in inputs.values() if item.grouping == "companion"]
+    for companion in beside:
+        report.files[companion.name] = FileRead(companion.reader, companion.why)
+    logs = {real: item for real, item in inputs.items() if item.grouping != "companion"}
+    named = _distinct_names(_accompanied(logs, beside, readers))
+    return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows)
 
 
-def _told_apart(inputs: Mapping[str, Input]) -> list[Input]:
+def _is_loaded(item: Input, kinds: Iterable[Companion], *, is_named: bool) -> bool:
+    """Whether it is a companion that was read at once, for all conversations."""
+    return item.grouping == "companion" and any(
+        kind.load(Path(item.path), item.name, is_named=is_named) for kind in kinds if kind.format == item.reader
+    )
+
+
+def _distinct_names(inputs: Mapping[str, Input]) -> list[Input]:
     """The inputs, which are by their real paths. Those of one name get as many of the folders above as they need.
 
     How their paths were written does not matter, nor where the folders lie.
     """
-    names = {real: one.name for real, one in inputs.items()}
+    names = {real: item.name for real, item in inputs.items()}
     while clashing := _clashing(names):
         for place, real in enumerate(clashing):
             whole = _utf8("/".join(Path(real).parts[1:]))
             folders = whole.split("/")[: -len(names[real].split("/"))]
             # Names that are not UTF-8 may be alike to the end.
             names[real] = f"{folders[-1]}/{names[real]}" if folders else f"{names[real]}~{place + 1}"
-    return [msgspec.structs.replace(one, name=names[real]) for real, one in inputs.items()]
+    return [msgspec.structs.replace(item, name=names[real]) for real, item in inputs.items()]
 
 
 def _clashing(names: Mapping[str, str]) -> list[str]:
@@ -137,43 +136,50 @@ def _utf8(name: str) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
-def _accompanied(one: Input, beside: Sequence[Input], free: Sequence[Input]) -> Input:
-    """An input is read together with what its reader claimed as a companion.
+def _accompanied(logs: Mapping[str, Input], beside: Sequence[Input], readers: Mapping[str, Reader]) -> dict[str, Input]:
+    """Each input with the companions that it is read together with.
 
     A companion belongs to the inputs below its folder, the nearest first; one that lies above none
-    was given for all of them.
+    was given for all of them. One that a reader claimed is for that reader's inputs only.
     """
-    near = [other for other in beside if _is_below(one, other)]
-    near.sort(key=lambda other: (-len(Path(other.path).resolve().parts), Path(other.path).resolve()))
-    mine = [other.path for other in (*near, *free) if other.reader == one.reader]
-    known = {Path(path).resolve() for path in mine}
-    mine += [str(path) for path in _beside(one) if path.resolve() not in known]
-    return msgspec.structs.replace(one, companions=tuple(mine)) if mine else one
+    free = [companion for companion in beside if not any(_is_above(companion, item, readers) for item in logs.values())]
+    free.sort(key=lambda companion: Path(companion.path).resolve())
+    return {real: _with_companions(item, beside, free, readers) for real, item in logs.items()}
 
 
-def _beside(one: Input) -> Sequence[Path]:
-    return reader_named(one.reader).beside(Path(one.path)) if one.grouping == "folder" else ()
+def _with_companions(
+    item: Input, beside: Sequence[Input], free: Sequence[Input], readers: Mapping[str, Reader]
+) -> Input:
+    near = [companion for companion in beside if _is_above(companion, item, readers)]
+    near.sort(key=lambda companion: (-len(Path(companion.path).resolve().parts), Path(companion.path).resolve()))
+    paths = [companion.path for companion in (*near, *free) if _is_for(companion, item, readers)]
+    if item.grouping == "folder":
+        real_paths = {Path(path).resolve() for path in paths}
+        outside = reader_named(item.reader).beside(Path(item.path))
+        paths += [str(path) for path in outside if path.resolve() not in real_paths]
+    return msgspec.structs.replace(item, companions=tuple(paths)) if paths else item
 
 
-def _is_for(companion: Input, one: Input) -> bool:
-    return companion.reader == one.reader and _is_below(one, companion)
+def _is_for(companion: Input, item: Input, readers: Mapping[str, Reader]) -> bool:
+    return companion.reader == item.reader or companion.reader not in readers
 
 
-def _is_below(one: Input, companion: Input) -> bool:
-    return Path(one.path).resolve().is_relative_to(Path(companion.path).resolve().parent)
+def _is_above(companion: Input, item: Input, readers: Mapping[str, Reader]) -> bool:
+    is_below = Path(item.path).resolve().is_relative_to(Path(companion.path).resolve().parent)
+    return is_below and _is_for(companion, item, readers)
 
 
-def fingerprint(one: Input) -> str:
+def fingerprint(item: Input) -> str:
     """`sha256:` of the input's bytes; for a folder, of the names and bytes in it and of its companions."""
-    path = Path(one.path)
-    if not path.is_dir() and not one.companions:
+    path = Path(item.path)
+    if not path.is_dir() and not item.companions:
         return "sha256:" + _digest(path)
     whole = hashlib.sha256()
     if not path.is_dir():
         whole.update(f"{_digest(path)}\n".encode())
     for inner in sorted(place for place in path.rglob("*") if place.is_file()):
         whole.update(f"{inner.relative_to(path).as_posix()} {_digest(inner)}\n".encode())
-    for companion in one.companions:
+    for companion in item.companions:
         whole.update(f"{_digest(Path(companion))}\n".encode())
     return "sha256:" + whole.hexdigest()
 
@@ -183,12 +189,12 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _readers(known: Mapping[str, Reader], format: str | None) -> Mapping[str, Reader]:
+def _readers(installed: Mapping[str, Reader], format: str | None) -> Mapping[str, Reader]:
     if format is None:
-        return known
-    if format not in known:
-        raise UsageError(f"no format is called {format!r}", hint=f"there is {', '.join(sorted(known))}")
-    return {format: known[format]}
+        return installed
+    if format not in installed:
+        raise UsageError(f"unknown format {format!r}", hint=f"the formats are {', '.join(sorted(installed))}")
+    return {format: installed[format]}
 
 
 def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iterator[tuple[str, Path]]:
@@ -279,25 +285,19 @@ def _left_out(folder: Path, readers: Mapping[str, Reader]) -> str:
     return ""
 
 
-def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> tuple[Detection, Reader] | None:
+def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> _Claim | None:
     sample = _sample(folder)
-    return _best((_folder_claim(reader, sample), reader) for reader in readers.values())
-
-
-def _folder_claim(reader: Reader, sample: FolderSample) -> Detection | None:
-    """A reader that trips over a stranger's folder does not know it."""
-    try:
-        return reader.detect_folder(sample)
-    except Exception:  # whatever odd names do to a reader
-        return None
+    claims: list[_Claim] = []
+    for reader in readers.values():
+        with suppress(Exception):  # whatever odd names do to a reader
+            if (claim := reader.detect_folder(sample)) is not None:
+                claims.append(_Claim(claim, reader.name))
+    return _surest(claims)
 
 
 def _folder_input(name: str, folder: Path, readers: Mapping[str, Reader]) -> Input | None:
     best = _detect_folder(folder, readers)
-    if best is None:
-        return None
-    claim, reader = best
-    return Input(str(folder), name, reader.name, "folder", "folder", claim.why)
+    return None if best is None else Input(str(folder), name, best.name, "folder", "folder", best.claim.why)
 
 
 def _is_log_name(name: str) -> bool:
@@ -308,7 +308,7 @@ def _is_log_name(name: str) -> bool:
 
 
 def _file_input(
-    name: str, path: Path, readers: Mapping[str, Reader], report: ReadReport, *, is_named: bool
+    name: str, path: Path, claimants: Sequence[Reader | Companion], report: ReadReport, *, is_named: bool
 ) -> Input | None:
     """How a file will be read; None, and a word in the report, where nobody can read it.
 
@@ -316,7 +316,7 @@ def _file_input(
     """
     is_log = is_named or _is_log_name(path.name)
     try:
-        return _recognised(name, path, readers)
+        return _recognised(name, path, claimants)
     except BadJson as error:
         refusal = Problem(name, error.line, str(error), hint="the JSON must be whole")
     except InputError as error:
@@ -330,7 +330,10 @@ def _file_input(
     return None
 
 
-def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
+def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) -> Input:
+    kinds = [claimant for claimant in claimants if not isinstance(claimant, Reader)]
+    if is_yaml(path) and (best := _best(Sample(path, "text", ()), kinds)) is not None:
+        return Input(str(path), name, best.name, "text", best.claim.grouping, best.claim.why)
     head = files.head_of(path, HEAD_BYTES)
     if not head.strip():
         raise InputError("is empty", hint="nothing was written to it, or it was not closed")
@@ -340,48 +343,55 @@ def _recognised(name: str, path: Path, readers: Mapping[str, Reader]) -> Input:
             raise InputError("is not text, as a table of this name should be", hint="write it again")
         values = tables.first_rows(path, SAMPLE_RECORDS)
     elif b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
-        if path.name.lower().endswith(YAML_ENDINGS):
+        if is_yaml(path):
             raise InputError(
                 "is YAML that declares no flow", hint="docs/guides/flow-definitions.md shows one that does"
             )
         container, values = "text", _first_lines(head)
     else:
         values = _first_values(path, head, container)
-        if container != "lines" and declares_flow(values):
-            raise _DeclaresFlow
-    asked = readers.values() if values or container != "text" else ()
-    best = _best((_claim(reader, Sample(path, container, values)), reader) for reader in asked)
+    best = _best(Sample(path, container, values), claimants) if values or container != "text" else None
     if best is None:
-        if container == "text":
-            raise InputError("is not JSON", hint=_SEE_FORMATS)
-        told = next(filter(None, (reader.part_of(path.name) for reader in readers.values())), "")
-        if told:
-            raise InputError(f"is {told}")
-        kind, refused = ("a table", tables.StrangeTable) if container == "table" else ("JSON", InputError)
-        raise refused(f"is {kind} of a kind that nobody here reads: {_describe(values)}", hint=_SEE_FORMATS)
-    claim, reader = best
-    grouping = "file" if container == "text" and claim.grouping == "key" else claim.grouping
-    return Input(str(path), name, reader.name, container, grouping, claim.why)
+        raise _unknown(path.name, container, values, claimants)
+    grouping = "file" if container == "text" and best.claim.grouping == "key" else best.claim.grouping
+    return Input(str(path), name, best.name, container, grouping, best.claim.why)
 
 
-class _DeclaresFlow(Exception):
-    """The file is no log."""
+def _unknown(
+    name: str, container: Container, values: Sequence[Any], claimants: Sequence[Reader | Companion]
+) -> InputError:
+    """What is known of a file that nobody claims."""
+    if container == "text":
+        return InputError("is not JSON", hint=_SEE_FORMATS)
+    readers = (claimant for claimant in claimants if isinstance(claimant, Reader))
+    part = next(filter(None, (reader.part_of(name) for reader in readers)), "")
+    if part:
+        return InputError(f"is {part}")
+    if container == "table":
+        return tables.StrangeTable(f"unknown table format; {_describe(values)}", hint=_SEE_FORMATS)
+    return InputError(f"unknown JSON format; {_describe(values)}", hint=_SEE_FORMATS)
 
 
 _SEE_FORMATS = "`convoscope formats` lists what can be read"
 
 
-def _claim(reader: Reader, sample: Sample) -> Detection | None:
-    """A reader that trips over a stranger's file does not know it."""
-    try:
-        return reader.detect(sample)
-    except Exception:  # whatever odd shapes do to a reader
-        return None
+class _Claim(NamedTuple):
+    claim: Detection
+    name: str
 
 
-def _best(claims: Iterable[tuple[Detection | None, Reader]]) -> tuple[Detection, Reader] | None:
-    made = [(claim, reader) for claim, reader in claims if claim is not None]
-    return max(made, key=lambda pair: (pair[0].confidence, pair[1].name), default=None)
+def _best(sample: Sample, claimants: Iterable[Reader | Companion]) -> _Claim | None:
+    """Who is surest of a file. Whoever fails on a stranger's file does not know it."""
+    claims: list[_Claim] = []
+    for claimant in claimants:
+        with suppress(Exception):  # whatever odd shapes do to a reader
+            if (claim := claimant.detect(sample)) is not None:
+                claims.append(_Claim(claim, claimant.name if isinstance(claimant, Reader) else claimant.format))
+    return _surest(claims)
+
+
+def _surest(claims: Iterable[_Claim]) -> _Claim | None:
+    return max(claims, key=lambda claim: (claim.claim.confidence, claim.name), default=None)
 
 
 def _container(name: str, head: bytes) -> Container:
@@ -449,10 +459,10 @@ def _first_lines(head: bytes) -> list[Any]:
     # The last line may have been cut by the size of the head, in the middle of a letter.
     whole = head.rpartition(b"\n")[0] if len(head) >= HEAD_BYTES else head
     try:
-        told = whole.decode()
+        text = whole.decode()
     except UnicodeDecodeError:
         return []
-    return [] if "\0" in told else [line.strip() for line in told.split("\n") if line.strip()][:MANY_LINES]
+    return [] if "\0" in text else [line.strip() for line in text.split("\n") if line.strip()][:MANY_LINES]
 
 
 def _describe(values: Sequence[Any]) -> str:
@@ -460,8 +470,8 @@ def _describe(values: Sequence[Any]) -> str:
         if isinstance(value, dict):
             names = list(value)
             more = f" and {len(names) - _MANY_KEYS} more" if len(names) > _MANY_KEYS else ""
-            return "its fields are " + ", ".join(names[:_MANY_KEYS]) + more if names else "an empty object"
+            return "fields: " + ", ".join(names[:_MANY_KEYS]) + more if names else "an empty object"
         if isinstance(value, list):
-            return "a list of " + (_describe(value) if value else "nothing")
+            return "a list; " + _describe(value) if value else "an empty list"
         return f"a {type(value).__name__}"
     return "no record"

@@ -46,7 +46,7 @@ class SortedRun(NamedTuple):
         return [self.first + offset for offset in self.offsets]
 
 
-class Together(NamedTuple):
+class KeyedRecords(NamedTuple):
     """All records of one key, in the order of the input."""
 
     key: str
@@ -139,7 +139,7 @@ def _frames(piece: Keyed, buckets: int) -> Iterator[tuple[int, bytes]]:
         yield bucket, b"%08x%08x%b%b" % (len(whole), len(body), whole, body)
 
 
-def together(path: Path) -> Iterator[Together]:
+def read_bucket(path: Path) -> Iterator[KeyedRecords]:
     """The records of a bucket by key; the order is that in which the keys were first met."""
     by_key: dict[str, list[SortedRun]] = {}
     with path.open("rb") as stream:
@@ -149,11 +149,11 @@ def together(path: Path) -> Iterator[Together]:
             start = 0
             for run in head.runs:
                 end = start + len(run.offsets)
-                found = SortedRun(head.name, head.first, run.offsets, texts[start:end], run.repairs or {})
+                sorted_run = SortedRun(head.name, head.first, run.offsets, texts[start:end], run.repairs or {})
                 start = end
                 if run.key in by_key:
-                    by_key[run.key].append(found)
+                    by_key[run.key].append(sorted_run)
                 else:
-                    by_key[run.key] = [found]
-    for key, mine in by_key.items():
-        yield Together(key, mine)
+                    by_key[run.key] = [sorted_run]
+    for key, runs_of_key in by_key.items():
+        yield KeyedRecords(key, runs_of_key)

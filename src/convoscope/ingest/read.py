@@ -96,5 +96,5 @@ def nothing_readable(report: ReadReport) -> NothingReadable:
     if not reasons:
         reasons += [f"{name}: {file.why}; what it belongs to is not there" for name, file in report.files.items()][:10]
     reasons += [f"unknown name {name}" for name in list(report.unknown)[:10]]
-    told = ["no conversation could be read", *(one_line(reason, None) for reason in reasons)]
-    return NothingReadable("\n  ".join(told), hint="`convoscope formats` lists what can be read")
+    lines = ["no conversation could be read", *(one_line(reason, None) for reason in reasons)]
+    return NothingReadable("\n  ".join(lines), hint="`convoscope formats` lists what can be read")

@@ -120,7 +120,7 @@ class Reader:
 
     name = ""
     title = ""
-    alone = False
+    unkeyed_record_is_conversation = False
     """With grouping by key: a record without a key, or with one that no other has, is a conversation by itself."""
     typed: Any = None
     """The type that msgspec decodes a record to for `build_typed`; None for a reader without one."""
@@ -200,20 +200,18 @@ def registered(readers_from: str | PathLike[str] | Iterable[str | PathLike[str]]
 
     To name code here is to run it. Two readers of one name are an error.
     """
-    found, problems = installed()
-    sources = names(readers_from)
-    found = dict(found)
-    for source in sources:
-        mine = [one for one in vars(load(source)).values() if isinstance(one, Reader)]
-        if not mine:
+    by_name, problems = dict(installed().by_name), installed().problems
+    for source in names(readers_from):
+        declared = [one for one in vars(load(source)).values() if isinstance(one, Reader)]
+        if not declared:
             raise UsageError(f"{source} declares no reader", hint="make one: READER = MyReader()")
-        for reader in mine:
+        for reader in declared:
             if not reader.name:
                 raise UsageError(f"{source}: a {type(reader).__name__} has no name", hint='give it one: name = "…"')
-            if found.setdefault(reader.name, reader) is not reader:
+            if by_name.setdefault(reader.name, reader) is not reader:
                 raise UsageError(f"{source}: there is a reader {reader.name} already", hint="give it another name")
             _brought[reader.name] = reader
-    return Readers(found, problems)
+    return Readers(by_name, problems)
 
 
 _brought: dict[str, Reader] = {}
@@ -228,7 +226,7 @@ def reader_named(name: str) -> Reader:
 @cache
 def installed() -> Readers:
     """The readers that installed packages declare. One that cannot be loaded is a problem, not a crash."""
-    found: dict[str, Reader] = {}
+    readers: dict[str, Reader] = {}
     problems: list[str] = []
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)):
         try:
@@ -238,8 +236,8 @@ def installed() -> Readers:
         except Exception as error:  # whatever a stranger's module raises
             problems.append(f"reader {point.name} ({point.value}) cannot be loaded: {error}")
             continue
-        if reader.name in found:
+        if reader.name in readers:
             problems.append(f"reader {point.name} ({point.value}) is ignored: {reader.name} is there already")
         else:
-            found[reader.name] = reader
-    return Readers(found, tuple(problems))
+            readers[reader.name] = reader
+    return Readers(readers, tuple(problems))

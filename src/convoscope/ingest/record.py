@@ -7,7 +7,7 @@ overlooked.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Time
@@ -59,10 +59,10 @@ def is_role(value: Any) -> bool:
 
 def take_role(facts: Facts, timeline: TimelineBuilder) -> str:
     """The role, in our words; one that OpenAI does not use is noted."""
-    said = facts.pop("role")
-    if said not in _OWN_ROLES:
-        timeline.notes.inferred(f"role_{said}_is_{ROLES[said]}", "", timeline.seq)
-    return ROLES[said]
+    name = facts.pop("role")
+    if name not in _OWN_ROLES:
+        timeline.notes.inferred(f"role_{name}_is_{ROLES[name]}", "", timeline.seq)
+    return ROLES[name]
 
 
 def take(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
@@ -76,8 +76,8 @@ def take(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
 
 def take_text(facts: Facts, *names: str) -> str:
     """An id or a name, as text."""
-    found = take(facts, *names, kind=(str, int))
-    return "" if found is None else str(found)
+    value = take(facts, *names, kind=(str, int))
+    return "" if value is None else str(value)
 
 
 def take_time(facts: Facts, timeline: TimelineBuilder) -> Time | None:
@@ -120,6 +120,14 @@ def filled(facts: Facts) -> Facts:
     return {name: value for name, value in facts.items() if value is not None and value not in ("", [], {})}
 
 
+def leftovers(facts: Facts, usual: Set[str], of: str, notes: Notes) -> Facts:
+    """What nobody took, for `extras`; names that are not usual there are noted as unknown."""
+    extras = filled(facts)
+    for name in sorted(extras.keys() - usual):
+        notes.unknown(f"{of}.{name}")
+    return extras
+
+
 def without_payload(value: Any, notes: Notes, seq: int) -> Any:
     """Sound and pictures are described, not copied."""
     if isinstance(value, str) and len(value) > MAX_EMBEDDED:
@@ -135,8 +143,8 @@ def without_payload(value: Any, notes: Notes, seq: int) -> Any:
 def answer_of(content: Any, notes: Notes, seq: int) -> Any:
     """What a tool answered: its text where it is text, else the value as it is."""
     if isinstance(content, list) and content:
-        told = take_content({"content": content}, Notes(), seq)
-        return without_payload(content, notes, seq) if told.parts else told.text
+        text_and_parts = take_content({"content": content}, Notes(), seq)
+        return without_payload(content, notes, seq) if text_and_parts.parts else text_and_parts.text
     return content
 
 
@@ -169,16 +177,24 @@ def as_number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
+
+
+def number_in(text: Any) -> float | None:
+    """The finite number that a text says; None for any other text."""
+    try:
+        return as_number(float(text))
+    except (TypeError, ValueError):
+        return None
 
 
 def from_milliseconds(value: Any) -> float | None:
     """Seconds; None for what is no length of time."""
-    told = as_number(value)
-    return None if told is None or told < 0 else round(told / 1000, 6)
+    milliseconds = as_number(value)
+    return None if milliseconds is None or milliseconds < 0 else round(milliseconds / 1000, 6)
 
 
 def wall(value: Any) -> float | None:

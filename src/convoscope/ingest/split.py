@@ -17,9 +17,10 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
-from convoscope.ingest.beside.flows import Attacher
+from convoscope.ingest.beside.companion import Attach, companions
+from convoscope.ingest.beside.flows import FlowDefinitions
 from convoscope.ingest.discover import Input
-from convoscope.ingest.hash_buckets import Keyed, SortedRun, Together, spread, together
+from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, read_bucket, spread
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
 from convoscope.ingest.io.json import BadJson, decode
@@ -87,45 +88,46 @@ def cut(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int = 
 
 def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int) -> Iterator[tuple[InputPiece, int]]:
     by_key: dict[str, list[tuple[int, Input]]] = {}
-    for place, one in enumerate(inputs):
-        report.files[one.name] = FileRead(one.reader, one.why)
-        if one.grouping == "key":
-            by_key.setdefault(one.reader, []).append((place, one))
-        elif one.grouping == "record" and one.container in _CUTTERS:
-            for piece in _cut_up(InputPiece(one, place), size):
+    for place, item in enumerate(inputs):
+        report.files[item.name] = FileRead(item.reader, item.why)
+        if item.grouping == "key":
+            by_key.setdefault(item.reader, []).append((place, item))
+        elif item.grouping == "record" and item.container in _CUTTERS:
+            for piece in _cut_up(InputPiece(item, place), size):
                 yield piece, piece.end - piece.start or len(piece.data or b"")
         else:
             # The logs of a folder say most things more than once: little of them is left in the conversation.
-            yield InputPiece(one, place), _size(one) // (4 if one.grouping == "folder" else 1)
+            yield InputPiece(item, place), _size(item) // (4 if item.grouping == "folder" else 1)
     for reader, keyed in sorted(by_key.items()):
-        if reader_named(reader).alone and not _share_keys(reader, keyed, size):
-            for place, one in keyed:
-                apart = msgspec.structs.replace(one, grouping="record")
-                for piece in _cut_up(InputPiece(apart, place), size):
-                    yield piece, piece.end - piece.start or len(piece.data or b"") or _size(one)
+        if reader_named(reader).unkeyed_record_is_conversation and not _share_keys(reader, keyed, size):
+            for place, item in keyed:
+                by_record = msgspec.structs.replace(item, grouping="record")
+                for piece in _cut_up(InputPiece(by_record, place), size):
+                    yield piece, piece.end - piece.start or len(piece.data or b"") or _size(item)
             continue
         by_name = reader_named(reader)
-        cuts = (piece for place, one in keyed for piece in _cut_up(InputPiece(one, place), size))
+        cuts = (piece for place, item in keyed for piece in _cut_up(InputPiece(item, place), size))
         buckets = -(-sum(_size(one) for _, one in keyed) // size)
         spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
+        beside = tuple(dict.fromkeys(path for _, item in keyed for path in item.companions))
         for place, bucket in enumerate(spilled):
-            yield InputPiece(bucket, len(inputs) + place), size
+            yield InputPiece(msgspec.structs.replace(bucket, companions=beside), len(inputs) + place), size
 
 
 def _cut_up(piece: InputPiece, size: int) -> Iterator[InputPiece]:
     """A whole input as pieces of about `size` bytes; a document is one piece."""
-    one = piece.input
-    cutter = _CUTTERS.get(one.container)
+    item = piece.input
+    cutter = _CUTTERS.get(item.container)
     if cutter is None:
         yield piece
         return
     try:
-        for stretch in cutter(Path(one.path), size):
-            yield InputPiece(one, piece.place, *stretch)
+        for stretch in cutter(Path(item.path), size):
+            yield InputPiece(item, piece.place, *stretch)
     except OSError as error:
-        yield InputPiece(one, piece.place, problem=f"cannot be read: {error.strerror}")
+        yield InputPiece(item, piece.place, problem=f"cannot be read: {error.strerror}")
     except InputError as error:
-        yield InputPiece(one, piece.place, problem=error.message, hint=error.hint)
+        yield InputPiece(item, piece.place, problem=error.message, hint=error.hint)
 
 
 _CUTTERS = {
@@ -136,8 +138,8 @@ _CUTTERS = {
 }
 
 
-def _size(one: Input) -> int:
-    path = Path(one.path)
+def _size(item: Input) -> int:
+    path = Path(item.path)
     try:
         if path.is_dir():
             return sum(place.stat().st_size for place in path.iterdir() if place.is_file())
@@ -151,8 +153,8 @@ def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> b
     key_of = reader_named(reader).quick_key
     seen: set[int] = set()
     rest = array("q")
-    for place, one in keyed:
-        for piece in _cut_up(InputPiece(one, place), size):
+    for place, item in keyed:
+        for piece in _cut_up(InputPiece(item, place), size):
             codes = array("q", map(hash, _keys(piece, key_of)))
             if len(rest) < _EARLY:
                 seen.update(codes)
@@ -189,8 +191,8 @@ def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
 
     What is not JSON is told here or there, but once.
     """
-    one = piece.input
-    if one.container == "lines" and not piece.problem and (usual := _usual_lines(piece, reader, report)) is not None:
+    item = piece.input
+    if item.container == "lines" and not piece.problem and (usual := _usual_lines(piece, reader, report)) is not None:
         return usual
     texts = list[bytes]()
     numbers, keys, repairs = list[int](), list[str](), dict[int, tuple[str, ...]]()
@@ -198,17 +200,17 @@ def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
         try:
             key = reader.quick_key(text)
         except BadJson as error:
-            report.problem(_not_json(one.name, number, error))
+            report.problem(_not_json(item.name, number, error))
             continue
-        if key is None and reader.alone:
-            key = _ALONE + _called(one, number)
+        if key is None and reader.unkeyed_record_is_conversation:
+            key = _UNKEYED + _called(item, number)
         if key is None:
             message = "no id says which conversation this belongs to"
-            report.problem(Problem(one.name, number, message, hint="add a conversation_id"))
+            report.problem(Problem(item.name, number, message, hint="add a conversation_id"))
             continue
-        if one.container == "lines":
+        if item.container == "lines":
             texts.append(text)
-        elif (record := _record(text, number, one.name, report)) is not None:
+        elif (record := _record(text, number, item.name, report)) is not None:
             # What is no line may hold line ends.
             if record.repairs:
                 repairs[len(texts)] = record.repairs
@@ -217,7 +219,7 @@ def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
             continue
         numbers.append(number)
         keys.append(key)
-    return Keyed(one.name, numbers, texts, keys, repairs)
+    return Keyed(item.name, numbers, texts, keys, repairs)
 
 
 def _usual_lines(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed | None:
@@ -247,10 +249,12 @@ def read_partition(
     `turn_rule` is the rule that their turns are cut by; None leaves it to each of them. `flows` are the
     definitions of flows that they may have gone through.
     """
-    attacher = Attacher(flows) if flows else None
+    kinds = companions(FlowDefinitions(flows))
     for piece in partition.pieces:
+        files_beside = [Path(companion) for companion in piece.input.companions]
+        attachers = [attach for kind in kinds if (attach := kind.attacher(piece.input.reader, files_beside))]
         for plain, notes in _reads(piece, reader_named(piece.input.reader), report):
-            reads = plain if attacher is None else _attached(attacher, plain, notes, report)
+            reads = _attached(attachers, plain, notes, report) if attachers else plain
             yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
 
 
@@ -259,16 +263,16 @@ def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadRep
 
     Line by line: a batch takes as long to decode, and has to be held.
     """
-    one = piece.input
-    name, place, path = one.name, piece.place, Path(one.path)
-    numbered, mark = one.container in _CUTTERS, _MARKS.get(one.container)
+    item = piece.input
+    name, place, path = item.name, piece.place, Path(item.path)
+    numbered, mark = item.container in _CUTTERS, _MARKS.get(item.container)
     names = RecordGroup("", path).file_names
     typed, build = _decoder(reader.typed), reader.build_typed
     new = tuple.__new__  # half of what the class takes to make one
     file: FileRead | None = None
     for number, text in _whole_texts(piece, report):
         notes.begin(name, number if numbered else 0)
-        called = f"{name}{mark}{number}" if mark else _called(one, number)
+        called = f"{name}{mark}{number}" if mark else _called(item, number)
         try:
             conversation = build(typed(text), Place(called, number, names, text), notes)
         except Exception:  # whatever it is, the reader's `build` says what is wrong
@@ -323,20 +327,16 @@ def _repairs(group: RecordGroup, name: str, *, numbered: bool) -> Notes:
     return notes
 
 
-def _attached(attacher: Attacher, reads: Iterable[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
-    """The conversations with the definitions of their flows."""
+def _attached(attachers: Sequence[Attach], reads: Iterable[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
+    """The conversations with what lies beside them."""
     for read in reads:
-        found = attacher.attached(read.conversation)
-        if found is None:
-            yield read
-            continue
-        if found.inferred:
-            notes.inferred(found.inferred)
-        if found.repaired:
-            notes.repaired(found.repaired, read.conversation.dimensions["flow"])
+        conversation = read.conversation
+        for attach in attachers:
+            conversation = attach(conversation, notes)
         taken = notes.hand_over()
         report.add_notes(taken)
-        yield Read(found.conversation, read.notes + taken, read.origin)
+        unchanged = conversation is read.conversation and not taken
+        yield read if unchanged else Read(conversation, read.notes + taken, read.origin)
 
 
 def _cut_by(turn_rule: str, read: Read) -> Read:
@@ -369,8 +369,8 @@ def _build(
             report.records_seen += notes.records
             report.records_used += notes.records
             notes.records = 0
-            for told in dict.fromkeys(record.file or name for record in used) or (name,):
-                file = report.files.get(told) or report.files.setdefault(told, FileRead(reader.name))
+            for file_name in dict.fromkeys(record.file or name for record in used) or (name,):
+                file = report.files.get(file_name) or report.files.setdefault(file_name, FileRead(reader.name))
                 file.conversations += 1
             yield Read(conversation, taken, Origin(origin.place, origin.record, part) if part else origin)
     except InputError as error:
@@ -392,56 +392,56 @@ def _used(group: RecordGroup, notes: Notes) -> Sequence[Record]:
 
 
 def _groups(piece: InputPiece, report: ReadReport) -> Iterator[tuple[RecordGroup, str, Origin]]:
-    one = piece.input
-    path = Path(one.path)
-    if one.grouping == "folder":
-        beside = tuple(Path(companion) for companion in one.companions)
-        yield RecordGroup(one.name, path, companions=beside), one.name, Origin(piece.place, 0, 0)
-    elif one.grouping == "file":
+    item = piece.input
+    path = Path(item.path)
+    if item.grouping == "folder":
+        beside = tuple(Path(companion) for companion in item.companions)
+        yield RecordGroup(item.name, path, companions=beside), item.name, Origin(piece.place, 0, 0)
+    elif item.grouping == "file":
         records = tuple(_all_records(piece, report))
         if records:
-            called = _stem(one.name, _TEXT_ENDINGS if one.container == "text" else ())
-            yield RecordGroup(called, path, records), one.name, Origin(piece.place, 0, 0)
+            called = _stem(item.name, _TEXT_ENDINGS if item.container == "text" else ())
+            yield RecordGroup(called, path, records), item.name, Origin(piece.place, 0, 0)
     else:
         for record in _records(piece, report):
             yield (
-                RecordGroup(_called(one, record.number), path, (record,)),
-                one.name,
+                RecordGroup(_called(item, record.number), path, (record,)),
+                item.name,
                 Origin(piece.place, record.number, 0),
             )
 
 
-def _called(one: Input, number: int) -> str:
+def _called(item: Input, number: int) -> str:
     """A name for a record that stands for itself."""
-    mark = _MARKS.get(one.container)
-    return f"{one.name}{mark}{number}" if mark else _stem(one.name)
+    mark = _MARKS.get(item.container)
+    return f"{item.name}{mark}{number}" if mark else _stem(item.name)
 
 
 _MARKS = {"lines": ":", "text": ":", "array": "#", "table": ":"}
-_ALONE = "\0"
+_UNKEYED = "\0"
 """Begins the key of a record that has none."""
 
 
 def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
     """What is read of each key of a bucket."""
-    for number, mine in enumerate(together(Path(piece.input.path))):
+    for number, keyed in enumerate(read_bucket(Path(piece.input.path))):
         origin = Origin(piece.place, number, 0)
-        read = _quick_read(reader, mine, origin, report)
+        read = _quick_read(reader, keyed, origin, report)
         if read is not None:
-            first = mine.runs[0]
+            first = keyed.runs[0]
             yield (read,), Notes(first.name, first.numbers[0])
             continue
-        records = tuple(record for run in mine.runs for record in _decoded(run, report))
+        records = tuple(record for run in keyed.runs for record in _decoded(run, report))
         if records:
             name = records[0].file
             names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
-            group = RecordGroup(mine.key.removeprefix(_ALONE), Path(name), records, names)
+            group = RecordGroup(keyed.key.removeprefix(_UNKEYED), Path(name), records, names)
             notes = _repairs(group, name, numbered=True)
             yield _build(reader, group, name, origin, notes, report, by_key=True), notes
 
 
-def _quick_read(reader: Reader, mine: Together, origin: Origin, report: ReadReport) -> Read | None:
-    lines = mine.lines
+def _quick_read(reader: Reader, keyed: KeyedRecords, origin: Origin, report: ReadReport) -> Read | None:
+    lines = keyed.lines
     try:
         conversation = reader.quick_build(lines)
     except Exception:  # whatever it trips over, `build` looks at it more closely, and tells of it

@@ -191,30 +191,30 @@ def signs_of_success(result: object) -> tuple[bool | None, str]:
     if _TELLING.isdisjoint(result):
         return None, ""
     error = result.get("error") or result.get("error_message") or result.get("error_type")
-    said = "" if not error else error if isinstance(error, str) else repr(error)[:500]
+    message = "" if not error else error if isinstance(error, str) else repr(error)[:500]
     for key in ("success", "ok"):
         if isinstance(result.get(key), bool):
-            return bool(result[key]), said
+            return bool(result[key]), message
     if isinstance(result.get("is_error"), bool):
-        return not result["is_error"], said
+        return not result["is_error"], message
     status = result.get("status")
     if isinstance(status, str):
         word = status.lower()
         if word in _WORKED or word in _FAILED:
-            return word in _WORKED, said
-    return (False, said) if error else (None, "")
+            return word in _WORKED, message
+    return (False, message) if error else (None, "")
 
 
 def dimensions(*places: object) -> dict[str, str]:
     """The dimensions named in the given mappings, as text; the first that names one wins."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for place in places:
         if isinstance(place, dict):
             for name in DIMENSIONS:
                 value = place.get(name)
-                if name not in found and isinstance(value, str | int | float) and value != "":
-                    found[name] = str(value)
+                if name not in values and isinstance(value, str | int | float) and value != "":
+                    values[name] = str(value)
             name_of_agent = place.get("agent_name")
-            if "agent" not in found and isinstance(name_of_agent, str) and name_of_agent:
-                found["agent"] = name_of_agent
-    return found
+            if "agent" not in values and isinstance(name_of_agent, str) and name_of_agent:
+                values["agent"] = name_of_agent
+    return values

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.declaration import LOWER, NEITHER, SHARE, TURN, WORDS, metric
+from convoscope.metrics.declaration import LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH
+from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio
-from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, RATIO, RATIO_OF_SUMS, Reduce, percentile
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
 from convoscope.text.words import count_words, long_sentences
 
 MIN_SENTENCE_WORDS = 4
@@ -35,15 +36,7 @@ def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
         yield measured(turn, count) if count else not_applicable(turn, "no_assistant_text")
 
 
-@metric(
-    "agent.repetition",
-    version=1,
-    observes=TURN,
-    unit=SHARE,
-    better=LOWER,
-    needs=(ASSISTANT_SPEECH,),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
-)
+@share_metric("agent.repetition", version=1, observes=TURN, better=LOWER, needs=(ASSISTANT_SPEECH,))
 def repetition(conversation: Conversation) -> Iterator[Observation]:
     """What share of the agent's sentences has it said before?
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from convoscope.conversation import Conversation
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.async_metrics import awaited, coming
 from convoscope.scores.observation import Observation, failed, measured, not_applicable
 from convoscope.views.items import Case
@@ -20,27 +21,23 @@ if TYPE_CHECKING:
 NO_VALUE = "no_value"
 
 
-class Viewed(NamedTuple):
+class ItemView(NamedTuple):
     """One case, and the item as the published schema has it."""
 
     case: Case
     data: StandardData
 
 
-def viewed(conversation: Conversation) -> list[Viewed]:
-    """The items of a conversation, each as `StandardData`; without items, one view of the whole. Built once."""
-    held = conversation.__dict__
-    if "_viewed" not in held:
-        # The schema is a Pydantic model: whoever does not ask for it need not wait for Pydantic.
-        from convoscope.views.standard_data.canonical import standard_data_of
+@cached_on_argument
+def viewed(conversation: Conversation) -> list[ItemView]:
+    """The items of a conversation, each as `StandardData`; without items, one view of the whole."""
+    # The schema is a Pydantic model: whoever does not ask for it need not wait for Pydantic.
+    from convoscope.views.standard_data.canonical import standard_data_of
 
-        mine = [
-            Case(conversation, Subject("item", item.id, position), item)
-            for position, item in enumerate(conversation.items)
-        ] or [Case(conversation, WHOLE)]
-        held["_viewed"] = [Viewed(*one) for one in zip(mine, standard_data_of(conversation), strict=True)]
-    found: list[Viewed] = held["_viewed"]
-    return found
+    cases = [
+        Case(conversation, Subject("item", item.id, position), item) for position, item in enumerate(conversation.items)
+    ] or [Case(conversation, WHOLE)]
+    return [ItemView(*pair) for pair in zip(cases, standard_data_of(conversation), strict=True)]
 
 
 def each_item(function: Callable[..., Any], conversation: Conversation) -> Iterator[Observation]:
@@ -49,7 +46,7 @@ def each_item(function: Callable[..., Any], conversation: Conversation) -> Itera
         try:
             observations = _all(case.subject, awaited(function(data)))
         except (Exception, SystemExit) as error:  # whatever a metric raises is its result
-            observations = [failed(case.subject, "metric_raised", _say(error))]
+            observations = [failed(case.subject, "metric_raised", error_text(error))]
         yield from observations
 
 
@@ -59,7 +56,7 @@ async def each_item_awaited(function: Callable[..., Any], conversation: Conversa
         try:
             observations = _all(case.subject, await coming(function(data)))
         except (Exception, SystemExit) as error:  # whatever a metric raises is its result
-            observations = [failed(case.subject, "metric_raised", _say(error))]
+            observations = [failed(case.subject, "metric_raised", error_text(error))]
         for one in observations:
             yield one
 
@@ -87,11 +84,12 @@ def _observations(subject: Subject, given: Any) -> Iterator[Observation]:
         raise TypeError(f"gave {given!r}, not a score: return a number, None, or measured(item, value)")
 
 
-def _say(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
+    """What a score says of the exception that it stands for."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # its own __str__ is broken
         return type(error).__name__
 
 
-__all__ = ["NO_VALUE", "Viewed", "each_item", "each_item_awaited", "viewed"]
+__all__ = ["NO_VALUE", "ItemView", "each_item", "each_item_awaited", "error_text", "viewed"]

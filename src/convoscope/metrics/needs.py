@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
@@ -11,11 +10,12 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation import Conversation
-from convoscope.conversation.facts import Contents
+from convoscope.conversation.contents import Contents
 from convoscope.resources.registry import JUDGE as JUDGE_TYPE
 from convoscope.resources.registry import RECOGNISER as RECOGNISER_TYPE
 from convoscope.resources.registry import RECORDING as RECORDING_TYPE
 from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
+from convoscope.text.identifiers import split_camel
 from convoscope.views.registry import short_name
 
 
@@ -74,35 +74,35 @@ def _has_ground_truth(conversation: Conversation) -> bool:
     return len(items) > 1 and any(item.expected.ground_truth is not None for item in items)
 
 
-FACTS: Callable[[Conversation], Contents] = attrgetter("facts")
+CONTENTS: Callable[[Conversation], Contents] = attrgetter("contents")
 """What there is in the timeline."""
 
 UTTERANCES = Need(
     code="no_utterances",
     field="timeline",
     unlock="a log in which somebody says something",
-    present=Fact(FACTS, "has_utterances"),
+    present=Fact(CONTENTS, "has_utterances"),
     otherwise=NOT_APPLICABLE,
 )
 USER_SPEECH = Need(
     code="no_user_speech",
     field="timeline.utterance of a user",
     unlock="messages of the user",
-    present=Fact(FACTS, "has_user_speech"),
+    present=Fact(CONTENTS, "has_user_speech"),
     otherwise=NOT_APPLICABLE,
 )
 ASSISTANT_SPEECH = Need(
     code="no_assistant_speech",
     field="timeline.utterance of the assistant",
     unlock="messages of the assistant",
-    present=Fact(FACTS, "has_assistant_speech"),
+    present=Fact(CONTENTS, "has_assistant_speech"),
     otherwise=NOT_APPLICABLE,
 )
 TIMES = Need(
     code="no_clock",
     field="timeline.utterance.time",
     unlock="a timestamp on each message",
-    present=Fact(FACTS, "has_times"),
+    present=Fact(CONTENTS, "has_times"),
 )
 GROUND_TRUTH = Need(
     code="no_ground_truth",
@@ -114,14 +114,14 @@ TOOL_CALLS = Need(
     code="no_tool_calls",
     field="timeline.tool_call",
     unlock="a conversation in which the agent calls a tool",
-    present=Fact(FACTS, "has_tool_calls"),
+    present=Fact(CONTENTS, "has_tool_calls"),
     otherwise=NOT_APPLICABLE,
 )
 TOOLS_KNOWN = Need(
     code="tools_unknown",
     field="agent.tools",
     unlock="the list of tools that the agent had, as `tools` beside the messages",
-    present=lambda conversation: conversation.agent.tools is not None or conversation.facts.has_tool_calls,
+    present=lambda conversation: conversation.agent.tools is not None or conversation.contents.has_tool_calls,
 )
 RECORDING = Need(
     code="no_recording",
@@ -130,10 +130,14 @@ RECORDING = Need(
     present=lambda conversation: conversation.recording is not None,
 )
 JUDGE = ToldNeed(
-    code="no_judge", field="", unlock="a judge, named by the user", resource="judge", words="no judge configured"
+    code="no_judge",
+    field="judge",
+    unlock="a judge, named by the user",
+    resource=JUDGE_TYPE,
+    words="no judge configured",
 )
 _OF_RESOURCES = {
-    JUDGE_TYPE: (msgspec.structs.replace(JUDGE, field="judge", resource=JUDGE_TYPE),),
+    JUDGE_TYPE: (JUDGE,),
     RECORDING_TYPE: (
         RECORDING,
         Need(
@@ -160,7 +164,7 @@ def needs_of(resource: str) -> tuple[Need, ...]:
     if resource in _OF_RESOURCES:
         return _OF_RESOURCES[resource]
     kind = short_name(resource)
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower().strip("_")
+    words = split_camel(kind, "_").lower().strip("_")
     return (Need(code=f"no_{words}", field=words, unlock=f"a resource of the type {kind}", resource=resource),)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 
-def whole_of(name: str, names: Collection[str]) -> str:
+def parent_metric(name: str, names: Collection[str]) -> str:
     """The metric that this one is a part of, among those given; "" where it stands for itself."""
     whole, _, _ = name.rpartition(".")
     while "." in whole:

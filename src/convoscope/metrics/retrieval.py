@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation, Json
-from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, Metric, TenPoints, metric
-from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.metrics.declaration import RATIO, Metric
+from convoscope.metrics.item_fields import missing, needs_of
+from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.text.words import tokens
 from convoscope.views.items import Case, cases
 from convoscope.views.subjects import Subject
@@ -20,20 +21,13 @@ LEXICAL = "lexical"
 RELEVANT_FROM = 0.5
 """The share of the truth's content words that makes a chunk relevant."""
 
-_PER_ITEM = Reduce(MEAN, MEAN_OF_SUBJECTS)
-_TEN = TenPoints(zero=0, ten=1)
 
-
-@metric(
+@item_metric(
     "retrieval.contextual_precision",
     variant=LEXICAL,
     version=1,
-    observes=ITEM,
     unit=RATIO,
-    better=HIGHER,
     needs=needs_of("contextual_precision@lexical"),
-    reduce=_PER_ITEM,
-    ten=_TEN,
 )
 def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
     """Do the chunks that hold the truth's words stand before those that do not?
@@ -56,16 +50,8 @@ def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
             yield not_applicable(case.subject, "nothing_retrieved")
 
 
-@metric(
-    "retrieval.contextual_recall",
-    variant=LEXICAL,
-    version=1,
-    observes=ITEM,
-    unit=RATIO,
-    better=HIGHER,
-    needs=needs_of("contextual_recall@lexical"),
-    reduce=_PER_ITEM,
-    ten=_TEN,
+@item_metric(
+    "retrieval.contextual_recall", variant=LEXICAL, version=1, unit=RATIO, needs=needs_of("contextual_recall@lexical")
 )
 def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
     """What share of the truth's words was retrieved?
@@ -88,17 +74,7 @@ def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
 def _ranking_metric(
     name: str, variant: str = ""
 ) -> Callable[[Callable[[Conversation], Iterator[Observation]]], Metric]:
-    return metric(
-        name,
-        variant=variant,
-        version=1,
-        observes=ITEM,
-        unit=RATIO,
-        better=HIGHER,
-        needs=needs_of("retrieval_ranking"),
-        reduce=_PER_ITEM,
-        ten=_TEN,
-    )
+    return item_metric(name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"))
 
 
 @_ranking_metric("retrieval.mrr")
@@ -220,15 +196,10 @@ def _wanted(case: Case, scorer: str) -> list[str] | Observation:
     return content_words(case.expected.ground_truth or "") or not_applicable(case.subject, "empty_ground_truth")
 
 
+@cached_on_argument
 def _searches(case: Case) -> list[_Search]:
-    """Each query, and the words that it found; kept with the case, for two metrics ask."""
-    held = case.__dict__
-    if "_searches" not in held:
-        held["_searches"] = [
-            _Search(one.query, [set(tokens(chunk)) for chunk in one.chunks]) for one in case.retrievals
-        ]
-    found: list[_Search] = held["_searches"]
-    return found
+    """Each query, and the words that it found; two metrics ask."""
+    return [_Search(one.query, [set(tokens(chunk)) for chunk in one.chunks]) for one in case.retrievals]
 
 
 def _ranks_of_relevant(query: str | None, chunks: Sequence[set[str]], wanted: Sequence[str]) -> _Relevant:

@@ -30,7 +30,7 @@ from convoscope.views.registry import CONVERSATION
 _FRAME = (
     "convoscope.conversation",
     "convoscope.metrics.declaration",
-    "convoscope.metrics.judged.fields",
+    "convoscope.metrics.item_fields",
     "convoscope.scores.reducers",
     "convoscope.scores.observation",
     "convoscope.views.registry",

@@ -1,15 +1,15 @@
-"""One conversation on the terminal, turn by turn; and the list of those that are furthest behind."""
+"""One conversation on the terminal, turn by turn; and the list of the worst."""
 
 from __future__ import annotations
 
 import shlex
-import shutil
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from convoscope.harmless import one_line
-from convoscope.report.screen import Column, Screen
+from convoscope.report.render.terminal import print_table, print_words
+from convoscope.report.screen import Screen
 from convoscope.report.story import FOLDED, Happening, Mark, Story, StoryFact
+from convoscope.report.table import number_column, text_table
 from convoscope.report.text_diff import TextVersion
 from convoscope.report.words import counted, reason_text, standing_text
 from convoscope.runs.ranking import Standing
@@ -22,13 +22,13 @@ _LONG = 400
 
 
 def print_worst(screen: Screen, run: Run, standing: Sequence[Standing]) -> None:
-    """The conversations that are furthest behind, and in what."""
+    """The worst conversations, and in what they are worse than others."""
     total = run.summary.conversations
     screen.line(f"{run.folder}: the worst {len(standing):,} of {counted(total, 'conversation')}", "bold")
     rows = [
         (str(at), one_line(one.conversation), one_line(standing_text(one), _LONG)) for at, one in enumerate(standing, 1)
     ]
-    screen.table([Column("", "right"), Column("conversation"), Column("because")], rows)
+    print_table(screen, text_table((number_column(""), "conversation", "because"), rows))
     if standing:
         id = standing[0].conversation
         command = shlex.join(["convoscope", "show", str(run.folder), *(["--"] if id.startswith("-") else []), id])
@@ -47,11 +47,11 @@ def print_story(screen: Screen, story: Story, place: int, total: int) -> None:
     for note in story.notes:
         screen.line(one_line(note, _LONG), "yellow")
     screen.line()
-    screen.table([Column("metric"), Column("value"), Column("evidence")], [_score(mark) for mark in story.scores])
+    print_table(screen, text_table(("metric", "value", "evidence"), [_score(mark) for mark in story.scores]))
     if story.elsewhere:
         screen.line()
         rows = [(one_line(mark.subject), *_score(mark)) for mark in story.elsewhere]
-        screen.table([Column("of"), Column("metric"), Column("value"), Column("evidence")], rows)
+        print_table(screen, text_table(("of", "metric", "value", "evidence"), rows))
     if story.timeline is not None:
         _silences(screen, story)
     for stretch in story.stretches:
@@ -164,6 +164,4 @@ def _short(text: str) -> str:
 def _wrapped(screen: Screen, text: str, style: str = "") -> None:
     """Within the terminal's width; a pipe gets its lines whole."""
     for line in text.splitlines() or [""]:
-        width = shutil.get_terminal_size().columns - len(_INDENT) if screen.is_terminal else 0
-        for part in textwrap.wrap(line, width) or [""] if width > 20 else [line]:
-            screen.line(_INDENT + part, style)
+        print_words(screen, line, indent=_INDENT, style=style)

@@ -9,7 +9,9 @@ import msgspec
 
 from convoscope.conversation import AnyEvent, Conversation, Utterance
 from convoscope.harmless import one_line
-from convoscope.report.screen import Column, Screen
+from convoscope.report.render.terminal import print_table
+from convoscope.report.screen import Screen
+from convoscope.report.table import number_column, text_table
 from convoscope.views import MetricContext, metric_context
 
 _LONG = 100
@@ -51,7 +53,7 @@ def print_context(screen: Screen, conversation: Conversation) -> None:
         if section == "turns":
             _turns(screen, context)
             continue
-        screen.table([Column(""), Column("")], [(name, _short(getattr(context, name))) for name in names])
+        print_table(screen, text_table(("", ""), [(name, _short(getattr(context, name))) for name in names]))
 
 
 def _short(value: Any) -> str:
@@ -95,7 +97,7 @@ def _turns(screen: Screen, context: MetricContext) -> None:
                     )
                 )
     columns = ("turn", "side", "sound, s", "latency, s", "intended", "transcribed")
-    screen.table([Column(name) for name in columns], rows)
+    print_table(screen, text_table(columns, rows))
 
 
 def print_trace(screen: Screen, conversation: Conversation) -> None:
@@ -105,7 +107,7 @@ def print_trace(screen: Screen, conversation: Conversation) -> None:
         (str(entry["turn_id"]), entry["role"] or "tool", entry["type"], one_line(_content(entry), 4 * _LONG))
         for entry in metric_context(conversation).conversation_trace
     ]
-    screen.table([Column("turn"), Column("who"), Column("type"), Column("what")], rows)
+    print_table(screen, text_table(("turn", "who", "type", "what"), rows))
 
 
 def _content(entry: Mapping[str, Any]) -> str:
@@ -139,10 +141,8 @@ def print_timeline(screen: Screen, conversation: Conversation) -> None:
                 one_line(_said(entry), 2 * _LONG),
             )
         )
-    screen.table(
-        [Column("s", "right"), Column("turn", "right"), Column("event"), Column("who or what"), Column("said or told")],
-        rows,
-    )
+    columns = (number_column("s"), number_column("turn"), "event", "who or what", "said or told")
+    print_table(screen, text_table(columns, rows))
 
 
 def _said(entry: Mapping[str, Any]) -> str:

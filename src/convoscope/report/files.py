@@ -17,10 +17,10 @@ def check_places(*paths: Path | None) -> None:
         if path.is_dir():
             raise UsageError(f"{path} is a folder", hint="give the name of a file")
         if not path.parent.is_dir():
-            raise UsageError(f"cannot write {path}: there is no folder {path.parent}", hint="make it first")
+            raise UsageError(f"cannot write {path}: there is no folder {path.parent}", hint="create it first")
     for place, count in Counter(path.resolve() for path in given if not _is_stream(path)).items():
         if count > 1:
-            raise UsageError(f"two reports would be written to {place}", hint="give each a file of its own")
+            raise UsageError(f"two reports have the same file: {place}", hint="give each report its own file")
 
 
 def write_text(path: Path, text: str) -> None:

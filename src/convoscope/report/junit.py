@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from convoscope.harmless import clean, one_line
-from convoscope.metrics.parts import whole_of
+from convoscope.metrics.parts import parent_metric
 from convoscope.report.files import write_text
 from convoscope.report.targets import MISSED, UNDETERMINED, Check, meets, observed, run_checks, target_text
 from convoscope.report.words import (
@@ -126,7 +126,7 @@ def _figures(run: Run, checks: Sequence[Check]) -> list[JUnitCase]:
     figures = {
         name_text(figure): figure
         for figure in run.summary.figures
-        if not figure.reduction and not whole_of(figure.metric, names)
+        if not figure.reduction and not parent_metric(figure.metric, names)
     }
     for check in checks:
         by_name.setdefault(check.name, []).append(check)

@@ -29,10 +29,10 @@ from convoscope.conversation import (
 )
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
-from convoscope.metrics.parts import whole_of
+from convoscope.metrics.parts import parent_metric
 from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
 from convoscope.report.text_diff import TextVersion, readings
-from convoscope.report.unmeasured import FEW, REASONS, heard
+from convoscope.report.unmeasured import FEW, REASONS, visible_figures
 from convoscope.report.words import because_texts, counted, key_text, points_text, reason_text, value_text
 from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.ranking import Behind
@@ -126,7 +126,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def worth_telling(summary: Summary) -> frozenset[str]:
     """The metrics that a story tells of even where they have no value: those that have one elsewhere in the run."""
-    return frozenset(figure.key for figure in heard(summary).figures)
+    return frozenset(figure.key for figure in visible_figures(summary).figures)
 
 
 def story(
@@ -188,7 +188,7 @@ class _Teller:
             key = key_text(score.metric, score.variant)
             if kind == "conversation":
                 self._whole[key, one.judge] = one
-            elif whole_of(score.metric, names):
+            elif parent_metric(score.metric, names):
                 # A part's evidence is the whole's.
                 continue
             elif kind == "turn":

@@ -214,5 +214,5 @@ def _missing(figures: Sequence[Figure], name: str) -> list[Figure]:
                 replace(figure, reduction=reduction, status=ERROR, value=None, interval=None, reason="reduction_failed")
             )
     if not found:
-        raise RunError(f"there is a target for {name}, but the run has no such figure", hint="score again")
+        raise RunError(f"the run has no figure {name} for its target", hint="score again")
     return found

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from convoscope.metrics.parts import whole_of
+from convoscope.metrics.parts import parent_metric
 from convoscope.report.words import counted, name_text, reason_text
 from convoscope.runs.summary import Group, Summary
 from convoscope.scores.observation import ERROR
@@ -18,7 +18,7 @@ REASONS = 3
 """Reasons that are told, the most frequent first."""
 
 
-class Silence(NamedTuple):
+class UnmeasuredFigures(NamedTuple):
     """The figures of one family that have no value, and why."""
 
     family: str
@@ -41,10 +41,10 @@ class VisibleFigures(NamedTuple):
 
     figures: Sequence[Figure]
     parts: Sequence[Figure]
-    silent: Sequence[Silence]
+    silent: Sequence[UnmeasuredFigures]
 
 
-def heard(summary: Summary, asked: Collection[str] = ()) -> VisibleFigures:
+def visible_figures(summary: Summary, asked: Collection[str] = ()) -> VisibleFigures:
     """Figures with a value, and those without that somebody should see.
 
     A figure without a value gives up its row, and is told with the others of its family. One that broke,
@@ -58,7 +58,7 @@ def heard(summary: Summary, asked: Collection[str] = ()) -> VisibleFigures:
     parts: list[Figure] = []
     left: dict[str, list[Figure]] = {}
     for figure in figures:
-        is_part = bool(whole_of(figure.metric, names)) and figure.judge != "(derived)"
+        is_part = bool(parent_metric(figure.metric, names)) and figure.judge != "(derived)"
         if name_text(figure) in asked or figure.status == ERROR:
             rows.append(figure)
         elif figure.value is None:
@@ -75,7 +75,7 @@ def headlines(summary: Summary, groups: Sequence[Group]) -> list[Figure]:
     valued = {name_text(one) for group in groups for one in group.metrics if one.value is not None}
     return [
         one
-        for one in heard(summary).figures
+        for one in visible_figures(summary).figures
         if not one.reduction and one.value is not None and name_text(one) in valued
     ]
 
@@ -84,7 +84,7 @@ def _family(figure: Figure) -> str:
     return str(figure.metric.split(".", 1)[0])
 
 
-def _silence(family: str, figures: Sequence[Figure]) -> Silence:
+def _silence(family: str, figures: Sequence[Figure]) -> UnmeasuredFigures:
     names = list(dict.fromkeys(name_text(figure) for figure in figures))
     reasons = Counter(figure.reason for figure in figures)
-    return Silence(family, names, dict(reasons.most_common()))
+    return UnmeasuredFigures(family, names, dict(reasons.most_common()))

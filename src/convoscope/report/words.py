@@ -1,24 +1,35 @@
-"""Figures in words: values with their units, intervals, reasons; what reading did in a sentence."""
+"""All words and number formats of the reports: values with their units, intervals, reasons, names, counts."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
+from convoscope.harmless import one_line
 from convoscope.ingest.beside.flow_files import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import ReadReport
-from convoscope.metrics.declaration import COUNT, RATIO, SHARE
+from convoscope.metrics.declaration import COUNT, LOWER, RATIO, SHARE
 from convoscope.runs.ranking import Behind, Standing
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.statistics.summary import Figure
 
+if TYPE_CHECKING:
+    from convoscope.analysis.flows.state_table import Excluded, Rate
+
+NOTHING = "·"
+"""Stands for a value that there is not."""
+MAX_NAME = 80
+MAX_NAMES = 8
+"""So many names in one line; the others are counted."""
+
 
 def value_text(value: float | None, unit: str) -> str:
     """A value as people write it; a dot where there is none."""
     if value is None:
-        return "·"
+        return NOTHING
     number = number_text(value, unit)
     return f"{number} %" if unit == SHARE else number if unit in (COUNT, RATIO) else f"{number} {unit}"
 
@@ -58,7 +69,7 @@ def interval_text(figure: Figure) -> str:
     """The 95 % interval; a dot where there is none."""
     interval = figure.interval
     if interval is None:
-        return "·"
+        return NOTHING
     # Both ends of a count have their digits, so that columns of them can be read.
     unit = "" if figure.unit == COUNT else figure.unit
     return f"{number_text(interval.low, unit)} to {number_text(interval.high, unit)}"
@@ -68,7 +79,7 @@ def coverage_text(figure: Figure) -> str:
     """The share of conversations that could be measured and were."""
     coverage = figure.coverage
     if coverage is None:
-        return "·"
+        return NOTHING
     percent = 100 * coverage
     return "<1 %" if 0 < percent < 1 else ">99 %" if 99 < percent < 100 else f"{percent:.0f} %"
 
@@ -115,23 +126,25 @@ def place_text(run: Run) -> str:
     return shlex.quote(run.name if run.folder.is_absolute() else str(run.folder))
 
 
-def behind_text(one: Behind) -> str:
-    """In what a conversation is behind the others, and how far. 99.7 % is not yet all."""
-    value = value_text(one.value, one.headline.unit)
-    return f"{one.headline.key} {value}: {math.floor(100 * one.share + 1e-9)} % of {one.measured:,} did better"
+def behind_text(behind: Behind) -> str:
+    """In what a conversation is behind the others, and than how many it is worse."""
+    value = value_text(behind.value, behind.headline.unit)
+    worse = "higher" if behind.headline.better == LOWER else "lower"
+    count = round(behind.share * behind.measured)
+    return f"{behind.headline.key} {value}: {worse} than {count:,} of {behind.measured:,}"
 
 
 def because_texts(error: str, because: Sequence[Behind]) -> list[str]:
     """Why a conversation stands where it stands."""
     broke = [f"the integration broke: {error}"] if error else []
-    return [*broke, *(behind_text(one) for one in because)]
+    return [*broke, *map(behind_text, because)]
 
 
-def standing_text(one: Standing, most: int = 2) -> str:
+def standing_text(standing: Standing, most: int = 2) -> str:
     """The same in one line."""
-    if reasons := because_texts(one.error, one.because):
+    if reasons := because_texts(standing.error, standing.because):
         return "; ".join(reasons[:most])
-    return "no metric with a direction was measured" if one.behind is None else "behind no other in any metric"
+    return "no metric with a direction was measured" if standing.behind is None else "worse than no other in any metric"
 
 
 def reading_text(report: ReadReport) -> str:
@@ -149,3 +162,73 @@ def reading_text(report: ReadReport) -> str:
     if report.records_seen > report.records_used:
         text += f"; {report.records_seen - report.records_used:,} of {report.records_seen:,} records were not used"
     return text
+
+
+def decimal_text(value: float | None, digits: int = 2, most: float = math.inf) -> str:
+    """A number with the digits that it needs, at least one: 0.0, 0.38. What is less than `most` never prints as it."""
+    if value is None:
+        return NOTHING
+    least = 10**-digits
+    if 0 < value < least / 2:
+        return f"<{least:g}"
+    if most - least / 2 <= value < most:
+        return f">{most - least:g}"
+    return str(round(float(value), digits) + 0.0)
+
+
+def rate_text(rate: Rate) -> str:
+    """A share between 0 and 1."""
+    return decimal_text(rate.value, most=1.0)
+
+
+def rate_interval_text(rate: Rate) -> str:
+    """Its 95 % interval; nothing where there is none."""
+    return range_text(rate.low, rate.high)
+
+
+def range_text(low: float | None, high: float | None, digits: int = 2) -> str:
+    """From where to where; nothing where there is no interval."""
+    return "" if low is None or high is None else f"{low:.{digits}f}–{high:.{digits}f}"
+
+
+def ten_text(score: float | None) -> str:
+    """Points of ten."""
+    return decimal_text(score, 1, most=10.0)
+
+
+def short_name(text: str) -> str:
+    """A state, a flow or another name out of a log, fit for one cell."""
+    return one_line(text, MAX_NAME) or '""'
+
+
+def state_name(flow: str, state: str) -> str:
+    """A state and the flow that it belongs to."""
+    return f"{short_name(flow)} / {short_name(state)}"
+
+
+def first_of(texts: Sequence[str], most: int = MAX_NAMES) -> str:
+    """Some texts in one line, and how many more there are."""
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def unmeasured_line(reasons: Iterable[tuple[str, str]]) -> str:
+    """Why dots stand in some columns: `· not measured: stall (outcome unknown)`; nothing where there is none."""
+    by_column: dict[str, dict[str, None]] = {}
+    for column, reason in reasons:
+        by_column.setdefault(column, {})[reason_text(reason)] = None
+    parts = [f"{column} ({short_name('; '.join(texts))})" for column, texts in by_column.items()]
+    return f"{NOTHING} not measured: {', '.join(parts)}" if parts else ""
+
+
+def excluded_line(excluded: Sequence[Excluded]) -> str:
+    """Conversations that are in no figure, and why; nothing where there is none."""
+    if not excluded:
+        return ""
+    texts = [
+        f"{group.n:,} of {short_name(group.flow)} ({short_name(reason_text(group.reason))})"
+        for group in excluded[:MAX_NAMES]
+    ]
+    total = counted(sum(group.n for group in excluded), "conversation")
+    more = sum(group.n for group in excluded[MAX_NAMES:])
+    return f"excluded, in no figure: {total}: {', '.join(texts)}" + (f" and {more:,} more" if more else "")

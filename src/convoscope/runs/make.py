@@ -155,7 +155,7 @@ def _check_place(out: Path) -> None:
     if not is_utf8(out.resolve()):
         raise UsageError(f"the path {os.fsencode(out)!r} is not UTF-8", hint="choose another --out")
     if out.is_symlink() and not out.exists():
-        raise RunError(f"{out} is a link that leads nowhere", hint="choose another --out, or make what it leads to")
+        raise RunError(f"{out} is a broken link", hint="choose another --out, or create its target")
 
 
 class _Making:
@@ -224,7 +224,7 @@ class _Making:
         try:
             run = Run.open(out)
         except RunError:
-            raise RunError(f"{out} is there already and is not a run", hint="choose another --out") from None
+            raise RunError(f"{out} exists and is not a run", hint="choose another --out") from None
         changed = [name for name, value in self.depends_on.items() if run.receipt.depends_on.get(name) != value]
         if changed:
             hint = "choose another --out, or move that run away"
@@ -256,13 +256,13 @@ class _Making:
             raise nothing_readable(report)
         unused = [flow.name for flow in self.job.definitions if flow.name not in self.flows]
         if unused:
-            report.warnings.append(f"no conversation goes through what a definition declares: {', '.join(unused)}")
+            report.warnings.append(f"no conversation uses these declared flows: {', '.join(unused)}")
         # One that nobody ran is kept too: all of its states are untested.
         self.flows = {flow.name: flow for flow in self.job.definitions} | self.flows
         _refuse_problems(report, strict)
         if self.job.limit is not None and conversations > self.job.limit:
             report.conversations = self.job.limit
-            report.warnings.append(f"only the first {self.job.limit:,} conversations were asked for; there are more")
+            report.warnings.append(f"only the first {self.job.limit:,} conversations were scored; there are more")
         self._finish(unfinished, engine.workers, report, progress)
 
     def _score_parts(
@@ -292,7 +292,7 @@ class _Making:
         finished = perf_counter()
         if tables.shared:
             some = ", ".join(tables.shared[:MAX_SHARED_IDS]) + (", …" if len(tables.shared) > MAX_SHARED_IDS else "")
-            report.warnings.append(f"several conversations share an id, and got a number at its end: {some}")
+            report.warnings.append(f"several conversations share an id; a number was added to it: {some}")
         progress(Progress("reducing", report.conversations))
         summary = summarise(
             tables,
@@ -306,7 +306,7 @@ class _Making:
         )
         for names in self.by or ():
             if not any(set(group.by) == set(names) for group in summary.groups):
-                report.warnings.append(f"no conversation carries {' and '.join(names)}: no group was made by it")
+                report.warnings.append(f"no conversation has {' and '.join(names)}: there are no groups by it")
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},
             "finishing": finished - began,
@@ -371,7 +371,7 @@ def _refuse_problems(report: ReadReport, strict: bool) -> None:
     told += [f"{place}: {code}" for code, tally in sorted(report.set_aside.items()) for place in tally.examples]
     raise InputError(
         "\n  ".join([title, *(one_line(each, None) for each in told[:MAX_TOLD])]),
-        hint="--strict was asked for; without it the rest would have been scored",
+        hint="without --strict, everything else is scored",
     )
 
 

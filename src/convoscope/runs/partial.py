@@ -141,7 +141,7 @@ class Partial:
                 self.folder.rename(self.out)
             except OSError as error:
                 hint = f"move it away, and run the same command again: everything is kept in {self.folder}"
-                raise RunError(f"{self.out} was put there meanwhile: {error.strerror}", hint=hint) from None
+                raise RunError(f"{self.out} was created meanwhile: {error.strerror}", hint=hint) from None
         self.close()
         tidy(self.out)
         return self.out
@@ -181,7 +181,7 @@ class Partial:
         folder = self.folder
         # Looked at again, as another process may have begun in between: it signs the lock before anything else.
         if os.path.lexists(folder) and not (is_unfinished(folder) or _is_empty(folder) or is_unfinished(folder)):
-            raise RunError(f"{folder} is not an unfinished run of ours", hint="choose another --out, or move it away")
+            raise RunError(f"{folder} is not an unfinished run", hint="choose another --out, or move it away")
         folder.mkdir(parents=True, exist_ok=True)
         return os.fdopen(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666), "rb+", buffering=0)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import HIGHER, NEITHER
-from convoscope.metrics.parts import whole_of
+from convoscope.metrics.parts import parent_metric
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, quoted
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -117,7 +117,7 @@ def headlines(summary: Summary) -> list[Headline]:
     names = {declared.name for declared in summary.declared}
     measured = {figure.key for figure in summary.metrics}
     for figure in summary.figures:
-        if whole_of(figure.metric, names) or figure.key not in measured:
+        if parent_metric(figure.metric, names) or figure.key not in measured:
             continue
         one = Headline(figure.metric, figure.variant, figure.judge, figure.unit, figure.better)
         if not figure.reduction and one.key not in over_groups:

@@ -54,7 +54,7 @@ class Run:
         """Open a run that `score` has written."""
         path = Path(folder)
         if not path.is_dir():
-            raise RunError(f"there is no run at {path}", hint="`convoscope runs list` shows the runs there are")
+            raise RunError(f"there is no run at {path}", hint="`convoscope runs list` lists the runs")
         try:
             receipt = msgspec.json.decode((path / RECEIPT).read_bytes(), type=Receipt)
         except FileNotFoundError:
@@ -153,7 +153,7 @@ class Run:
             "ORDER BY jaro_winkler_similarity(conversation, ?) DESC, number LIMIT 3"
         )
         names = ", ".join(one_line(row[0]) for row in _rows(close, [id]))
-        return RunError(f"{self.folder} has no conversation {id!r}", hint=f"close to it: {names}" if names else "")
+        return RunError(f"{self.folder} has no conversation {id!r}", hint=f"similar ids: {names}" if names else "")
 
     def notes(self, id: str) -> list[Note]:
         """What reading did to one conversation."""

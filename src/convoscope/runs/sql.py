@@ -42,7 +42,7 @@ def query(runs: Sequence[Run], sql: str) -> Answer:
     import duckdb
 
     if not sql.strip():
-        raise UsageError("there is no query", hint=f"views: {', '.join(views(runs))}")
+        raise UsageError("the query is empty", hint=f"views: {', '.join(views(runs))}")
     with (
         tempfile.TemporaryDirectory(prefix="convoscope-") as scratch,
         connect(memory_mb=1024, threads=2, scratch=Path(scratch)) as connection,
@@ -115,7 +115,7 @@ def views(runs: Sequence[Run]) -> tuple[str, ...]:
 def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> None:
     """Make the views over the given runs."""
     if not runs:
-        raise UsageError("there is no run to ask", hint="score something first, or name a run with --run")
+        raise UsageError("no run given", hint="score something first, or name a run with --run")
     for table in _TABLES:
         _create_view(connection, table, [(run, run.table(table)) for run in runs])
     for side in side_tables(runs).values():

@@ -120,7 +120,7 @@ def _axes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
     """The kind of subjects that a grouping is by; it stands last, wherever it was named."""
     found = tuple(name for name in names if name in kinds)
     if len(found) > 1:
-        raise UsageError(f"groups cannot be by {' and '.join(found)} at once", hint="ask for one of them at a time")
+        raise UsageError(f"cannot group by {' and '.join(found)} at once", hint="group by one of them at a time")
     return found
 
 

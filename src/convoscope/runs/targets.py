@@ -109,7 +109,7 @@ def _said(text: str) -> _Said:
         raise UsageError(f"{text!r} is not a target", hint=hint)
     number = Decimal(found["number"])
     if not math.isfinite(float(number)):
-        raise UsageError(f"{text!r} is not a target: {found['number']} is too great a number")
+        raise UsageError(f"{text!r} is not a target: {found['number']} is too large")
     sign = found["comparison"]
     name, by = " ".join(found["name"].split()), _group(text, found["group"])
     return _Said(name, _SIGNS.get(sign, sign), number, found["unit"] or "", by)
@@ -149,7 +149,7 @@ def _value(said: _Said, figure: str, unit: str) -> float:
         raise UsageError(f"{figure} is not in {said.unit!r}", hint=f"its unit is {unit}; write the number alone")
     if unit == SHARE and not said.unit and abs(said.number) > 1:
         # Who writes 90 for a share means 90 %; as a number it would be missed, or met, whatever happens.
-        raise UsageError(f"{figure} is a share, and {said.number} is more than all", hint=f"write {said.number}%")
+        raise UsageError(f"{figure} is a share, and {said.number} is above 1", hint=f"write {said.number}%")
     return float(said.number)
 
 

@@ -19,12 +19,12 @@ def check(metrics: Sequence[Declared]) -> None:
         missing = set(declared.inputs) - keys if isinstance(declared, Derived) else None
         if missing:
             names = ", ".join(sorted(missing))
-            raise DeclarationError(f"{declared.key} needs {names}, which nobody declares", hint="write whole names")
+            raise DeclarationError(f"{declared.key} needs unknown metrics: {names}", hint="write whole names")
     waiting = {one.key: one for one in metrics if isinstance(one, Derived)}
     while waiting:
         ready = [key for key, one in waiting.items() if not waiting.keys() & set(one.inputs)]
         if not ready:
-            raise DeclarationError(f"{', '.join(sorted(waiting))} need each other", hint="break the circle")
+            raise DeclarationError(f"{', '.join(sorted(waiting))} depend on each other", hint="break the cycle")
         for key in ready:
             one = waiting.pop(key)
             if one.over == "conversation":

@@ -48,7 +48,7 @@ def choose(
     registry = registered(metrics_from)
     chosen = registry.resolve(_named(metrics))
     if not chosen:
-        raise UsageError("there is no metric to score with")
+        raise UsageError("no metric to score with")
     check(chosen)
     asked = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
     return Chosen(
@@ -139,7 +139,7 @@ def plan_job(
 ) -> Job:
     """Find the inputs; nothing is read or asked yet."""
     if limit is not None and limit < 1:
-        raise UsageError(f"a limit of {limit} leaves nothing to score", hint="give 1 or more, or no limit")
+        raise UsageError(f"--limit must be at least 1, not {limit}")
     if at_once < 1:
         raise UsageError(f"--at-once must be at least 1, not {at_once}")
     rule = None if turns is None else turn_rule(turns)

@@ -47,7 +47,7 @@ class Session:
             if not isinstance(identity, str) or not identity:
                 raise UsageError(
                     f"{one.home} has no identity",
-                    hint="a resource says by `identity` what its answers depend on: provider/model@rubric-hash",
+                    hint="`identity` names what the answers depend on: provider/model@rubric-hash",
                 )
             found[name] = identity
         return found

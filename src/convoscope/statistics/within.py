@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.errors import DeclarationError
 from convoscope.metrics.declaration import SHARE, Derived, Metric, TenPoints
 from convoscope.scores.observation import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED, Counts, Observation, Status
@@ -57,16 +58,13 @@ class _Demands(NamedTuple):
     counts: bool
 
 
+@cached_on_argument
 def demands_of(declared: Metric | Derived) -> _Demands | None:
-    """What a declaration asks for, looked at once; None where it asks for nothing."""
-    held = declared.__dict__
-    if "_demands" not in held:
-        also = declared.also.values() if isinstance(declared, Metric) else ()
-        asked = {step.asks for step in (declared.reduce.within, declared.reduce.across, *also)}
-        found = _Demands(declared.unit == SHARE, "ratio" in asked, "counts" in asked)
-        held["_demands"] = found if any(found) else None
-    demands: _Demands | None = held["_demands"]
-    return demands
+    """What a declaration asks for; None where it asks for nothing."""
+    also = declared.also.values() if isinstance(declared, Metric) else ()
+    asks = {step.asks for step in (declared.reduce.within, declared.reduce.across, *also)}
+    demands = _Demands(declared.unit == SHARE, "ratio" in asks, "counts" in asks)
+    return demands if any(demands) else None
 
 
 def _check_fit(declared: Metric | Derived, observations: Sequence[Observation]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
-from typing import Literal, TypeVar
+from functools import cache
+from typing import TypeVar
 
 import msgspec
 
 from convoscope.conversation.lazy import remembered
+from convoscope.text.folding import comparable, composed, fold
 from convoscope.text.patterns import PatternCheck
 
 _Word = TypeVar("_Word", str, bytes)
@@ -53,13 +54,13 @@ def exact_match_of(
     if not truth or truth.isspace():
         return None
     if not (answer.isascii() and truth.isascii()):
-        answer, truth = unicodedata.normalize("NFC", answer), unicodedata.normalize("NFC", truth)
+        answer, truth = composed(answer), composed(truth)
     if strip:
         answer, truth = answer.strip(), truth.strip()
     if collapse:
         answer, truth = _BLANKS.sub(" ", answer), _BLANKS.sub(" ", truth)
     if not case_sensitive:
-        answer, truth = _folded(answer, "NFC"), _folded(truth, "NFC")
+        answer, truth = fold(answer, "NFC"), fold(truth, "NFC")
     return 1.0 if answer == truth else 0.0
 
 
@@ -133,13 +134,13 @@ class Comparison:
         """See `accuracy_of`."""
         if self.is_plain and (overlap := self.overlap) is not None:
             return overlap.recall  # which is 1 where the truth stands in the answer
-        wanted, given = settled(self.truth), settled(self.answer)
+        wanted, given = comparable(self.truth), comparable(self.answer)
         if not wanted:
             return None
         if occurs(wanted, given):
             return 1.0
         both = self.answer + self.truth
-        alike = both.isascii() and "_" not in both  # settling takes away nothing that is part of a word
+        alike = both.isascii() and "_" not in both  # folding takes away nothing that is part of a word
         overlap = self.overlap if alike else _overlap(words(given), words(wanted))
         return overlap.recall if overlap else 0.0
 
@@ -161,50 +162,6 @@ def _overlap(given: Sequence[_Word], wanted: Sequence[_Word]) -> Overlap | None:
     return Overlap(shared, len(given), len(wanted))
 
 
-# Texts made alike
-
-
-def folded(text: str) -> str:
-    """Small letters, and one way of writing for characters that mean the same: NFKC, case folded."""
-    return _folded(text, "NFKC")
-
-
-def _folded(text: str, form: Form) -> str:
-    if text.isascii():
-        return text.lower()
-    # Folding can part what was composed.
-    return unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
-
-
-@lru_cache(maxsize=64)
-def settled(text: str) -> str:
-    """Folded, with single blanks, without punctuation at the edges; of punctuation alone, all of it.
-
-    Kept for a while: several metrics look at the same answer, and many items have the same truth.
-    """
-    joined = " ".join(folded(text).split())
-    return trimmed(joined) or joined
-
-
-def trimmed(text: str) -> str:
-    """Without punctuation and blanks at both ends; a minus before a digit belongs to the number."""
-    if text.isascii():
-        bare = text.strip(_EDGES)
-        if not bare[:1].isdigit():
-            return bare
-        start = len(text) - len(text.lstrip(_EDGES))
-    else:
-        start, end = 0, len(text)
-        while start < end and _is_edge(text[start]):
-            start += 1
-        while end > start and _is_edge(text[end - 1]):
-            end -= 1
-        bare = text[start:end]
-    if start and text[start - 1] == "-" and bare[:1].isdigit():
-        return f"-{bare}"
-    return bare
-
-
 def candidate(found: re.Match[str]) -> str:
     """What a pattern found: its first group that took part, or all of it where it has no group."""
     return next((group for group in found.groups() if group is not None), "") if found.re.groups else found[0]
@@ -220,7 +177,7 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
     left out, so that 1,000 is 1000.
     """
     if not text.isascii():
-        alike = unicodedata.normalize("NFC", text) if case_sensitive else _folded(text, "NFC")
+        alike = composed(text) if case_sensitive else fold(text, "NFC")
         chunks = alike.translate(_kept()).split()
     else:
         plain = text.encode() if case_sensitive else text.lower().encode()
@@ -317,10 +274,6 @@ def is_unspaced(one: str) -> bool:
     return one > "\u0dff" and _UNSPACED.match(one) is not None
 
 
-def _is_edge(one: str) -> bool:
-    return one == "`" or one.isspace() or unicodedata.category(one)[0] == "P"
-
-
 def _is_mark(one: str) -> bool:
     return not one.isascii() and unicodedata.category(one)[0] == "M"
 
@@ -340,7 +293,6 @@ def _kept() -> _Kept:
     return _Kept()
 
 
-Form = Literal["NFC", "NFKC"]
 UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff"
     r"\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
@@ -350,7 +302,6 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 _BLANKS = re.compile(r"\s+")
 _NOT_OF_A_NUMBER = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|(?<=[^-.,])-|-(?!\d)")
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_EDGES = "".join(one for one in map(chr, range(128)) if _is_edge(one))
 _NO_DIGITS = bytes(one for one in range(256) if not 48 <= one < 58)
 _NOT_OF_NAMES = bytes(one for one in _NO_DIGITS if one != ord("_"))
 _LETTERS = bytes(one if chr(one).isalnum() or one == ord("_") else 32 for one in range(128)) + bytes([32] * 128)

@@ -17,7 +17,7 @@ from convoscope.conversation.events import (
     ToolResult,
     Utterance,
 )
-from convoscope.conversation.lazy import remembered
+from convoscope.conversation.lazy import cached_on_argument, remembered
 from convoscope.text.comparison import Comparison
 from convoscope.views.subjects import WHOLE, Subject
 
@@ -109,18 +109,14 @@ def _event(timeline: Sequence[AnyEvent], seq: int) -> AnyEvent:
     return timeline[bisect_left(timeline, seq, key=attrgetter("seq"))]
 
 
+@cached_on_argument
 def cases(conversation: Conversation) -> Sequence[Case]:
     """The conversation itself where it has no items, or says itself what is expected; then its items."""
-    held = conversation.__dict__
-    found: list[Case] | None = held.get("cases")
-    if found is None:
-        items = conversation.items
-        found = held["cases"] = [
-            Case(conversation, Subject("item", item.id, position), item) for position, item in enumerate(items)
-        ]
-        if not items or conversation.expected != _NOTHING_EXPECTED:
-            found.insert(0, Case(conversation, WHOLE))
-    return found
+    items = conversation.items
+    of_items = [Case(conversation, Subject("item", item.id, position), item) for position, item in enumerate(items)]
+    if items and conversation.expected == _NOTHING_EXPECTED:
+        return of_items
+    return [Case(conversation, WHOLE), *of_items]
 
 
 def last_words(conversation: Conversation, role: str) -> str | None:

@@ -21,6 +21,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.databases import database_hash
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.views.eva import eva_reading
 from convoscope.views.overlap import interruptions, sounds_of
 from convoscope.views.trace import TraceEntry, conversation_trace
@@ -152,16 +153,13 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, StrEnum) else value
 
 
+@cached_on_argument
 def metric_context(conversation: Conversation) -> MetricContext:
-    """The context of a conversation, by its turn rule; built once."""
-    held = conversation.__dict__
-    if "_metric_context" not in held:
-        # Without logs there is nothing that the rule could count by.
-        by_logs = conversation.turn_rule == EVA_TURN_RULE and conversation.log
-        said = _eva_facts(conversation) if by_logs else _facts(conversation)
-        held["_metric_context"] = MetricContext(**_constants(conversation), **said)
-    context: MetricContext = held["_metric_context"]
-    return context
+    """The context of a conversation, by its turn rule."""
+    # Without logs there is nothing that the rule could count by.
+    by_logs = conversation.turn_rule == EVA_TURN_RULE and conversation.log
+    turns = _eva_facts(conversation) if by_logs else _facts(conversation)
+    return MetricContext(**_constants(conversation), **turns)
 
 
 def _constants(conversation: Conversation) -> dict[str, Any]:

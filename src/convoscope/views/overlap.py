@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.conversation.events import Utterance
+from convoscope.conversation.lazy import cached_on_argument
 
 if TYPE_CHECKING:
     from convoscope.conversation.model import Conversation
@@ -30,13 +31,10 @@ class _Sound(NamedTuple):
     turn: int
 
 
+@cached_on_argument
 def sounds_of(conversation: Conversation) -> dict[int, list[tuple[float, float]]]:
-    """Start and end of each stretch of sound, by utterance, in seconds of the common time; worked out once."""
-    held = conversation.__dict__
-    found: dict[int, list[tuple[float, float]]] | None = held.get("_sounds")
-    if found is None:
-        found = held["_sounds"] = {one.seq: conversation.sounds(one) for one in conversation.utterances}
-    return found
+    """Start and end of each stretch of sound, by utterance, in seconds of the common time."""
+    return {one.seq: conversation.sounds(one) for one in conversation.utterances}
 
 
 def interruptions(conversation: Conversation) -> Interruptions:

@@ -27,9 +27,9 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError, UsageError
 from convoscope.ingest.beside.flow_files import FORMAT
-from convoscope.ingest.beside.flows import Attacher
+from convoscope.ingest.beside.flows import FlowAttacher
 from convoscope.ingest.discover import find_inputs
-from convoscope.ingest.report import ReadReport
+from convoscope.ingest.report import Notes, ReadReport
 from convoscope.ingest.split import cut
 from convoscope.runs.make import make_run as score
 from convoscope.runs.part_files import RunFiles
@@ -179,8 +179,7 @@ OTHER = Flow(name="other", states=(FlowState(name="a"),))
 
 def flow_of(conversation: Conversation, *flows: Flow) -> tuple[str | None, str | None]:
     """The definition that a conversation gets, and the name of its flow then."""
-    attached = Attacher(flows).attached(conversation)
-    conversation = attached.conversation if attached else conversation
+    conversation = FlowAttacher(flows).attach(conversation, Notes())
     return (conversation.flow.name if conversation.flow else None), conversation.dimensions.get("flow")
 
 
@@ -216,10 +215,9 @@ class TestAttaching:
 
     def test_nothing_else_of_a_conversation_changes(self) -> None:
         given = walk("1", "a", flow="x_y", agent="e")
-        attached = Attacher([X]).attached(given)
-        assert attached is not None
+        attached = FlowAttacher([X]).attach(given, Notes())
         assert given.flow is None
-        assert json.loads(to_json(attached.conversation)) == {
+        assert json.loads(to_json(attached)) == {
             **json.loads(to_json(given)),
             "flow": {"name": "x_y", "states": [{"name": "a"}, {"name": "b"}]},
         }
@@ -281,7 +279,7 @@ class TestRuns:
     def test_one_that_nobody_goes_through_is_said(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a", flow="x_y"))
         run = score(path, metrics=METRICS, flows=[X, OTHER], out=tmp_path / "run", workers=1)
-        assert run.read_report.warnings == ["no conversation goes through what a definition declares: other"]
+        assert run.read_report.warnings == ["no conversation uses these declared flows: other"]
 
     def test_one_that_nobody_goes_through_is_kept_and_can_be_asked_for(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a", flow="x_y"))

@@ -367,7 +367,7 @@ class TestMistakes:
                 read_flow_file(tmp_path / "f.yaml")
         for text, says in (
             ("{", "cut off"),
-            ('{"states": {"a": {}, "a": {}}}', "'a' stands twice"),
+            ('{"states": {"a": {}, "a": {}}}', "'a' occurs twice"),
             ("[" * 9999, "deep"),
         ):
             (tmp_path / "f.json").write_text(text)

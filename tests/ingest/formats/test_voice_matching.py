@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from convoscope.ingest.formats.voice_logs.likeness import compact, likeness, resemble
+from convoscope.text.folding import compact
+from convoscope.text.likeness import likeness, resemble
 
 COUNTED = [f"number {number} of many" for number in range(5_000, 6_000)]
 LONG = " ".join(COUNTED)

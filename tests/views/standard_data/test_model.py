@@ -14,16 +14,16 @@ import convoscope
 from convoscope.views.standard_data import model, shapes
 from convoscope.views.standard_data.containers import RecordKind
 from convoscope.views.standard_data.model import (
-    Conversation,
     ConversationTurn,
     EOUMetrics,
     LLMMetrics,
     RawCompleteAudio,
+    StandardConversation,
     StandardData,
+    StandardToolCall,
+    StandardToolResult,
     STTData,
     STTMetrics,
-    ToolCall,
-    ToolResult,
     ToolSchema,
     TTSData,
     TTSMetrics,
@@ -44,9 +44,9 @@ PUBLISHED = {
         "stt_data tts_data raw_complete_audio latency metrics_collected metadata"
     ),
     ToolSchema: "name description args_schema return_schema",
-    ToolCall: "tool_name parameters call_id",
-    ToolResult: "call_id result success error_message",
-    Conversation: "turns context topic metadata",
+    StandardToolCall: "tool_name parameters call_id",
+    StandardToolResult: "call_id result success error_message",
+    StandardConversation: "turns context topic metadata",
     ConversationTurn: "speaker message timestamp metadata",
     STTData: (
         "provider model transcript confidence is_final mode event_type audio_duration_ms language audio_url "
@@ -69,9 +69,9 @@ METRICS = {
 OF_EVERY_METRIC = {"type", "label", "source_label", "timestamp", "speech_id", "metadata"}
 SHAPES: dict[type[BaseModel], RecordKind] = {
     ToolSchema: shapes.TOOL_SCHEMA,
-    ToolCall: shapes.TOOL_CALL,
-    ToolResult: shapes.TOOL_RESULT,
-    Conversation: shapes.CONVERSATION,
+    StandardToolCall: shapes.TOOL_CALL,
+    StandardToolResult: shapes.TOOL_RESULT,
+    StandardConversation: shapes.CONVERSATION,
     ConversationTurn: shapes.TURN,
     STTData: shapes.STT_DATA,
     TTSData: shapes.TTS_DATA,
@@ -124,14 +124,14 @@ class TestMaking:
             tts_data={"input_text": "ho"},
             metrics_collected=[{"type": "llm_metrics", "ttft": 0.5}, {"type": "realtime_model_metrics", "ttft": 0.6}],
         )
-        assert item.tool_calls == [ToolCall(tool_name="t", call_id="")]
-        assert item.conversation_context == Conversation(turns=[ConversationTurn(speaker="user", message="hi")])
+        assert item.tool_calls == [StandardToolCall(tool_name="t", call_id="")]
+        assert item.conversation_context == StandardConversation(turns=[ConversationTurn(speaker="user", message="hi")])
         assert item.stt_data == {"turn_1": STTData(transcript="hi")}
         assert item.tts_data == TTSData(input_text="ho")
         assert item.metrics_collected == [LLMMetrics(ttft=0.5), {"type": "realtime_model_metrics", "ttft": 0.6}]
 
     def test_out_of_models(self) -> None:
-        calls = [ToolCall(tool_name="t", parameters={"a": 1}, call_id="1")]
+        calls = [StandardToolCall(tool_name="t", parameters={"a": 1}, call_id="1")]
         item = StandardData(
             tool_calls=calls, stt_data={"turn_1": STTData(transcript="hi")}, metrics_collected=[VADMetrics(idle_time=1)]
         )
@@ -161,7 +161,7 @@ class TestMaking:
         item = StandardData.model_validate({"agent_task": "\ud83d", "\ud83d": 1, "tool_calls": [{"\ud83d": 2}]})
         assert item.agent_task == "\ud83d"
         assert item.unknown == {"\\ud83d": 1}
-        assert item.tool_calls == [ToolCall.model_validate({"call_id": "", "\\ud83d": 2})]
+        assert item.tool_calls == [StandardToolCall.model_validate({"call_id": "", "\\ud83d": 2})]
 
     def test_assigning_is_ordinary(self) -> None:
         item = StandardData(agent_task="a")
@@ -193,10 +193,10 @@ class TestEquality:
         assert StandardData(foo=1) != StandardData(foo=2)
         assert StandardData(foo=None) == StandardData()
         assert StandardData(user_id="7") != StandardData(user_id="8")
-        assert StandardData() != ToolCall()
+        assert StandardData() != StandardToolCall()
 
     def test_null_inside_is_absent(self) -> None:
-        assert ToolCall(tool_name="t", foo=None) == ToolCall(tool_name="t")
+        assert StandardToolCall(tool_name="t", foo=None) == StandardToolCall(tool_name="t")
 
 
 def test_tidying_needs_no_pydantic() -> None:

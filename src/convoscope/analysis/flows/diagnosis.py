@@ -54,7 +54,7 @@ class Starved(msgspec.Struct, frozen=True, kw_only=True):
     """About so many more would have come to it, had all gone on."""
 
 
-class Cause(msgspec.Struct, frozen=True, kw_only=True):
+class Cause(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "said"}):
     """A state that pulls its flow down."""
 
     flow: str
@@ -75,8 +75,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     starves: tuple[Starved, ...]
     if_median: tuple[str, ...]
     """What would change if it were as good as the median state of its flow."""
-    said: str
-    """What is to be said of a small n."""
+    caution: str
+    """A warning where n is small; `said` in JSON."""
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -85,7 +85,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def certain(self) -> bool:
         """There are enough conversations to conclude from."""
-        return not self.said
+        return not self.caution
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
@@ -297,7 +297,7 @@ def _cause(
         cost=_cost(suspect),
         starves=_starved(after, stays),
         if_median=tuple(_if_median(found, suspect, after)),
-        said=few_words(row.n),
+        caution=few_words(row.n),
     )
 
 

@@ -36,7 +36,7 @@ class Aspect(msgspec.Struct, frozen=True, kw_only=True):
     """Conversations that could have a value and have none."""
 
 
-class FlowVerdict(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What one judge, or the panel of them, says of how human the agent is."""
 
     judge: str
@@ -46,7 +46,7 @@ class FlowVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Of a panel: the mean distance between its kindest and its strictest judge."""
 
 
-class FlowFigures(msgspec.Struct, frozen=True, kw_only=True):
+class FlowFigures(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "said"}):
     """One flow as one agent ran it."""
 
     flow: str
@@ -64,9 +64,9 @@ class FlowFigures(msgspec.Struct, frozen=True, kw_only=True):
     """In seconds, over all turns."""
     latency_p95: float | None
     latency_n: int
-    humanness: tuple[FlowVerdict, ...]
+    humanness: tuple[JudgeVerdict, ...]
     """One per judge; the panel last."""
-    said: str
+    caution: str
 
 
 class FlowMatrix(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,11 +186,11 @@ def _figures(
         latency_p95=p95,
         latency_n=turns,
         humanness=tuple(
-            FlowVerdict(judge=one["judge"], score=aspect.score, n=aspect.n, spread=one["spread"])
+            JudgeVerdict(judge=one["judge"], score=aspect.score, n=aspect.n, spread=one["spread"])
             for one in sorted(judges, key=lambda one: (one["judge"].startswith("panel:"), one["judge"]))
             if (aspect := _aspect(one))
         ),
-        said=few_words(n),
+        caution=few_words(n),
     )
 
 

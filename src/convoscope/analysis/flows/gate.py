@@ -37,7 +37,7 @@ class AspectVerdict(msgspec.Struct, frozen=True, kw_only=True):
     words: str
 
 
-class FlowVerdict(msgspec.Struct, frozen=True, kw_only=True):
+class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """One flow: failed where an aspect failed, undetermined where one cannot be told, else passed."""
 
     flow: str
@@ -51,7 +51,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate says: of each flow, and of all."""
 
     outcome: Outcome
-    flows: tuple[FlowVerdict, ...]
+    flows: tuple[GateVerdict, ...]
     floor: float
     drop: float
     least: int
@@ -70,11 +70,11 @@ def gate(
     """Compare the runs with a baseline, on computed aspects only: the same input gives the same verdict."""
     for name in aspects:
         if name not in POINTS:
-            raise UsageError(f"{name!r} is no aspect that can be gated", hint=f"there is {', '.join(POINTS)}")
+            raise UsageError(f"{name!r} cannot be gated", hint=f"aspects: {', '.join(POINTS)}")
     if not (math.isfinite(floor) and math.isfinite(drop)) or drop < 0 or least < 1:
-        raise UsageError("floor and drop are numbers, a drop is not below 0, and a verdict needs a conversation")
+        raise UsageError("floor and drop must be numbers, drop at least 0, and least at least 1")
     if not aspects:
-        raise UsageError("there is no aspect to check", hint=f"there is {', '.join(POINTS)}")
+        raise UsageError("no aspect to check", hint=f"aspects: {', '.join(POINTS)}")
     before = StateTable(baseline, agent=source.agent)
     now, then = _by_flow(source), _by_flow(before)
     names = [name for name in sorted({*now, *then}) if source.flow in (None, name)]
@@ -113,9 +113,9 @@ def _flow_verdict(
     drop: float,
     least: int,
     notes: tuple[str, ...],
-) -> FlowVerdict:
+) -> GateVerdict:
     verdicts = tuple(_aspect_verdict(aspect, now, then, floor, drop, least) for aspect in aspects)
-    return FlowVerdict(
+    return GateVerdict(
         flow=name,
         outcome=_worst([one.outcome for one in verdicts]),
         aspects=verdicts,

@@ -20,7 +20,7 @@ EFFICIENCY_WEIGHT, COHERENCE_WEIGHT = 0.35, 0.65
 _LEAST_STATES = 2
 
 
-class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
+class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "said"}):
     """One segment of one flow."""
 
     flow: str
@@ -43,7 +43,7 @@ class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True):
     group_cohesion: float | None
     reason: str
     """Why there is no cohesion."""
-    said: str
+    caution: str
 
 
 class Unassigned(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,7 +204,7 @@ def _figures(
         transition_coherence=coherence,
         group_cohesion=cohesion,
         reason=reason,
-        said=few_words(one["conversations"]),
+        caution=few_words(one["conversations"]),
     )
 
 

@@ -25,7 +25,7 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
     """In which it was so."""
 
 
-class StateFigures(msgspec.Struct, frozen=True, kw_only=True):
+class StateFigures(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "said"}):
     """What one state did over the conversations that were in it."""
 
     flow: str
@@ -58,8 +58,8 @@ class StateFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Conversations that entered it again."""
     unknown: int
     """Conversations that ended here, and of which nobody knows whether they were completed."""
-    said: str
-    """What is to be said of a small n."""
+    caution: str
+    """A warning where n is small; `said` in JSON."""
     led_to: tuple[Neighbour, ...] | None = None
     """The states that it led to, most often first; asked for with a flow."""
     came_from: tuple[Neighbour, ...] | None = None
@@ -138,7 +138,7 @@ def _figures(
         front_loaded=one["front_loaded"] if declared is not None and known["slot_fill_rate"].n else None,
         revisit_n=one["revisited"],
         unknown=n - known["stall"].n,
-        said=few_words(n),
+        caution=few_words(n),
         led_to=None if around is None else tuple(around[0].get(key, ())),
         came_from=None if around is None else tuple(around[1].get(key, ())),
         **known,

@@ -130,10 +130,10 @@ class StateTable:
 
     def __init__(self, runs: Sequence[Runlike], *, flow: str | None = None, agent: str | None = None) -> None:
         if not runs:
-            raise UsageError("there is no run to ask", hint="score some logs first, then name the folder of the run")
+            raise UsageError("no run given", hint="score some logs first, then name the folder of the run")
         self.runs = [one if isinstance(one, Run) else Run.open(one) for one in runs]
         if len({run.name for run in self.runs}) < len(self.runs):
-            raise RunError("two of the runs have one name", hint="rename one of the folders")
+            raise RunError("two runs have the same name", hint="rename one of the folders")
         self.flow, self.agent = flow, agent
         self.flows: dict[str, Flow] = {}
         for run in reversed(self.runs):
@@ -178,7 +178,7 @@ class StateTable:
             if not (name == "flow" and asked in self.flows):
                 # Names come from logs: one line each, not endless.
                 there = ", ".join(" ".join(one.split())[:60] for one in known[:20]) + (", …" if len(known) > 20 else "")
-                raise UsageError(f"no conversation has the {name} {asked!r}", hint=f"there is {there}")
+                raise UsageError(f"no conversation has the {name} {asked!r}", hint=f"known: {there}")
 
     def combined(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         """What the rows of each state come to, one row for each flow and state."""

@@ -1,19 +1,20 @@
-"""What the scenarios were: evaluation records, and the configuration of a run of calls."""
+"""Datasets of scenarios, one kind of companion: evaluation records, and the settings of a run of calls."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from convoscope.conversation import Agent, ChangeRules, Database, Scenario, Tool
+from convoscope.conversation import Agent, ChangeRules, Conversation, Database, Scenario, Tool
 from convoscope.errors import InputError
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import Notes
 
 _SIGNS = ("user_goal", "ground_truth", "user_config", "expected_scenario_db", "starting_utterances")
@@ -22,12 +23,61 @@ _RULES = ("rules", "expected_changes", "change_rules")
 _PLACEHOLDER = re.compile(r"<(?:LOC:([^<>]*)|([A-Z_]+))>")
 
 
-class Companions(NamedTuple):
-    """The records by id, and the settings of the run, where there are any."""
+class RunFiles(NamedTuple):
+    """The evaluation records by id, and the settings of the run, where there are any."""
 
     records: Mapping[str, Mapping[str, Any]] = {}
     config: Mapping[str, Any] = {}
     problems: tuple[str, ...] = ()
+
+
+class Datasets:
+    """What the user of each call wanted and what should have come of it, matched to the call by its record id."""
+
+    format = "voice-logs"
+    """Only these calls have record ids."""
+
+    def detect(self, sample: Sample) -> Detection | None:
+        if not is_record(sample.values[0] if sample.values else None):
+            return None
+        return Detection(0.6, "evaluation records, matched to calls by id", "companion")
+
+    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
+        """A dataset may be large, and is for the calls that it lies beside: whoever reads these reads it."""
+        del path, name, is_named
+        return False
+
+    def attacher(self, reader: str, files: Sequence[Path]) -> Callable[[Conversation, Notes], Conversation] | None:
+        if reader != self.format or not files:
+            return None
+        content = load(files)
+        return lambda conversation, notes: attach(conversation, content, notes)
+
+
+def attach(conversation: Conversation, content: RunFiles, notes: Notes) -> Conversation:
+    """The call with its scenario and its agent as the dataset has them; what only the call knows of these stays."""
+    record_id = conversation.dimensions["scenario_id"]
+    record = content.records.get(record_id)
+    if record is None:
+        # What is broken in a dataset matters to those whose record it may have held.
+        for problem in content.problems:
+            notes.repaired("file_left_out", problem)
+        if content.records:
+            notes.repaired("record_not_in_dataset", record_id)
+        return conversation
+    language = str(content.config.get("language") or "en")
+    record = resolved(record, language)
+    of_call = conversation.scenario or Scenario()
+    declared = agent(record)
+    return msgspec.structs.replace(
+        conversation,
+        scenario=msgspec.structs.replace(scenario(record, language, notes), before=of_call.before, after=of_call.after),
+        agent=msgspec.structs.replace(
+            declared,
+            instructions=declared.instructions or conversation.agent.instructions,
+            models=conversation.agent.models,
+        ),
+    )
 
 
 def is_record(value: Any) -> bool:
@@ -40,13 +90,13 @@ def is_config(value: Any) -> bool:
     return isinstance(value, dict) and "model" in value and ("domain" in value or "agent_config_path" in value)
 
 
-def load(paths: tuple[Path, ...]) -> Companions:
-    """Every companion; read once as long as the files stay the same."""
+def load(paths: Sequence[Path]) -> RunFiles:
+    """The companions of a call; read once as long as the files stay the same."""
     return _load(tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists()))
 
 
 @lru_cache(maxsize=8)
-def _load(stamped: tuple[tuple[Path, int], ...]) -> Companions:
+def _load(stamped: tuple[tuple[Path, int], ...]) -> RunFiles:
     records: dict[str, Mapping[str, Any]] = {}
     config: Mapping[str, Any] = {}
     problems: list[str] = []
@@ -59,7 +109,7 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> Companions:
                     config = config or value
         except (BadJson, InputError, OSError) as error:
             problems.append(f"{path.name}: {error}")
-    return Companions(records, config, tuple(problems))
+    return RunFiles(records, config, tuple(problems))
 
 
 def _values(path: Path, problems: list[str]) -> list[Any]:
@@ -69,15 +119,15 @@ def _values(path: Path, problems: list[str]) -> list[Any]:
         value = decode(data).value
         return value if isinstance(value, list) else [value]
     except BadJson as error:
-        found: list[Any] = []
+        values: list[Any] = []
         for number, line in enumerate(data.split(b"\n"), 1):
             try:
-                found += [decode(line).value] if line.strip() else []
+                values += [decode(line).value] if line.strip() else []
             except BadJson as broken:
                 problems.append(f"{path.name} line {number}: {broken}")
-        if not found:
+        if not values:
             raise BadJson(str(error), error.line) from None
-        return found
+        return values
 
 
 def resolved(record: Mapping[str, Any], language: str) -> Mapping[str, Any]:
@@ -91,8 +141,8 @@ def _names(record: Mapping[str, Any], language: str) -> dict[str, str]:
     names: dict[str, str] = {}
     for key, ending in (("culture_overrides", ""), ("romanized_culture_overrides", "_ROMANIZED")):
         overrides = record.get(key)
-        told = overrides.get(language) if isinstance(overrides, dict) else None
-        for name, value in told.items() if isinstance(told, dict) else ():
+        overridden = overrides.get(language) if isinstance(overrides, dict) else None
+        for name, value in overridden.items() if isinstance(overridden, dict) else ():
             if name == "companion" and isinstance(value, dict):
                 names |= {f"COMPANION_{inner.upper()}{ending}": str(one) for inner, one in value.items()}
             elif isinstance(value, str):
@@ -141,56 +191,56 @@ def scenario(record: Mapping[str, Any], language: str, notes: Notes) -> Scenario
 def _rules(record: Mapping[str, Any], truth: Any, notes: Notes) -> ChangeRules | None:
     for place in (truth, record):
         for key in _RULES:
-            told = place.get(key) if isinstance(place, dict) else None
-            if told is None:
+            rules = place.get(key) if isinstance(place, dict) else None
+            if rules is None:
                 continue
             try:
-                return msgspec.convert(_patterns(told), ChangeRules)
+                return msgspec.convert(_patterns(rules), ChangeRules)
             except msgspec.ValidationError as error:
                 notes.repaired("rules_left_out", f"record {record.get('id')}, {key}: {error}")
     return None
 
 
-def _patterns(told: Any) -> Any:
+def _patterns(rules: Any) -> Any:
     """A path alone stands for a pattern of it."""
-    if not isinstance(told, dict):
-        return told
+    if not isinstance(rules, dict):
+        return rules
     return {
         key: [{"path": one} if isinstance(one, str) and key != "generated" else one for one in value]
         if isinstance(value, list)
         else value
-        for key, value in told.items()
+        for key, value in rules.items()
     }
 
 
 def agent(record: Mapping[str, Any]) -> Agent:
     """The agent as the record configures it."""
-    told: Mapping[str, Any] = next((record[key] for key in _AGENT_KEYS if isinstance(record.get(key), dict)), {})
-    tools = told.get("tools", record.get("agent_tools"))
+    settings: Mapping[str, Any] = next((record[key] for key in _AGENT_KEYS if isinstance(record.get(key), dict)), {})
+    tools = settings.get("tools", record.get("agent_tools"))
     return Agent(
-        name=str(told.get("name") or ""),
-        role=str(told.get("role") or record.get("agent_role") or told.get("description") or ""),
-        instructions=str(told.get("instructions") or record.get("agent_instructions") or ""),
+        name=str(settings.get("name") or ""),
+        role=str(settings.get("role") or record.get("agent_role") or settings.get("description") or ""),
+        instructions=str(settings.get("instructions") or record.get("agent_instructions") or ""),
         tools=tuple(tool(one) for one in tools if isinstance(one, dict)) if isinstance(tools, list) else None,
-        extras={"id": told["id"]} if told.get("id") else {},
+        extras={"id": settings["id"]} if settings.get("id") else {},
     )
 
 
-def tool(told: Mapping[str, Any]) -> Tool:
+def tool(definition: Mapping[str, Any]) -> Tool:
     """A tool, whether its arguments are told as JSON Schema or as lists of required and optional ones."""
-    inner = told.get("function") if isinstance(told.get("function"), dict) else told
+    inner = definition.get("function") if isinstance(definition.get("function"), dict) else definition
     schema = inner.get("parameters", inner.get("input_schema")) if isinstance(inner, dict) else None
-    if not isinstance(schema, dict) and ("required_parameters" in told or "optional_parameters" in told):
-        schema = _schema(told.get("required_parameters"), told.get("optional_parameters"))
-    facts = inner if isinstance(inner, dict) else told
+    if not isinstance(schema, dict) and ("required_parameters" in definition or "optional_parameters" in definition):
+        schema = _schema(definition.get("required_parameters"), definition.get("optional_parameters"))
+    facts = inner if isinstance(inner, dict) else definition
     used = {"name", "description", "parameters", "input_schema", "function", "tool_type", "type"}
     return Tool(
         # The id is what the model calls it by, the name what people do.
         name=str(facts.get("id") or facts.get("name") or ""),
         description=str(facts.get("description") or ""),
         arguments_schema=schema,
-        kind=str(told.get("tool_type") or ""),
-        extras={key: value for key, value in told.items() if key not in used and value is not None},
+        kind=str(definition.get("tool_type") or ""),
+        extras={key: value for key, value in definition.items() if key not in used and value is not None},
     )
 
 
@@ -198,10 +248,10 @@ def _schema(required: Any, optional: Any) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     names: list[str] = []
     for listed, needed in ((required, True), (optional, False)):
-        for one in listed if isinstance(listed, list) else []:
-            name = one.get("name") if isinstance(one, dict) else one
+        for parameter in listed if isinstance(listed, list) else []:
+            name = parameter.get("name") if isinstance(parameter, dict) else parameter
             if isinstance(name, str) and name:
-                facts = one if isinstance(one, dict) else {}
+                facts = parameter if isinstance(parameter, dict) else {}
                 kept = ("type", "description", "enum", "items", "format")
                 properties[name] = {key: facts[key] for key in kept if facts.get(key) is not None}
                 names += [name] if needed else []

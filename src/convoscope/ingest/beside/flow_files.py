@@ -50,7 +50,7 @@ def _values(path: Path) -> Sequence[Any]:
     data = data.removeprefix(files.BOM)
     if not data.strip():
         raise InputError("is empty", hint=SEE_FLOWS)
-    if not path.name.lower().endswith(YAML_ENDINGS) and data.lstrip()[:1] in (b"{", b"["):
+    if not is_yaml(path) and data.lstrip()[:1] in (b"{", b"["):
         return [_json(data)]
     try:
         text = data.decode()
@@ -72,35 +72,32 @@ def _json(data: bytes) -> Any:
 
 
 def _no_twins(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         seen = set[str]()
         twin = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise InputError(f"{twin!r} stands twice in one object", hint="give each its own name, or remove one")
-    return made
+        raise InputError(f"{twin!r} occurs twice in one object", hint="give each its own name, or remove one")
+    return value
 
 
-def looked_at(path: Path, name: str) -> FlowFile | None:
-    """The flows of a file that may declare some; None where it declares something else.
-
-    Raises `InputError` where it seems to declare a flow and cannot be read.
-    """
+def may_declare_flow(path: Path) -> bool:
+    """Whether a file declares a flow, or is broken and was meant to."""
     try:
         with files.open_bytes(path) as stream:
             data, _ = files.read_block(stream, MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"cannot be opened: {error.strerror}", file=name, hint="check its permissions") from None
-    # Most such files that lie about declare something else, and are not worth a whole look.
+    except OSError:
+        return True
+    # Most YAML files declare something else, and are not worth a whole look.
     if len(data) > MAX_BYTES or not any(word in data for word in (b"states", b"flow")):
-        return None
+        return False
     try:
-        documents = _values(path)
-    except InputError as error:
-        error.file = name
-        if _SEEMS.search(data) is None:
-            return None
-        raise
-    return read_flow_file(path, name) if declares_flow(list(documents)) else None
+        return declares_flow(list(_values(path)))
+    except InputError:
+        return _SEEMS.search(data) is not None
+
+
+def is_yaml(path: Path) -> bool:
+    return path.name.lower().endswith(YAML_ENDINGS)
 
 
 _SEEMS = re.compile(rb"""^(?:[ \t]*[{\[-])*[ \t]*["']?(?:states|required_slots)["']?\s*:""", re.MULTILINE)

@@ -141,31 +141,33 @@ def _apart(value: Any, at: _At, stem: str) -> Iterator[_Declared]:
     if isinstance(value, dict) and "flows" in value:
         if "states" in value:
             raise (at / "flows").error("stands beside states", "a file declares one flow, or several below flows")
-        yield from _each(value["flows"], at / "flows")
+        yield from _listed_flows(value["flows"], at / "flows")
     elif isinstance(value, list):
-        yield from _each(value, at)
+        yield from _listed_flows(value, at)
     elif isinstance(value, dict) and isinstance(value.get("flow"), dict):
         if "states" in value:
             raise (at / "flow").error("stands beside states", "write `flow: NAME`, or all of it below flow")
         yield _Declared(value["flow"], at / "flow", default=stem)
     elif isinstance(value, dict):
         if set(value).isdisjoint(_FLOW_KEYS) and declares_flow(list(value.values())):
-            yield from _each(value, at)
+            yield from _listed_flows(value, at)
         else:
             yield _Declared(value, at, default=stem)
     else:
-        raise at.error(f"is {_told(value)}, and a flow definition is a mapping", "write `flow: NAME` and `states:`")
+        raise at.error(
+            f"is {_described(value)}, and a flow definition is a mapping", "write `flow: NAME` and `states:`"
+        )
 
 
-def _each(value: Any, at: _At) -> Iterator[_Declared]:
+def _listed_flows(value: Any, at: _At) -> Iterator[_Declared]:
     if not isinstance(value, dict | list) or not value:
-        raise at.error(f"is {_told(value)}", "list the flows, or write each below its name")
-    named = value.items() if isinstance(value, dict) else [("", one) for one in value]
-    for number, (name, one) in enumerate(named, 1):
+        raise at.error(f"is {_described(value)}", "list the flows, or write each below its name")
+    named = value.items() if isinstance(value, dict) else [("", facts) for facts in value]
+    for number, (name, facts) in enumerate(named, 1):
         place = at / (name or number)
-        if not isinstance(one, dict):
-            raise place.error(f"is {_told(one)}, and a flow is a mapping", "write `flow: NAME` and `states:`")
-        yield _Declared(one, place, name=name.strip())
+        if not isinstance(facts, dict):
+            raise place.error(f"is {_described(facts)}, and a flow is a mapping", "write `flow: NAME` and `states:`")
+        yield _Declared(facts, place, name=name.strip())
 
 
 def _flow(declared: _Declared) -> Flow:
@@ -206,13 +208,13 @@ def _named_elsewhere(facts: dict[str, Any], segments: Sequence[FlowSegment]) -> 
     """Without a list of states, those that the order, the segments and the ends name are its states."""
     named: list[Any] = []
     order = facts.get("order")
-    for one in order if isinstance(order, list) else ():
-        named += one if isinstance(one, list) else [one]
+    for entry in order if isinstance(order, list) else ():
+        named += entry if isinstance(entry, list) else [entry]
     named += [member for segment in segments for member in segment.members]
     ends = facts.get("terminals")
-    for one in ends.values() if isinstance(ends, dict) else (ends,):
-        named += one if isinstance(one, list) else [one]
-    return list(dict.fromkeys(str(one).strip() for one in named if _is_name(one)))
+    for entry in ends.values() if isinstance(ends, dict) else (ends,):
+        named += entry if isinstance(entry, list) else [entry]
+    return list(dict.fromkeys(str(entry).strip() for entry in named if _is_name(entry)))
 
 
 def _entries(value: Any, at: _At, keys: Sequence[str]) -> Iterator[tuple[str, Any, _At, str]]:
@@ -222,17 +224,17 @@ def _entries(value: Any, at: _At, keys: Sequence[str]) -> Iterator[tuple[str, An
             yield _name(name, at), facts, at / name, ""
         return
     if not isinstance(value, list):
-        raise at.error(f"is {_told(value)}", "write a mapping of names, or a list")
-    for number, one in enumerate(value, 1):
-        if not isinstance(one, dict):
-            yield _name(one, at / number), None, at / one, ""
+        raise at.error(f"is {_described(value)}", "write a mapping of names, or a list")
+    for number, entry in enumerate(value, 1):
+        if not isinstance(entry, dict):
+            yield _name(entry, at / number), None, at / entry, ""
             continue
-        key = next((key for key in keys if one.get(key) is not None), "")
+        key = next((key for key in keys if entry.get(key) is not None), "")
         if key:
-            name = _name(one[key], at / number / key)
-            yield name, one, at / name, key
-        elif len(one) == 1 and isinstance(next(iter(one.values())), dict | None):
-            name, facts = next(iter(one.items()))
+            name = _name(entry[key], at / number / key)
+            yield name, entry, at / name, key
+        elif len(entry) == 1 and isinstance(next(iter(entry.values())), dict | None):
+            name, facts = next(iter(entry.items()))
             yield _name(name, at / number), facts, at / name, ""
         else:
             raise (at / number).error("has no name", f"add `{keys[0]}: NAME`")
@@ -249,7 +251,9 @@ def _states(value: Any, at: _At) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _state(name: str, facts: Any, at: _At, key: str) -> dict[str, Any]:
     if not isinstance(facts, dict):
-        raise at.error(f"is {_told(facts)}, and what a state declares is a mapping", "for example `terminal: success`")
+        raise at.error(
+            f"is {_described(facts)}, and what a state declares is a mapping", "for example `terminal: success`"
+        )
     state: dict[str, Any] = {"name": name, "latency_budget_ms": _budget(facts, at)}
     for text in ("speech_act", "lifecycle_phase", "segment"):
         if facts.get(text) is not None:
@@ -275,30 +279,30 @@ def _state(name: str, facts: Any, at: _At, key: str) -> dict[str, Any]:
 
 
 def _terminal(name: str, facts: Mapping[str, Any], at: _At) -> Terminal:
-    said = {sort: facts[sort] for sort in _SORTS if facts.get(sort) is not None}
+    declared = {sort: facts[sort] for sort in _SORTS if facts.get(sort) is not None}
     flag = facts.get("terminal")
     flag = _FLAGS.get(flag.strip().lower(), flag) if isinstance(flag, str) else flag
-    if flag is None and "terminal_type" not in said:
+    if flag is None and "terminal_type" not in declared:
         return ""
     if flag is False:
-        if "terminal_type" in said:
+        if "terminal_type" in declared:
             raise (at / "terminal").error("is false beside a terminal_type", "remove one of them")
         return ""
-    sorts = {sort: _sort(value, at / sort) for sort, value in said.items()}
+    sorts = {sort: _sort(value, at / sort) for sort, value in declared.items()}
     if flag is not None and flag is not True:
         sorts["terminal"] = _sort(flag, at / "terminal")
     if len(set(sorts.values())) > 1:
-        told = " and ".join(f"{sort} {value}" for sort, value in sorts.items())
-        raise (at / next(iter(sorts))).error(f"contradicts what stands beside it: {told}", "keep one of them")
+        listing = " and ".join(f"{sort} {value}" for sort, value in sorts.items())
+        raise (at / next(iter(sorts))).error(f"contradicts what stands beside it: {listing}", "keep one of them")
     return next(iter(sorts.values()), "escalation" if name in ESCALATIONS else "unknown")
 
 
 def _sort(value: Any, at: _At) -> Terminal:
-    found = _TERMINALS.get(value.strip().lower()) if isinstance(value, str) else None
-    if found is None:
-        shown = repr(value) if isinstance(value, str) else _told(value)
+    terminal = _TERMINALS.get(value.strip().lower()) if isinstance(value, str) else None
+    if terminal is None:
+        shown = repr(value) if isinstance(value, str) else _described(value)
         raise at.error(f"is {shown}, which is no sort of end", "an end is success, failure or escalation")
-    return found
+    return terminal
 
 
 def _add_terminals(value: Any, states: dict[str, dict[str, Any]], at: _At) -> None:
@@ -314,11 +318,11 @@ def _add_terminals(value: Any, states: dict[str, dict[str, Any]], at: _At) -> No
             if state is None:
                 place.warn(f"{name!r} is no state of the flow")
                 continue
-            told = state.get("terminal", "")
-            if told not in ("", "unknown", sort) and sort != "unknown":
-                raise place.error(f"lists {name!r}, which is declared as {told}", "keep one of them")
+            declared = state.get("terminal", "")
+            if declared not in ("", "unknown", sort) and sort != "unknown":
+                raise place.error(f"lists {name!r}, which is declared as {declared}", "keep one of them")
             is_escalation = sort == "unknown" and name in ESCALATIONS
-            state["terminal"] = "escalation" if is_escalation else sort if told in ("", "unknown") else told
+            state["terminal"] = "escalation" if is_escalation else sort if declared in ("", "unknown") else declared
 
 
 def _add_order(value: Any, states: dict[str, dict[str, Any]], at: _At) -> None:
@@ -326,11 +330,13 @@ def _add_order(value: Any, states: dict[str, dict[str, Any]], at: _At) -> None:
     if value is None:
         return
     if not isinstance(value, list):
-        raise at.error(f"is {_told(value)}, and the order is a list of states", "for example `order: [greet, ask]`")
+        raise at.error(
+            f"is {_described(value)}, and the order is a list of states", "for example `order: [greet, ask]`"
+        )
     seen = set[str]()
     for number, entry in enumerate(value):
-        for one in entry if isinstance(entry, list) else [entry]:
-            name = _name(one, at / (number + 1))
+        for member in entry if isinstance(entry, list) else [entry]:
+            name = _name(member, at / (number + 1))
             if name in seen:
                 raise at.error(f"names {name!r} twice", "a state stands at one place of the order")
             seen.add(name)
@@ -356,7 +362,9 @@ def _segment(name: str, facts: Any, at: _At, key: str) -> FlowSegment:
     if facts is None or isinstance(facts, list):
         facts = {"members": facts}
     if not isinstance(facts, dict):
-        raise at.error(f"is {_told(facts)}, and what a segment declares is a mapping", "for example `members: [greet]`")
+        raise at.error(
+            f"is {_described(facts)}, and what a segment declares is a mapping", "for example `members: [greet]`"
+        )
     listed = [one for one in ("members", "states") if facts.get(one) is not None]
     if len(listed) > 1:
         raise (at / "states").error("stands beside members", "keep one of them")
@@ -386,7 +394,7 @@ def _target_slots(value: Any, at: _At) -> tuple[tuple[TargetSlot, ...] | None, d
         facts = {} if given is None else given
         if not isinstance(facts, dict):
             raise place.error(
-                f"is {_told(facts)}, and what a slot declares is a mapping", "for example `required: true`"
+                f"is {_described(facts)}, and what a slot declares is a mapping", "for example `required: true`"
             )
         if name in slots:
             raise place.error("is declared twice", "give each slot its own name, or remove one")
@@ -457,28 +465,28 @@ def _says_more(value: Any, keys: Sequence[str]) -> bool:
 
 
 def _budget(facts: Mapping[str, Any], at: _At) -> float | None:
-    said = [key for key in _BUDGETS if facts.get(key) is not None]
-    if not said:
+    keys = [key for key in _BUDGETS if facts.get(key) is not None]
+    if not keys:
         return None
-    if len(said) > 1:
-        raise (at / said[1]).error(f"stands beside {said[0]}", "keep one of them")
-    value = _number(facts[said[0]], at / said[0])
+    if len(keys) > 1:
+        raise (at / keys[1]).error(f"stands beside {keys[0]}", "keep one of them")
+    value = _number(facts[keys[0]], at / keys[0])
     if value <= 0:
-        raise (at / said[0]).error(f"is {value:g}", "a budget is more than 0")
-    return value if said[0] == "latency_budget_ms" else 1000 * value
+        raise (at / keys[0]).error(f"is {value:g}", "a budget is more than 0")
+    return value if keys[0] == "latency_budget_ms" else 1000 * value
 
 
 def _number(value: Any, at: _At) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise at.error(f"is {_told(value)}", "write a number, without quotes and unit")
+        raise at.error(f"is {_described(value)}", "write a number, without quotes and unit")
     return float(value)
 
 
 def _flag(value: Any, at: _At) -> bool:
-    found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
-    if not isinstance(found, bool):
-        raise at.error(f"is {_told(value)}", "write true or false")
-    return found
+    flag = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(flag, bool):
+        raise at.error(f"is {_described(value)}", "write true or false")
+    return flag
 
 
 def _is_name(value: Any) -> bool:
@@ -488,7 +496,7 @@ def _is_name(value: Any) -> bool:
 def _name(value: Any, at: _At) -> str:
     if not _is_name(value):
         hint = "write a text; one that looks like something else needs quotes"
-        raise at.error(f"is {_told(value)}, and should be a text", hint)
+        raise at.error(f"is {_described(value)}, and should be a text", hint)
     return str(value).strip()
 
 
@@ -516,7 +524,7 @@ def _nearest(keys: Iterable[str], known: Sequence[str]) -> _Near | None:
     return None
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     if value is None:
         return "empty"
     if isinstance(value, bool):

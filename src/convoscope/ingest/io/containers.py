@@ -271,8 +271,8 @@ class _Text:
     def next_character(self) -> str:
         """The next character that is no blank; "" at the end."""
         while True:
-            found = _BLANK.match(self._text, self.at)
-            self.at = found.end() if found else self.at
+            blank = _BLANK.match(self._text, self.at)
+            self.at = blank.end() if blank else self.at
             if self.at < len(self._text) or not self._more(_READ_BYTES):
                 return self._text[self.at : self.at + 1]
 
@@ -283,9 +283,9 @@ class _Text:
             try:
                 _, end = self._parse(self._text, self.at)
                 if end < len(self._text) or self._ended:
-                    found = self._text[self.at : end]
+                    text = self._text[self.at : end]
                     self.at = end
-                    return found
+                    return text
                 error = json.JSONDecodeError("", self._text, end)
             except json.JSONDecodeError as caught:
                 error = caught

@@ -94,14 +94,14 @@ def _mend(value: Any) -> tuple[Any, bool]:
         mended = _SURROGATE.sub("\ufffd", value)
         return mended, mended != value
     if isinstance(value, list):
-        pairs = [_mend(one) for one in value]
-        return [one for one, _ in pairs], any(done for _, done in pairs)
+        pairs = [_mend(item) for item in value]
+        return [item for item, _ in pairs], any(done for _, done in pairs)
     if isinstance(value, dict):
-        found = False
+        is_mended = False
         result = {}
-        for key, one in value.items():
+        for key, item in value.items():
             name, in_name = _mend(key)
-            result[name], in_value = _mend(one)
-            found = found or in_name or in_value
-        return result, found
+            result[name], in_value = _mend(item)
+            is_mended = is_mended or in_name or in_value
+        return result, is_mended
     return value, False

@@ -56,10 +56,10 @@ def is_table(path: Path, head: bytes) -> bool:
 
 def first_rows(path: Path, count: int) -> list[Any]:
     """The first rows, to tell the format by. Raises `InputError` where the table cannot be read."""
-    found = list(islice(_parquet_values(path, count) if is_parquet(path) else _text_values(path), count))
-    if not found:
+    rows = list(islice(_parquet_values(path, count) if is_parquet(path) else _text_values(path), count))
+    if not rows:
         raise StrangeTable("is a table without rows", hint="nothing was written to it but its columns")
-    return found
+    return rows
 
 
 def _text_values(path: Path) -> Iterator[Any]:
@@ -174,8 +174,10 @@ def _rows(path: Path) -> Iterator[_Row | _BadRow]:
         if not any(cells):
             continue
         if len(cells) != len(names):
-            told = f"the row has {_cells(len(cells))}, and the header {len(names)}"
-            yield _BadRow(first, lines.number, told, f"{_SKIPPED}; put a cell that holds the delimiter in quotes")
+            problem_text = f"the row has {_cells(len(cells))}, and the header {len(names)}"
+            yield _BadRow(
+                first, lines.number, problem_text, f"{_SKIPPED}; put a cell that holds the delimiter in quotes"
+            )
             continue
         yield _Row(first, lines.number, {name: cell or None for name, cell in zip(names, cells, strict=True)})
     if lines.broken:
@@ -209,14 +211,14 @@ def _delimiter(path: Path, header: str) -> str:
 
 
 def _why(error: csv.Error) -> str:
-    said = str(error)
-    if "unexpected end of data" in said:
+    message = str(error)
+    if "unexpected end of data" in message:
         return _NEVER_CLOSED
-    if "expected after" in said:
+    if "expected after" in message:
         return "there is text behind the closing quotation mark of a cell"
-    if "field limit" in said:
+    if "field limit" in message:
         return files.TOO_LONG
-    return f"cannot be read: {said}"
+    return f"cannot be read: {message}"
 
 
 class _Lines:
@@ -303,8 +305,8 @@ def _parquet_rows(path: Path, rest: str = "") -> Iterator[bytes]:
 
     try:
         with _database() as connection:
-            found = connection.execute(f"SELECT CAST(to_json(row) AS VARCHAR) FROM {_parquet(path)} AS row {rest}")
-            while rows := found.fetchmany(_FETCH_ROWS):
+            result = connection.execute(f"SELECT CAST(to_json(row) AS VARCHAR) FROM {_parquet(path)} AS row {rest}")
+            while rows := result.fetchmany(_FETCH_ROWS):
                 for (text,) in rows:
                     yield text.encode("utf-8", "surrogatepass")
     except duckdb.Error as error:

@@ -149,12 +149,12 @@ def _at(event: Any, message: str, hint: str) -> InputError:
 
 def _explained(error: Any, text: str) -> InputError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    said = " ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None))))
+    problem = " ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None))))
     line = mark.line + 1 if mark is not None else None
     if line is None and isinstance(place := getattr(error, "position", None), int):
         line = text.count("\n", 0, place) + 1
-        said = "holds a character that YAML does not allow"
-    return InputError(f"is not YAML: {said or error}", line=line, hint="put it right there, or just before")
+        problem = "holds a character that YAML does not allow"
+    return InputError(f"is not YAML: {problem or error}", line=line, hint="put it right there, or just before")
 
 
 def plain(value: Any, depth: int = 0) -> Any:

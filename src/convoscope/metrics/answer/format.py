@@ -8,23 +8,14 @@ from collections.abc import Iterator
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import Json
 from convoscope.metrics.answer.forms import Unchecked, fit_of
-from convoscope.metrics.declaration import HIGHER, ITEM, SHARE, TenPoints, metric
-from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.metrics.declaration import SHARE
+from convoscope.metrics.item_fields import missing, needs_of
+from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.views.items import cases
 
 
-@metric(
-    "answer.format_validity",
-    version=2,
-    observes=ITEM,
-    unit=SHARE,
-    better=HIGHER,
-    needs=needs_of("format_validity"),
-    reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
-    ten=TenPoints(zero=0.0, ten=1.0),
-)
+@item_metric("answer.format_validity", version=2, unit=SHARE, needs=needs_of("format_validity"))
 def format_validity(conversation: Conversation) -> Iterator[Observation]:
     """Does the answer have the form that was asked for?
 

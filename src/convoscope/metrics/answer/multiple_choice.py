@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation.events import Json
-from convoscope.text.comparison import UNSPACED, candidate, folded, occurs, places_of, settled
+from convoscope.text.comparison import UNSPACED, candidate, occurs, places_of
+from convoscope.text.folding import comparable, compatible, folded
 from convoscope.text.patterns import PatternCheck
 
 LETTERS = "ABCDEFGHIJ"
@@ -32,7 +32,7 @@ def picked_of(answer: str, truth: str, *, choices: Sequence[str] = (), answer_in
         return Picked(None, None)
     chosen = chosen_of(answer, choices)
     listed = chosen is not None and max(chosen, right) < len(choices)
-    if chosen is not None and listed and settled(choices[chosen]) == settled(choices[right]):
+    if chosen is not None and listed and comparable(choices[chosen]) == comparable(choices[right]):
         chosen = right  # the same choice, listed twice
     return Picked(chosen, right)
 
@@ -54,7 +54,7 @@ def right_choice(truth: str, choices: Sequence[str] = (), answer_index: int | No
 
     Where two choices have the same text, and where the truth is none of these, `answer_index` says it.
     """
-    wanted = settled(truth)
+    wanted = comparable(truth)
     if not wanted:
         return None
     if choices and (same := _places_of(wanted, choices)):
@@ -68,7 +68,9 @@ def right_choice(truth: str, choices: Sequence[str] = (), answer_index: int | No
 
 def _places_of(wanted: str, choices: Sequence[str]) -> list[int]:
     """The places of the choices with this text, which may have their letter before it."""
-    return [place for place, text in enumerate(choices) if wanted in (settled(text), settled(labelled(place, text)))]
+    return [
+        place for place, text in enumerate(choices) if wanted in (comparable(text), comparable(labelled(place, text)))
+    ]
 
 
 def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
@@ -84,11 +86,11 @@ def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
     counts; where several are marked, 5 does not help. A letter or a text that is ruled out ("not A",
     "Paris is wrong") does not count, nor does the article "a".
     """
-    texts = [settled(text) for text in choices]
-    whole = settled(answer)
+    texts = [comparable(text) for text in choices]
+    whole = comparable(answer)
     if whole and whole in texts:
         return texts.index(whole)
-    text = unicodedata.normalize("NFKC", answer)
+    text = compatible(answer)
     marked = set(_letters(text, _MARKED))
     letter = _last(text, _STATED) or _only(marked) or _last(text, _LONE_LINE)
     if letter is None and texts:
@@ -173,7 +175,7 @@ def multi_pattern_of(
     >>> multi_pattern_of("I say Rome. Answer: Paris", "paris"), multi_pattern_of("Paris it may be", "paris")
     (1.0, 0.0)
     """
-    wanted, given = settled(truth), settled(answer)
+    wanted, given = comparable(truth), comparable(answer)
     if not wanted:
         return None
     if patterns is None and not choices and wanted not in given:
@@ -182,25 +184,25 @@ def multi_pattern_of(
     if choices:
         place = right_choice(truth, choices, answer_index)
         if place is not None and place < len(choices):
-            right |= {settled(choices[place]), LETTERS[place : place + 1].lower()} - {""}
+            right |= {comparable(choices[place]), LETTERS[place : place + 1].lower()} - {""}
     if given in right:
         return 1.0
     if patterns is not None:
-        return float(any(settled(candidate(found)) in right for one in patterns for found in one.finditer(answer)))
+        return float(any(comparable(candidate(found)) in right for one in patterns for found in one.finditer(answer)))
     for one in right:
         if one in given:
             break
     else:  # whatever a pattern can find stands in the text
         return 0.0
     for one in _candidates(answer, given, min(map(len, right)) == 1):
-        if settled(one) in right:
+        if comparable(one) in right:
             return 1.0
     return 0.0
 
 
 def _candidates(answer: str, given: str, letters: bool) -> Iterator[str]:
     """What our own patterns find; those whose signs are not in the text are not tried, nor letters for no letter."""
-    text = answer if answer.isascii() else unicodedata.normalize("NFKC", answer)
+    text = compatible(answer)
     for sign, patterns in _CLUES:
         if sign in given:
             for pattern in patterns:

@@ -17,11 +17,11 @@ from convoscope.metrics.answer.multiple_choice import (
     picked_of,
 )
 from convoscope.metrics.columns import Conversations
-from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, SHARE, Measure, Metric, TenPoints, metric
-from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.metrics.declaration import RATIO, SHARE, Measure, Metric
+from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.needs import Need
+from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 from convoscope.text.comparison import Comparison, accuracy_of, exact_match_of, overlap_of
 from convoscope.text.patterns import BadPattern, PatternCheck, UnsupportedPattern, Untried, checked
 from convoscope.views.items import Case, cases
@@ -38,7 +38,6 @@ def _is_multiple_choice(case: Case) -> bool:
     return (truth is not None and not truth.strip()) or is_multiple_choice(truth, case.extras.get("context"))
 
 
-FULL_MARKS = TenPoints(zero=0.0, ten=1.0)
 MULTIPLE_CHOICE = Need(
     code="not_multiple_choice",
     field="context.choices",
@@ -286,16 +285,8 @@ def _declared(
     if options:
         told = ", ".join(f"{name} = {value!r}" for name, value in options.items())
         measure.__doc__ = f"{cleandoc(measure.__doc__ or '')}\n\nHere with {told}."
-    return metric(
-        f"answer.{scorer}",
-        version=version,
-        observes=ITEM,
-        unit=unit,
-        better=HIGHER,
-        needs=(*needs_of(scorer), *needs),
-        reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
-        variant=variant,
-        ten=FULL_MARKS,
+    return item_metric(
+        f"answer.{scorer}", version=version, unit=unit, needs=(*needs_of(scorer), *needs), variant=variant
     )(measure)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.conversation import ASSISTANT, SYSTEM, Conversation, Json
+from convoscope.text.identifiers import folded_label
 
 ASSISTANTS = frozenset(("assistant", "agent", "bot", "ai", "assistant bot", "ai agent", "ai assistant", "voice agent"))
 OTHERS = frozenset(
@@ -42,9 +43,9 @@ class Speakers(NamedTuple):
 def speakers_of(conversation: Conversation) -> Speakers:
     """The usual words, and the names that this conversation gives to who takes part."""
     assistants, others = set(ASSISTANTS), set(OTHERS)
-    assistants.add(_folded(conversation.agent.name))
+    assistants.add(folded_label(conversation.agent.name))
     for who in conversation.participants:
-        (assistants if who.role == ASSISTANT else others).update((_folded(who.id), _folded(who.name)))
+        (assistants if who.role == ASSISTANT else others).update((folded_label(who.id), folded_label(who.name)))
     assistants.discard("")
     others.discard("")
     return Speakers(frozenset(assistants), frozenset(others - assistants))
@@ -81,7 +82,7 @@ def _records(value: Json, depth: int = 0) -> Iterator[Said]:
         speaker = next((value[name] for name in _SPEAKERS if isinstance(value.get(name), str)), None)
         text = next((value[name] for name in _TEXTS if isinstance(value.get(name), str)), None)
         if speaker is not None and text is not None:
-            yield Said(_folded(speaker), text)
+            yield Said(folded_label(speaker), text)
         else:
             for name in _LISTS:
                 if isinstance(value.get(name), list):
@@ -103,16 +104,14 @@ def _labelled(text: str, known: Iterable[str], *, anybody: bool = False) -> list
     if not found or text[: found[0].start()].strip():
         return []
     ends = [*(one.start() for one in found[1:]), len(text)]
-    return [Said(_folded(one["label"]), text[one.end() : end].strip()) for one, end in zip(found, ends, strict=True)]
-
-
-def _folded(name: str) -> str:
-    return " ".join(name.replace("_", " ").casefold().split())
+    return [
+        Said(folded_label(one["label"]), text[one.end() : end].strip()) for one, end in zip(found, ends, strict=True)
+    ]
 
 
 def only_assistant(conversation: Conversation, timeline: Json, speakers: Speakers) -> bool:
     """Nobody but the agent is known to speak: by the recording's timeline of speakers, else by the conversation."""
-    heard = {_folded(name) for name in _timed(timeline)}
+    heard = {folded_label(name) for name in _timed(timeline)}
     if heard:
         return heard <= speakers.assistants
     roles = {conversation.roles[one.speaker] for one in conversation.utterances}

@@ -10,7 +10,7 @@ from convoscope.conversation import ComponentMetric, Conversation, Json
 from convoscope.metrics.audio.transcripts import assistant_words, only_assistant, said_in, speakers_of
 from convoscope.metrics.declaration import HIGHER, ITEM, TenPoints, metric
 from convoscope.metrics.declaration import RATIO as UNIT_RATIO
-from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.voice.transcription import word_errors
 from convoscope.scores.observation import Observation, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from math import fsum
 from typing import NamedTuple
 
@@ -20,13 +21,15 @@ from convoscope.conversation import (
     ToolResult,
 )
 from convoscope.conversation.flow import Flow
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, TenPoints, metric
 from convoscope.metrics.flow.drop_off import STATES
 from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need
+from convoscope.metrics.presets import FULL_MARKS
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.text.identifiers import snake_case
 from convoscope.views.flow.endings import (
     contract_of,
-    folded,
     is_completed,
     is_loop_stop,
     is_terminal_stop,
@@ -42,8 +45,8 @@ LOOP = 3
 """A state that is entered again so often is a loop."""
 
 _BOUNDS = re.compile(r"(?:from )?0(?:\.0*)?\s*(?:-|–|to|\.\.\.?|…|/)\s*(\d+(?:\.\d+)?)")
-_POINTS = TenPoints(zero=0.0, ten=1.0)
-_NEEDS = (NOT_BROKEN, STATES, FLOW_DECLARED)
+_walk_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES))
+_flow_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES, FLOW_DECLARED))
 
 
 class _Part(NamedTuple):
@@ -54,16 +57,7 @@ class _Part(NamedTuple):
     told: dict[str, object] | None = None
 
 
-@metric(
-    "flow.correctness",
-    version=1,
-    observes=CONVERSATION,
-    unit=RATIO,
-    better=HIGHER,
-    needs=_NEEDS,
-    aspect="correctness",
-    ten=_POINTS,
-)
+@_flow_metric("flow.correctness", version=1, unit=RATIO, better=HIGHER, aspect="correctness", ten=FULL_MARKS)
 def correctness(conversation: Conversation) -> Observation:
     """Did the conversation end as its flow wants it to?
 
@@ -83,19 +77,19 @@ def correctness(conversation: Conversation) -> Observation:
     return measured(WHOLE, sum(held.values()) / len(held), details=details)
 
 
-@metric("flow.correctness.success_terminal", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
+@_flow_metric("flow.correctness.success_terminal", version=1, unit=SHARE, better=HIGHER)
 def success_terminal(conversation: Conversation) -> Observation:
     """Did the conversation reach an end that the flow declares as a success?"""
     return _observed(_parts(conversation).success_terminal)
 
 
-@metric("flow.correctness.slots_filled", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
+@_flow_metric("flow.correctness.slots_filled", version=1, unit=SHARE, better=HIGHER)
 def slots_filled(conversation: Conversation) -> Observation:
     """Is every slot filled that the states it was in, and the flow, require?"""
     return _observed(_parts(conversation).slots_filled)
 
 
-@metric("flow.correctness.final_status", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, needs=_NEEDS)
+@_flow_metric("flow.correctness.final_status", version=1, unit=SHARE, better=HIGHER)
 def final_status(conversation: Conversation) -> Observation:
     """Is the final status one that the flow's contract names?"""
     return _observed(_parts(conversation).final_status)
@@ -116,18 +110,15 @@ class _Parts(NamedTuple):
     final_status: _Part
 
 
+@cached_on_argument
 def _parts(conversation: Conversation) -> _Parts:
-    """Made once: four metrics look at them."""
-    held = conversation.__dict__
-    found: _Parts | None = held.get("_flow_parts")
-    if found is None:
-        assert conversation.flow is not None  # a need of the metrics
-        found = held["_flow_parts"] = _Parts(
-            _reached_success(conversation, conversation.flow),
-            _filled_slots(conversation, conversation.flow),
-            _kept_contract(conversation, conversation.flow),
-        )
-    return found
+    """Four metrics look at them."""
+    assert conversation.flow is not None  # a need of the metrics
+    return _Parts(
+        _reached_success(conversation, conversation.flow),
+        _filled_slots(conversation, conversation.flow),
+        _kept_contract(conversation, conversation.flow),
+    )
 
 
 def _reached_success(conversation: Conversation, flow: Flow) -> _Part:
@@ -163,7 +154,7 @@ def _kept_contract(conversation: Conversation, flow: Flow) -> _Part:
     if not status:
         # One that was not completed kept no contract; of any other nobody knows.
         return _HOLDS_NOT if is_completed(conversation) is False else _UNKNOWN
-    return _Part(folded(status) in contract_of(flow), told={"final_status": status})
+    return _Part(snake_case(status) in contract_of(flow), told={"final_status": status})
 
 
 _HOLDS, _HOLDS_NOT = _Part(True), _Part(False)
@@ -171,16 +162,7 @@ _NO_SUCCESS, _NO_SLOTS = _Part(None, "no_success_declared"), _Part(None, "no_slo
 _NO_CONTRACT, _UNKNOWN = _Part(None, "no_contract_declared"), _Part(None, "final_status_unknown")
 
 
-@metric(
-    "flow.completion",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(NOT_BROKEN, STATES),
-    aspect="completion",
-    ten=_POINTS,
-)
+@_walk_metric("flow.completion", version=1, unit=SHARE, better=HIGHER, aspect="completion", ten=FULL_MARKS)
 def completion(conversation: Conversation) -> Observation:
     """Was the conversation completed, and did it stop because the flow came to an end?
 
@@ -196,16 +178,7 @@ def completion(conversation: Conversation) -> Observation:
     return measured(WHOLE, float(completed and ended is not False), details=details)
 
 
-@metric(
-    "flow.errors",
-    version=1,
-    observes=CONVERSATION,
-    unit=COUNT,
-    better=LOWER,
-    needs=(NOT_BROKEN, STATES),
-    aspect="errors",
-    ten=TenPoints(zero=10.0, ten=0.0),
-)
+@_walk_metric("flow.errors", version=1, unit=COUNT, better=LOWER, aspect="errors", ten=TenPoints(zero=10.0, ten=0.0))
 def errors(conversation: Conversation) -> Observation:
     """How many things went wrong on the way?
 
@@ -239,15 +212,7 @@ def errors(conversation: Conversation) -> Observation:
     return measured(WHOLE, float(sum(found.values())), details=found or None)
 
 
-@metric(
-    "flow.latency_mean",
-    version=1,
-    observes=CONVERSATION,
-    unit=SECONDS,
-    better=LOWER,
-    needs=(NOT_BROKEN, STATES),
-    aspect="latency_mean",
-)
+@_walk_metric("flow.latency_mean", version=1, unit=SECONDS, better=LOWER, aspect="latency_mean")
 def latency_mean(conversation: Conversation) -> Observation:
     """How long does the agent take for a turn?
 
@@ -259,15 +224,7 @@ def latency_mean(conversation: Conversation) -> Observation:
     return measured(WHOLE, fsum(latencies) / len(latencies) / 1000)
 
 
-@metric(
-    "flow.latency_p95",
-    version=1,
-    observes=CONVERSATION,
-    unit=SECONDS,
-    better=LOWER,
-    needs=(NOT_BROKEN, STATES),
-    aspect="latency_p95",
-)
+@_walk_metric("flow.latency_p95", version=1, unit=SECONDS, better=LOWER, aspect="latency_p95")
 def latency_p95(conversation: Conversation) -> Observation:
     """How long does the agent take for its slow turns?
 
@@ -306,7 +263,7 @@ _HUMANNESS = Need(
     better=HIGHER,
     needs=(NOT_BROKEN, _HUMANNESS),
     aspect="humanness",
-    ten=_POINTS,
+    ten=FULL_MARKS,
 )
 def humanness(conversation: Conversation) -> Iterator[Observation]:
     """Does the agent sound like a person who is good at this job?

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from convoscope.conversation import Conversation, Json, Outcome, StateEntered, StateExited
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TenPoints, metric
-from convoscope.metrics.needs import FACTS, Fact, Need
+from convoscope.metrics.needs import CONTENTS, Fact, Need
 from convoscope.scores.observation import Observation, measured, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.text.identifiers import folded_name
 from convoscope.views.subjects import WHOLE
 
 _NAMES = ("name", "state", "id", "stage", "label")
@@ -20,7 +21,7 @@ STATES = Need(
     code="no_states",
     field="timeline.state_entered",
     unlock="a log that tells which states of the flow were entered",
-    present=Fact(FACTS, "has_states"),
+    present=Fact(CONTENTS, "has_states"),
 )
 
 
@@ -51,8 +52,8 @@ def drop_off_node(conversation: Conversation) -> Observation:
     reached = 0
     details: dict[str, Json] = {"node": node, "reached": visited}
     if stages:
-        places = {_folded(stage): place for place, stage in enumerate(stages, start=1)}
-        reached = max(places.get(_folded(state), 0) for state in visited)
+        places = {folded_name(stage): place for place, stage in enumerate(stages, start=1)}
+        reached = max(places.get(folded_name(state), 0) for state in visited)
         details |= {"stages": len(stages), "deepest": stages[reached - 1] if reached else None}
     if _completed(conversation):
         return measured(WHOLE, 1.0, details={**details, "completed": True})
@@ -82,7 +83,7 @@ def _stages(conversation: Conversation) -> list[str]:
         given = holder.get("stages") if isinstance(holder, dict) else None
         names = [name for one in given if (name := _name(one))] if isinstance(given, list | tuple) else []
         if names:
-            places = {_folded(name): place for place, name in reversed(list(enumerate(names)))}
+            places = {folded_name(name): place for place, name in reversed(list(enumerate(names)))}
             return [names[place] for place in sorted(places.values())]
     return []
 
@@ -111,10 +112,5 @@ def _completed(conversation: Conversation) -> bool:
         if outcome.completed is not None:
             return outcome.completed
         if outcome.final_status:
-            return _folded(outcome.final_status) in _SUCCESS
+            return folded_name(outcome.final_status) in _SUCCESS
     return False
-
-
-def _folded(name: str) -> str:
-    """`Collect payment` and `collect_payment` are one stage."""
-    return "_".join(name.casefold().replace("_", " ").replace("-", " ").split())

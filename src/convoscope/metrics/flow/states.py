@@ -7,7 +7,7 @@ the table `states`, one row for each conversation and state.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 
 from convoscope.conversation import Conversation
@@ -28,12 +28,12 @@ from convoscope.views.flow.recount import MOVES, recount_visits
 from convoscope.views.flow.state_rows import STATE_METRICS, StateRow, state_rows
 from convoscope.views.subjects import State, Subject
 
-_NEEDS = (NOT_BROKEN, STATES)
+_state_metric = partial(metric, observes=STATE, needs=(NOT_BROKEN, STATES))
 _OF_STATES = Reduce(RATIO, RATIO_OF_SUMS)
 _OF_ALL_STATES = Reduce(WHOLE_RATIO, RATIO_OF_SUMS)
 
 
-@metric("state.progress", version=2, observes=STATE, unit=SHARE, better=HIGHER, needs=_NEEDS, reduce=_OF_STATES)
+@_state_metric("state.progress", version=2, unit=SHARE, better=HIGHER, reduce=_OF_STATES)
 def progress(many: Conversations) -> None:
     """Of the states that were entered, how many led on?
 
@@ -44,7 +44,7 @@ def progress(many: Conversations) -> None:
     _observe(many, "progress")
 
 
-@metric("state.stall", version=2, observes=STATE, unit=SHARE, better=LOWER, needs=_NEEDS, reduce=_OF_ALL_STATES)
+@_state_metric("state.stall", version=2, unit=SHARE, better=LOWER, reduce=_OF_ALL_STATES)
 def stall(many: Conversations) -> None:
     """Of the states that were entered, how many did the conversation get stuck in?
 
@@ -54,7 +54,7 @@ def stall(many: Conversations) -> None:
     _observe(many, "stall")
 
 
-@metric("state.escalation", version=2, observes=STATE, unit=SHARE, better=LOWER, needs=_NEEDS, reduce=_OF_STATES)
+@_state_metric("state.escalation", version=2, unit=SHARE, better=LOWER, reduce=_OF_STATES)
 def escalation(many: Conversations) -> None:
     """Of the states that were entered, how many handed the caller over to somebody else?
 
@@ -64,7 +64,7 @@ def escalation(many: Conversations) -> None:
     _observe(many, "escalation")
 
 
-@metric("state.revisit", version=2, observes=STATE, unit=COUNT, better=LOWER, needs=_NEEDS, reduce=_OF_STATES)
+@_state_metric("state.revisit", version=2, unit=COUNT, better=LOWER, reduce=_OF_STATES)
 def revisit(many: Conversations) -> None:
     """How often is a state entered again?
 
@@ -73,9 +73,7 @@ def revisit(many: Conversations) -> None:
     _observe(many, "revisit")
 
 
-@metric(
-    "state.dwell_turns", version=2, observes=STATE, unit="turns", better=NEITHER, needs=_NEEDS, reduce=_OF_ALL_STATES
-)
+@_state_metric("state.dwell_turns", version=2, unit="turns", better=NEITHER, reduce=_OF_ALL_STATES)
 def dwell_turns(many: Conversations) -> None:
     """How many turns does the agent spend in a state each time?
 
@@ -85,7 +83,7 @@ def dwell_turns(many: Conversations) -> None:
     _observe(many, "dwell_turns")
 
 
-@metric("state.latency_p95_ms", version=2, observes=STATE, unit="ms", better=LOWER, needs=_NEEDS, reduce=_OF_STATES)
+@_state_metric("state.latency_p95_ms", version=2, unit="ms", better=LOWER, reduce=_OF_STATES)
 def latency_p95_ms(many: Conversations) -> None:
     """How slow are the slow turns of a state?
 
@@ -95,7 +93,7 @@ def latency_p95_ms(many: Conversations) -> None:
     _observe(many, "latency_p95_ms")
 
 
-@metric("state.guard_error", version=2, observes=STATE, unit=COUNT, better=LOWER, needs=_NEEDS, reduce=_OF_ALL_STATES)
+@_state_metric("state.guard_error", version=2, unit=COUNT, better=LOWER, reduce=_OF_ALL_STATES)
 def guard_error(many: Conversations) -> None:
     """How often does a guard of a state fail to evaluate?
 
@@ -108,7 +106,7 @@ def guard_error(many: Conversations) -> None:
 _RATES = Reduce(RATIO, MEAN_OF_CONVERSATIONS)
 
 
-@metric("state.slot_fill_rate", version=2, observes=STATE, unit=SHARE, better=HIGHER, needs=_NEEDS, reduce=_RATES)
+@_state_metric("state.slot_fill_rate", version=2, unit=SHARE, better=HIGHER, reduce=_RATES)
 def slot_fill_rate(many: Conversations) -> None:
     """How many of the slots that a state requires are collected in that state?
 
@@ -120,7 +118,7 @@ def slot_fill_rate(many: Conversations) -> None:
     _observe(many, "slot_fill_rate")
 
 
-@metric("state.slot_ready_rate", version=1, observes=STATE, unit=SHARE, better=HIGHER, needs=_NEEDS, reduce=_RATES)
+@_state_metric("state.slot_ready_rate", version=1, unit=SHARE, better=HIGHER, reduce=_RATES)
 def slot_ready_rate(many: Conversations) -> None:
     """How many of the slots that a state requires are filled when it is left?
 

@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from convoscope.conversation import ASSISTANT, USER, Clock, Conversation, Marker, Utterance
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import (
     CONVERSATION,
     COUNT,
@@ -53,8 +54,6 @@ RECORDING_ENDED = "recording_ended"
 FINEST = 1e-6
 """The shortest tick, in seconds: times are kept to the microsecond."""
 
-_KEPT = "interaction panel"
-
 
 class Panel(NamedTuple):
     """The events of one conversation, and the seconds of a tick."""
@@ -63,14 +62,11 @@ class Panel(NamedTuple):
     tick: float
 
 
+@cached_on_argument
 def panel(conversation: Conversation) -> Panel | None:
-    """The events, found once and kept with the conversation; None where the log has no ticks."""
-    kept = conversation.__dict__
-    if _KEPT not in kept:
-        ticks = _ticks(conversation)
-        kept[_KEPT] = None if ticks is None else Panel(events_of(ticks), ticks.seconds)
-    found: Panel | None = kept[_KEPT]
-    return found
+    """The events; None where the log has no ticks."""
+    ticks = _ticks(conversation)
+    return None if ticks is None else Panel(events_of(ticks), ticks.seconds)
 
 
 def _ticks(conversation: Conversation) -> Ticks | None:

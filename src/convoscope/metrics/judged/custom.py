@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,12 @@ from typing import Any, get_args
 from convoscope.conversation import Conversation
 from convoscope.errors import DeclarationError, InputError
 from convoscope.metrics.declaration import HIGHER, ITEM, LOWER, NEITHER, Better, Metric, TenPoints, metric
-from convoscope.metrics.items import viewed
-from convoscope.metrics.judged.fields import FIELDS, first_absent
-from convoscope.metrics.judged.templates import Placeholder, Template, parse
-from convoscope.metrics.needs import JUDGE, Need, ToldNeed
-from convoscope.scores.observation import NOT_APPLICABLE, Observation, not_applicable, unmeasured
+from convoscope.metrics.item_fields import FIELDS, first_absent
+from convoscope.metrics.items import ItemView, error_text, viewed
+from convoscope.metrics.judged.templates import Placeholder, Template, parse, render
+from convoscope.metrics.needs import Need, ToldNeed
+from convoscope.resources.judge import Judge
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
 FAMILY = "custom"
@@ -38,9 +39,9 @@ def template_scorer(
     """Declare a scorer that shows a judge a template with the values of each item in it.
 
     `{agent_task}`, `{metadata.locale}` and `{tool_calls[0].tool_name}` are places for values, `{{` and
-    `}}` are braces. The judge answers with a number on `scale`, its lowest and highest. A name
-    without a family is of the family `custom`. An item without one of the fields is left out, and
-    says which.
+    `}}` are braces. The judge answers with a `score` on `scale`, its lowest and highest, and may add its
+    `reasoning`, which stands in the details. A name without a family is of the family `custom`. An item
+    without one of the fields is left out, and says which.
     """
     name = name if "." in name else f"{FAMILY}.{name}"
     low, high = _ends(name, scale)
@@ -55,21 +56,12 @@ def template_scorer(
         raise DeclarationError(
             f"{name} shows nothing of the item", hint="put fields into the template, such as {agent_response}"
         )
-    fields = tuple(one.field for one in pieces.placeholders)
 
-    def verdicts(conversation: Conversation) -> Iterator[Observation]:
-        for case, data in viewed(conversation):
-            absent = first_absent(case, fields)
-            unresolved = None if absent else pieces.unresolved(data)
-            if absent:
-                yield unmeasured(case.subject, f"no_{absent}", absent)
-            elif unresolved:
-                yield not_applicable(case.subject, UNRESOLVED, unresolved.path)
-            else:
-                yield unmeasured(case.subject, JUDGE.code, JUDGE.words)
+    async def verdicts(conversation: Conversation, judge: Judge) -> list[Observation]:
+        return [await _verdict(item, pieces, judge, (low, high)) for item in viewed(conversation)]
 
-    asked = question.strip() or f"How does a judge rate what the template of {name} shows?"
-    verdicts.__doc__ = f"""{asked}
+    first_line = question.strip() or f"How does a judge rate what the template of {name} shows?"
+    verdicts.__doc__ = f"""{first_line}
 
 A judge rates on a scale from {low:g} to {high:g} what it is shown of each item. Unmeasured without a judge.
 
@@ -80,11 +72,36 @@ A judge rates on a scale from {low:g} to {high:g} what it is shown of each item.
         observes=ITEM,
         unit=unit or f"of {high:g}",
         better=better,
-        needs=(*_needs(pieces), JUDGE),
+        needs=tuple(_needs(pieces)),
         reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
         ten=_ten(low, high, better, passes_at),
     )
     return declared(verdicts)
+
+
+async def _verdict(item: ItemView, template: Template, judge: Judge, scale: tuple[float, float]) -> Observation:
+    """What a judge answers about an item. What it raises is the result of this item only."""
+    subject = item.case.subject
+    absent = first_absent(item.case, (placeholder.field for placeholder in template.placeholders))
+    if absent:
+        return unmeasured(subject, f"no_{absent}", absent)
+    unresolved = template.unresolved(item.data)
+    if unresolved:
+        return not_applicable(subject, UNRESOLVED, unresolved.path)
+    try:
+        verdict = await judge.ask(render(template, item.data), _schema(scale))
+    except Exception as error:
+        return failed(subject, "metric_raised", error_text(error))
+    score, reasoning = verdict.answer.get("score"), verdict.answer.get("reasoning")
+    if not isinstance(score, int | float) or isinstance(score, bool) or not scale[0] <= score <= scale[1]:
+        return unmeasured(subject, "not_on_scale", f"{score!r}", judge=verdict.judge)
+    return measured(subject, score, judge=verdict.judge, details={"reasoning": reasoning} if reasoning else None)
+
+
+def _schema(scale: tuple[float, float]) -> Mapping[str, Any]:
+    score = {"type": "number", "minimum": scale[0], "maximum": scale[1]}
+    properties = {"score": score, "reasoning": {"type": "string"}}
+    return {"type": "object", "properties": properties, "required": ["score"]}
 
 
 def _ends(name: str, scale: Sequence[float]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from convoscope.errors import DeclarationError, UsageError
-from convoscope.metrics.judged.fields import PRESENT
+from convoscope.metrics.item_fields import PRESENT
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+|\[[0-9]{1,9}\])*")

@@ -1,52 +1,62 @@
-"""Thirteen latencies of a voice stack: from what its parts report of themselves, else from what the session states."""
+"""Latencies of the parts of a voice stack: as each part reports them, else as the session states them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import fsum
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeGuard
 
 from convoscope.conversation import ComponentMetric, Conversation
-from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, SECONDS, TURN, Metric, TenPoints, metric
-from convoscope.metrics.judged.fields import needs_of
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    EVENT,
+    LOWER,
+    NEITHER,
+    SECONDS,
+    TURN,
+    Level,
+    Metric,
+    TenPoints,
+    metric,
+)
+from convoscope.metrics.item_fields import needs_of
+from convoscope.metrics.latency.measures import (
+    REPEATED,
+    Measure,
+    first_sound,
+    left_out,
+    or_session,
+    read_field,
+    recognised,
+    turn_observation,
+    work,
+)
 from convoscope.metrics.latency.samples import (
     END_OF_TURN,
     LLM_DURATION,
     STT_AUDIO,
     STT_DURATION,
-    TRANSCRIPTION,
     TTFB,
     TTFT,
     TTS_AUDIO,
     TTS_DURATION,
     TURN_COMPLETED,
     Field,
-    LatencyReading,
-    LatencySample,
-    Share,
-    is_true,
-    read_time,
-    samples,
     shares,
 )
-from convoscope.metrics.latency.session import NotStated, Stated, stated
 from convoscope.metrics.latency.turns import (
-    OF_A_TURN,
     JoinedTurn,
     TimedTurn,
-    TurnsOfCase,
     assistant,
-    concerns,
     end_to_end,
     joined,
 )
+from convoscope.metrics.presets import MEAN_OF_ALL, P50_P95
+from convoscope.metrics.voice.call_facts import CALL
 from convoscope.scores.observation import (
-    MEASURED,
-    NOT_APPLICABLE,
     Observation,
+    measured,
     not_applicable,
-    subject_of,
     unmeasured,
 )
 from convoscope.scores.reducers import (
@@ -56,20 +66,16 @@ from convoscope.scores.reducers import (
     MEAN_OF_SUBJECTS,
     SUM,
     Reduce,
-    percentile,
 )
-from convoscope.views.items import Case
 
 REAL_TIME = TenPoints(zero=1.5, ten=0.5, of="ratio")
 """Of the real-time factor: seconds of work ÷ seconds of sound. Faster than the sound is played is good enough."""
 INFORMATIONAL = TenPoints(zero=0.0, ten=1e-9)
 """10 where there was any sound at all, else 0."""
-_SPREAD = {"p50": percentile(50), "p95": percentile(95), "max": MAXIMUM_OF_SUBJECTS}
+_SPREAD = {**P50_P95, "max": MAXIMUM_OF_SUBJECTS}
 
-REPEATED = "repeated_metric"
-"""An item tells a component metric that an item before it has told."""
-
-Measure = Callable[[Sequence[ComponentMetric]], list[Observation]]
+LATENCIES: dict[str, Metric] = {}
+"""The thirteen metrics `latency.*`, by their bare names."""
 
 
 class LatencySummary(NamedTuple):
@@ -84,213 +90,76 @@ class LatencySummary(NamedTuple):
 
 def latency_summary(conversation: Conversation, name: str) -> LatencySummary | None:
     """What one of the thirteen (`e2e_latency`, also with its family) measured in a conversation; None for nothing."""
-    from numpy import percentile as at
+    from numpy import percentile
 
     declared = LATENCIES[name.removeprefix("latency.")]
     values = [one.value for one in declared(conversation) if one.value is not None]
     if not values:
         return None
-    mean = fsum(values) / len(values)
-    return LatencySummary(len(values), mean, float(at(values, 50)), float(at(values, 95)), max(values))
+    mean = math.fsum(values) / len(values)
+    return LatencySummary(len(values), mean, float(percentile(values, 50)), float(percentile(values, 95)), max(values))
 
 
-def _of_field(field: Field) -> Measure:
-    """One observation for each component metric that speaks of a time."""
-    return lambda events: [_told(sample) for sample in samples(field, events)]
-
-
-def _told(sample: LatencySample, **details: Any) -> Observation:
-    reading = sample.reading
-    if reading.seconds is not None:
-        return _observed(sample.event, reading.seconds, details)
-    explain = not_applicable if reading.status == NOT_APPLICABLE else unmeasured
-    return explain(sample.event, reading.reason, reading.detail)
-
-
-def _observed(
-    event: ComponentMetric,
-    seconds: float,
-    details: Mapping[str, Any],
-    sound: float | None = None,
-) -> Observation:
-    """A time, with the turn that it was in, and the sound that was worked on where the map is of their ratio."""
-    where = {"speech_id": event.speech_id, "label": event.label}
-    told = {**{name: value for name, value in where.items() if value}, **details}
-    return Observation(
-        subject=subject_of(event),
-        status=MEASURED,
-        value=seconds,
-        numerator=seconds if sound else None,
-        denominator=sound or None,
-        details=told or None,
-    )
-
-
-def _first_sound(events: Sequence[ComponentMetric]) -> list[Observation]:
-    """To the first byte of speech, with the wait for a connection where the synthesiser reports it."""
-    found: list[Observation] = []
-    for event, reading in samples(TTFB, events):
-        acquired = event.values.get("acquire_time")
-        waited = LatencyReading(0.0) if acquired is None else read_time(acquired)
-        if reading.seconds is None or waited.seconds is None:
-            found.append(_told(LatencySample(event, reading if reading.seconds is None else waited)))
-        else:
-            parts = {"ttfb": reading.seconds, "acquire_time": None if acquired is None else waited.seconds}
-            found.append(_observed(event, reading.seconds + waited.seconds, parts))
-    return found
-
-
-def _work(field: Field, sound: Field, *, skips_streamed: bool = False) -> Measure:
-    """The time that work took, beside the seconds of sound that it was about."""
-
-    def measure(events: Sequence[ComponentMetric]) -> list[Observation]:
-        found: list[Observation] = []
-        for sample in samples(field, events):
-            event, reading = sample
-            if skips_streamed and is_true(event.values.get("streamed")):
-                found.append(not_applicable(event, "streamed"))
-            elif reading.seconds is None:
-                found.append(_told(sample))
-            else:
-                heard = sound.reading(event)
-                seconds = heard.seconds if heard is not None else None
-                found.append(_observed(event, reading.seconds, {"audio_duration": seconds}, seconds))
-        return found
-
-    return measure
-
-
-def _recognised(events: Sequence[ComponentMetric]) -> list[Observation]:
-    """What recognising took; where the recogniser streams, how long after the end of speech its text came."""
-    found = [_told(sample) for sample in samples(STT_DURATION, events)]
-    if any(one.status == MEASURED for one in found):
-        return found
-    for sample in samples(TRANSCRIPTION, events):
-        # Where no end of speech was detected, both delays are 0.
-        undetected = END_OF_TURN.reading(sample.event)
-        if sample.reading.seconds == 0 and undetected is not None and undetected.reason == "not_detected":
-            found.append(not_applicable(sample.event, "not_detected"))
-        else:
-            found.append(_told(sample, **{"from": "transcription_delay"}))
-    return found
-
-
-def _turn(turn: JoinedTurn, timed: TimedTurn) -> Observation:
-    if timed.missing:
-        return not_applicable(turn.subject, "missing_part", ", ".join(timed.missing))
-    details = {"joined_by": turn.by, **timed.parts}
-    return Observation(subject=turn.subject, status=MEASURED, value=timed.seconds, details=details)
-
-
-def _by_events(
-    name: str, measure: Measure, field: str, component: str
-) -> Callable[[Conversation], Iterator[Observation]]:
-    """Told by the metrics of a component, in this field."""
+def _of_events(
+    name: str,
+    definition: str,
+    field: Field,
+    ten: TenPoints,
+    *,
+    measure: Measure | None = None,
+    summed: bool = False,
+) -> Metric:
+    """A latency that the metrics of one component report, each by itself."""
+    observe = measure or read_field(field)
 
     def latency(conversation: Conversation) -> Iterator[Observation]:
         for share in shares(conversation):
-            again = [not_applicable(one.subject, REPEATED) for one in measure(share.repeated)] if share.repeated else ()
-            yield from _or_session(name, share, [*measure(share.metrics), *again], (component,), field)
+            repeated = observe(share.repeated) if share.repeated else []
+            observations = [*observe(share.metrics), *(not_applicable(one.subject, REPEATED) for one in repeated)]
+            yield from or_session(name, share, observations, (field.component,), field.names[0])
 
-    return latency
+    return _declared(name, definition, latency, ten, EVENT, summed=summed)
 
 
-def _by_turns(
-    name: str, measure: Callable[[JoinedTurn], TimedTurn], *components: str
-) -> Callable[[Conversation], Iterator[Observation]]:
-    """Told by turns, of which the metrics of several components are parts."""
+def _of_turns(
+    name: str,
+    definition: str,
+    measure: Callable[[JoinedTurn], TimedTurn],
+    components: tuple[str, ...],
+    ten: TenPoints,
+) -> Metric:
+    """A latency of turns, to which the metrics of several components add up."""
 
     def latency(conversation: Conversation) -> Iterator[Observation]:
         for case in joined(conversation):
-            found = [_turn(turn, measure(turn)) for turn in case.turns]
-            yield from _or_session(name, case.share, [*found, *_left_out(case)], components)
+            observations = [turn_observation(turn, measure(turn)) for turn in case.turns]
+            yield from or_session(name, case.share, [*observations, *left_out(case)], components)
 
-    return latency
-
-
-def _left_out(case: TurnsOfCase) -> Iterator[Observation]:
-    """Metrics of turns that are in none: nothing joins them, or an item before has told them."""
-    if case.loose:
-        counts = Counter(event.component for event in case.loose)
-        told = ", ".join(f"{component} {counts[component]}" for component in OF_A_TURN if counts[component])
-        yield unmeasured(case.share.case.subject, "cannot_join", told)
-    repeated = sum(concerns(event) for event in case.share.repeated)
-    if repeated:
-        yield not_applicable(case.share.case.subject, REPEATED, f"{repeated} component metrics")
-
-
-def _or_session(
-    name: str, share: Share, found: list[Observation], components: tuple[str, ...], field: str = ""
-) -> Iterator[Observation]:
-    """What the parts reported, and where that gives no value, what the session states."""
-    yield from found
-    if any(one.status == MEASURED or one.reason == REPEATED for one in found):
-        return
-    case = share.case
-    told = stated(case.extras.get("latency"), name)
-    if isinstance(told, Stated):
-        yield _of_session(case, name, told)
-    elif not found and isinstance(told, NotStated):
-        yield unmeasured(case.subject, told.reason, told.detail)
-    elif not found:
-        yield _silent(share, components, field)
-
-
-def _silent(share: Share, components: tuple[str, ...], field: str) -> Observation:
-    """Why the parts say nothing: there are no metrics, none of the component, or none that tells its field."""
-    subject = share.case.subject
-    every = (*share.metrics, *share.repeated)
-    there = dict.fromkeys([one.component for one in every if one.component not in _SPANS])
-    if not there:
-        return unmeasured(subject, "no_metrics_collected", "metrics_collected")
-    for component in components:
-        if component not in there:
-            return unmeasured(subject, f"no_{component}_metrics", f"there are metrics of {', '.join(there)}")
-    return unmeasured(subject, f"no_{field}")
-
-
-def _of_session(case: Case, name: str, told: Stated) -> Observation:
-    details = {"from": "session", "key": told.key, "statistic": told.statistic, "unit": told.unit}
-    sound: float | None = None
-    if name in _SOUND_OF:
-        heard = stated(case.extras.get("latency"), _SOUND_OF[name])
-        if isinstance(heard, Stated) and heard.statistic == told.statistic and heard.seconds > 0:
-            sound = heard.seconds
-    return Observation(
-        subject=case.subject,
-        status=MEASURED,
-        value=told.seconds,
-        numerator=None if sound is None else told.seconds,
-        denominator=sound,
-        details=details,
-    )
-
-
-_SPANS = ("stt_span", "tts_span")
-_SOUND_OF = {"tts_duration": "tts_audio_duration", "stt_processing_duration": "stt_audio_duration"}
+    return _declared(name, definition, latency, ten, TURN)
 
 
 def _declared(
     name: str,
-    told: str,
+    definition: str,
     measure: Callable[[Conversation], Iterator[Observation]],
     ten: TenPoints,
+    observes: Level,
     *,
-    of_turns: bool = False,
     summed: bool = False,
 ) -> Metric:
-    measure.__doc__ = told
-    return metric(
+    measure.__doc__ = definition
+    LATENCIES[name] = metric(
         f"latency.{name}",
         version=1,
-        observes=TURN if of_turns else EVENT,
+        observes=observes,
         unit=SECONDS,
         better=NEITHER if ten is INFORMATIONAL else LOWER,
         needs=needs_of(name),
-        reduce=Reduce(SUM, MEAN_OF_CONVERSATIONS) if summed else Reduce(MEAN, MEAN_OF_SUBJECTS),
+        reduce=Reduce(SUM, MEAN_OF_CONVERSATIONS) if summed else MEAN_OF_ALL,
         also={"mean": MEAN_OF_SUBJECTS, **_SPREAD} if summed else _SPREAD,
         ten=ten,
     )(measure)
+    return LATENCIES[name]
 
 
 def _up_to(target: float, limit: float) -> TenPoints:
@@ -298,37 +167,37 @@ def _up_to(target: float, limit: float) -> TenPoints:
     return TenPoints(zero=limit, ten=target)
 
 
-llm_ttft = _declared(
+llm_ttft = _of_events(
     "llm_ttft",
     """How long does the language model take to its first token?
 
     `ttft` of each `llm` metric. A negative one says that no token came: not applicable, and so is a
     cancelled call. Without such metrics, the mean that the session's `latency` states.
     """,
-    _by_events("llm_ttft", _of_field(TTFT), "ttft", "llm"),
+    TTFT,
     _up_to(0.4, 2.0),
 )
-llm_latency = _declared(
+llm_latency = _of_events(
     "llm_latency",
     """How long does a call of the language model take, to its last token?
 
     `duration` of each `llm` metric; a cancelled call is not applicable. Without such metrics, the mean
     that the session's `latency` states.
     """,
-    _by_events("llm_latency", _of_field(LLM_DURATION), "duration", "llm"),
+    LLM_DURATION,
     _up_to(1.0, 5.0),
 )
-tts_ttfb = _declared(
+tts_ttfb = _of_events(
     "tts_ttfb",
     """How long does the speech synthesiser take to its first sound?
 
     `ttfb` of each `tts` metric. A negative one says that no sound came: not applicable, and so is a
     cancelled synthesis. Without such metrics, the mean that the session's `latency` states.
     """,
-    _by_events("tts_ttfb", _of_field(TTFB), "ttfb", "tts"),
+    TTFB,
     _up_to(0.2, 1.5),
 )
-tts_latency = _declared(
+tts_latency = _of_events(
     "tts_latency",
     """How long does the speech synthesiser take to its first sound, with the wait for a connection?
 
@@ -336,10 +205,11 @@ tts_latency = _declared(
     its `acquire_time` counts with its `ttfb` alone. Without such metrics, the mean that the session's
     `latency` states.
     """,
-    _by_events("tts_latency", _first_sound, "ttfb", "tts"),
+    TTFB,
     _up_to(0.25, 2.0),
+    measure=first_sound,
 )
-tts_duration = _declared(
+tts_duration = _of_events(
     "tts_duration",
     """How long does the speech synthesiser work?
 
@@ -347,21 +217,22 @@ tts_duration = _declared(
     Σ `audio_duration`, of the metrics that tell a sound. Without such metrics, the mean that the
     session's `latency` states.
     """,
-    _by_events("tts_duration", _work(TTS_DURATION, TTS_AUDIO), "duration", "tts"),
+    TTS_DURATION,
     REAL_TIME,
+    measure=work(TTS_DURATION, TTS_AUDIO),
 )
-tts_audio_duration = _declared(
+tts_audio_duration = _of_events(
     "tts_audio_duration",
     """How many seconds of speech does the synthesiser make?
 
     Σ `audio_duration` of the `tts` metrics, cancelled ones included. Informational: 10 points where there
     is any. Without such metrics, the sum that the session's `latency` states.
     """,
-    _by_events("tts_audio_duration", _of_field(TTS_AUDIO), "audio_duration", "tts"),
+    TTS_AUDIO,
     INFORMATIONAL,
     summed=True,
 )
-stt_latency = _declared(
+stt_latency = _of_events(
     "stt_latency",
     """How long does the speech recogniser take?
 
@@ -369,10 +240,11 @@ stt_latency = _declared(
     applicable; where no other is told, `transcription_delay` of each `eou` metric is taken. Without
     either, the mean that the session's `latency` states.
     """,
-    _by_events("stt_latency", _recognised, "duration", "stt"),
+    STT_DURATION,
     _up_to(0.3, 2.0),
+    measure=recognised,
 )
-stt_processing_duration = _declared(
+stt_processing_duration = _of_events(
     "stt_processing_duration",
     """How long does the speech recogniser work on what it is given whole?
 
@@ -380,11 +252,12 @@ stt_processing_duration = _declared(
     What is mapped to 0 to 10 is the real-time factor: Σ `duration` ÷ Σ `audio_duration`, of the metrics
     that tell a sound. Without such metrics, the sum that the session's `latency` states.
     """,
-    _by_events("stt_processing_duration", _work(STT_DURATION, STT_AUDIO, skips_streamed=True), "duration", "stt"),
+    STT_DURATION,
     REAL_TIME,
+    measure=work(STT_DURATION, STT_AUDIO, skips_streamed=True),
     summed=True,
 )
-stt_audio_duration = _declared(
+stt_audio_duration = _of_events(
     "stt_audio_duration",
     """How many seconds of sound does the recogniser hear?
 
@@ -392,31 +265,31 @@ stt_audio_duration = _declared(
     connection. Informational: 10 points where there is any. Without such metrics, the sum that the
     session's `latency` states.
     """,
-    _by_events("stt_audio_duration", _of_field(STT_AUDIO), "audio_duration", "stt"),
+    STT_AUDIO,
     INFORMATIONAL,
     summed=True,
 )
-end_of_turn_delay = _declared(
+end_of_turn_delay = _of_events(
     "end_of_turn_delay",
     """How long after the user's last word does the agent know that it is its turn?
 
     `end_of_utterance_delay` of each `eou` metric. Exactly 0 says that no end was detected: not applicable.
     Without such metrics, the mean that the session's `latency` states.
     """,
-    _by_events("end_of_turn_delay", _of_field(END_OF_TURN), "end_of_utterance_delay", "eou"),
+    END_OF_TURN,
     _up_to(0.5, 2.5),
 )
-on_user_turn_completed_delay = _declared(
+on_user_turn_completed_delay = _of_events(
     "on_user_turn_completed_delay",
     """How long does the agent's own code hold up the reply, once the user's turn is complete?
 
     `on_user_turn_completed_delay` of each `eou` metric. Without such metrics, the mean that the session's
     `latency` states.
     """,
-    _by_events("on_user_turn_completed_delay", _of_field(TURN_COMPLETED), "on_user_turn_completed_delay", "eou"),
+    TURN_COMPLETED,
     _up_to(0.05, 1.0),
 )
-assistant_latency = _declared(
+assistant_latency = _of_turns(
     "assistant_latency",
     """How long does the agent take from the complete turn of the user to its first sound?
 
@@ -425,11 +298,11 @@ assistant_latency = _declared(
     turn of which a part is missing is not applicable. Without such metrics, the mean that the session's
     `latency` states.
     """,
-    _by_turns("assistant_latency", assistant, "llm", "tts"),
+    assistant,
+    ("llm", "tts"),
     _up_to(0.6, 3.0),
-    of_turns=True,
 )
-e2e_latency = _declared(
+e2e_latency = _of_turns(
     "e2e_latency",
     """How long does the user wait, from the last word to the agent's first sound?
 
@@ -439,27 +312,80 @@ e2e_latency = _declared(
     which a part is missing is not applicable. Without such metrics, the mean that the session's `latency`
     states.
     """,
-    _by_turns("e2e_latency", end_to_end, "eou", "llm", "tts"),
+    end_to_end,
+    ("eou", "llm", "tts"),
     _up_to(0.8, 4.0),
-    of_turns=True,
 )
 
-LATENCIES: Mapping[str, Metric] = {
-    one.name.removeprefix("latency."): one
-    for one in (
-        llm_ttft,
-        llm_latency,
-        tts_ttfb,
-        tts_latency,
-        tts_duration,
-        tts_audio_duration,
-        stt_latency,
-        stt_processing_duration,
-        stt_audio_duration,
-        end_of_turn_delay,
-        on_user_turn_completed_delay,
-        assistant_latency,
-        e2e_latency,
-    )
-}
-"""The thirteen, by their bare names."""
+
+class _MeanLatency(NamedTuple):
+    """The mean latency of one part of the stack, and where it was read."""
+
+    seconds: float
+    details: dict[str, Any]
+
+
+def _mean_of_calls(name: str, question: str, absent_in: tuple[str, ...] = ()) -> Metric:
+    """The latency of one part of the stack. `absent_in`: the pipelines that have no such part."""
+
+    def latency(conversation: Conversation) -> Observation:
+        mean = _stated_mean(conversation, name) or _reported_mean(conversation, name)
+        if mean is not None:
+            return measured(conversation, mean.seconds, details=mean.details)
+        if conversation.pipeline in absent_in:
+            return not_applicable(conversation, "no_such_component", f"{conversation.pipeline} has no {name}")
+        return unmeasured(conversation, "no_component_latency", name)
+
+    latency.__doc__ = f"""{question}
+
+    The mean of its calls in a conversation: as the log states it, else of what the part reports of
+    each call (`latency`, else `ttfb`, else `processing`; never a mixture). `from` in the details says
+    which. Unmeasured where the log has neither.
+    """
+    return metric(
+        f"voice.response_speed.{name}_latency",
+        version=1,
+        observes=CONVERSATION,
+        unit=SECONDS,
+        better=LOWER,
+        needs=(CALL,),
+        reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+    )(latency)
+
+
+mean_llm_latency = _mean_of_calls("llm", "How long does the language model take?", absent_in=("s2s",))
+mean_stt_latency = _mean_of_calls("stt", "How long does the speech recogniser take?", absent_in=("audio_llm", "s2s"))
+mean_tts_latency = _mean_of_calls("tts", "How long does the speech synthesiser take?", absent_in=("s2s",))
+mean_model_response_latency = _mean_of_calls(
+    "model_response", "How long does the model take from the end of speech to its answer?"
+)
+
+
+def _stated_mean(conversation: Conversation, component: str) -> _MeanLatency | None:
+    """The mean that the log states; of no calls at all there is none, whatever number stands there."""
+    latencies = conversation.extras.get("latencies")
+    statement = latencies.get(component) if isinstance(latencies, dict) else None
+    if not isinstance(statement, dict):
+        return None
+    mean, calls = statement.get("mean_ms"), statement.get("total_calls")
+    if not _is_time(mean) or calls == 0 or (calls is None and not mean):
+        return None
+    return _MeanLatency(mean / 1000, {"from": "stated mean", **({} if calls is None else {"calls": calls})})
+
+
+def _reported_mean(conversation: Conversation, component: str) -> _MeanLatency | None:
+    """The mean of what the part reported of each call, by the first kind of figure that it reported at all."""
+    values = [
+        event.values
+        for event in conversation.timeline
+        if isinstance(event, ComponentMetric) and event.component == component
+    ]
+    for kind in ("latency", "ttfb", "processing"):
+        times = [one[kind] for one in values if _is_time(one.get(kind))]
+        if times:
+            return _MeanLatency(math.fsum(times) / len(times), {"from": kind, "calls": len(times)})
+    return None
+
+
+def _is_time(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation import ComponentMetric, Conversation
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.scores.observation import MEASURED, NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.views.items import Case, cases
 
@@ -46,12 +47,12 @@ class Field(NamedTuple):
             return None
         if self.drops_cancelled and is_true(event.values.get("cancelled")):
             return LatencyReading(None, NOT_APPLICABLE, "cancelled")
-        found = read_time(given)
-        if found.reason == "negative_time" and self.below_zero:
-            return LatencyReading(None, NOT_APPLICABLE, self.below_zero, found.detail)
-        if found.seconds == 0 and self.zero:
+        reading = read_time(given)
+        if reading.reason == "negative_time" and self.below_zero:
+            return LatencyReading(None, NOT_APPLICABLE, self.below_zero, reading.detail)
+        if reading.seconds == 0 and self.zero:
             return LatencyReading(None, NOT_APPLICABLE, self.zero)
-        return found
+        return reading
 
 
 TTFT = Field("llm", ("ttft", "ttfb"), below_zero="no_token", drops_cancelled=True)
@@ -75,10 +76,10 @@ class LatencySample(NamedTuple):
 
 def samples(field: Field, events: Sequence[ComponentMetric]) -> list[LatencySample]:
     """What each event says of the time; those that do not speak of it are no samples."""
-    mine = [event for event in events if event.component == field.component]
+    candidates = [event for event in events if event.component == field.component]
     for name in field.names:
-        if any(event.values.get(name) is not None for event in mine):
-            readings = [(event, field.reading(event, (name,))) for event in mine]
+        if any(event.values.get(name) is not None for event in candidates):
+            readings = [(event, field.reading(event, (name,))) for event in candidates]
             return [LatencySample(event, reading) for event, reading in readings if reading is not None]
     return []
 
@@ -123,50 +124,47 @@ def is_true(value: Any) -> bool:
 
 
 class Share(NamedTuple):
-    """A case, the component metrics that are its own, and those that an item before it has told already."""
+    """A case, the component metrics that are its own, and those that an item before it has already."""
 
     case: Case
     metrics: tuple[ComponentMetric, ...]
     repeated: tuple[ComponentMetric, ...] = ()
 
 
+@cached_on_argument
 def shares(conversation: Conversation) -> Sequence[Share]:
     """Each case with its component metrics, every one in the first case that has it.
 
-    Exports may repeat the metrics of a whole conversation in each of its items: what an item before has
-    told is not told again. A case all of whose events came before is left out, and so is a conversation
+    Exports may repeat the metrics of a whole conversation in each of its items: each counts in the first item
+    that has it. A case all of whose events came before is left out, and so is a conversation
     beside its items that has none of its own: the items speak.
     """
-    held = conversation.__dict__
-    found: Sequence[Share] | None = held.get("_latency_shares")
-    if found is None:
-        found = held["_latency_shares"] = list(_shares(conversation))
-    return found
+    return list(_shares(conversation))
 
 
 def _shares(conversation: Conversation) -> Iterator[Share]:
     seen: set[int] = set()
-    told: Counter[Hashable] = Counter()
+    reported: Counter[Hashable] = Counter()
     for case in cases(conversation):
-        every = case.metrics
-        if not every and case.item is None and conversation.items:
+        events = case.metrics
+        if not events and case.item is None and conversation.items:
             continue
-        fresh = [event for event in every if event.seq not in seen]
-        if fresh or not every:
+        fresh = [event for event in events if event.seq not in seen]
+        if fresh or not events:
             seen.update(event.seq for event in fresh)
-            yield _share(case, fresh, told) if len(conversation.items) > 1 else Share(case, tuple(fresh))
+            yield _share(case, fresh, reported) if len(conversation.items) > 1 else Share(case, tuple(fresh))
 
 
-def _share(case: Case, events: Sequence[ComponentMetric], told: Counter[Hashable]) -> Share:
+def _share(case: Case, events: Sequence[ComponentMetric], reported: Counter[Hashable]) -> Share:
     own: list[ComponentMetric] = []
     repeated: list[ComponentMetric] = []
-    mine: Counter[Hashable] = Counter()
+    counts: Counter[Hashable] = Counter()
     for event in events:
         identity = _identity(event)
         if identity is not None:
-            mine[identity] += 1
-        (own if identity is None or mine[identity] > told[identity] else repeated).append(event)
-    told |= mine
+            counts[identity] += 1
+        (own if identity is None or counts[identity] > reported[identity] else repeated).append(event)
+    reported |= counts
     return Share(case, tuple(own), tuple(repeated))
 
 

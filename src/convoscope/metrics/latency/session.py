@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 
 from convoscope.conversation import Json
 from convoscope.metrics.latency.samples import read_number, read_time
+from convoscope.text.identifiers import split_camel
 
 Statistic = Literal["mean", "value", "p50", "sum", "count", "other"]
 
 _DEEPEST = 6
 _WORDS = re.compile(r"[a-z0-9]+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WITH_UNIT = re.compile(r"\s*([0-9.]+)\s*([a-z]+)\s*", re.IGNORECASE)
 _PERCENTILE = re.compile(r"p\d+")
 _AROUND = frozenset(("latency", "latencies", "metrics", "session", "stats", "summary"))
@@ -166,7 +166,7 @@ def _entry(path: tuple[str, ...], value: Json, unit: str) -> _Entry:
     statistic: Statistic = "value"
     words: list[str] = []
     for key in path:
-        words += _WORDS.findall(_CAMEL.sub("_", key).lower())
+        words += _WORDS.findall(split_camel(key, "_").lower())
         if words and words[-1] in _UNITS:
             unit = _UNITS[words.pop()]
     for word in words:

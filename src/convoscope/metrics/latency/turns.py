@@ -8,6 +8,7 @@ from math import fsum
 from typing import Literal, NamedTuple
 
 from convoscope.conversation import ComponentMetric, Conversation
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.latency.samples import (
     END_OF_TURN,
     TTFB,
@@ -60,25 +61,12 @@ class TurnsOfCase(NamedTuple):
     loose: tuple[ComponentMetric, ...] = ()
 
 
+@cached_on_argument
 def joined(conversation: Conversation) -> list[TurnsOfCase]:
     """The turns of each case, joined by speech id, else by the turn's label, else by order (standard-data, 2.5).
 
     A speech id means the same speech in all items of a conversation; a label and the order are the item's.
     """
-    held = conversation.__dict__
-    if "_joined_turns" not in held:
-        held["_joined_turns"] = _joined(conversation)
-    found: list[TurnsOfCase] = held["_joined_turns"]
-    return found
-
-
-class _Key(NamedTuple):
-    by: By
-    name: str
-    case: int = -1
-
-
-def _joined(conversation: Conversation) -> list[TurnsOfCase]:
     all_shares = shares(conversation)
     groups: dict[_Key, list[ComponentMetric]] = {}
     owner: dict[_Key, int] = {}
@@ -93,7 +81,13 @@ def _joined(conversation: Conversation) -> list[TurnsOfCase]:
     turns: list[list[JoinedTurn]] = [[] for _ in all_shares]
     for position, (key, events) in enumerate(groups.items()):
         turns[owner[key]].append(JoinedTurn(Subject("turn", key.name, position), key.by, tuple(events)))
-    return [TurnsOfCase(share, tuple(mine), rest) for share, mine, rest in zip(all_shares, turns, loose, strict=True)]
+    return [TurnsOfCase(*case) for case in zip(all_shares, map(tuple, turns), loose, strict=True)]
+
+
+class _Key(NamedTuple):
+    by: By
+    name: str
+    case: int = -1
 
 
 def concerns(event: ComponentMetric) -> bool:
@@ -130,19 +124,19 @@ def _turn_labels(events: Sequence[ComponentMetric]) -> set[str]:
     A turn's label looks like `turn_3`, or stands beside the plugin's own (`source_label`). A turn of the
     user ends once: a label under which that is told twice names no turn.
     """
-    found: set[str] = set()
+    labels: set[str] = set()
     ended: set[tuple[str, str]] = set()
     twice: set[str] = set()
     for event in events:
         if not event.label:
             continue
         if "source_label" in event.values or _TURN_KEY.fullmatch(event.label.strip()):
-            found.add(event.label)
-        for said in () if event.speech_id else _brings(event) & _ONCE:
-            if (event.label, said) in ended:
+            labels.add(event.label)
+        for name in () if event.speech_id else _brings(event) & _ONCE:
+            if (event.label, name) in ended:
                 twice.add(event.label)
-            ended.add((event.label, said))
-    return found - twice
+            ended.add((event.label, name))
+    return labels - twice
 
 
 def _speech_of_labels(events: Sequence[ComponentMetric], labels: set[str]) -> dict[str, str]:
@@ -160,7 +154,7 @@ def _places(events: Sequence[ComponentMetric]) -> dict[int, int]:
     A turn begins where the user's turn ends: at an `eou` metric after a reply, or one that says a thing
     again. Where no `eou` metric tells, it begins where the model is asked again after speech.
     """
-    told = any(event.component == "eou" for event in events)
+    has_eou = any(event.component == "eou" for event in events)
     has: set[str] = set()
     places: dict[int, int] = {}
     turn = 1
@@ -168,7 +162,7 @@ def _places(events: Sequence[ComponentMetric]) -> dict[int, int]:
         brings = _brings(event)
         if event.component == "eou":
             begins = any(one.startswith(("llm", "tts")) for one in has) or bool(has & brings)
-        elif event.component == "llm" and not told:
+        elif event.component == "llm" and not has_eou:
             begins = "tts.ttfb" in has and "llm.ttft" in brings
         else:
             begins = E2E in has & brings
@@ -183,14 +177,15 @@ _ONCE = frozenset((E2E, "eou.end_of_utterance_delay", "eou.on_user_turn_complete
 """What one turn tells once."""
 
 
-_TOLD: dict[str, list[tuple[str, Field]]] = {}
-"""What the metrics of a component may tell of a turn, by name."""
+_REPORTS: dict[str, list[tuple[str, Field]]] = {}
+"""What the metrics of a component may report of a turn, by name."""
 for _field in (TTFT, _CALL, TTFB, END_OF_TURN, TURN_COMPLETED):
-    _TOLD.setdefault(_field.component, []).append((f"{_field.component}.{_field.names[0]}", _field))
+    _REPORTS.setdefault(_field.component, []).append((f"{_field.component}.{_field.names[0]}", _field))
 
 
 def _brings(event: ComponentMetric) -> set[str]:
-    brings = {told for told, field in _TOLD.get(event.component, ()) if carried(event, field.names) is not None}
+    fields = _REPORTS.get(event.component, ())
+    brings = {name for name, field in fields if carried(event, field.names) is not None}
     if event.values.get(E2E) is not None:
         brings.add(E2E)
     return brings

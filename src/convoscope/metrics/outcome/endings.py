@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from convoscope.conversation import Conversation, Logged
-from convoscope.metrics.declaration import CONVERSATION, HIGHER, SHARE, metric
 from convoscope.metrics.outcome.task import ENDED_REASON
-from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, folded, left_waiting
+from convoscope.metrics.presets import conversation_share_metric
+from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, left_waiting
 from convoscope.scores.observation import Observation, measured, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.text.identifiers import folded_name
 from convoscope.views import MetricContext, metric_context
 
-_ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 
-
-@metric(
-    "outcome.conversation_correctly_finished",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(ENDED_REASON,),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.conversation_correctly_finished", version=1, needs=(ENDED_REASON,))
 def conversation_correctly_finished(context: MetricContext) -> Observation:
     """Did the agent still answer when the call ended?
 
@@ -35,15 +25,7 @@ def conversation_correctly_finished(context: MetricContext) -> Observation:
     return measured(context, 0 if waiting else 1, details={"ended_reason": context.conversation_ended_reason})
 
 
-@metric(
-    "outcome.conversation_valid_end",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(CALL,),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.conversation_valid_end", version=1, needs=(CALL,))
 def conversation_valid_end(conversation: Conversation) -> Observation:
     """Did the simulated call end so that it says something about the agent?
 
@@ -55,7 +37,7 @@ def conversation_valid_end(conversation: Conversation) -> Observation:
     last = _last_of_simulator(conversation)
     if last is not None and _is_goodbye(last):
         return measured(conversation, 1, details={"end": "goodbye"})
-    reason = folded(conversation.outcome.ended_reason)
+    reason = folded_name(conversation.outcome.ended_reason)
     if last is not None and not any(_reason(record) for record in conversation.log):
         if reason == "goodbye":
             return measured(conversation, 1, details={"end": "goodbye", "told_by": "outcome.ended_reason"})
@@ -84,4 +66,4 @@ def _reason(record: Logged) -> str | None:
     """Why the connection ended, where this record tells."""
     details = record.value.get("details") if isinstance(record.value, dict) else None
     reason = details.get("reason") if isinstance(details, dict) else None
-    return folded(reason) if record.kind == "connection_state" and isinstance(reason, str) else None
+    return folded_name(reason) if record.kind == "connection_state" and isinstance(reason, str) else None

@@ -30,11 +30,12 @@ from convoscope.conversation.databases import (
     same,
     shown,
 )
-from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, SHARE, metric
+from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, metric
 from convoscope.metrics.needs import Need
-from convoscope.metrics.voice.call_facts import folded
+from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.text.identifiers import folded_name
 
 MAX_LINES = 20
 """So many lines of a difference are kept; of the rest, the number."""
@@ -106,15 +107,7 @@ ENDED_REASON = Need(
 _ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 
 
-@metric(
-    "outcome.task_completion",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(FINAL_DATABASE, EXPECTATION),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.task_completion", version=1, needs=(FINAL_DATABASE, EXPECTATION))
 def task_completion(conversation: Conversation) -> Observation:
     """Is the database afterwards as it should be?
 
@@ -136,15 +129,7 @@ def task_completion(conversation: Conversation) -> Observation:
     return measured(conversation, 0 if broken else 1, details=_details(after, broken))
 
 
-@metric(
-    "outcome.authentication_success",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(EXPECTED_SESSION, FINAL_DATABASE),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.authentication_success", version=1, needs=(EXPECTED_SESSION, FINAL_DATABASE))
 def authentication_success(conversation: Conversation) -> Observation:
     """Is the user logged in whom the scenario expects to be?
 
@@ -161,15 +146,7 @@ def authentication_success(conversation: Conversation) -> Observation:
     return measured(conversation, 0 if lines else 1, details={"session": lines} if lines else None)
 
 
-@metric(
-    "outcome.authentication_success.first_try",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(AUTH_TOOLS,),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.authentication_success.first_try", version=1, needs=(AUTH_TOOLS,))
 def first_try(conversation: Conversation) -> Observation:
     """Does the first call of an authentication tool succeed?
 
@@ -228,14 +205,8 @@ def calls_on_failure(conversation: Conversation) -> Observation:
     return measured(conversation, len(_auth_calls(conversation)))
 
 
-@metric(
-    "outcome.authentication_success.call_success_rate",
-    version=1,
-    observes=EVENT,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(AUTH_TOOLS,),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+@share_metric(
+    "outcome.authentication_success.call_success_rate", version=1, observes=EVENT, better=HIGHER, needs=(AUTH_TOOLS,)
 )
 def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the calls of authentication tools succeeds?
@@ -254,15 +225,7 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
             yield ratio(call, worked, 1, empty="no_auth_calls", details={"tool": call.name})
 
 
-@metric(
-    "outcome.conversation_completed_on_time",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(ENDED_REASON,),
-    reduce=_ONE_EACH,
-)
+@conversation_share_metric("outcome.conversation_completed_on_time", version=1, needs=(ENDED_REASON,))
 def conversation_completed_on_time(conversation: Conversation) -> Observation:
     """Did the conversation end before its time limit?
 
@@ -270,7 +233,7 @@ def conversation_completed_on_time(conversation: Conversation) -> Observation:
     it ended for any other reason, good or bad. Unmeasured where the log does not say why it ended.
     """
     reason = conversation.outcome.ended_reason
-    return measured(conversation, 0 if folded(reason) in TOO_LATE else 1, details={"ended_reason": reason})
+    return measured(conversation, 0 if folded_name(reason) in TOO_LATE else 1, details={"ended_reason": reason})
 
 
 class _Broken(NamedTuple):
@@ -333,16 +296,16 @@ def _session_differences(expected: Json, after: Json) -> list[str]:
     for key, value in wanted.items():
         if not isinstance(found, dict) or key not in found:
             lines.append(f"{printed((SESSION, key))}: missing, expected {shown(value)}")
-        elif not same(_folded(value), _folded(found[key])):
+        elif not same(_casefolded(value), _casefolded(found[key])):
             lines.append(f"{printed((SESSION, key))}: {shown(found[key])}, expected {shown(value)}")
     return lines
 
 
-def _folded(value: Json) -> Json:
+def _casefolded(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: _folded(one) for key, one in value.items()}
+        return {key: _casefolded(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_folded(one) for one in value]
+        return [_casefolded(one) for one in value]
     return value.casefold() if isinstance(value, str) else value
 
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResult
 from convoscope.conversation.databases import shown
-from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, SHARE, metric
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
+from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, subject_of, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_SUMS, Reduce
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
 from convoscope.views.subjects import Subject
+
+_call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,))
 
 
 @metric(
@@ -38,15 +43,7 @@ def calls(conversation: Conversation) -> Observation:
     return measured(conversation, len(conversation.tool_calls))
 
 
-@metric(
-    "tools.success",
-    version=1,
-    observes=EVENT,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(TOOL_CALLS,),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
-)
+@_call_share_metric("tools.success", version=1, better=HIGHER)
 def success(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls came back without an error?
 
@@ -67,15 +64,7 @@ def success(conversation: Conversation) -> Iterator[Observation]:
         yield ratio(subject_of(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
 
 
-@metric(
-    "tools.tool_call_validity",
-    version=2,
-    observes=EVENT,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(TOOL_CALLS,),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
-)
+@_call_share_metric("tools.tool_call_validity", version=2, better=HIGHER)
 def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is made as the tool wants to be called?
 
@@ -97,15 +86,7 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
             yield ratio(look.subject, 0 if mistakes else 1, 1, empty="no_tool_calls", details=look.details(mistakes))
 
 
-@metric(
-    "tools.tool_call_validity.unknown_tool_rate",
-    version=2,
-    observes=EVENT,
-    unit=SHARE,
-    better=LOWER,
-    needs=(TOOL_CALLS,),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
-)
+@_call_share_metric("tools.tool_call_validity.unknown_tool_rate", version=2, better=LOWER)
 def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is of a tool that does not exist?
 
@@ -116,15 +97,7 @@ def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
         yield _rate(look, look.unknown_tool, "tools_unknown")
 
 
-@metric(
-    "tools.tool_call_validity.missing_argument_rate",
-    version=2,
-    observes=EVENT,
-    unit=SHARE,
-    better=LOWER,
-    needs=(TOOL_CALLS,),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
-)
+@_call_share_metric("tools.tool_call_validity.missing_argument_rate", version=2, better=LOWER)
 def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls leaves out an argument that the tool requires?
 
@@ -140,15 +113,7 @@ def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
             yield _by_schema(look, look.missing)
 
 
-@metric(
-    "tools.tool_call_validity.bad_argument_rate",
-    version=2,
-    observes=EVENT,
-    unit=SHARE,
-    better=LOWER,
-    needs=(TOOL_CALLS,),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
-)
+@_call_share_metric("tools.tool_call_validity.bad_argument_rate", version=2, better=LOWER)
 def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls has an argument that the tool cannot take?
 
@@ -163,15 +128,7 @@ def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
             yield _by_schema(look, look.bad)
 
 
-@metric(
-    "tools.tool_call_validity.rejected_rate",
-    version=2,
-    observes=EVENT,
-    unit=SHARE,
-    better=LOWER,
-    needs=(TOOL_CALLS,),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
-)
+@_call_share_metric("tools.tool_call_validity.rejected_rate", version=2, better=LOWER)
 def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is turned down by the tool because of how they were made?
 
@@ -243,16 +200,11 @@ class _Look(msgspec.Struct, frozen=True, gc=False):
         return details
 
 
+@cached_on_argument
 def _looks(conversation: Conversation) -> list[_Look]:
-    """What can be told of every call; found out once, for five metrics ask."""
-    held = conversation.__dict__
-    found: list[_Look] | None = held.get("_tool_looks")
-    if found is None:
-        tools, results, listed = tools_of(conversation), conversation.tool_results, conversation.agent.tools is not None
-        found = held["_tool_looks"] = [
-            _look(call, results.get(call.seq), tools.get(call.name), listed) for call in conversation.tool_calls
-        ]
-    return found
+    """What can be said of every call; five metrics ask."""
+    tools, results, listed = tools_of(conversation), conversation.tool_results, conversation.agent.tools is not None
+    return [_look(call, results.get(call.seq), tools.get(call.name), listed) for call in conversation.tool_calls]
 
 
 def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, listed: bool) -> _Look:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple, Protocol
@@ -11,11 +10,12 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCall, ToolResult
-from convoscope.metrics.declaration import HIGHER, ITEM, RATIO, TenPoints, metric
-from convoscope.metrics.judged.fields import missing, needs_of
+from convoscope.metrics.declaration import RATIO
+from convoscope.metrics.item_fields import missing, needs_of
+from convoscope.metrics.presets import item_metric
 from convoscope.metrics.tools.calls import CallableTool, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
+from convoscope.text.folding import composed
 from convoscope.text.json_schema import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
 from convoscope.views.items import Case, cases
 
@@ -26,16 +26,7 @@ EXTRA = 0.5
 ALL = NAME + ARGUMENTS
 
 
-@metric(
-    "tools.tool_correctness",
-    version=1,
-    observes=ITEM,
-    unit=RATIO,
-    better=HIGHER,
-    needs=needs_of("tool_correctness"),
-    reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
-    ten=TenPoints(zero=0, ten=1),
-)
+@item_metric("tools.tool_correctness", version=1, unit=RATIO, needs=needs_of("tool_correctness"))
 def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Did the agent make the tool call that was expected?
 
@@ -59,16 +50,7 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
             yield measured(case.subject, value, details=_told_of_pairs(pairs, case.tool_calls))
 
 
-@metric(
-    "tools.parameter_correctness",
-    version=2,
-    observes=ITEM,
-    unit=RATIO,
-    better=HIGHER,
-    needs=needs_of("parameter_correctness"),
-    reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
-    ten=TenPoints(zero=0, ten=1),
-)
+@item_metric("tools.parameter_correctness", version=2, unit=RATIO, needs=needs_of("parameter_correctness"))
 def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments?
 
@@ -368,14 +350,14 @@ def same_value(one: Json, other: Json) -> bool:
 
 def _same_leaf(one: Json, other: Json) -> bool:
     if isinstance(one, str) and isinstance(other, str):
-        return one.strip() == other.strip() or _composed(one) == _composed(other)
+        return one.strip() == other.strip() or _canonical(one) == _canonical(other)
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     return bool(one == other)
 
 
-def _composed(text: str) -> str:
-    return unicodedata.normalize("NFC", text).strip()
+def _canonical(text: str) -> str:
+    return composed(text).strip()
 
 
 def _without_null(held: dict[str, Json]) -> dict[str, Json]:

@@ -6,8 +6,9 @@ from functools import lru_cache
 from typing import Any
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.needs import FACTS, Fact, Need
+from convoscope.metrics.needs import CONTENTS, Fact, Need
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, not_applicable
+from convoscope.text.identifiers import folded_name
 from convoscope.views import MetricContext
 
 INACTIVITY = "inactivity_timeout"
@@ -15,7 +16,7 @@ INACTIVITY = "inactivity_timeout"
 
 def has_sound(conversation: Conversation) -> bool:
     """Some utterance says when its sound began and ended."""
-    return conversation.facts.has_sound
+    return conversation.contents.has_sound
 
 
 def is_call(conversation: Conversation) -> bool:
@@ -36,7 +37,7 @@ SOUND = Need(
     code="no_sound",
     field="timeline.utterance.segments",
     unlock="when the sound of each utterance began and ended",
-    present=Fact(FACTS, "has_sound"),
+    present=Fact(CONTENTS, "has_sound"),
 )
 
 
@@ -62,14 +63,9 @@ def last_end(audio: dict[int, Any]) -> float | None:
 
 def left_waiting(context: MetricContext) -> bool | None:
     """The call ended since nobody spoke any more, and it was the agent's turn; None where the sound does not tell."""
-    if folded(context.conversation_ended_reason or "") != INACTIVITY:
+    if folded_name(context.conversation_ended_reason or "") != INACTIVITY:
         return False
     return user_spoke_last(context)
-
-
-def folded(reason: str) -> str:
-    """A reason as a log may spell it, in one spelling."""
-    return reason.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 def turns_with_tools(context: MetricContext) -> set[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.voice.call_facts import (
     SOUND,
     assistant_spoke,
@@ -118,16 +119,9 @@ class Floor(NamedTuple):
     """All turns in their order: as they can be evaluated, or what every metric says of them."""
 
 
+@cached_on_argument
 def floor(context: MetricContext) -> Floor:
-    """The analysis of a call; computed once and kept with its context."""
-    held = context.__dict__
-    if "_floor" not in held:
-        held["_floor"] = _floor(context)
-    found: Floor = held["_floor"]
-    return found
-
-
-def _floor(context: MetricContext) -> Floor:
+    """The analysis of a call."""
     taken: dict[int, Taken] = {}
     without: dict[int, str] = {}
     tools = turns_with_tools(context)

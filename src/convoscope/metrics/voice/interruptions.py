@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
-from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TURN, metric
+from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, RATIO, SECONDS, TURN, metric
+from convoscope.metrics.presets import MEAN_OF_ALL, share_metric
 from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
 from convoscope.metrics.voice.floor import (
     NOT_EVALUABLE,
@@ -17,25 +19,17 @@ from convoscope.metrics.voice.floor import (
     yield_score,
 )
 from convoscope.scores.observation import Observation, in_turn, measured, ratio
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM, Reduce
-from convoscope.scores.reducers import RATIO as RATIO_WITHIN
+from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS, SUM, Reduce
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)
-_OF_TURNS = Reduce(MEAN, MEAN_OF_SUBJECTS)
-_SHARE_OF_TURNS = Reduce(RATIO_WITHIN, RATIO_OF_SUMS)
+_rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS)
+_seconds_metric = partial(metric, observes=TURN, unit=SECONDS, better=LOWER, needs=_NEEDS, reduce=MEAN_OF_ALL)
+_score_metric = partial(metric, observes=TURN, unit=RATIO, better=HIGHER, needs=_NEEDS, reduce=MEAN_OF_ALL)
 _PER_CALL = Reduce(SUM, MEAN_OF_CONVERSATIONS)
 
 
-@metric(
-    "voice.turn_taking.agent_interruption.rate",
-    version=1,
-    observes=TURN,
-    unit=SHARE,
-    better=LOWER,
-    needs=_NEEDS,
-    reduce=_SHARE_OF_TURNS,
-)
+@_rate_metric("voice.turn_taking.agent_interruption.rate", version=1, better=LOWER)
 def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns does the agent speak over the user?
 
@@ -63,15 +57,7 @@ def agent_interruption_count(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: measured(in_turn(one.id), one.barge_in.times if one.barge_in else 0))
 
 
-@metric(
-    "voice.turn_taking.agent_interruption.overlap",
-    version=1,
-    observes=TURN,
-    unit=SECONDS,
-    better=LOWER,
-    needs=_NEEDS,
-    reduce=_OF_TURNS,
-)
+@_seconds_metric("voice.turn_taking.agent_interruption.overlap", version=1)
 def agent_interruption_overlap(context: MetricContext) -> Iterator[Observation]:
     """How long do both speak at once where the agent interrupts?
 
@@ -80,15 +66,7 @@ def agent_interruption_overlap(context: MetricContext) -> Iterator[Observation]:
     yield from _interrupted(context, lambda barge_in, _: barge_in.overlap)
 
 
-@metric(
-    "voice.turn_taking.agent_interruption.overlap_score",
-    version=1,
-    observes=TURN,
-    unit=RATIO,
-    better=HIGHER,
-    needs=_NEEDS,
-    reduce=_OF_TURNS,
-)
+@_score_metric("voice.turn_taking.agent_interruption.overlap_score", version=1)
 def agent_interruption_overlap_score(context: MetricContext) -> Iterator[Observation]:
     """How tolerable is the time for which both speak at once?
 
@@ -97,15 +75,7 @@ def agent_interruption_overlap_score(context: MetricContext) -> Iterator[Observa
     yield from _interrupted(context, lambda barge_in, _: overlap_score(1000 * barge_in.overlap))
 
 
-@metric(
-    "voice.turn_taking.agent_interruption.count_score",
-    version=1,
-    observes=TURN,
-    unit=RATIO,
-    better=HIGHER,
-    needs=_NEEDS,
-    reduce=_OF_TURNS,
-)
+@_score_metric("voice.turn_taking.agent_interruption.count_score", version=1)
 def agent_interruption_count_score(context: MetricContext) -> Iterator[Observation]:
     """How tolerable is the number of times that the agent speaks over the user in a turn?
 
@@ -114,15 +84,7 @@ def agent_interruption_count_score(context: MetricContext) -> Iterator[Observati
     yield from _interrupted(context, lambda barge_in, _: count_score(barge_in.times))
 
 
-@metric(
-    "voice.turn_taking.agent_interruption.post_interrupt_latency",
-    version=1,
-    observes=TURN,
-    unit=SECONDS,
-    better=LOWER,
-    needs=_NEEDS,
-    reduce=_OF_TURNS,
-)
+@_seconds_metric("voice.turn_taking.agent_interruption.post_interrupt_latency", version=1)
 def post_interrupt_latency(context: MetricContext) -> Iterator[Observation]:
     """After an interruption, how long does the user wait for the answer?
 
@@ -132,15 +94,7 @@ def post_interrupt_latency(context: MetricContext) -> Iterator[Observation]:
     yield from _interrupted(context, lambda barge_in, _: barge_in.wait_after)
 
 
-@metric(
-    "voice.turn_taking.agent_interruption.post_interrupt_latency_score",
-    version=1,
-    observes=TURN,
-    unit=RATIO,
-    better=HIGHER,
-    needs=_NEEDS,
-    reduce=_OF_TURNS,
-)
+@_score_metric("voice.turn_taking.agent_interruption.post_interrupt_latency_score", version=1)
 def post_interrupt_latency_score(context: MetricContext) -> Iterator[Observation]:
     """How good is the wait for the answer after an interruption?
 
@@ -167,15 +121,7 @@ def _interrupted(context: MetricContext, value: Callable[[BargeIn, bool], float 
     yield from each_turn(context, one_turn)
 
 
-@metric(
-    "voice.turn_taking.user_interruption.rate",
-    version=1,
-    observes=TURN,
-    unit=SHARE,
-    better=NEITHER,
-    needs=_NEEDS,
-    reduce=_SHARE_OF_TURNS,
-)
+@_rate_metric("voice.turn_taking.user_interruption.rate", version=1, better=NEITHER)
 def user_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the turns does the user open while the agent is still speaking?
 
@@ -185,15 +131,7 @@ def user_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.yielded is not None, 1, empty=NOT_EVALUABLE))
 
 
-@metric(
-    "voice.turn_taking.user_interruption.yield_time",
-    version=1,
-    observes=TURN,
-    unit=SECONDS,
-    better=LOWER,
-    needs=_NEEDS,
-    reduce=_OF_TURNS,
-)
+@_seconds_metric("voice.turn_taking.user_interruption.yield_time", version=1)
 def yield_time(context: MetricContext) -> Iterator[Observation]:
     """How long does the agent go on when the user breaks in?
 
@@ -203,15 +141,7 @@ def yield_time(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: _yielding(one, lambda seconds: seconds))
 
 
-@metric(
-    "voice.turn_taking.user_interruption.yield_score",
-    version=1,
-    observes=TURN,
-    unit=RATIO,
-    better=HIGHER,
-    needs=_NEEDS,
-    reduce=_OF_TURNS,
-)
+@_score_metric("voice.turn_taking.user_interruption.yield_score", version=1)
 def user_interruption_yield_score(context: MetricContext) -> Iterator[Observation]:
     """How well does the agent give way when the user breaks in?
 

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.declaration import HIGHER, SHARE, TURN, Metric, metric
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.metrics.declaration import HIGHER, TURN, Metric
 from convoscope.metrics.needs import Need
+from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import inapplicable
 from convoscope.metrics.voice.transcription import NEEDS, dictation, each_heard, not_transcribed
 from convoscope.scores.observation import Observation, in_turn, ratio
-from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.text.spoken import entities, hear
 
 NO_ENTITIES = "no_entities"
@@ -38,23 +39,20 @@ class EntityFacts(NamedTuple):
     unchecked: dict[int, frozenset[str]]
 
 
+@cached_on_argument
 def _facts(conversation: Conversation) -> EntityFacts:
-    """The facts of each turn; found once."""
-    held = conversation.__dict__
-    if "_key_facts" not in held:
-        said = dictation(conversation)
-        held["_key_facts"] = EntityFacts(
-            {
-                turn: tuple(
-                    EntityFact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
-                    for one in hear(words.intended, words.heard)
-                )
-                for turn, words in said.compared.items()
-            },
-            {turn: frozenset(one.type for one in entities(words)) for turn, words in said.unfinished.items()},
-        )
-    facts: EntityFacts = held["_key_facts"]
-    return facts
+    """The facts of each turn."""
+    turns = dictation(conversation)
+    return EntityFacts(
+        {
+            turn: tuple(
+                EntityFact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
+                for one in hear(words.intended, words.heard)
+            )
+            for turn, words in turns.compared.items()
+        },
+        {turn: frozenset(one.type for one in entities(words)) for turn, words in turns.unfinished.items()},
+    )
 
 
 def _share(conversation: Conversation, types: Collection[str] | None, *, detailed: bool) -> Iterator[Observation]:
@@ -90,15 +88,7 @@ ENGLISH = Need(
 _NEEDS = (*NEEDS, ENGLISH)
 
 
-@metric(
-    "voice.key_entities",
-    version=1,
-    observes=TURN,
-    unit=SHARE,
-    better=HIGHER,
-    needs=_NEEDS,
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
-)
+@share_metric("voice.key_entities", version=1, observes=TURN, better=HIGHER, needs=_NEEDS)
 def key_entities(conversation: Conversation) -> Iterator[Observation]:
     """What share of the names, codes, times and amounts does the recogniser get right?
 
@@ -144,15 +134,7 @@ def _of_kind(name: str) -> Metric:
 
     `voice.key_entities` of these types alone: {", ".join(types)}.
     """
-    return metric(
-        f"voice.key_entities.{name}",
-        version=1,
-        observes=TURN,
-        unit=SHARE,
-        better=HIGHER,
-        needs=_NEEDS,
-        reduce=Reduce(RATIO, RATIO_OF_SUMS),
-    )(of_kind)
+    return share_metric(f"voice.key_entities.{name}", version=1, observes=TURN, better=HIGHER, needs=_NEEDS)(of_kind)
 
 
 names = _of_kind("name")

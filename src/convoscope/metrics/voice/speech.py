@@ -7,26 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from convoscope.conversation import ASSISTANT, AnyEvent, ComponentMetric, Conversation, ToolCall, Turn, Utterance
-from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, SHARE, Metric, metric
+from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, Metric, metric
 from convoscope.metrics.needs import TOOL_CALLS, Need
+from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import CALL
 from convoscope.scores.observation import Observation, measured, ratio, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, RATIO, RATIO_OF_SUMS, Reduce
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
 TOKENS = "tokens"
 OUTPUT_TOKENS = "output_tokens"
 REASONING_TOKENS = "reasoning_tokens"
 
 
-@metric(
-    "voice.pre_tool_speech",
-    version=1,
-    observes=EVENT,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(CALL, TOOL_CALLS),
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
-)
+@share_metric("voice.pre_tool_speech", version=1, observes=EVENT, better=HIGHER, needs=(CALL, TOOL_CALLS))
 def pre_tool_speech(conversation: Conversation) -> Iterator[Observation]:
     """Does the agent say something before it goes to work?
 
@@ -60,7 +53,7 @@ def _counts(event: AnyEvent) -> dict[str, Any] | None:
 
 
 def _has_counts(conversation: Conversation) -> bool:
-    reports = conversation.facts.reports
+    reports = conversation.contents.reports
     return bool(reports) and any(_counts(event) is not None for event in reports.get("llm", ()))
 
 

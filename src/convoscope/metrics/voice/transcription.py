@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
-from convoscope.metrics.needs import FACTS, USER_SPEECH, Fact, Need
+from convoscope.metrics.needs import CONTENTS, USER_SPEECH, Fact, Need
 from convoscope.metrics.voice.call_facts import CALL, inapplicable
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
@@ -34,13 +35,13 @@ INTENDED = Need(
     code="no_intended_text",
     field="timeline.utterance.intended of a user",
     unlock="what the user meant to say, as a simulator logs it, or a transcript made by hand",
-    present=Fact(FACTS, "has_user_intended"),
+    present=Fact(CONTENTS, "has_user_intended"),
 )
 TRANSCRIBED = Need(
     code="no_transcript",
     field="timeline.utterance.heard of a user",
     unlock="what the agent's recogniser made of the user's words",
-    present=Fact(FACTS, "has_user_heard"),
+    present=Fact(CONTENTS, "has_user_heard"),
 )
 NEEDS = (CALL, RECOGNISER, USER_SPEECH, INTENDED, TRANSCRIBED)
 
@@ -66,31 +67,25 @@ class Dictation(NamedTuple):
     """All of them, in their order."""
 
 
+@cached_on_argument
 def dictation(conversation: Conversation) -> Dictation:
-    """The user's turns, as they can be compared; found out once."""
-    held = conversation.__dict__
-    if "_dictation" not in held:
-        held["_dictation"] = _dictation(conversation, metric_context(conversation))
-    found: Dictation = held["_dictation"]
-    return found
-
-
-def _dictation(conversation: Conversation, context: MetricContext) -> Dictation:
+    """The user's turns, as they can be compared."""
+    context = metric_context(conversation)
     language = context.language or "en"
     heard = _really_heard(conversation, context)
     transcribed = [turn for turn, text in heard.items() if normalise(text, language)]
-    found = Dictation({}, set(), {}, language, tuple(sorted({*context.intended_user_turns, *heard})))
-    for turn in found.turns:
+    result = Dictation({}, set(), {}, language, tuple(sorted({*context.intended_user_turns, *heard})))
+    for turn in result.turns:
         intended = context.intended_user_turns.get(turn) or ""
         if not normalise(intended, language):
-            found.inapplicable.add(turn)
+            result.inapplicable.add(turn)
         elif turn in transcribed:
-            found.compared[turn] = TranscribedTurn(turn, intended, heard[turn])
+            result.compared[turn] = TranscribedTurn(turn, intended, heard[turn])
         elif turn < max(transcribed, default=-1):
-            found.compared[turn] = TranscribedTurn(turn, intended, "")
+            result.compared[turn] = TranscribedTurn(turn, intended, "")
         else:
-            found.unfinished[turn] = intended
-    return found
+            result.unfinished[turn] = intended
+    return result
 
 
 def _really_heard(conversation: Conversation, context: MetricContext) -> dict[int, str]:
@@ -160,15 +155,10 @@ def word_errors(intended: str, heard: str, language: str) -> Errors:
     return Errors(len(reference), counts["replace"], counts["delete"], counts["insert"], details)
 
 
+@cached_on_argument
 def _errors(conversation: Conversation) -> dict[int, Errors]:
-    held = conversation.__dict__
-    if "_word_errors" not in held:
-        found = dictation(conversation)
-        held["_word_errors"] = {
-            turn: word_errors(one.intended, one.heard, found.language) for turn, one in found.compared.items()
-        }
-    errors: dict[int, Errors] = held["_word_errors"]
-    return errors
+    turns = dictation(conversation)
+    return {turn: word_errors(one.intended, one.heard, turns.language) for turn, one in turns.compared.items()}
 
 
 @metric(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import (
@@ -11,33 +12,28 @@ from convoscope.metrics.declaration import (
     HIGHER,
     LOWER,
     RATIO,
-    SECONDS,
-    SHARE,
     TURN,
     metric,
 )
 from convoscope.metrics.needs import Need
+from convoscope.metrics.presets import share_metric, wait_metric
 from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
 from convoscope.metrics.voice.floor import EARLY_MS, LATE_MS, LATE_WITH_TOOL_MS, NOT_EVALUABLE, Taken, each_turn, floor
 from convoscope.scores.observation import Observation, in_turn, measured, ratio
 from convoscope.scores.reducers import (
     MEAN,
     MEAN_OF_CONVERSATIONS,
-    MEAN_OF_SUBJECTS,
-    RATIO_OF_SUMS,
     Reduce,
     percentile,
 )
-from convoscope.scores.reducers import RATIO as RATIO_WITHIN
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)
-_OF_TURNS = Reduce(MEAN, MEAN_OF_SUBJECTS)
-_SHARE_OF_TURNS = Reduce(RATIO_WITHIN, RATIO_OF_SUMS)
+_rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS)
 
 
 def _logs_nudges(conversation: Conversation) -> bool:
-    if conversation.facts.has_fallback:
+    if conversation.contents.has_fallback:
         return True
     return bool(conversation.log) and any(record.source == "audit" for record in conversation.log)
 
@@ -76,16 +72,7 @@ def turn_taking(context: MetricContext) -> Iterator[Observation]:
         yield from each_turn(context, lambda one: measured(in_turn(one.id), one.score, details=one.evidence))
 
 
-@metric(
-    "voice.turn_taking.latency",
-    version=1,
-    observes=TURN,
-    unit=SECONDS,
-    better=LOWER,
-    needs=_NEEDS,
-    reduce=_OF_TURNS,
-    also={"p50": percentile(50), "p90": percentile(90)},
-)
+@wait_metric("voice.turn_taking.latency", version=1, needs=_NEEDS, also={"p50": percentile(50), "p90": percentile(90)})
 def latency(context: MetricContext) -> Iterator[Observation]:
     """How long is the silence before the reply, where nobody interrupts?
 
@@ -103,15 +90,7 @@ def _wait(one: Taken) -> Observation:
     return measured(in_turn(one.id), one.gap)
 
 
-@metric(
-    "voice.turn_taking.on_time_rate",
-    version=1,
-    observes=TURN,
-    unit=SHARE,
-    better=HIGHER,
-    needs=_NEEDS,
-    reduce=_SHARE_OF_TURNS,
-)
+@_rate_metric("voice.turn_taking.on_time_rate", version=1, better=HIGHER)
 def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes neither too early nor too late?
 
@@ -120,15 +99,7 @@ def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, late: EARLY_MS <= ms < late)
 
 
-@metric(
-    "voice.turn_taking.early_rate",
-    version=1,
-    observes=TURN,
-    unit=SHARE,
-    better=LOWER,
-    needs=_NEEDS,
-    reduce=_SHARE_OF_TURNS,
-)
+@_rate_metric("voice.turn_taking.early_rate", version=1, better=LOWER)
 def early_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too early?
 
@@ -137,15 +108,7 @@ def early_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, _: ms < EARLY_MS)
 
 
-@metric(
-    "voice.turn_taking.late_rate",
-    version=1,
-    observes=TURN,
-    unit=SHARE,
-    better=LOWER,
-    needs=_NEEDS,
-    reduce=_SHARE_OF_TURNS,
-)
+@_rate_metric("voice.turn_taking.late_rate", version=1, better=LOWER)
 def late_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too late?
 
@@ -166,15 +129,7 @@ def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iter
     yield from each_turn(context, one_turn)
 
 
-@metric(
-    "voice.turn_taking.fallback_nudge.rate",
-    version=1,
-    observes=TURN,
-    unit=SHARE,
-    better=LOWER,
-    needs=(*_NEEDS, NUDGES),
-    reduce=_SHARE_OF_TURNS,
-)
+@share_metric("voice.turn_taking.fallback_nudge.rate", version=1, observes=TURN, better=LOWER, needs=(*_NEEDS, NUDGES))
 def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns did the agent have to be nudged to reply?
 

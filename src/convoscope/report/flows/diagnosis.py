@@ -9,44 +9,52 @@ from collections.abc import Iterator, Mapping
 from convoscope.analysis.flows.diagnosis import Analysis, Cause, End, Evidence, Healthy
 from convoscope.analysis.flows.state_table import few_words
 from convoscope.harmless import one_line
-from convoscope.report.flows.heading import Asked, print_nothing, print_title
-from convoscope.report.flows.numbers import MANY, excluded_line, figure, interval, name, node
-from convoscope.report.flows.sheet import print_words
+from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
 from convoscope.report.flows.state_matrix import untested_lines, without_text
+from convoscope.report.render.terminal import print_words
 from convoscope.report.screen import Screen
-from convoscope.report.words import counted
+from convoscope.report.words import (
+    MAX_NAMES,
+    counted,
+    decimal_text,
+    excluded_line,
+    range_text,
+    short_name,
+    state_name,
+)
 from convoscope.runs.run import Run
 
 _MAX_COMMAND = 400
 _INDENT = " " * 4
 
 
-def print_analysis(screen: Screen, asked: Asked, found: Analysis, top: int) -> None:
+def print_analysis(screen: Screen, question: StateQuestion, analysis: Analysis, top: int) -> None:
     """The causes, the worst first, so many of them; then what else is worth knowing."""
-    print_title(screen, f"# Root causes — {asked.scope} (most conversations lost first)", asked.runs)
-    if not found.states:
-        print_nothing(screen, asked)
+    print_title(screen, f"# Root causes — {question.scope} (most conversations lost first)", question.runs)
+    if not analysis.states:
+        print_nothing(screen, question)
     else:
-        _print_causes(screen, asked, found, top)
-    rest = list(_rest(found))
-    if rest:
+        _print_causes(screen, question, analysis, top)
+    remarks = list(_remarks(analysis))
+    if remarks:
         screen.line()
-    for line in rest:
+    for line in remarks:
         print_words(screen, line)
 
 
-def _print_causes(screen: Screen, asked: Asked, found: Analysis, top: int) -> None:
-    looked = f"{counted(found.states, 'state')} in {counted(found.conversations, 'conversation')} of {asked.places}"
-    said = few_words(found.conversations)
-    few = f" ({said})" if said else ""
-    budget = f"latency budget {found.latency_budget_ms / 1000:g} s where none is declared"
-    if not found.causes:
-        print_words(screen, f"no rule finds any of {looked} weak{few}; {budget}")
+def _print_causes(screen: Screen, question: StateQuestion, analysis: Analysis, top: int) -> None:
+    states, conversations = counted(analysis.states, "state"), counted(analysis.conversations, "conversation")
+    examined = f"{states} in {conversations} of {question.places}"
+    caution = few_words(analysis.conversations)
+    few = f" ({caution})" if caution else ""
+    budget = f"latency budget {analysis.latency_budget_ms / 1000:g} s where none is declared"
+    if not analysis.causes:
+        print_words(screen, f"no rule finds any of {examined} weak{few}; {budget}")
         return
-    weak = len(found.causes)
-    print_words(screen, f"{weak:,} of {looked} {'is a weak one' if weak == 1 else 'are weak'}{few}; {budget}")
-    runs = {run.name: run for run in asked.runs}
-    for place, cause in enumerate(found.causes[:top], 1):
+    weak = len(analysis.causes)
+    print_words(screen, f"{weak:,} of {examined} {'is a weak one' if weak == 1 else 'are weak'}{few}; {budget}")
+    runs = {run.name: run for run in question.runs}
+    for place, cause in enumerate(analysis.causes[:top], 1):
         screen.line()
         _print_cause(screen, place, cause, runs)
     if weak > top:
@@ -55,26 +63,27 @@ def _print_causes(screen: Screen, asked: Asked, found: Analysis, top: int) -> No
 
 
 def _print_cause(screen: Screen, place: int, cause: Cause, runs: Mapping[str, Run]) -> None:
-    segment = f" (segment {name(cause.segment)})" if cause.segment else ""
-    screen.line(f"{place}. {node(cause.flow, cause.state)}{segment}: {cause.headline}", "bold")
-    for line in _told(cause):
+    segment = f" (segment {short_name(cause.segment)})" if cause.segment else ""
+    screen.line(f"{place}. {state_name(cause.flow, cause.state)}{segment}: {cause.headline}", "bold")
+    for line in _cause_lines(cause):
         print_words(screen, line, indent=_INDENT)
     for run, conversation in zip(cause.runs, cause.conversations, strict=True):
         screen.line(f"{_INDENT}open: {show_command(runs[run], conversation)}")
 
 
-def _told(cause: Cause) -> Iterator[str]:
-    if cause.said:
-        yield cause.said
+def _cause_lines(cause: Cause) -> Iterator[str]:
+    if cause.caution:
+        yield cause.caution
     for evidence in cause.evidence:
-        yield f"{evidence.words}: {_behind(evidence)}"
+        yield f"{evidence.words}: {_evidence(evidence)}"
     yield f"cost: {cause.cost}"
     if cause.starves:
-        more = len(cause.starves) - MANY
-        told = [
-            f"{name(one.state)} (about {one.missed:,.0f} on top of {one.reached:,})" for one in cause.starves[:MANY]
+        more = len(cause.starves) - MAX_NAMES
+        starved = [
+            f"{short_name(state.state)} (about {state.missed:,.0f} on top of {state.reached:,})"
+            for state in cause.starves[:MAX_NAMES]
         ]
-        yield f"starves: {', '.join(told)}" + (f" and {counted(more, 'state')} more" if more > 0 else "")
+        yield f"starves: {', '.join(starved)}" + (f" and {counted(more, 'state')} more" if more > 0 else "")
     for change in cause.if_median:
         yield f"what would change: {change}"
 
@@ -96,18 +105,18 @@ _LIMITS = {
 }
 
 
-def _behind(one: Evidence) -> str:
+def _evidence(evidence: Evidence) -> str:
     """The number behind a fault, how sure it is, and where a fault begins."""
-    if one.fault == "latency":
-        return f"n={counted(one.n, 'turn')}"
-    bounds = interval(one.low, one.high)
-    most = math.inf if one.fault in ("revisit", "guard_error") else 1.0
+    if evidence.fault == "latency":
+        return f"n={counted(evidence.n, 'turn')}"
+    interval = range_text(evidence.low, evidence.high)
+    most = math.inf if evidence.fault in ("revisit", "guard_error") else 1.0
     parts = [
-        f"{_NAMES[one.fault]} {figure(one.value, most=most)}",
-        *([f"95 % {bounds}"] if bounds else []),
-        f"n={one.n:,}",
+        f"{_NAMES[evidence.fault]} {decimal_text(evidence.value, most=most)}",
+        *([f"95 % {interval}"] if interval else []),
+        f"n={evidence.n:,}",
     ]
-    limit = f"{_LIMITS.get(one.fault, 'weak below')} {one.threshold:g}"
+    limit = f"{_LIMITS.get(evidence.fault, 'weak below')} {evidence.threshold:g}"
     return f"{', '.join(parts)} ({limit})"
 
 
@@ -117,32 +126,35 @@ def show_command(run: Run, conversation: str) -> str:
     return one_line(shlex.join(["convoscope", "show", str(run.folder), *guard, conversation]), _MAX_COMMAND)
 
 
-def _rest(found: Analysis) -> Iterator[str]:
-    for one in found.unknown[:MANY]:
-        told = counted(one.n, "conversation")
-        yield f"outcome unknown, in no stall: {told} that ended in {node(one.flow, one.state)}"
-    if len(found.unknown) > MANY:
-        yield f"and {counted(len(found.unknown) - MANY, 'other state')} in which conversations of unknown outcome ended"
-    yield from map(_end, found.ends[:MANY])
-    if len(found.ends) > MANY:
-        yield f"and {counted(len(found.ends) - MANY, 'other end')} without success"
-    yield from map(_healthy, found.front_loaded[:MANY])
-    if len(found.front_loaded) > MANY:
-        yield f"and {counted(len(found.front_loaded) - MANY, 'other state')} whose callers told everything before"
-    yield from untested_lines((one.flow, one.state) for one in found.untested)
-    if line := excluded_line(found.excluded):
+def _remarks(analysis: Analysis) -> Iterator[str]:
+    for state in analysis.unknown[:MAX_NAMES]:
+        conversations = counted(state.n, "conversation")
+        yield f"outcome unknown, in no stall: {conversations} that ended in {state_name(state.flow, state.state)}"
+    if (more := len(analysis.unknown) - MAX_NAMES) > 0:
+        yield f"and {counted(more, 'other state')} in which conversations of unknown outcome ended"
+    yield from map(_end, analysis.ends[:MAX_NAMES])
+    if (more := len(analysis.ends) - MAX_NAMES) > 0:
+        yield f"and {counted(more, 'other end')} without success"
+    yield from map(_healthy, analysis.front_loaded[:MAX_NAMES])
+    if (more := len(analysis.front_loaded) - MAX_NAMES) > 0:
+        yield f"and {counted(more, 'other state')} whose callers told everything before"
+    yield from untested_lines((state.flow, state.state) for state in analysis.untested)
+    if line := excluded_line(analysis.excluded):
         yield line
-    if found.without_states and found.states:
-        yield without_text(found.without_states)
+    if analysis.without_states and analysis.states:
+        yield without_text(analysis.without_states)
 
 
-def _end(one: End) -> str:
-    came = f", from {', '.join(map(name, one.came_from))}" if one.came_from else ""
-    where = f"{node(one.flow, one.state)} ({name(one.terminal)})"
-    return f"end without success: {where}: {counted(one.n, 'conversation')}{came}"
+def _end(end: End) -> str:
+    origins = f", from {', '.join(map(short_name, end.came_from))}" if end.came_from else ""
+    where = f"{state_name(end.flow, end.state)} ({short_name(end.terminal)})"
+    return f"end without success: {where}: {counted(end.n, 'conversation')}{origins}"
 
 
-def _healthy(one: Healthy) -> str:
-    filled = f"slot_fill {figure(one.slot_fill_rate, most=1.0)}, progress {figure(one.progress, most=1.0)}"
-    told = f"{counted(one.front_loaded, 'slot')} told before it was entered"
-    return f"healthy, though it collects little: {node(one.flow, one.state)} ({filled}, {told})"
+def _healthy(state: Healthy) -> str:
+    rates = (
+        f"slot_fill {decimal_text(state.slot_fill_rate, most=1.0)}, progress {decimal_text(state.progress, most=1.0)}"
+    )
+    front_loaded = f"{counted(state.front_loaded, 'slot')} told before it was entered"
+    where = state_name(state.flow, state.state)
+    return f"healthy, though it collects little: {where} ({rates}, {front_loaded})"

@@ -2,152 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from convoscope.analysis.flows.flow_matrix import PARTS, Aspect, FlowFigures, FlowMatrix, FlowVerdict
-from convoscope.report.flows.heading import Asked, print_nothing, print_title
-from convoscope.report.flows.numbers import NOTHING, excluded_line, figure, interval, name, points, reasons_line
-from convoscope.report.flows.sheet import NOTE, Head, SheetCell, print_sheet, print_words
-from convoscope.report.screen import Column, Screen
+from convoscope.analysis.flows.flow_matrix import PARTS, Aspect, FlowFigures, FlowMatrix, JudgeVerdict
+from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
+from convoscope.report.render.terminal import print_table, print_words
+from convoscope.report.screen import Screen
+from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column, text_table
+from convoscope.report.words import (
+    NOTHING,
+    decimal_text,
+    excluded_line,
+    range_text,
+    short_name,
+    ten_text,
+    unmeasured_line,
+)
 
 _PANEL = "panel:"
-_HEADS = (
-    Head("Flow", "left", name=True),
-    Head("Agent", "left", name=True),
-    Head("n"),
-    Head("excluded", spare=True),
-    Head("correctness"),
-    Head("completion"),
-    Head("errors"),
-    Head("lat_mean(s)"),
-    Head("lat_p95(s)"),
-    Head("humanness", spare=True),
-    Head(NOTE, "left", spare=True),
+_COLUMNS = (
+    TableColumn("Flow", names_row=True),
+    TableColumn("Agent", names_row=True),
+    number_column("n"),
+    number_column("excluded", spare=True),
+    number_column("correctness"),
+    number_column("completion"),
+    number_column("errors"),
+    number_column("lat_mean(s)"),
+    number_column("lat_p95(s)"),
+    number_column("humanness", spare=True),
+    NOTE_COLUMN,
 )
-_LEGEND = (
-    "correctness, completion, errors, humanness=points of ten, 10 is best · below them stands the 95 % interval.",
-)
+_LEGEND = "correctness, completion, errors, humanness=points of ten, 10 is best · below them stands the 95 % interval."
 
 
-def print_flows(screen: Screen, asked: Asked, found: FlowMatrix) -> None:
+def print_flows(screen: Screen, question: StateQuestion, matrix: FlowMatrix) -> None:
     """The aspects of every flow, then the parts of correctness, then what each judge says."""
-    print_title(screen, f"# Flows — {asked.scope} (least correct first)", asked.runs)
-    if not any(one.n for one in found.rows):
-        print_nothing(screen, asked)
+    print_title(screen, f"# Flows — {question.scope} (least correct first)", question.runs)
+    if not any(flow.n for flow in matrix.rows):
+        print_nothing(screen, question)
     else:
-        print_sheet(screen, _HEADS, [_cells(one) for one in found.rows])
-        screen.line()
-        for line in (*_LEGEND, reasons_line(_reasons(found.rows))):
-            if line:
-                print_words(screen, line)
-        _print_parts(screen, found.rows)
-        _print_judges(screen, found.rows)
-    if line := excluded_line(found.excluded):
+        notes = [*filter(None, (_LEGEND, unmeasured_line(_reasons(matrix.rows))))]
+        print_table(screen, ReportTable(_COLUMNS, [_row(flow) for flow in matrix.rows], notes=notes))
+        for table in (_part_table(matrix.rows), _judge_table(matrix.rows)):
+            if table.rows:
+                screen.line()
+                print_table(screen, table)
+    if line := excluded_line(matrix.excluded):
         print_words(screen, line)
 
 
-def _cells(one: FlowFigures) -> tuple[SheetCell, ...]:
-    return (
-        SheetCell(name(one.flow)),
-        SheetCell(name(one.agent)),
-        SheetCell(f"{one.n:,}"),
-        SheetCell(f"{one.excluded:,}"),
-        *(SheetCell(points(aspect), interval(aspect.low, aspect.high, 1)) for aspect in _aspects(one)),
-        SheetCell(figure(one.latency_mean, 1)),
-        SheetCell(figure(one.latency_p95, 1)),
-        SheetCell(_humanness(one.humanness)),
-        _note(one),
-    )
+def _row(flow: FlowFigures) -> list[TableCell]:
+    return [
+        *_names(flow),
+        TableCell(f"{flow.n:,}"),
+        TableCell(f"{flow.excluded:,}"),
+        *(TableCell(ten_text(aspect.score), range_text(aspect.low, aspect.high, 1)) for aspect in _aspects(flow)),
+        TableCell(decimal_text(flow.latency_mean, 1)),
+        TableCell(decimal_text(flow.latency_p95, 1)),
+        TableCell(_humanness(flow.humanness)),
+        _note(flow),
+    ]
 
 
-def _note(one: FlowFigures) -> SheetCell:
+def _names(flow: FlowFigures) -> tuple[TableCell, TableCell]:
+    return TableCell(short_name(flow.flow)), TableCell(short_name(flow.agent))
+
+
+def _note(flow: FlowFigures) -> TableCell:
     """What a reader must know before he concludes anything: that n is small, and of how many an aspect is."""
-    said = ["too few to conclude"] if one.said else []
-    for title, aspect in zip(_TITLES, _aspects(one), strict=True):
+    notes = ["too few to conclude"] if flow.caution else []
+    for title, aspect in zip(_TITLES, _aspects(flow), strict=True):
         if aspect.unmeasured and aspect.n:
-            said.append(f"{title} of {aspect.n:,}")
-    first, *rest = said or [""]
-    return SheetCell(first, "; ".join(rest))
+            notes.append(f"{title} of {aspect.n:,}")
+    first, *others = notes or [""]
+    return TableCell(first, "; ".join(others))
 
 
 _TITLES = ("correctness", "completion", "errors")
 
 
-def _aspects(one: FlowFigures) -> Sequence[Aspect]:
-    return one.correctness, one.completion, one.errors
+def _aspects(flow: FlowFigures) -> Sequence[Aspect]:
+    return flow.correctness, flow.completion, flow.errors
 
 
-def _humanness(verdicts: Sequence[FlowVerdict]) -> str:
+def _humanness(verdicts: Sequence[JudgeVerdict]) -> str:
     """What the panel says; where there is none, the judge, if there is but one."""
-    panels = [one for one in verdicts if one.judge.startswith(_PANEL)]
+    panels = [verdict for verdict in verdicts if verdict.judge.startswith(_PANEL)]
     chosen = panels if panels else verdicts if len(verdicts) == 1 else ()
-    return figure(chosen[0].score, 1, most=10.0) if chosen else "below" if verdicts else NOTHING
+    return ten_text(chosen[0].score) if chosen else "below" if verdicts else NOTHING
 
 
-def _reasons(rows: Iterable[FlowFigures]) -> Iterator[tuple[str, str]]:
-    every = tuple(rows)
+def _reasons(flows: Sequence[FlowFigures]) -> Iterator[tuple[str, str]]:
     for at, title in enumerate(_TITLES):
-        for one in every:
-            if (aspect := _aspects(one)[at]).score is None:
-                yield title, aspect.reason if one.n else "every_conversation_excluded"
-    if any(one.latency_p95 is None for one in every):
+        for flow in flows:
+            if (aspect := _aspects(flow)[at]).score is None:
+                yield title, aspect.reason if flow.n else "every_conversation_excluded"
+    if any(flow.latency_p95 is None for flow in flows):
         yield "lat_mean(s), lat_p95(s)", "no_latency_logged"
-    if not all(one.humanness for one in every):
+    if not all(flow.humanness for flow in flows):
         yield "humanness", "no_judge"
 
 
-def _print_parts(screen: Screen, rows: Sequence[FlowFigures]) -> None:
+def _part_table(flows: Sequence[FlowFigures]) -> ReportTable:
     """Correctness is the mean of its parts: which of them is missing says what to look at."""
-    titles = [part for part in PARTS if any(part in one.parts for one in rows)]
-    told = [one for one in rows if any(part.score is not None for part in one.parts.values())]
-    if not told:
-        return
-    heads = (*_HEADS[:2], *(Head(title) for title in titles))
-    screen.line()
-    screen.line("Parts of correctness, as fractions of conversations", "bold")
-    print_sheet(screen, heads, [_part_cells(one, titles) for one in told])
-    unmeasured = [
-        (title, one.parts[title].reason)
-        for one in told
+    titles = [part for part in PARTS if any(part in flow.parts for flow in flows)]
+    measured = [flow for flow in flows if any(part.score is not None for part in flow.parts.values())]
+    columns = (*_COLUMNS[:2], *(number_column(title) for title in titles))
+    rows = [[*_names(flow), *(_part(flow.parts.get(title)) for title in titles)] for flow in measured]
+    reasons = [
+        (title, flow.parts[title].reason)
+        for flow in measured
         for title in titles
-        if title in one.parts and one.parts[title].score is None
+        if title in flow.parts and flow.parts[title].score is None
     ]
-    if line := reasons_line(unmeasured):
-        print_words(screen, line)
+    notes = [*filter(None, [unmeasured_line(reasons)])]
+    return ReportTable(columns, rows, "Parts of correctness, as fractions of conversations", notes)
 
 
-def _part_cells(one: FlowFigures, titles: Sequence[str]) -> tuple[SheetCell, ...]:
-    cells = [SheetCell(name(one.flow)), SheetCell(name(one.agent))]
-    for title in titles:
-        part = one.parts.get(title)
-        cells.append(SheetCell(NOTHING) if part is None else _part(part))
-    return tuple(cells)
+def _part(part: Aspect | None) -> TableCell:
+    if part is None:
+        return TableCell(NOTHING)
+    return TableCell(decimal_text(part.score, most=1.0), range_text(part.low, part.high))
 
 
-def _part(part: Aspect) -> SheetCell:
-    return SheetCell(figure(part.score, most=1.0), interval(part.low, part.high))
-
-
-def _print_judges(screen: Screen, rows: Sequence[FlowFigures]) -> None:
-    told = [
+def _judge_table(flows: Sequence[FlowFigures]) -> ReportTable:
+    columns = ("Flow / Agent", "judge", number_column("score"), number_column("n"), number_column("spread"))
+    rows = [
         (
-            f"{name(one.flow)} / {name(one.agent)}",
-            name(verdict.judge),
-            figure(verdict.score, 1, most=10.0),
+            f"{short_name(flow.flow)} / {short_name(flow.agent)}",
+            short_name(verdict.judge),
+            ten_text(verdict.score),
             f"{verdict.n:,}",
-            "" if verdict.spread is None else figure(verdict.spread, 1),
+            "" if verdict.spread is None else decimal_text(verdict.spread, 1),
         )
-        for one in rows
-        for verdict in one.humanness
+        for flow in flows
+        for verdict in flow.humanness
     ]
-    if not told:
-        return
-    screen.line()
-    columns = [
-        Column("Flow / Agent"),
-        Column("judge"),
-        Column("score", "right"),
-        Column("n", "right"),
-        Column("spread", "right"),
-    ]
-    screen.table(columns, told, "Humanness, judge by judge; spread=from the strictest to the kindest of a panel")
+    return text_table(columns, rows, "Humanness, judge by judge; spread=from the strictest to the kindest of a panel")

@@ -8,16 +8,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.analysis.flows import States, states
-from convoscope.report.flows.numbers import MANY, name
-from convoscope.report.flows.sheet import print_words
+from convoscope.report.render.terminal import print_words
 from convoscope.report.screen import Screen
-from convoscope.report.words import counted
+from convoscope.report.words import counted, first_of, short_name
 from convoscope.runs.run import Run
 
 _HINT = "logs that tell of states, such as state events, are listed by `convoscope formats`"
 
 
-class Asked(NamedTuple):
+class StateQuestion(NamedTuple):
     """The runs, and the flow and agent where only one is wanted."""
 
     runs: Sequence[Run]
@@ -31,8 +30,8 @@ class Asked(NamedTuple):
     @property
     def scope(self) -> str:
         """Of what: `all flows`, or the one, and the agent."""
-        flow = "all flows" if self.flow is None else name(self.flow)
-        return flow if self.agent is None else f"{flow}, agent {name(self.agent)}"
+        flow = "all flows" if self.flow is None else short_name(self.flow)
+        return flow if self.agent is None else f"{flow}, agent {short_name(self.agent)}"
 
     @property
     def places(self) -> str:
@@ -52,9 +51,7 @@ class Asked(NamedTuple):
 
 def places(runs: Sequence[Run]) -> str:
     """Some runs by their folders."""
-    more = len(runs) - MANY
-    told = ", ".join(str(run.folder) for run in runs[:MANY])
-    return f"{told} and {more:,} more" if more > 0 else told
+    return first_of([str(run.folder) for run in runs])
 
 
 def print_title(screen: Screen, title: str, runs: Sequence[Run]) -> None:
@@ -62,20 +59,20 @@ def print_title(screen: Screen, title: str, runs: Sequence[Run]) -> None:
     screen.line(title, "bold")
     for run in runs:
         if not run.receipt.valid:
-            reason = name(run.receipt.invalid_reason or "")
+            reason = short_name(run.receipt.invalid_reason or "")
             screen.line(f"INVALID {run.folder} since {run.receipt.invalidated_at}: {reason}", "bold red")
     screen.line()
 
 
-def print_nothing(screen: Screen, asked: Asked) -> None:
+def print_nothing(screen: Screen, question: StateQuestion) -> None:
     """Nothing to look at is not the same as nothing wrong."""
-    found = asked.states.matrix(neighbours=False)
-    total = found.conversations + found.without_states + sum(one.n for one in found.excluded)
-    said = "" if asked.flow is None and asked.agent is None else f" of {asked.scope}"
+    matrix = question.states.matrix(neighbours=False)
+    total = matrix.conversations + matrix.without_states + sum(group.n for group in matrix.excluded)
+    scope = "" if question.flow is None and question.agent is None else f" of {question.scope}"
     if not total:
-        print_words(screen, f"no conversation{said} in {asked.places}: nothing ran it")
+        print_words(screen, f"no conversation{scope} in {question.places}: nothing ran it")
         return
-    print_words(screen, f"none of the {counted(total, 'conversation')}{said} in {asked.places} tells of states")
-    if broke := total - found.without_states - found.conversations:
+    print_words(screen, f"none of the {counted(total, 'conversation')}{scope} in {question.places} tells of states")
+    if broke := total - matrix.without_states - matrix.conversations:
         screen.line(f"  {counted(broke, 'conversation')} broke and {'is' if broke == 1 else 'are'} excluded")
     screen.line(f"  {_HINT}")

@@ -5,33 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from convoscope.analysis.flows.segments import Archetype, SegmentFigures, Segments, Unassigned
-from convoscope.report.flows.heading import Asked, print_nothing, print_title
-from convoscope.report.flows.numbers import (
-    between,
-    figure,
-    interval,
-    name,
-    names,
-    reasons_line,
-    share_text,
-)
-from convoscope.report.flows.sheet import NOTE, Head, SheetCell, print_sheet, print_words
+from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
+from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
-from convoscope.report.words import counted, reason_text
+from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column
+from convoscope.report.words import (
+    counted,
+    decimal_text,
+    first_of,
+    range_text,
+    rate_interval_text,
+    rate_text,
+    reason_text,
+    short_name,
+    unmeasured_line,
+)
 
 _SEGMENTS = (
-    Head("Flow", "left", name=True, spare=True),
-    Head("Segment", "left", name=True),
-    Head("kind", "left"),
-    Head("states"),
-    Head("n"),
-    Head("cohesion"),
-    Head("yield"),
-    Head("typed"),
-    Head("of", "left"),
-    Head("efficiency"),
-    Head("coherence"),
-    Head(NOTE, "left", spare=True),
+    TableColumn("Flow", names_row=True, spare=True),
+    TableColumn("Segment", names_row=True),
+    TableColumn("kind", whole=True),
+    number_column("states"),
+    number_column("n"),
+    number_column("cohesion"),
+    number_column("yield"),
+    number_column("typed"),
+    TableColumn("of", whole=True),
+    number_column("efficiency"),
+    number_column("coherence"),
+    NOTE_COLUMN,
 )
 _SEGMENTS_LEGEND = (
     "yield=states that advanced · typed=what the kind is for: slots filled, confirmations accepted, tool calls that "
@@ -40,63 +42,61 @@ _SEGMENTS_LEGEND = (
     "Below each fraction stands its 95 % interval.",
 )
 _ARCHETYPES = (
-    Head("Archetype", "left", name=True),
-    Head("flows"),
-    Head("segments"),
-    Head("cohesion"),
-    Head("spread"),
-    Head("range"),
-    Head("weakest", "left"),
+    TableColumn("Archetype", names_row=True),
+    number_column("flows"),
+    number_column("segments"),
+    number_column("cohesion"),
+    number_column("spread"),
+    number_column("range"),
+    TableColumn("weakest", whole=True),
 )
 _ARCHETYPES_LEGEND = "cohesion=mean over the segments of this kind · spread=standard deviation between them."
 
 
-def print_segments(screen: Screen, asked: Asked, found: Segments) -> None:
+def print_segments(screen: Screen, question: StateQuestion, segments: Segments) -> None:
     """One row per segment of a flow, and the states that are in none."""
-    print_title(screen, f"# Segments — {asked.scope} (least cohesive first)", asked.runs)
-    if not found.rows:
-        _print_none(screen, asked, found.unassigned)
+    print_title(screen, f"# Segments — {question.scope} (least cohesive first)", question.runs)
+    if not segments.rows:
+        _print_none(screen, question, segments.unassigned)
         return
-    print_sheet(screen, _SEGMENTS, [_segment(one) for one in found.rows])
-    screen.line()
-    for line in (*_SEGMENTS_LEGEND, reasons_line(_segment_reasons(found.rows))):
-        if line:
-            print_words(screen, line)
-    _print_unassigned(screen, found.unassigned)
+    notes = [*_SEGMENTS_LEGEND, unmeasured_line(_segment_reasons(segments.rows))]
+    rows = [_segment_row(segment) for segment in segments.rows]
+    print_table(screen, ReportTable(_SEGMENTS, rows, notes=[*filter(None, notes)]))
+    _print_unassigned(screen, segments.unassigned)
 
 
-def _segment(one: SegmentFigures) -> tuple[SheetCell, ...]:
+def _segment_row(segment: SegmentFigures) -> tuple[TableCell, ...]:
     return (
-        SheetCell(name(one.flow)),
-        SheetCell(name(one.segment)),
-        SheetCell(name(one.kind)),
-        SheetCell(f"{len(one.states):,}"),
-        SheetCell(f"{one.n:,}"),
-        SheetCell(figure(one.group_cohesion, most=1.0)),
-        SheetCell(share_text(one.goal_yield), between(one.goal_yield)),
-        SheetCell(share_text(one.typed_yield), between(one.typed_yield)),
-        SheetCell(f"{one.typed_yield.n:,} {one.typed_by}" if one.typed_yield.n else ""),
-        SheetCell(figure(one.efficiency, most=1.0)),
-        SheetCell(figure(one.transition_coherence, most=1.0)),
-        SheetCell("too few to conclude" if one.said else ""),
+        TableCell(short_name(segment.flow)),
+        TableCell(short_name(segment.segment)),
+        TableCell(short_name(segment.kind)),
+        TableCell(f"{len(segment.states):,}"),
+        TableCell(f"{segment.n:,}"),
+        TableCell(decimal_text(segment.group_cohesion, most=1.0)),
+        TableCell(rate_text(segment.goal_yield), rate_interval_text(segment.goal_yield)),
+        TableCell(rate_text(segment.typed_yield), rate_interval_text(segment.typed_yield)),
+        TableCell(f"{segment.typed_yield.n:,} {segment.typed_by}" if segment.typed_yield.n else ""),
+        TableCell(decimal_text(segment.efficiency, most=1.0)),
+        TableCell(decimal_text(segment.transition_coherence, most=1.0)),
+        TableCell("too few to conclude" if segment.caution else ""),
     )
 
 
 def _segment_reasons(rows: Iterable[SegmentFigures]) -> Iterator[tuple[str, str]]:
-    for one in rows:
-        if one.group_cohesion is None:
-            yield "cohesion", one.reason
-        if one.typed_yield.value is None:
-            yield "typed", one.typed_yield.reason
-        if one.efficiency is None:
-            yield "efficiency", one.efficiency_reason
-        if one.transition_coherence is None:
+    for segment in rows:
+        if segment.group_cohesion is None:
+            yield "cohesion", segment.reason
+        if segment.typed_yield.value is None:
+            yield "typed", segment.typed_yield.reason
+        if segment.efficiency is None:
+            yield "efficiency", segment.efficiency_reason
+        if segment.transition_coherence is None:
             yield "coherence", "outcome_unknown"
 
 
-def _print_none(screen: Screen, asked: Asked, unassigned: Sequence[Unassigned]) -> None:
+def _print_none(screen: Screen, question: StateQuestion, unassigned: Sequence[Unassigned]) -> None:
     if not unassigned:
-        print_nothing(screen, asked)
+        print_nothing(screen, question)
         return
     screen.line("no state belongs to a segment")
     _print_unassigned(screen, unassigned)
@@ -104,33 +104,39 @@ def _print_none(screen: Screen, asked: Asked, unassigned: Sequence[Unassigned]) 
 
 
 def _print_unassigned(screen: Screen, unassigned: Sequence[Unassigned]) -> None:
-    for one in unassigned:
-        states = f"{counted(len(one.states), 'state')} of {name(one.flow)}"
-        print_words(screen, f"in no segment ({name(reason_text(one.reason))}): {states}: {names(one.states)}")
+    for group in unassigned:
+        states = f"{counted(len(group.states), 'state')} of {short_name(group.flow)}"
+        names = first_of([short_name(state) for state in group.states])
+        print_words(screen, f"in no segment ({short_name(reason_text(group.reason))}): {states}: {names}")
 
 
-def print_archetypes(screen: Screen, asked: Asked, found: Sequence[Archetype]) -> None:
+def print_archetypes(screen: Screen, question: StateQuestion, archetypes: Sequence[Archetype]) -> None:
     """One row per kind of segment over all flows: a weakness in many flows is no fault of one."""
-    print_title(screen, f"# Archetypes — {asked.scope} (weakest first)", asked.runs)
-    if not found:
-        _print_none(screen, asked, asked.states.segments().unassigned)
+    print_title(screen, f"# Archetypes — {question.scope} (weakest first)", question.runs)
+    if not archetypes:
+        _print_none(screen, question, question.states.segments().unassigned)
         return
-    print_sheet(screen, _ARCHETYPES, [_archetype(one) for one in found])
-    screen.line()
-    print_words(screen, _ARCHETYPES_LEGEND)
-    unmeasured = [("cohesion", part) for one in found if one.cohesion is None for part in one.reason.split(", ")]
-    alone = [("spread", "one segment alone") for one in found if one.cohesion is not None and one.spread is None]
-    if line := reasons_line([*unmeasured, *alone]):
-        print_words(screen, line)
+    notes = [_ARCHETYPES_LEGEND, unmeasured_line(_archetype_reasons(archetypes))]
+    rows = [_archetype_row(archetype) for archetype in archetypes]
+    print_table(screen, ReportTable(_ARCHETYPES, rows, notes=[*filter(None, notes)]))
 
 
-def _archetype(one: Archetype) -> tuple[SheetCell, ...]:
+def _archetype_reasons(archetypes: Sequence[Archetype]) -> Iterator[tuple[str, str]]:
+    for archetype in archetypes:
+        if archetype.cohesion is None:
+            yield from (("cohesion", reason) for reason in archetype.reason.split(", "))
+    for archetype in archetypes:
+        if archetype.cohesion is not None and archetype.spread is None:
+            yield "spread", "one segment alone"
+
+
+def _archetype_row(archetype: Archetype) -> tuple[TableCell, ...]:
     return (
-        SheetCell(name(one.kind)),
-        SheetCell(f"{one.flows:,}"),
-        SheetCell(f"{one.segments:,}"),
-        SheetCell(figure(one.cohesion, most=1.0)),
-        SheetCell(figure(one.spread)),
-        SheetCell(interval(one.lowest, one.highest) if one.segments > 1 else ""),
-        SheetCell(name(one.weakest) if one.weakest else ""),
+        TableCell(short_name(archetype.kind)),
+        TableCell(f"{archetype.flows:,}"),
+        TableCell(f"{archetype.segments:,}"),
+        TableCell(decimal_text(archetype.cohesion, most=1.0)),
+        TableCell(decimal_text(archetype.spread)),
+        TableCell(range_text(archetype.lowest, archetype.highest) if archetype.segments > 1 else ""),
+        TableCell(short_name(archetype.weakest) if archetype.weakest else ""),
     )

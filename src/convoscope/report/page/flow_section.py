@@ -10,10 +10,10 @@ import numpy as np
 
 from convoscope.analysis.flows.diagnosis import STALL, Analysis, Cause
 from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures
-from convoscope.analysis.flows.questions import States
 from convoscope.analysis.flows.segments import Archetype, SegmentFigures
 from convoscope.analysis.flows.state_matrix import Matrix, StateFigures
 from convoscope.analysis.flows.state_table import Rate, StateTable
+from convoscope.analysis.flows.states import States
 from convoscope.metrics.declaration import COUNT, SHARE
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, percent, picture, shortened
@@ -215,7 +215,7 @@ def _told(cause: Cause, links: Mapping[tuple[str, str], str]) -> ToldCause:
         headline=cause.headline,
         evidence=_sentence("; ".join(one.words for one in cause.evidence)),
         cost=_sentence(cause.cost),
-        said=cause.said,
+        said=cause.caution,
     )
 
 
@@ -302,8 +302,8 @@ class _Page:
         }
         if row.segment:
             facts["segment"] = shortened(row.segment)
-        if row.said:
-            facts["few"] = row.said
+        if row.caution:
+            facts["few"] = row.caution
         if cause is not None:
             facts["cause"] = {
                 "headline": cause.headline,
@@ -325,7 +325,7 @@ def _said(row: StateFigures, terminal: str) -> str:
             parts.append(f"{label} ·: {reason_text(rate.reason)}")
         else:
             parts.append(f"{label} {percent(rate.value)} ({_interval(rate, SHARE)})")
-    return ", ".join([*parts, row.said] if row.said else parts)
+    return ", ".join([*parts, row.caution] if row.caution else parts)
 
 
 def _plain(cell: FlowCell) -> list[str]:
@@ -469,7 +469,7 @@ def _flow_row(row: FlowFigures) -> TableRow:
     judged = [one for one in row.humanness if one.score is not None]
     humanness = FlowCell(f"{judged[-1].score:.1f}", shortened(judged[-1].judge, 40)) if judged else _none("not_judged")
     points = [_points(aspect) for aspect in (row.correctness, row.completion, row.errors)]
-    under = f"{row.excluded:,} left out" if row.excluded else row.said
+    under = f"{row.excluded:,} left out" if row.excluded else row.caution
     return TableRow(
         shortened(row.flow),
         "",

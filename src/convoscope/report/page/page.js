@@ -273,8 +273,8 @@
 
   function because(place) {
     return index.because[place].map(([column, share]) => {
-      const { metric, unit, cells } = index.columns[column];
-      return `${metric} ${valueText(cells[place], unit)}: ${Math.floor(100 * share + 1e-9)} % of ${index.measured[column].toLocaleString("en-US")} did better`;
+      const { metric, unit, better, cells } = index.columns[column];
+      return `${metric} ${valueText(cells[place], unit)}: ${better === "lower" ? "higher" : "lower"} than ${Math.round(share * index.measured[column]).toLocaleString("en-US")} of ${index.measured[column].toLocaleString("en-US")}`;
     });
   }
 
@@ -287,7 +287,7 @@
       if (broke.has(place)) why.append(node("li", {}, `the integration broke: ${broke.get(place)}`));
       for (const line of because(place).slice(0, 2)) why.append(node("li", {}, line));
       if (broke.has(place)) { /* said above */ } else if (index.behind[place] === null) why.append(node("li", { class: "soft" }, "no metric with a direction was measured"));
-      else if (!index.because[place].length) why.append(node("li", { class: "soft" }, "behind no other in any metric"));
+      else if (!index.because[place].length) why.append(node("li", { class: "soft" }, "worse than no other in any metric"));
     }
     if (match) why.append(node("li", { class: "soft" }, "…", match[0], node("mark", {}, match[1]), match[2], "…"));
     const chips = index.dimensions.flatMap(({ name, values, codes }) =>

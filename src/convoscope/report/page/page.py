@@ -59,9 +59,9 @@ def write_page(
     `max_mb`; the page says which.
     """
     if conversations < 0:
-        raise UsageError(f"{conversations} conversations cannot be shown", hint="give 0 or more")
+        raise UsageError(f"--conversations must be at least 0, not {conversations}")
     if not 0 < max_mb < float("inf"):
-        raise UsageError(f"a page of {max_mb:g} MB cannot be written", hint="give a number above 0")
+        raise UsageError(f"--max-mb must be above 0, not {max_mb:g}")
     path = Path(out) if out is not None else run.folder / PAGE
     ranking = rank(run)
     facts = {**sections(run, ranking, run_checks(run, targets)), "flow": flow_section(run, ranking)}
@@ -71,7 +71,7 @@ def write_page(
     markup = _render(facts, packed)
     if len(markup.encode()) > max_mb * _MB:
         needed = f"without a conversation it takes {len(markup.encode()) / _MB:.2f} MB"
-        raise UsageError(f"a page of this run does not fit into {max_mb:g} MB", hint=f"{needed}; give more")
+        raise UsageError(f"the page does not fit into {max_mb:g} MB", hint=f"{needed}; raise --max-mb")
     write_text(path, markup)
     return Written(path, len(markup.encode()), len(ranking.order), len(packed.stories), packed.listed)
 

@@ -9,12 +9,12 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE
-from convoscope.metrics.parts import whole_of
+from convoscope.metrics.parts import parent_metric
 from convoscope.report.findings import findings, side
 from convoscope.report.groups import are_alone, groupings, small_text
 from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
 from convoscope.report.targets import Check, observed, tally, target_text
-from convoscope.report.unmeasured import headlines, heard
+from convoscope.report.unmeasured import headlines, visible_figures
 from convoscope.report.words import (
     counted,
     coverage_text,
@@ -138,7 +138,7 @@ def sections(run: Run, ranking: Ranking, checked: Sequence[Check]) -> dict[str, 
     counts = tally(checked)
     told = [_told(one) for one in checked]
     tiles = _tiles(summary)
-    shown = heard(summary, {one.name for one in checked})
+    shown = visible_figures(summary, {one.name for one in checked})
     return {
         "name": run.name,
         "place": place_text(run),
@@ -228,20 +228,20 @@ def _tiles(summary: Summary) -> list[Tile]:
             interval_text(one) if one.interval else "",
         )
         for one in _spoken(summary)
-        if one.better != NEITHER and one.value is not None and not whole_of(one.metric, names)
+        if one.better != NEITHER and one.value is not None and not parent_metric(one.metric, names)
     ]
 
 
 def _sure(run: Run) -> Iterator[str]:
     """How far the figures can be trusted, in a few sentences."""
     summary = run.summary
-    shown = heard(summary)
+    shown = visible_figures(summary)
     worth = {id(figure) for figure in shown.figures}
     headlines = [one for one in _spoken(summary) if id(one) in worth]
     have = [one for one in headlines if one.value is not None]
     names = {one.metric for one in summary.figures}
-    asked = sum(not whole_of(one.metric, names) for one in _spoken(summary))
-    measured = sum(not whole_of(one.metric, names) for one in have)
+    asked = sum(not parent_metric(one.metric, names) for one in _spoken(summary))
+    measured = sum(not parent_metric(one.metric, names) for one in have)
     yield f"{measured} of {counted(asked, 'metric')} {'has' if measured == 1 else 'have'} a value"
     yield from _intervals(have)
     yield from _coverage(run, headlines)

@@ -45,9 +45,9 @@ class LocalEngine:
 
     def __init__(self, workers: int | None = None, start: Literal["fork", "spawn"] | None = None) -> None:
         if workers is not None and workers < 1:
-            raise UsageError(f"{workers} workers cannot work", hint="give 1 or more")
+            raise UsageError(f"--workers must be at least 1, not {workers}")
         if workers is not None and workers > MAX_WORKERS:
-            raise UsageError(f"{workers:,} workers are too many", hint=f"give {MAX_WORKERS:,} at most")
+            raise UsageError(f"--workers must be at most {MAX_WORKERS:,}, not {workers:,}")
         self.workers = workers or cores()
         self._start = start or ("fork" if can_share() else "spawn")
 

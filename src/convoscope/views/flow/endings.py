@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation, Flow
 from convoscope.conversation.flow import ESCALATIONS, Terminal
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.text.identifiers import name_words, snake_case
 from convoscope.views.flow.walk import walk
-
-_WORDS = re.compile(r"[^\W_]+")
 
 # Words of stop reasons. A reason that says none of these is neither known as an end of the flow nor as another stop.
 _TERMINAL = frozenset(
@@ -34,30 +33,18 @@ _FAILURE = frozenset(("failed", "failure", "abandoned", "incomplete", "aborted",
 
 
 @lru_cache(maxsize=4096)
-def folded(text: str) -> str:
-    """`Max turns`, `max-turns` and `maxTurns` are one reason."""
-    return "_".join(_words(text))
-
-
-@lru_cache(maxsize=4096)
-def _words(text: str) -> tuple[str, ...]:
-    # Reasons and names of states repeat from conversation to conversation.
-    return tuple(_WORDS.findall(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).casefold()))
-
-
-@lru_cache(maxsize=4096)
 def is_unsafe_stop(reason: str) -> bool:
-    return not _UNSAFE.isdisjoint(_words(reason))
+    return not _UNSAFE.isdisjoint(name_words(reason))
 
 
 @lru_cache(maxsize=4096)
 def is_loop_stop(reason: str) -> bool:
-    return not _LOOP.isdisjoint(_words(reason))
+    return not _LOOP.isdisjoint(name_words(reason))
 
 
 @lru_cache(maxsize=4096)
 def is_turn_limit(reason: str) -> bool:
-    said = set(_words(reason))
+    said = set(name_words(reason))
     return any(words <= said for words in _LIMIT)
 
 
@@ -71,7 +58,7 @@ def is_terminal_stop(conversation: Conversation) -> bool | None:
     if is_turn_limit(reason) or is_unsafe_stop(reason) or is_loop_stop(reason):
         return False
     ends = _ends(conversation.flow)
-    if walk(conversation).last in ends.terminals or (reason and folded(reason) in ends.names):
+    if walk(conversation).last in ends.terminals or (reason and snake_case(reason) in ends.names):
         return True
     if reason and (said := _said_end(reason)) is not None:
         return said
@@ -82,7 +69,7 @@ def is_terminal_stop(conversation: Conversation) -> bool | None:
 @lru_cache(maxsize=4096)
 def _said_end(reason: str) -> bool | None:
     """Whether the words of a reason say that the flow came to its end."""
-    said = set(_words(reason))
+    said = set(name_words(reason))
     # A caller who ended the call hung up: that is no end of the flow.
     words = said & _TERMINAL - (_END if said & _CALLER else frozenset())
     if words and said.isdisjoint(_UNDONE):
@@ -105,30 +92,27 @@ class _Ends(NamedTuple):
 
 
 def _ends(flow: Flow | None) -> _Ends:
+    return _USUAL_ENDS if flow is None else _ends_of_flow(flow)
+
+
+@cached_on_argument
+def _ends_of_flow(flow: Flow) -> _Ends:
     """Kept with the flow, which many conversations share."""
-    if flow is None:
-        return _USUAL_ENDS
-    found: _Ends | None = flow.__dict__.get("_ends")
-    if found is None:
-        declared = any(state.terminal for state in flow.states)
-        found = flow.__dict__["_ends"] = _made(flow.terminals, declared=declared)
-    return found
+    return _ends_of(flow.terminals, declared=any(state.terminal for state in flow.states))
 
 
-def _made(terminals: Mapping[str, Terminal], *, declared: bool) -> _Ends:
-    names = frozenset(name for name in map(folded, terminals) if name)
+def _ends_of(terminals: Mapping[str, Terminal], *, declared: bool) -> _Ends:
+    names = frozenset(name for name in map(snake_case, terminals) if name)
     return _Ends(terminals, names, declared, "success" in terminals.values())
 
 
-_USUAL_ENDS = _made(dict.fromkeys(ESCALATIONS, "escalation"), declared=False)
+_USUAL_ENDS = _ends_of(dict.fromkeys(ESCALATIONS, "escalation"), declared=False)
 
 
+@cached_on_argument
 def contract_of(flow: Flow) -> frozenset[str]:
     """The final statuses that a flow's contract names, folded."""
-    found: frozenset[str] | None = flow.__dict__.get("_contract")
-    if found is None:
-        found = flow.__dict__["_contract"] = frozenset(map(folded, flow.final_status or ()))
-    return found
+    return frozenset(map(snake_case, flow.final_status or ()))
 
 
 def terminal_of(conversation: Conversation) -> Terminal:
@@ -147,7 +131,7 @@ def is_completed(conversation: Conversation) -> bool | None:
     if outcome.completed is not None:
         return outcome.completed
     if outcome.final_status:
-        status, flow = folded(outcome.final_status), conversation.flow
+        status, flow = snake_case(outcome.final_status), conversation.flow
         if flow is not None and flow.final_status is not None:
             return status in contract_of(flow)
         if status in _SUCCESS or status in _FAILURE:

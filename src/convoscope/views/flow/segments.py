@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from convoscope.conversation.flow import Flow
+from convoscope.text.identifiers import folded_name
 
 COLLECT, CONFIRM, ACT, TERMINAL, HANDOFF = "collect", "confirm", "act", "terminal", "handoff"
 
@@ -68,8 +69,3 @@ def kind_of(flow: Flow | None, segment: str) -> str:
 def has_no_cohesion(kind: str) -> bool:
     """Ends and greetings lead nowhere by design."""
     return kind == TERMINAL
-
-
-def folded_name(name: str) -> str:
-    """`Book repair`, `book-repair` and `book_repair` are one name."""
-    return "_".join(name.casefold().replace("_", " ").replace("-", " ").split())

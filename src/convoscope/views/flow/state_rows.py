@@ -9,7 +9,9 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow, SlotFilled, Time, ToolResult
 from convoscope.conversation.flow import ESCALATIONS, FlowState
-from convoscope.views.flow.endings import folded, is_completed
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.text.identifiers import snake_case
+from convoscope.views.flow.endings import is_completed
 from convoscope.views.flow.segments import CONFIRM, kind_of, segment_of
 from convoscope.views.flow.walk import Visit, Walk, has_states, walk
 
@@ -76,17 +78,14 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
     reasons: dict[str, str]
 
 
+@cached_on_argument
 def state_rows(conversation: Conversation) -> Sequence[StateRow]:
     """The rows of a conversation, in the order in which its states were first entered.
 
     A conversation whose integration broke has none: it says nothing about the flow.
     """
-    held = conversation.__dict__
-    found: Sequence[StateRow] | None = held.get("_state_rows")
-    if found is None:
-        tells = not conversation.outcome.error and has_states(conversation)
-        found = held["_state_rows"] = tuple(_rows(conversation)) if tells else ()
-    return found
+    has_rows = not conversation.outcome.error and has_states(conversation)
+    return tuple(_rows(conversation)) if has_rows else ()
 
 
 def _rows(conversation: Conversation) -> list[StateRow]:
@@ -116,16 +115,16 @@ def _declared(flow: Flow | None, state: str) -> _Declared:
     """Kept with the flow, which many conversations share."""
     if flow is None:
         return _UNDECLARED
-    kept: dict[str, _Declared] = flow.__dict__.setdefault("_declared_of", {})
-    found = kept.get(state)
-    if found is None:
-        known = flow.by_name.get(state)
+    cache: dict[str, _Declared] = flow.__dict__.setdefault("_declared_of", {})
+    declared = cache.get(state)
+    if declared is None:
+        flow_state = flow.by_name.get(state)
         segment = segment_of(flow, state)
-        confirms = kind_of(flow, segment or (known.speech_act if known else "")) == CONFIRM
-        found = _Declared(known, segment, confirms)
-        if known is not None:
-            kept[state] = found
-    return found
+        confirms = kind_of(flow, segment or (flow_state.speech_act if flow_state else "")) == CONFIRM
+        declared = _Declared(flow_state, segment, confirms)
+        if flow_state is not None:
+            cache[state] = declared
+    return declared
 
 
 _UNDECLARED = _Declared(None, "", confirms=False)
@@ -288,7 +287,7 @@ def has_worked(result: ToolResult) -> bool | None:
 
 def _verdict(visit: Visit) -> bool | None:
     """Whether the caller confirmed; None where the log does not say."""
-    reason = folded(visit.reason)
+    reason = snake_case(visit.reason)
     if reason in _ACCEPTED or reason in _REFUSED:
         return reason in _ACCEPTED
     for guard in reversed(visit.guards):

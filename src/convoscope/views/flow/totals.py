@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.views.flow.state_rows import state_rows
 
 
@@ -38,16 +39,9 @@ class Totals(NamedTuple):
     """Of all turns that ran in a state, in milliseconds."""
 
 
+@cached_on_argument
 def totals(conversation: Conversation) -> Totals:
     """The totals of a conversation."""
-    held = conversation.__dict__
-    found: Totals | None = held.get("_totals")
-    if found is None:
-        found = held["_totals"] = _totals(conversation)
-    return found
-
-
-def _totals(conversation: Conversation) -> Totals:
     rows = state_rows(conversation)
     stalls = [row.stall for row in rows]
     dwells = [row.dwell_turns for row in rows]

@@ -20,6 +20,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.flow import Flow
+from convoscope.conversation.lazy import cached_on_argument
 
 TURN_COMPLETE = "turn_complete"
 """Label of the component metric that stands for one agent turn in a stream of state events."""
@@ -82,25 +83,17 @@ class Walk:
 _STATES = frozenset((StateEntered, StateExited))
 
 
+@cached_on_argument
 def has_states(conversation: Conversation) -> bool:
     """Whether the log tells of states at all."""
-    held = conversation.__dict__
-    found: bool | None = held.get("_has_states")
-    if found is None:
-        found = held["_has_states"] = not _STATES.isdisjoint(map(type, conversation.timeline))
-    return found
+    return not _STATES.isdisjoint(map(type, conversation.timeline))
 
 
+@cached_on_argument
 def walk(conversation: Conversation) -> Walk:
     """Follow the timeline through the states."""
-    held = conversation.__dict__
-    found: Walk | None = held.get("_walk")
-    if found is None:
-        found = held["_walk"] = _walk(conversation) if has_states(conversation) else Walk([])
-    return found
-
-
-def _walk(conversation: Conversation) -> Walk:
+    if not has_states(conversation):
+        return Walk([])
     walker = _Walker(conversation, _turns_by(conversation))
     handlers = walker.handlers()
     for event in conversation.timeline:

@@ -16,16 +16,16 @@ from convoscope.views.standard_data.warnings import Warned
 if TYPE_CHECKING:
     from convoscope.views.standard_data.canonical import standard_data_of, to_conversation
     from convoscope.views.standard_data.model import (
-        Conversation,
         ConversationTurn,
         EOUMetrics,
         LLMMetrics,
         RawCompleteAudio,
+        StandardConversation,
         StandardData,
+        StandardToolCall,
+        StandardToolResult,
         STTData,
         STTMetrics,
-        ToolCall,
-        ToolResult,
         ToolSchema,
         TTSData,
         TTSMetrics,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
 
 _MODELS = (
-    "Conversation",
+    "StandardConversation",
     "ConversationTurn",
     "EOUMetrics",
     "LLMMetrics",
@@ -43,8 +43,8 @@ _MODELS = (
     "StandardData",
     "TTSData",
     "TTSMetrics",
-    "ToolCall",
-    "ToolResult",
+    "StandardToolCall",
+    "StandardToolResult",
     "ToolSchema",
     "VADMetrics",
 )
@@ -55,19 +55,19 @@ _HOME = {
 }
 
 __all__ = [
-    "Conversation",
     "ConversationTurn",
     "EOUMetrics",
     "LLMMetrics",
     "RawCompleteAudio",
     "STTData",
     "STTMetrics",
+    "StandardConversation",
     "StandardData",
+    "StandardToolCall",
+    "StandardToolResult",
     "TTSData",
     "TTSMetrics",
     "Tidied",
-    "ToolCall",
-    "ToolResult",
     "ToolSchema",
     "VADMetrics",
     "Warned",

@@ -20,6 +20,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic.json_schema import CoreModeRef, CoreRef, DefsRef, GenerateJsonSchema
 
 from convoscope.views.standard_data.shapes import METRICS, STT, TTS
 from convoscope.views.standard_data.tidy import TWINS, tidy
@@ -43,6 +44,14 @@ class _Open(BaseModel):  # noqa: PLW1641 (what can be changed has no hash)
         return {key: value for key, value in (self.__pydantic_extra__ or {}).items() if value is not None}
 
 
+class _PublishedNames(GenerateJsonSchema):
+    """Our classes say in their names that they are of this schema; in the schema itself they do not."""
+
+    def get_defs_ref(self, core_mode_ref: CoreModeRef) -> DefsRef:
+        core_ref, mode = core_mode_ref
+        return super().get_defs_ref((CoreRef(core_ref.replace(".Standard", ".")), mode))
+
+
 class ToolSchema(_Open):
     """A tool that the agent had."""
 
@@ -52,16 +61,20 @@ class ToolSchema(_Open):
     return_schema: dict[str, Any] | None = None
 
 
-class ToolCall(_Open):
+class StandardToolCall(_Open):
     """A call that was made, or should have been."""
+
+    model_config = ConfigDict(title="ToolCall")
 
     tool_name: str | None = None
     parameters: dict[str, Any] | None = None
     call_id: str | None = None
 
 
-class ToolResult(_Open):
+class StandardToolResult(_Open):
     """What a call gave back."""
+
+    model_config = ConfigDict(title="ToolResult")
 
     call_id: str | None = None
     result: Any = None
@@ -78,8 +91,10 @@ class ConversationTurn(_Open):
     metadata: dict[str, Any] | None = None
 
 
-class Conversation(_Open):
+class StandardConversation(_Open):
     """What was said before."""
+
+    model_config = ConfigDict(title="Conversation")
 
     turns: list[ConversationTurn] | None = None
     context: str | None = None
@@ -290,15 +305,15 @@ class StandardData(_Open):
     agent_exit: bool | None = None
 
     tools_available: list[ToolSchema] | None = None
-    tool_calls: list[ToolCall] | None = None
+    tool_calls: list[StandardToolCall] | None = None
     parameters_passed: dict[str, Any] | None = None
-    tool_call_results: list[ToolResult] | None = None
-    expected_tool_call: ToolCall | None = None
+    tool_call_results: list[StandardToolResult] | None = None
+    expected_tool_call: StandardToolCall | None = None
 
     retrieval_query: list[str] | None = None
     retrieved_context: list[list[str]] | None = None
 
-    conversation_context: Conversation | None = None
+    conversation_context: StandardConversation | None = None
     speaker: str | None = None
     message: str | None = None
     turn_position: int | None = None
@@ -327,6 +342,11 @@ class StandardData(_Open):
     def unknown(self) -> dict[str, Any]:
         """The keys that the schema does not know, as they came."""
         return dict(self.__pydantic_extra__ or {})
+
+    @classmethod
+    def model_json_schema(cls, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """The JSON Schema, with the names of the published one."""
+        return super().model_json_schema(*arguments, **{"schema_generator": _PublishedNames, **options})
 
     @model_validator(mode="wrap")
     @classmethod

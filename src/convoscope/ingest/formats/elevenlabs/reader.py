@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from convoscope.conversation import Agent, Conversation, Label, Outcome, Source
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import FoundCall, each
+from convoscope.ingest.call_exports import ExportedCall, RecordPlace, readable_conversations
 from convoscope.ingest.formats.elevenlabs.transcript import CLOCK, ROLES, Rows
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
-from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take_text
+from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, leftovers, take_text
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -83,20 +83,12 @@ class ElevenLabsReader(Reader):
             if not isinstance(value, dict):
                 raise InputError("is not a conversation", field="transcript", hint=_EXPECTED)
             if isinstance(value.get(_LISTED), list) and "transcript" not in value:
-                yield from _each(value[_LISTED], group, notes)
+                yield from _listed_conversations(value[_LISTED], group, notes)
             elif _is_hook(value):
                 beside = {name: one for name, one in value.items() if name != _HOOK}
-                yield _conversation({**value[_HOOK], "webhook": beside}, _Place(group, group.name), notes)
+                yield _conversation({**value[_HOOK], "webhook": beside}, RecordPlace(group, group.name), notes)
             else:
-                yield _conversation(value, _Place(group, group.name), notes)
-
-
-class _Place(NamedTuple):
-    """Where a conversation stands, and what to call it if it has no id."""
-
-    group: RecordGroup
-    name: str
-    record: str = ""
+                yield _conversation(value, RecordPlace(group, group.name), notes)
 
 
 def _looks_like_a_call(value: Any) -> float:
@@ -117,21 +109,21 @@ def _is_hook(value: Facts) -> bool:
     return as_text(value.get("type")).startswith(_HOOKS) and bool(_looks_like_a_call(value.get(_HOOK)))
 
 
-def _each(listed: Sequence[Any], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+def _listed_conversations(listed: Sequence[Any], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
     """The conversations of a list. One that cannot be read does not stop the others."""
     if not listed:
         raise InputError("is an empty list of conversations", field=_LISTED, hint=_SUMMARY)
 
-    def made(found: FoundCall) -> Conversation:
-        if not isinstance(found.call, dict):
+    def build(call: ExportedCall) -> Conversation:
+        if not isinstance(call.call, dict):
             raise InputError("is not an object")
-        return _conversation(found.call, _Place(group, f"{group.name}#{found.kind}", found.place), notes)
+        return _conversation(call.call, RecordPlace(group, f"{group.name}#{call.kind}", call.place), notes)
 
-    found = [FoundCall(one, f"{_LISTED}[{number}]", f"{number + 1}") for number, one in enumerate(listed)]
-    yield from each(found, made, "conversations", _LISTED, _SUMMARY)
+    calls = [ExportedCall(value, f"{_LISTED}[{number}]", f"{number + 1}") for number, value in enumerate(listed)]
+    yield from readable_conversations(calls, build, "conversations", _LISTED, _SUMMARY)
 
 
-def _conversation(value: Facts, place: _Place, notes: Notes) -> Conversation:
+def _conversation(value: Facts, place: RecordPlace, notes: Notes) -> Conversation:
     facts = dict(value)
     rows = facts.pop("transcript", None)
     if not isinstance(rows, list) or not any(isinstance(row, dict) for row in rows):
@@ -150,12 +142,10 @@ def _conversation(value: Facts, place: _Place, notes: Notes) -> Conversation:
     for name, held in (("metadata", metadata), ("analysis", analysis)):
         if isinstance(facts.get(name), dict):
             facts[name] = filled(held)
-    extras = filled(facts)
-    for name in sorted(extras.keys() - _USUAL):
-        notes.unknown(f"conversation.{name}")
+    extras = leftovers(facts, _USUAL, "conversation", notes)
     return Conversation(
         id=id or place.name,
-        dimensions={name: one for name, one in dims.items() if one},
+        dimensions=filled(dims),
         source=Source(format=VENDOR, files=place.group.file_names, record=place.record),
         pipeline="text" if read.is_text else "cascade" if read.models.keys() & {"tts", "stt"} else None,
         participants=timeline.participants,
@@ -171,14 +161,14 @@ def _conversation(value: Facts, place: _Place, notes: Notes) -> Conversation:
 def _outcome(status: str, metadata: Facts) -> Outcome:
     """How it ended. A status of `done` says that the recording was worked up, and nothing of the caller's task."""
     reason = take_text(metadata, "termination_reason")
-    said = reason.lower()
+    reason_lower = reason.lower()
     error = as_object(metadata.get("error"))
     broke = as_text(error.get("reason")) or (f"error {as_text(error.get('code'))}" if filled(error) else "")
     if status == _BROKEN and not broke:
         broke = reason or _BROKEN
     # `call_successful` is what a model thinks of the call: a label, and no fact about its end.
     return Outcome(
-        finished=False if broke else next((natural for part, natural in _ENDS if part in said), None),
+        finished=False if broke else next((natural for part, natural in _ENDS if part in reason_lower), None),
         ended_reason=reason,
         error=broke,
         duration=as_number(metadata.get("call_duration_secs")),
@@ -188,16 +178,16 @@ def _outcome(status: str, metadata: Facts) -> Outcome:
 def _by_id(analysis: Facts, name: str) -> dict[str, Facts]:
     """Results by their id; the list is used where there is nothing else, and not kept where it says the same."""
     listed_as, id_name = _ONE_BY_ONE[name]
-    told = {
+    from_list = {
         id: one
         for one in as_list(analysis.get(listed_as))
         if isinstance(one, dict) and (id := as_text(one.get(id_name)))
     }
-    found = {str(id): one for id, one in as_object(analysis.get(name)).items() if isinstance(one, dict)}
-    if not found or told == found:
+    results = {str(id): one for id, one in as_object(analysis.get(name)).items() if isinstance(one, dict)}
+    if not results or from_list == results:
         analysis.pop(listed_as, None)
-        analysis[name] = analysis.get(name) or told
-    return found or told
+        analysis[name] = analysis.get(name) or from_list
+    return results or from_list
 
 
 def _verdicts(analysis: Facts) -> Iterator[Label]:
@@ -205,30 +195,30 @@ def _verdicts(analysis: Facts) -> Iterator[Label]:
     for name in ("call_successful", "call_success_score"):
         if analysis.get(name) not in (None, ""):
             yield Label(name=name, value=analysis[name], rater=VENDOR, rater_kind="external")
-    for id, one in _by_id(analysis, "evaluation_criteria_results").items():
-        why = as_text(one.get("rationale"))
-        if one.get("result") is not None:
-            yield Label(name=id, value=one["result"], rater=VENDOR, rater_kind="external", notes=why)
-        if one.get("score") is not None:
-            most = as_number(one.get("max_score"))
+    for id, verdict in _by_id(analysis, "evaluation_criteria_results").items():
+        why = as_text(verdict.get("rationale"))
+        if verdict.get("result") is not None:
+            yield Label(name=id, value=verdict["result"], rater=VENDOR, rater_kind="external", notes=why)
+        if verdict.get("score") is not None:
+            most = as_number(verdict.get("max_score"))
             scale = "" if most is None else f"0 to {most:g}"
-            yield Label(name=f"{id}.score", value=one["score"], rater=VENDOR, rater_kind="external", scale=scale)
+            yield Label(name=f"{id}.score", value=verdict["score"], rater=VENDOR, rater_kind="external", scale=scale)
 
 
 def _feedback(metadata: Facts) -> Iterator[Label]:
     """What the caller said of the call."""
-    told = as_object(metadata.get("feedback"))
+    feedback = as_object(metadata.get("feedback"))
     for name in _FEEDBACK:
-        if told.get(name) is not None:
-            said = as_text(told.get("comment"))
-            yield Label(name=f"feedback.{name}", value=told[name], rater="user", rater_kind="human", notes=said)
+        if feedback.get(name) is not None:
+            comment = as_text(feedback.get("comment"))
+            yield Label(name=f"feedback.{name}", value=feedback[name], rater="user", rater_kind="human", notes=comment)
 
 
 def _collect(analysis: Facts, read: Rows) -> None:
     """Values that were read out of the transcript after the call. Which state collected them is not told."""
     timeline = read.timeline
-    for id, one in _by_id(analysis, "data_collection_results").items():
-        if read.states.fill_somewhere(id, one.get("value"), {"source": "analysis.data_collection_results"}):
+    for id, result in _by_id(analysis, "data_collection_results").items():
+        if read.states.fill_somewhere(id, result.get("value"), {"source": "analysis.data_collection_results"}):
             timeline.notes.inferred("slot_from_analysis", id, timeline.seq - 1)
 
 

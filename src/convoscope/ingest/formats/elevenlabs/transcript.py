@@ -14,7 +14,7 @@ from convoscope.conversation import (
     Time,
     Utterance,
 )
-from convoscope.ingest.call_exports import StateTrack, error_of, settle
+from convoscope.ingest.call_exports import StateTrack, error_of, set_tool_outcome
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take_text
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -56,7 +56,7 @@ class _Row(NamedTuple):
     exchange: int
     """The user's n-th say and the reply to it; 0 is the greeting."""
     metrics: dict[str, float]
-    said: bool
+    speaks: bool
     """The agent says something in it."""
 
 
@@ -96,7 +96,7 @@ class Rows:
             self.models = {"llm": self.llms.most_common(1)[0][0], **self.models}
 
     def _rows(self, rows: Sequence[Any]) -> list[_Row]:
-        found: list[_Row] = []
+        checked: list[_Row] = []
         exchange, spoke, heard = 0, False, False
         for row in rows:
             if not isinstance(row, dict):
@@ -110,9 +110,9 @@ class Rows:
                 exchange, spoke, heard = exchange + 1, False, True
             spoke = spoke or role == ASSISTANT
             state = self.names.get(_place(row), "")
-            said = role == ASSISTANT and bool(row.get("message") or row.get("multivoice_message"))
-            found.append(_Row(dict(row), role, state, exchange, self._metrics(row), said))
-        return found
+            speaks = role == ASSISTANT and bool(row.get("message") or row.get("multivoice_message"))
+            checked.append(_Row(dict(row), role, state, exchange, self._metrics(row), speaks))
+        return checked
 
     def _metrics(self, row: Facts) -> dict[str, float]:
         turn = as_object(row.get("conversation_turn_metrics"))
@@ -121,14 +121,14 @@ class Rows:
                 self.models.setdefault(part, as_text(turn[name]))
         if as_text(row.get("producing_llm")):
             self.llms[as_text(row["producing_llm"])] += 1
-        found: dict[str, float] = {}
-        for name, one in as_object(turn.get("metrics")).items():
-            seconds = as_number(one.get("elapsed_time") if isinstance(one, dict) else one)
+        metrics: dict[str, float] = {}
+        for name, value in as_object(turn.get("metrics")).items():
+            seconds = as_number(value.get("elapsed_time") if isinstance(value, dict) else value)
             if seconds is None or seconds < 0:
-                self.notes.set_aside("unusable_metric", f"{name}: {one!r}"[:80])
+                self.notes.set_aside("unusable_metric", f"{name}: {value!r}"[:80])
             else:
-                found[str(name)] = seconds
-        return found
+                metrics[str(name)] = seconds
+        return metrics
 
     def _row(self, row: _Row) -> None:
         facts = row.facts
@@ -198,7 +198,7 @@ class Rows:
             component, value = _METRICS.get(name, ("turn", name))
             parts.setdefault(component, {})[value] = seconds
         # The user's part and the tools before it belong to the first reply; a second one waited by itself.
-        self.measured[row.exchange] += bool(parts) and row.said
+        self.measured[row.exchange] += bool(parts) and row.speaks
         again = self.measured[row.exchange]
         speech = f"exchange-{row.exchange}" + (f".{again}" if again > 1 else "")
         for component, values in parts.items():
@@ -226,8 +226,8 @@ class Rows:
         extras = self._take_beside() | self.timeline.unknown("tool_result", filled(facts), _USUAL_IN_RESULT)
         self.timeline.result(content, call_id=id, name=name, time=time, extras=extras)
         if isinstance(failed, bool):
-            said = (error or error_of(self.timeline) or as_text(content) or "error")[:500]
-            settle(self.timeline, worked=not failed, error=said)
+            message = (error or error_of(self.timeline) or as_text(content) or "error")[:500]
+            set_tool_outcome(self.timeline, worked=not failed, error=message)
         for change in as_list(changes):
             self._fill(as_object(change), time)
         self.reason = as_text(structure.get("condition")) or as_text(structure.get("reason")) or self.reason
@@ -252,8 +252,8 @@ class Rows:
             known = [name for (_, node), name in self.names.items() if node == target]
             self._move(known[0] if len(known) == 1 else target, time, {})
         for listed, tell in ((step.get("requests"), self._call), (step.get("results"), self._result)):
-            for one in as_list(listed):
-                tell(one, time)
+            for entry in as_list(listed):
+                tell(entry, time)
 
     def _move(self, to: str, time: Time | None, extras: Facts) -> None:
         if to != self.states.current:
@@ -272,8 +272,8 @@ class Rows:
 
 def _place(row: Facts) -> tuple[str, str]:
     """The agent and the node that a row says it was made in."""
-    told = as_object(row.get("agent_metadata"))
-    return as_text(told.get("agent_id")), as_text(told.get("workflow_node_id"))
+    metadata = as_object(row.get("agent_metadata"))
+    return as_text(metadata.get("agent_id")), as_text(metadata.get("workflow_node_id"))
 
 
 def _names_of_states(rows: Sequence[Any]) -> dict[tuple[str, str], str]:
@@ -297,11 +297,11 @@ def _each_metric_once(rows: Sequence[_Row], read: Rows) -> list[_Row]:
     kept: list[dict[str, float]] = [{} for _ in rows]
     seen: set[tuple[int, str, float]] = set()
     repeated = 0
-    for place in sorted(range(len(rows)), key=lambda place: (not rows[place].said, place)):
+    for place in sorted(range(len(rows)), key=lambda place: (not rows[place].speaks, place)):
         row = rows[place]
         fresh = {name: one for name, one in row.metrics.items() if (row.exchange, name, one) not in seen}
         # Two replies may well share one figure, but not all of them.
-        kept[place] = row.metrics if fresh and row.said else fresh
+        kept[place] = row.metrics if fresh and row.speaks else fresh
         repeated += len(row.metrics) - len(kept[place])
         seen |= {(row.exchange, name, one) for name, one in row.metrics.items()}
     if repeated:

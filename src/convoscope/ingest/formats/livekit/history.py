@@ -20,9 +20,10 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.timestamps import moment
-from convoscope.ingest.call_exports import StateSpan, StateTrack, error_of, says_it_failed, settle
+from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, says_it_failed, set_tool_outcome
 from convoscope.ingest.record import (
     Facts,
+    as_list,
     as_number,
     as_object,
     as_text,
@@ -34,7 +35,7 @@ from convoscope.ingest.record import (
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
-from convoscope.views.standard_data.payloads.livekit import COMPONENT_FIELDS
+from convoscope.views.standard_data.payloads.livekit import COMPONENT_FIELDS, METADATA, SPEAKING
 
 ITEMS = frozenset({"message", "function_call", "function_call_output", "agent_handoff", "agent_config_update"})
 
@@ -51,8 +52,7 @@ _METRICS = {name: told for name, told in _FIELDS.items() if name not in _RATES} 
 }
 """Those that are times."""
 _ZERO_IS_NONE = frozenset({"end_of_turn_delay"})
-_MODELS = {"llm_metadata": "llm", "tts_metadata": "tts", "stt_metadata": "stt"}
-_SPOKE = ("started_speaking_at", "stopped_speaking_at")
+_MODELS = {name: type.removesuffix("_metrics") for name, type in METADATA.items()} | {"stt_metadata": "stt"}
 _LONGEST = 60.0
 """Where the clock counts milliseconds, a wait of more than a minute is taken to be in milliseconds too."""
 
@@ -86,11 +86,11 @@ class History:
     def _all_items(self, listed: Sequence[Any]) -> list[Facts]:
         """The history, and what only the events tell where the history is not there or was cut."""
         items: list[Facts] = []
-        for one in listed:
-            if isinstance(one, dict):
-                items.append(snake_case(one, self.notes))
+        for entry in listed:
+            if isinstance(entry, dict):
+                items.append(snake_case(entry, self.notes))
             else:
-                self.notes.set_aside("item_not_an_object", repr(one)[:80])
+                self.notes.set_aside("item_not_an_object", repr(entry)[:80])
         known = {as_text(item.get("id")) for item in items} | {_call_key(item) for item in items}
         added = 0
         for item in _items_of_events(self.events):
@@ -109,7 +109,9 @@ class History:
         self.per_second = self._unit_of_durations(messages)
         sounds, spare = self._sounds(messages)
         speech = _speech_ids(self.items)
-        told = " ".join(as_text(take_content(dict(item), Notes(), 0).text) for item in messages if _is_of(item, USER))
+        user_words = " ".join(
+            as_text(take_content(dict(item), Notes(), 0).text) for item in messages if _is_of(item, USER)
+        )
         first = next((item for item in self.items if item.get("type") == "agent_handoff"), None)
         if first is not None and as_text(first.get("old_agent_id")):
             self.states.enter(as_text(first["old_agent_id"]), self._time(self.items[0].get("created_at")))
@@ -120,7 +122,7 @@ class History:
             for place, (at, item) in enumerate(zip(times, self.items, strict=True))
         ]
         steps += [
-            (_at(event.get("created_at")) or math.inf, partial(self._event, event, told)) for event in self.events
+            (_at(event.get("created_at")) or math.inf, partial(self._event, event, user_words)) for event in self.events
         ]
         steps += [(one.start, partial(self._unheard, one)) for one in spare]
         for _, tell in sorted(steps, key=lambda step: step[0]):
@@ -145,17 +147,17 @@ class History:
             return 1000.0
         return 1.0
 
-    def _sounds(self, messages: Sequence[Facts]) -> tuple[dict[int, list[StateSpan]], list[StateSpan]]:
+    def _sounds(self, messages: Sequence[Facts]) -> tuple[dict[int, list[SpokenStretch]], list[SpokenStretch]]:
         """The stretches of sound of each message, and those that belong to none.
 
         A message tells its own. Where it does not, the changes of state do: an agent's message is made
         when it begins to be said, a user's when all was heard.
         """
-        sounds: dict[int, list[StateSpan]] = {}
+        sounds: dict[int, list[SpokenStretch]] = {}
         for item in messages:
             if (own := self._own_stretch(item)) is not None:
                 sounds[id(item)] = [own]
-        spare: list[StateSpan] = []
+        spare: list[SpokenStretch] = []
         for stretch in self._stretches():
             if any(_overlaps(stretch, one) for told in sounds.values() for one in told):
                 continue
@@ -166,17 +168,17 @@ class History:
                 sounds.setdefault(id(owner), []).append(stretch)
         return sounds, spare
 
-    def _own_stretch(self, item: Facts) -> StateSpan | None:
+    def _own_stretch(self, item: Facts) -> SpokenStretch | None:
         metrics = as_object(item.get("metrics"))
-        start, end = (wall(metrics.get(name)) for name in _SPOKE)
+        start, end = (wall(metrics.get(name)) for name in SPEAKING)
         if start is None or end is None:
             return None
         if end < start:
             self.notes.set_aside("stopped_before_started", f"{as_text(item.get('id'))}: {start} to {end}"[:80])
             return None
-        return StateSpan(_ROLES.get(as_text(item.get("role")), ""), start, end)
+        return SpokenStretch(_ROLES.get(as_text(item.get("role")), ""), start, end)
 
-    def _stretches(self) -> Iterator[StateSpan]:
+    def _stretches(self) -> Iterator[SpokenStretch]:
         since: dict[str, float] = {}
         for event in self.events:
             role, at = _SPEAKING.get(as_text(event.get("type"))), wall(event.get("created_at"))
@@ -187,9 +189,9 @@ class History:
             elif role in since:
                 start = since.pop(role)
                 if at > start:
-                    yield StateSpan(role, start, at)
+                    yield SpokenStretch(role, start, at)
 
-    def _item(self, item: Facts, sounds: Sequence[StateSpan], speech: str) -> None:
+    def _item(self, item: Facts, sounds: Sequence[SpokenStretch], speech: str) -> None:
         facts = dict(item)
         kind = as_text(facts.pop("type", None)) or ("message" if "role" in facts else "")
         time = self._time(facts.get("created_at"))
@@ -215,10 +217,10 @@ class History:
                 id = take_text(facts, "id")
                 self.timeline.mark(kind or "item", filled(facts), time, id)
 
-    def _message(self, facts: Facts, time: Time | None, sounds: Sequence[StateSpan], speech: str) -> None:
+    def _message(self, facts: Facts, time: Time | None, sounds: Sequence[SpokenStretch], speech: str) -> None:
         timeline = self.timeline
-        said = as_text(facts.pop("role", None))
-        role, id = _ROLES.get(said, said or ASSISTANT), take_text(facts, "id")
+        role_name = as_text(facts.pop("role", None))
+        role, id = _ROLES.get(role_name, role_name or ASSISTANT), take_text(facts, "id")
         content = take_content(facts, self.notes, timeline.seq)
         metrics = facts.pop("metrics", None)
         cut = facts.pop("interrupted", None) is True
@@ -237,7 +239,7 @@ class History:
         plain = " ".join(plain.split()) if plain != content.text else plain
         if cut and plain != content.text:
             extras["content"] = content.text
-        told = Text(content.text, "content", confidence=confidence) if content.text else None
+        text = Text(content.text, "content", confidence=confidence) if content.text else None
         segments = tuple(Segment(one.start, one.end, "wall") for one in sounds)
         start = Time(segments[0].start, "wall", segments[-1].end) if segments else time
         timeline.events.append(
@@ -247,9 +249,9 @@ class History:
                 id=id,
                 speaker=timeline.participant(role),
                 # What was cut off is what was played; the words that were meant are not told.
-                intended=None if role == USER or cut else told,
-                spoken=Text(plain, "content") if role == ASSISTANT and told else None,
-                heard=told if role == USER else None,
+                intended=None if role == USER or cut else text,
+                spoken=Text(plain, "content") if role == ASSISTANT and text else None,
+                heard=text if role == USER else None,
                 segments=segments,
                 cut_off_by=timeline.participant(USER if role == ASSISTANT else ASSISTANT) if cut else "",
                 extras=extras,
@@ -276,20 +278,20 @@ class History:
                     parts.setdefault(part, {})[called] = number / self.per_second
             elif name in _MODELS and isinstance(value, dict):
                 self._model(_MODELS[name], value, parts)
-            elif name not in _SPOKE and value is not None:
+            elif name not in SPEAKING and value is not None:
                 left[name] = value
         if left and not parts:
             parts["turn"] = {}
         for place, (component, values) in enumerate(parts.items()):
             self.states.measure(component, values, speech, time, extras=left if place == 0 else {})
 
-    def _model(self, part: str, told: Facts, parts: dict[str, Facts]) -> None:
-        model = as_text(told.get("model_name"))
+    def _model(self, part: str, metadata: Facts, parts: dict[str, Facts]) -> None:
+        model = as_text(metadata.get("model_name"))
         if model:
             self.models.setdefault(part, model)
             parts.setdefault(part, {})["model"] = model
-        if as_text(told.get("model_provider")):
-            parts.setdefault(part, {})["provider"] = told["model_provider"]
+        if as_text(metadata.get("model_provider")):
+            parts.setdefault(part, {})["provider"] = metadata["model_provider"]
 
     def _output(self, facts: Facts, time: Time | None) -> None:
         id, call_id, name = take_text(facts, "id"), take_text(facts, "call_id"), take_text(facts, "name")
@@ -299,7 +301,7 @@ class History:
         if isinstance(failed, bool) and (failed or not says_it_failed(self.timeline)):
             # A tool that says itself that it failed did, even where nothing was raised.
             error = (error_of(self.timeline) or as_text(content) or "error")[:500]
-            settle(self.timeline, worked=not failed, error=error)
+            set_tool_outcome(self.timeline, worked=not failed, error=error)
 
     def _hand_over(self, facts: Facts, time: Time | None) -> None:
         old, new = take_text(facts, "old_agent_id"), take_text(facts, "new_agent_id")
@@ -337,20 +339,20 @@ class History:
         if kind == "close":
             self.close_reason = as_text(facts.get("reason"))
             error = as_object(facts.get("error"))
-            told = [as_text(error.get(name)) for name in ("type", "label", "message")]
-            self.close_error = ": ".join(filter(None, told)) or as_text(facts.get("error"))
+            details = [as_text(error.get(name)) for name in ("type", "label", "message")]
+            self.close_error = ": ".join(filter(None, details)) or as_text(facts.get("error"))
         time = self._time(facts.get("created_at"))
         if time is not None:
             del facts["created_at"]
         name = "user_away" if kind in _SPEAKING else kind or "event"
         self.timeline.mark(name, filled(facts) or None, time)
 
-    def _unheard(self, one: StateSpan) -> None:
+    def _unheard(self, span: SpokenStretch) -> None:
         """Somebody spoke, and no words came of it."""
-        self._declare_wall(one.start)
-        who = self.timeline.participant(one.role)
-        time = Time(one.start, "wall", one.end)
-        name = "user_speaking" if one.role == USER else "agent_speaking"
+        self._declare_wall(span.start)
+        who = self.timeline.participant(span.role)
+        time = Time(span.start, "wall", span.end)
+        name = "user_speaking" if span.role == USER else "agent_speaking"
         self.timeline.events.append(Marker(seq=self.timeline.seq, time=time, name=name, participant=who))
 
     def _time(self, value: Any) -> Time | None:
@@ -363,7 +365,7 @@ class History:
 
 def snake_case(facts: Facts, notes: Notes, depth: int = 0) -> Facts:
     """The names as Python writes them; JavaScript writes camelCase. What a user put in stays as it is."""
-    found: Facts = {}
+    renamed_facts: Facts = {}
     renamed = False
     for name, value in facts.items():
         plain = _CAMEL.sub(lambda hit: "_" + hit[1].lower(), name)
@@ -371,10 +373,10 @@ def snake_case(facts: Facts, notes: Notes, depth: int = 0) -> Facts:
         renamed = renamed or plain != name
         nested = plain in ("metrics", "item", "error", "llm_metadata", "tts_metadata", "stt_metadata")
         inner = snake_case(value, notes, depth + 1) if nested and isinstance(value, dict) and depth < 4 else value
-        found.setdefault(plain, inner)
+        renamed_facts.setdefault(plain, inner)
     if renamed and not any(note.code == "names_in_camel_case" for note in notes.taken):
         notes.inferred("names_in_camel_case", "written by the JavaScript SDK")
-    return found
+    return renamed_facts
 
 
 def _items_of_events(events: Sequence[Facts]) -> Iterator[Facts]:
@@ -384,10 +386,9 @@ def _items_of_events(events: Sequence[Facts]) -> Iterator[Facts]:
             yield event["item"]
         elif kind == "function_tools_executed":
             for name, made in (("function_calls", "function_call"), ("function_call_outputs", "function_call_output")):
-                listed = event.get(name)
-                for one in listed if isinstance(listed, list) else []:
-                    if isinstance(one, dict):
-                        yield {"type": made, **snake_case(one, Notes())}
+                for item in as_list(event.get(name)):
+                    if isinstance(item, dict):
+                        yield {"type": made, **snake_case(item, Notes())}
 
 
 def _call_key(item: Facts) -> str:
@@ -397,20 +398,20 @@ def _call_key(item: Facts) -> str:
 
 def _speech_ids(items: Sequence[Facts]) -> list[str]:
     """The speech that each item is a part of: an agent's message, and what the user said before it."""
-    found: list[str] = []
+    ids: list[str] = []
     following = ""
     for place in range(len(items) - 1, -1, -1):
         item = items[place]
         own = as_text(item.get("id")) or f"item-{place}"
         if _is_of(item, ASSISTANT):
             following = own
-        found.append(following or own)
+        ids.append(following or own)
         if _is_of(item, USER):
             following = ""
-    return found[::-1]
+    return ids[::-1]
 
 
-def _owner(stretch: StateSpan, mine: Sequence[Facts]) -> Facts | None:
+def _owner(stretch: SpokenStretch, mine: Sequence[Facts]) -> Facts | None:
     made = [(at, item) for item in mine if (at := wall(item.get("created_at"))) is not None]
     if stretch.role == ASSISTANT:
         return next((item for at, item in reversed(made) if at <= stretch.end), None)
@@ -419,11 +420,11 @@ def _owner(stretch: StateSpan, mine: Sequence[Facts]) -> Facts | None:
 
 def _tells(item: Facts) -> bool:
     """Whether a message says itself when it was spoken."""
-    return bool(as_object(item.get("metrics")).keys() & set(_SPOKE))
+    return bool(as_object(item.get("metrics")).keys() & set(SPEAKING))
 
 
-def _overlaps(one: StateSpan, other: StateSpan) -> bool:
-    return one.role == other.role and one.start < other.end and other.start < one.end
+def _overlaps(first: SpokenStretch, second: SpokenStretch) -> bool:
+    return first.role == second.role and first.start < second.end and second.start < first.end
 
 
 def _is_of(item: Facts, role: str) -> bool:

@@ -11,7 +11,17 @@ from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.formats.livekit.history import ITEMS, History, snake_case
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
-from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take_text
+from convoscope.ingest.record import (
+    Facts,
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    filled,
+    from_milliseconds,
+    leftovers,
+    take_text,
+)
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -100,12 +110,10 @@ def _conversation(value: Facts, group: RecordGroup, notes: Notes) -> Conversatio
     name = take_text(facts, "agent_name")
     dims = {"agent": name, "flow": name if read.states.seen else "", "model": models.get("llm", "")}
     id = as_text(facts.get("room_id")) or as_text(facts.get("job_id")) or as_text(facts.get("room"))
-    extras = filled(facts)
-    for unknown in sorted(extras.keys() - _USUAL):
-        notes.unknown(f"report.{unknown}")
+    extras = leftovers(facts, _USUAL, "report", notes)
     return Conversation(
         id=id or group.name,
-        dimensions={dimension: one for dimension, one in dims.items() if one},
+        dimensions=filled(dims),
         source=Source(format=VENDOR, files=group.file_names, record=group.name),
         pipeline=_pipeline(models, facts.get("usage"), notes),
         participants=timeline.participants,
@@ -126,12 +134,11 @@ def _conversation(value: Facts, group: RecordGroup, notes: Notes) -> Conversatio
 def _outcome(facts: Facts, read: History) -> Outcome:
     reason = take_text(facts, "close_reason") or read.close_reason
     code = reason.removeprefix("CR_").lower()
-    milliseconds = as_number(facts.pop("duration_ms", None))
     return Outcome(
         finished=_ENDS.get(code),
         ended_reason=reason,
         error=(read.close_error or reason) if code == "error" else "",
-        duration=None if milliseconds is None or milliseconds < 0 else milliseconds / 1000,
+        duration=from_milliseconds(facts.pop("duration_ms", None)),
     )
 
 
@@ -142,18 +149,18 @@ def _recording(facts: Facts, report: Path, timeline: TimelineBuilder) -> AudioFi
     # The report names the agent's own disk; a recording that was brought along lies beside the report.
     beside = path.replace("\\", "/").rpartition("/")[2]
     started = timeline.time(facts.pop("audio_recording_started_at", None))
-    found = beside if beside and (report.parent / beside).is_file() else path
-    return AudioFile(tracks=(Track(path=found, format=Path(beside).suffix.removeprefix("."), started=started),))
+    location = beside if beside and (report.parent / beside).is_file() else path
+    return AudioFile(tracks=(Track(path=location, format=Path(beside).suffix.removeprefix("."), started=started),))
 
 
 def _models(usage: Any) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in as_list(usage):
-        told = as_object(one)
-        part, model = _USAGE.get(as_text(told.get("type"))), as_text(told.get("model"))
+    models: dict[str, str] = {}
+    for usage_entry in as_list(usage):
+        entry = as_object(usage_entry)
+        part, model = _USAGE.get(as_text(entry.get("type"))), as_text(entry.get("model"))
         if part and model:
-            found.setdefault(part, model)
-    return found
+            models.setdefault(part, model)
+    return models
 
 
 def _pipeline(models: dict[str, str], usage: Any, notes: Notes) -> Pipeline | None:

@@ -70,20 +70,20 @@ class OpenAIChatReader(OpenAIReader):
     def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
         """The history that was sent, then what the model answered."""
         messages = facts.get("messages")
-        found = facts.pop("messages") if isinstance(messages, list) else []
+        entries = facts.pop("messages") if isinstance(messages, list) else []
         choices = facts.get("choices")
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             first = dict(choices[0])
             if self.is_entry(first.get("message")):
-                found = [*found, first.pop("message")]
+                entries = [*entries, first.pop("message")]
             facts["choices"] = [first, *choices[1:]] if filled(first) or choices[1:] else []
             if choices[1:]:
                 notes.ignored("choices_beyond_the_first", f"{len(choices) - 1} more")
         for name in ENVELOPES:
             inner = facts.get(name)
             if isinstance(inner, dict) and self.holds_entries(inner):
-                found = [*found, *self.take_entries(inner, notes)]
-        return found
+                entries = [*entries, *self.take_entries(inner, notes)]
+        return entries
 
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         _add(facts, timeline, notes)
@@ -103,16 +103,16 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=extras)
         return
     content = take_content(facts, notes, timeline.seq)
-    said = content.text or take(facts, "refusal") or ""
+    text = content.text or take(facts, "refusal") or ""
     played = _take_transcript(facts, notes, timeline.seq)
     calls = _take_calls(facts)
     speaker = timeline.participant(role, take_text(facts, "name"))
     extras = filled({**facts, "content": content.parts})
     timeline.unknown("message", extras, _USUAL_IN_MESSAGE)
-    if said or played or content.parts or not calls:
+    if text or played or content.parts or not calls:
         timeline.say(
             speaker,
-            intended=Text(said, "message.content") if said or played is None else None,
+            intended=Text(text, "message.content") if text or played is None else None,
             spoken=None if played is None else Text(played, "message.audio.transcript"),
             time=time,
             id=id,

@@ -59,12 +59,12 @@ def one_by_one(sample: Sample, entry: str) -> Detection:
 
 def search(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
     """Take a field from the record, or from the request or response that it wraps."""
-    found = take(facts, *names, kind=kind)
+    value = take(facts, *names, kind=kind)
     for envelope in ENVELOPES:
         inner = facts.get(envelope)
-        if found is None and isinstance(inner, dict):
-            found = search(inner, *names, kind=kind)
-    return found
+        if value is None and isinstance(inner, dict):
+            value = search(inner, *names, kind=kind)
+    return value
 
 
 def copied(record: Any) -> Facts:
@@ -132,8 +132,8 @@ class OpenAIReader(Reader, ABC):
         self, facts: Facts, entries: Sequence[tuple[int, Any]], group: RecordGroup, notes: Notes, name: str
     ) -> Conversation:
         timeline = TimelineBuilder(notes, f"{self.entry}.timestamp")
-        told = search(facts, "instructions")
-        instructions = [told] if told else []
+        given = search(facts, "instructions")
+        instructions = [given] if given else []
         beside: list[Facts] = []
         by_line = not facts and len(group.records) > 1
         for number, entry in entries:
@@ -152,10 +152,10 @@ class OpenAIReader(Reader, ABC):
             raise InputError(f"has no {self.entry} that can be read", field=self.field)
         if any(beside):
             facts["system_messages"] = beside
-        return _put_together(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
+        return _assembled(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
 
 
-def _put_together(
+def _assembled(
     facts: Facts, timeline: TimelineBuilder, instructions: str, name: str, format: str, group: RecordGroup, notes: Notes
 ) -> Conversation:
     """The conversation of a record: its timeline, and what stands beside the messages."""

@@ -68,16 +68,16 @@ class OpenAIResponsesReader(OpenAIReader):
 
     def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
         """What was sent and what came back, in that order."""
-        found: list[Any] = []
+        entries: list[Any] = []
         if isinstance(facts.get("input"), str):
-            found.append({"type": "message", "role": "user", "content": facts.pop("input")})
+            entries.append({"type": "message", "role": "user", "content": facts.pop("input")})
         for name in _HOLDERS:
             if isinstance(facts.get(name), list):
-                found.extend(facts.pop(name))
+                entries.extend(facts.pop(name))
         for name in ENVELOPES:
             if isinstance(facts.get(name), dict):
-                found.extend(self.take_entries(facts[name], notes))
-        return found
+                entries.extend(self.take_entries(facts[name], notes))
+        return entries
 
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         _add(facts, timeline, notes)

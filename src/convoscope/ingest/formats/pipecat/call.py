@@ -24,11 +24,13 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.conversation.timestamps import moment
-from convoscope.ingest.call_exports import StateSpan, StateTrack, error_of, says_it_failed, settle
+from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, says_it_failed, set_tool_outcome
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take, take_text, wall
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
+from convoscope.views.standard_data.payloads.pipecat import TTFB, service_of
+from convoscope.views.standard_data.payloads.pipecat_breakdown import taken_apart
 
 Kind = Literal[
     "speech",
@@ -82,7 +84,7 @@ _SETTLED = {
     "function_call_timed_out": (False, "timed out"),
     "function_call_cancelled": (False, "cancelled"),
 }
-_PROCESSORS = (("stt", "stt"), ("tts", "tts"), ("llm", "llm"), ("realtime", "llm"), ("live", "llm"), ("vad", "vad"))
+_OTHER_PROCESSORS = (("realtime", "llm"), ("live", "llm"), ("vad", "vad"))
 _S2S = ("realtime", "live", "s2s", "sonic", "ultravox")
 _WITHIN = {"ttfb_secs": "ttfb", "leading_silence_secs": "leading_silence", "thinking_time_secs": "thinking_time"}
 _GREETING = "client_connected"
@@ -181,7 +183,7 @@ class _Call:
         self.told: set[tuple[str, str | None, float]] = set()
         self.place = 0
         self.failed = _nodes_that_failed(steps)
-        self.sounds: dict[int, list[StateSpan]] = {}
+        self.sounds: dict[int, list[SpokenStretch]] = {}
         """By the place of the message; at -1, all that belong to a message."""
         self.has_words = dict.fromkeys((USER, ASSISTANT), False)
         self.ended = {
@@ -223,17 +225,19 @@ class _Call:
 
     def _match_sounds(self) -> None:
         """Which stretches of sound each message was said in; those of none stay stretches."""
-        said = [(step.at, place, _SAID[step.line.kind][0]) for place, step in enumerate(self.steps) if _says(step)]
-        for _, _, role in said:
+        messages = [(step.at, place, _SAID[step.line.kind][0]) for place, step in enumerate(self.steps) if _says(step)]
+        for _, _, role in messages:
             self.has_words[role] = True
         for step in self.steps:
             if (stretch := _stretch(step)) is None:
                 continue
-            mine = [(at, place) for at, place, role in said if role == stretch.role]
+            mine = [(at, place) for at, place, role in messages if role == stretch.role]
             before = [(at, place) for at, place in mine if at <= stretch.end]
             owner = before[-1] if before else None
             if owner is not None and any(
-                owner[0] < at <= stretch.start for at, _, role in said if role != stretch.role and stretch.role == USER
+                owner[0] < at <= stretch.start
+                for at, _, role in messages
+                if role != stretch.role and stretch.role == USER
             ):
                 owner = None
             if owner is None:
@@ -257,19 +261,19 @@ class _Call:
         elif stretch not in self.sounds.get(-1, ()):
             self._unheard(stretch)
 
-    def _unheard(self, one: StateSpan) -> None:
+    def _unheard(self, span: SpokenStretch) -> None:
         """Sound without words: a cough beside words, all that is known where no words were logged."""
-        time = Time(one.start, "wall", one.end)
-        who, seq = self.timeline.participant(one.role), self.timeline.seq
-        if self.has_words[one.role]:
-            name = "user_speech" if one.role == USER else "bot_speech"
+        time = Time(span.start, "wall", span.end)
+        who, seq = self.timeline.participant(span.role), self.timeline.seq
+        if self.has_words[span.role]:
+            name = "user_speech" if span.role == USER else "bot_speech"
             self.timeline.events.append(Marker(seq=seq, time=time, name=name, participant=who))
             return
-        self._count(one.role)
-        segments = (Segment(one.start, one.end, "wall"),)
+        self._count(span.role)
+        segments = (Segment(span.start, span.end, "wall"),)
         self.timeline.events.append(Utterance(seq=seq, time=time, speaker=who, segments=segments))
 
-    def _said(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _message(self, facts: Facts, time: Time | None, step: _Step) -> None:
         role, manner = _SAID[step.line.kind]
         words = take(facts, "content", "text")
         cut = facts.pop("interrupted", None) is True
@@ -331,7 +335,7 @@ class _Call:
         self.timeline.result(result, call_id=id, name=name, time=time, extras=extras)
         # A handler that returned may say itself that it failed; then that counts.
         if not (worked and says_it_failed(self.timeline)):
-            settle(self.timeline, worked=worked, error=error_of(self.timeline) or error)
+            set_tool_outcome(self.timeline, worked=worked, error=error_of(self.timeline) or error)
 
     def _logged_call(self, facts: Facts, time: Time | None, step: _Step) -> None:
         """Pipecat Flows logs which functions it runs; the observer's records tell more, where there are any."""
@@ -416,7 +420,8 @@ class _Call:
 
     def _breakdown(self, facts: Facts, time: Time | None, step: _Step) -> None:
         del step
-        total, waited = as_number(facts.pop("total_secs", None)), as_number(facts.pop("user_turn_secs", None))
+        breakdown = taken_apart(facts)
+        total, waited = (as_number(facts.pop(name, None)) for name in ("total_secs", "user_turn_secs"))
         name = "first_speech_latency" if facts.get("measured_from") == _GREETING else "e2e_latency"
         values: Facts = {} if total is None or total < 0 else {name: total}
         parts = facts.pop("contributions", None)
@@ -428,14 +433,13 @@ class _Call:
                 shares[key] = round(shares.get(key, 0.0) + took, 6)
         if shares:
             values["contributions"] = shares
-        first_bytes = facts.pop("ttfb", None)
+        facts.pop(TTFB, None)
         if waited is not None and waited > 0:
             self._metric("eou", {"end_of_utterance_delay": waited}, time)
-        for one in () if self.has_latencies else as_list(first_bytes):
-            told = dict(as_object(one))
-            processor, took = take_text(told, "processor"), as_number(told.get("duration_secs"))
-            if took is not None and took >= 0:
-                self._metric(self._part(processor, told), {"ttfb": took}, time, processor)
+        for part in () if self.has_latencies else breakdown.parts:
+            took = as_number(as_object(part.entry).get("value"))
+            if part.metric == TTFB and took is not None and took >= 0:
+                self._metric(self._part(part.processor, as_object(part.entry)), {TTFB: took}, time, part.processor)
         self._metric("turn", values, time, extras=filled({**facts, "parts": parts}))
 
     def _e2e(self, facts: Facts, time: Time | None, step: _Step) -> None:
@@ -453,8 +457,7 @@ class _Call:
 
     def _part(self, processor: str, facts: Facts, kind: str = "") -> str:
         """The part of the stack that a processor is, by its name; its model is kept."""
-        lower = processor.lower()
-        part = kind or next((part for sign, part in _PROCESSORS if sign in lower), lower.partition("#")[0] or "turn")
+        part = kind or service_of(processor) or _other_part(processor.lower())
         self.processors.add(processor)
         model = as_text(facts.get("model"))
         if model:
@@ -468,8 +471,8 @@ class _Call:
         self.timeline.mark("error", filled(facts), time)
         category = as_text(facts.get("category"))
         if facts.get("processor_usable") is False and category not in _OURS and not self.outcome.error:
-            told = ": ".join(filter(None, (category, as_text(facts.get("message")))))
-            self.outcome = msgspec.structs.replace(self.outcome, error=told or "error", finished=False)
+            description = ": ".join(filter(None, (category, as_text(facts.get("message")))))
+            self.outcome = msgspec.structs.replace(self.outcome, error=description or "error", finished=False)
 
     def _end(self, facts: Facts, time: Time | None, step: _Step) -> None:
         del step
@@ -493,10 +496,10 @@ class _Call:
 
 _TELL = {
     "speech": _Call._speech,
-    "user": _Call._said,
-    "user_backchannel": _Call._said,
-    "assistant": _Call._said,
-    "assistant_backchannel": _Call._said,
+    "user": _Call._message,
+    "user_backchannel": _Call._message,
+    "assistant": _Call._message,
+    "assistant_backchannel": _Call._message,
     "function": _Call._function,
     "called": _Call._logged_call,
     "returned": _Call._logged_call,
@@ -513,6 +516,11 @@ _TELL = {
     "error": _Call._error,
     "end": _Call._end,
 }
+
+
+def _other_part(processor: str) -> str:
+    """The part that a processor is whose name has none of the usual words; else it goes by its own name."""
+    return next((part for sign, part in _OTHER_PROCESSORS if sign in processor), processor.partition("#")[0] or "turn")
 
 
 def _first_node(steps: Sequence[_Step]) -> str:
@@ -540,11 +548,11 @@ def _says(step: _Step) -> bool:
     return step.line.kind in ("user", "assistant")
 
 
-def _stretch(step: _Step) -> StateSpan | None:
+def _stretch(step: _Step) -> SpokenStretch | None:
     """The stretch of sound that a moment closes."""
     facts = step.line.facts
     role = _SPOKEN.get(as_text(facts.get("kind"))) if step.line.kind == "speech" else None
     start, end = wall(facts.get("started_at")), wall(step.time)
     if role is None or start is None or end is None:
         return None
-    return StateSpan(role, start, end) if end > start else None
+    return SpokenStretch(role, start, end) if end > start else None

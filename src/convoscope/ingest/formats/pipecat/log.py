@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from convoscope.ingest.formats.pipecat.call import Kind, LogLine
 from convoscope.ingest.reader import Record
-from convoscope.ingest.record import Facts, as_number, as_object, as_text
+from convoscope.ingest.record import Facts, as_object, as_text, number_in
 
 TAG = "record"
 PIPECAT = "pipecat"
@@ -124,8 +124,8 @@ _ENDS_SPEECH = frozenset({"node", "called", "function", "user"})
 
 def is_of_pipecat(line: Any) -> bool:
     """Whether a line of plain text was logged by Pipecat."""
-    found = _LINE.search(_COLOUR.sub("", line)) if isinstance(line, str) else None
-    return found is not None and found["name"].startswith(PIPECAT)
+    match = _LINE.search(_COLOUR.sub("", line)) if isinstance(line, str) else None
+    return match is not None and match["name"].startswith(PIPECAT)
 
 
 def as_logged(records: Sequence[Record]) -> Iterator[Record]:
@@ -137,15 +137,15 @@ def as_logged(records: Sequence[Record]) -> Iterator[Record]:
             yield record
             continue
         plain = _COLOUR.sub("", record.value)
-        found = _LINE.search(plain)
-        if found is None and open_entry is not None:
+        match = _LINE.search(plain)
+        if match is None and open_entry is not None:
             if len(open_entry["message"]) < _LONGEST:
                 open_entry["message"] += f"\n{plain}"
             continue
         if open_entry is not None:
             yield Record({TAG: open_entry}, number)
-        told = found.groupdict() if found else {"message": plain, "name": "", "level": "", "time": None}
-        open_entry, number = {**told, "level": {"name": told["level"]}}, record.number
+        groups = match.groupdict() if match else {"message": plain, "name": "", "level": "", "time": None}
+        open_entry, number = {**groups, "level": {"name": groups["level"]}}, record.number
     if open_entry is not None:
         yield Record({TAG: open_entry}, number)
 
@@ -154,10 +154,12 @@ def line_of(inner: Facts, number: int) -> LogLine:
     """What a message of a log tells."""
     message, logger = as_text(inner.get("message")).strip(), as_text(inner.get("name"))
     timed: Facts = {"timestamp": _logged_at(inner)}
-    for one in _MESSAGES if len(message) < _LONGEST else ():
+    for pattern in _MESSAGES if len(message) < _LONGEST else ():
         # A logger without a name: somebody writes the messages alone.
-        if (not logger or logger.startswith(one.loggers)) and (hit := one.form.fullmatch(message)):
-            return LogLine(one.kind, {**timed, **one.facts, **_values(hit.groupdict())}, number, logger=logger or "log")
+        if (not logger or logger.startswith(pattern.loggers)) and (hit := pattern.form.fullmatch(message)):
+            return LogLine(
+                pattern.kind, {**timed, **pattern.facts, **_values(hit.groupdict())}, number, logger=logger or "log"
+            )
     level = as_text(as_object(inner.get("level")).get("name"))
     if level in _ERRORS and logger.startswith(PIPECAT) and message:
         return LogLine("error", {**timed, "message": message.partition("\n")[0][:500]}, number, logger=logger)
@@ -165,41 +167,34 @@ def line_of(inner: Facts, number: int) -> LogLine:
 
 
 def _logged_at(inner: Facts) -> Any:
-    told = inner.get("time")
-    return told.get("timestamp") or told.get("repr") if isinstance(told, dict) else told
+    time = inner.get("time")
+    return time.get("timestamp") or time.get("repr") if isinstance(time, dict) else time
 
 
-def _values(told: dict[str, str | None]) -> Facts:
-    found: Facts = {}
-    for name, value in told.items():
+def _values(groups: dict[str, str | None]) -> Facts:
+    values: Facts = {}
+    for name, value in groups.items():
         if value is None:
             continue
         if name == "literal":
-            found["content"] = as_text(_literal(value))
+            values["content"] = as_text(_literal(value))
         elif name == "arguments":
-            found[name] = _literal(value)
+            values[name] = _literal(value)
         else:
-            found[name] = _number(value) if name in _NUMBERS else value.strip()
-    return found
-
-
-def _number(value: str) -> float | None:
-    try:
-        return as_number(float(value))
-    except ValueError:
-        return None
+            values[name] = number_in(value) if name in _NUMBERS else value.strip()
+    return values
 
 
 def _literal(value: str) -> Any:
     """A value as Python writes it; text where it is none."""
     try:
-        told = ast.literal_eval(value)
+        literal = ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
-    return told if isinstance(told, str | dict | list) else value
+    return literal if isinstance(literal, str | dict | list) else value
 
 
-def put_together(lines: Sequence[LogLine]) -> list[LogLine]:
+def joined_lines(lines: Sequence[LogLine]) -> list[LogLine]:
     """The lines of a call, where messages of a log belong together. What a record tells, the log need not."""
     recorded = {line.kind for line in lines if not line.logger} & _AGAIN
     by_frames = any(line.logger and line.facts.get("by") == "frames" for line in lines)

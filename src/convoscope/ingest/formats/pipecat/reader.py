@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from convoscope.conversation import Conversation
 from convoscope.errors import InputError
 from convoscope.ingest.formats.pipecat.call import SILENT, Kind, LogLine, conversation
-from convoscope.ingest.formats.pipecat.log import PIPECAT, TAG, as_logged, is_of_pipecat, line_of, put_together
+from convoscope.ingest.formats.pipecat.log import PIPECAT, TAG, as_logged, is_of_pipecat, joined_lines, line_of
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import Facts, as_object, as_text
@@ -87,10 +87,12 @@ class PipecatReader(Reader):
         known = [part for part in parts if any(line.kind not in SILENT for line in part.lines)]
         if not known:
             raise InputError("holds no record of Pipecat", field=TAG, hint=_EXPECTED)
-        alone = len({part.id for part in known}) == len(known)
+        has_distinct_ids = len({part.id for part in known}) == len(known)
         for number, part in enumerate(known, 1):
             id = part.id or group.name
-            yield conversation(id if alone else f"{id}#{number}", _together(part.lines, notes), group, notes)
+            yield conversation(
+                id if has_distinct_ids else f"{id}#{number}", _call_lines(part.lines, notes), group, notes
+            )
 
 
 class _Part(NamedTuple):
@@ -126,15 +128,15 @@ def _calls(lines: Sequence[LogLine]) -> Iterator[list[LogLine]]:
     yield call
 
 
-def _together(lines: Sequence[LogLine], notes: Notes) -> list[LogLine]:
+def _call_lines(lines: Sequence[LogLine], notes: Notes) -> list[LogLine]:
     """The lines of a call; those of its log that tell nothing are counted by who logged them."""
-    found = put_together(lines)
-    left_out = Counter(f"log.{line.logger}" for line in found if line.kind == "noise")
-    left_out["told_by_a_record"] = sum(line.kind == "again" for line in found)
+    joined = joined_lines(lines)
+    left_out = Counter(f"log.{line.logger}" for line in joined if line.kind == "noise")
+    left_out["told_by_a_record"] = sum(line.kind == "again" for line in joined)
     for what, count in left_out.items():
         if count:
             notes.ignored(what, f"{count} lines" if count > 1 else "", count=count)
-    return found
+    return joined
 
 
 def _id(value: Any) -> str:
@@ -181,11 +183,11 @@ def _from_log(value: Facts, number: int) -> LogLine:
     message = as_text(inner.get("message")).strip()
     if message.startswith("{"):
         try:
-            told = decode(message.encode("utf-8", "replace")).value
+            record = decode(message.encode("utf-8", "replace")).value
         except BadJson:
-            told = None
-        if isinstance(told, dict) and (kind := _tag(told) or _shape(told)) is not None:
-            return LogLine(kind, {name: one for name, one in told.items() if name not in (TAG, *_IDS)}, number)
+            record = None
+        if isinstance(record, dict) and (kind := _tag(record) or _shape(record)) is not None:
+            return LogLine(kind, {name: one for name, one in record.items() if name not in (TAG, *_IDS)}, number)
     return line_of(inner, number)
 
 

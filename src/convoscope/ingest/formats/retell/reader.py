@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from convoscope.conversation import (
     Agent,
     AudioFile,
-    ComponentMetric,
     Conversation,
     Label,
     Outcome,
@@ -18,10 +17,10 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import CallReader, Ends, FoundCall, verdicts
+from convoscope.ingest.call_exports import CallReader, EndReasons, ExportedCall, add_call_latency, verdicts
 from convoscope.ingest.formats.retell.transcript import Transcript, is_speech, lines_of
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
-from convoscope.ingest.record import Facts, as_number, as_object, as_text, filled, from_milliseconds
+from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, leftovers
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
@@ -32,7 +31,7 @@ _EVENTS = ("call_started", "call_ended", "call_analyzed")
 """Webhooks of a call, each of which tells more than the one before."""
 _SURE = frozenset({"transcript_with_tool_calls", "scrubbed_transcript_with_tool_calls", "disconnection_reason"})
 _LIKELY = frozenset({"call_status", "call_type", "transcript_object", "retell_llm_dynamic_variables", "call_analysis"})
-_ENDS = Ends(
+_ENDS = EndReasons(
     natural=frozenset(
         {"user_hangup", "agent_hangup", "user_requested_dnc", "user_requested_callback", "call_transfer"}
         | {"transfer_bridged", "transfer_cancelled"}
@@ -90,13 +89,13 @@ class RetellReader(CallReader):
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
-            found = [one for one in self.calls(value, limit=_LOOKED_AT) if _looks_like_a_call(one.call)]
-            if not found:
+            calls = [one for one in self.calls(value, limit=_LOOKED_AT) if _looks_like_a_call(one.call)]
+            if not calls:
                 continue
-            sure = max(_looks_like_a_call(one.call) for one in found)
-            if found[0].kind:
-                return Detection(sure, f'a webhook "{found[0].kind}" with a call', "key")
-            if found[0].place:
+            sure = max(_looks_like_a_call(one.call) for one in calls)
+            if calls[0].kind:
+                return Detection(sure, f'a webhook "{calls[0].kind}" with a call', "key")
+            if calls[0].place:
                 return Detection(sure, "a list of calls with call_id")
             return Detection(sure, "a call with call_id and what Retell tells of one")
         return None
@@ -104,24 +103,24 @@ class RetellReader(CallReader):
     def is_call(self, value: Facts) -> bool:
         return bool(value.get("call_id"))
 
-    def unwrapped(self, value: Facts) -> FoundCall | None:
+    def unwrapped(self, value: Facts) -> ExportedCall | None:
         if self.is_call(value) or not isinstance(value.get("call"), dict):
             return None
-        return FoundCall(value["call"], kind=as_text(value.get("event")) or "call")
+        return ExportedCall(value["call"], kind=as_text(value.get("event")) or "call")
 
-    def together(self, found: Sequence[FoundCall], notes: Notes) -> FoundCall:
+    def merged(self, webhooks: Sequence[ExportedCall], notes: Notes) -> ExportedCall:
         """The latest word counts."""
         rank = {event: place for place, event in enumerate(_EVENTS)}
-        calls = sorted(found, key=lambda one: rank.get(one.kind, 1))
+        calls = sorted(webhooks, key=lambda call: rank.get(call.kind, 1))
         whole: Facts = {}
-        for one in calls:
-            whole |= filled(one.call)
-        for one in calls[:-1]:
-            notes.ignored("earlier_webhook", one.kind)
-        return FoundCall(whole, "", calls[-1].kind)
+        for call in calls:
+            whole |= filled(call.call)
+        for call in calls[:-1]:
+            notes.ignored("earlier_webhook", call.kind)
+        return ExportedCall(whole, "", calls[-1].kind)
 
-    def conversation(self, found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
-        return _conversation(found, group, notes)
+    def conversation(self, source: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
+        return _conversation(source, group, notes)
 
 
 def _looks_like_a_call(call: Any) -> float:
@@ -137,37 +136,37 @@ def _id(call: Facts) -> str:
     return as_text(call.get("call_id"))
 
 
-def _conversation(found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
-    call: Facts = found.call
-    place = found.place
-    entries, source, beside = _transcript(call, notes)
+def _conversation(source: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
+    call: Facts = source.call
+    place = source.place
+    entries, field, beside = _transcript(call, notes)
     reason = as_text(call.get("disconnection_reason"))
     if not entries and not reason and call.get("call_status") != "error":
         hint = "a call that has not ended has none yet; `call_ended` and `call_analyzed` bring it"
         raise InputError("has no transcript and no end", field="transcript_with_tool_calls", hint=hint)
     collected = call.get("collected_dynamic_variables")
-    told = Transcript(notes, source, _slots(collected, call.get("retell_llm_dynamic_variables")))
-    told.aside("pre_session", _scrubbed(call, "pre_session_transcript_with_tool_calls"))
-    told.read(entries, _only_node(source, entries, collected, notes))
-    for slot, value in told.slots.items():
-        notes.inferred("slot_place_not_told", slot, told.timeline.seq)
-        told.states.fill_somewhere(slot, value)
-    told.aside("post_session", _scrubbed(call, "post_session_transcript_with_tool_calls"))
-    _latencies(call.get("latency"), told.timeline, notes)
+    transcript = Transcript(notes, field, _slots(collected, call.get("retell_llm_dynamic_variables")))
+    transcript.aside("pre_session", _scrubbed(call, "pre_session_transcript_with_tool_calls"))
+    transcript.read(entries, _only_node(field, entries, collected, notes))
+    for slot, value in transcript.slots.items():
+        notes.inferred("slot_place_not_told", slot, transcript.timeline.seq)
+        transcript.states.fill_somewhere(slot, value)
+    transcript.aside("post_session", _scrubbed(call, "post_session_transcript_with_tool_calls"))
+    _latencies(call.get("latency"), transcript.timeline)
     agent = as_text(call.get("agent_name")) or as_text(call.get("agent_id"))
     return Conversation(
         id=_id(call) or (f"{group.name} {place}" if place else group.name),
-        dimensions=_dimensions(call, agent, has_nodes=told.states.seen),
+        dimensions=_dimensions(call, agent, has_nodes=transcript.states.seen),
         source=Source(format=RetellReader.name, files=group.file_names, record=place),
         pipeline=_pipeline(call.get("latency")),
-        participants=told.timeline.participants,
-        clocks=told.clocks,
+        participants=transcript.timeline.participants,
+        clocks=transcript.clocks,
         agent=Agent(name=agent),
-        timeline=tuple(told.timeline.events),
+        timeline=tuple(transcript.timeline.events),
         labels=_labels(call.get("call_analysis")),
         outcome=_outcome(call, reason, notes),
         recording=_recording(call, notes),
-        extras=_extras(call, found.kind, notes) | beside,
+        extras=_extras(call, source.kind, notes) | beside,
     )
 
 
@@ -202,22 +201,20 @@ def _transcript(call: Facts, notes: Notes) -> _Read:
 
 def _slots(collected: Any, given: Any) -> Facts:
     """The variables that the call collected: not the nodes among them, nor what it was started with."""
-    if not isinstance(collected, dict):
-        return {}
-    known = given if isinstance(given, dict) else {}
+    given = as_object(given)
     return {
         name: value
-        for name, value in collected.items()
-        if value is not None and name not in _NO_SLOTS and not (name in known and known[name] == value)
+        for name, value in as_object(collected).items()
+        if value is not None and name not in _NO_SLOTS and not (name in given and given[name] == value)
     }
 
 
-def _only_node(source: str, entries: Sequence[Any], collected: Any, notes: Notes) -> str:
+def _only_node(field: str, entries: Sequence[Any], collected: Any, notes: Notes) -> str:
     """The node of a call that never moved. Only a transcript with nodes can tell that it did not."""
-    told = collected if isinstance(collected, dict) else {}
-    node = as_text(told.get("current_node"))
+    variables = as_object(collected)
+    node = as_text(variables.get("current_node"))
     moved = any(isinstance(one, dict) and one.get("role") == "node_transition" for one in entries)
-    if not node or moved or told.get("previous_node") or source not in _TRANSCRIPTS[:2]:
+    if not node or moved or variables.get("previous_node") or field not in _TRANSCRIPTS[:2]:
         return ""
     notes.inferred("state_from_current_node", node)
     return node
@@ -227,30 +224,18 @@ def _scrubbed(call: Facts, name: str) -> Any:
     return call.get(f"scrubbed_{name}") or call.get(name)
 
 
-def _latencies(latency: Any, timeline: TimelineBuilder, notes: Notes) -> None:
+def _latencies(latency: Any, timeline: TimelineBuilder) -> None:
     """One event for each value. They are numbered by nothing, so none belongs to a turn."""
-    for name, facts in latency.items() if isinstance(latency, dict) else ():
-        values = facts.get("values") if isinstance(facts, dict) else None
-        for value in values if isinstance(values, list) else ():
-            seconds = from_milliseconds(value)
-            if seconds is None:
-                notes.set_aside("latency", f"{name}: {value!r}"[:80], timeline.seq)
-                continue
-            timeline.events.append(
-                ComponentMetric(
-                    seq=timeline.seq,
-                    component="call",
-                    values={f"{name}_latency": seconds},
-                    label=name,
-                )
-            )
+    for name, facts in as_object(latency).items():
+        for value in as_list(as_object(facts).get("values")):
+            add_call_latency(timeline, name, value, f"{name}_latency")
 
 
 def _pipeline(latency: Any) -> Pipeline | None:
-    told = {name for name, facts in latency.items() if filled({name: facts})} if isinstance(latency, dict) else set()
-    if "s2s" in told:
+    parts = filled(as_object(latency)).keys()
+    if "s2s" in parts:
         return "s2s"
-    return "cascade" if told.intersection(_CASCADE) else None
+    return "cascade" if parts & set(_CASCADE) else None
 
 
 def _dimensions(call: Facts, agent: str, *, has_nodes: bool) -> dict[str, str]:
@@ -259,15 +244,14 @@ def _dimensions(call: Facts, agent: str, *, has_nodes: bool) -> dict[str, str]:
         "agent_version": as_text(call.get("agent_version")),
         "flow": agent if has_nodes else "",
     }
-    return dimensions(call.get("metadata")) | {name: value for name, value in named.items() if value}
+    return dimensions(call.get("metadata")) | filled(named)
 
 
 def _labels(analysis: Any) -> tuple[Label, ...]:
     facts = dict(as_object(analysis))
     facts.pop("call_summary", None)
-    custom = facts.pop("custom_analysis_data", None)
-    if isinstance(custom, dict):
-        facts |= {f"custom_analysis_data.{name}": value for name, value in custom.items()}
+    custom = as_object(facts.pop("custom_analysis_data", None))
+    facts |= {f"custom_analysis_data.{name}": value for name, value in custom.items()}
     return verdicts(RATER, facts)
 
 
@@ -282,14 +266,14 @@ def _outcome(call: Facts, reason: str, notes: Notes) -> Outcome:
 
 
 def _duration(call: Facts, notes: Notes) -> float | None:
-    told = as_number(call.get("duration_ms"))
-    if told is None:
+    milliseconds = as_number(call.get("duration_ms"))
+    if milliseconds is None:
         start, end = as_number(call.get("start_timestamp")), as_number(call.get("end_timestamp"))
-        told = None if start is None or end is None else end - start
-    if told is not None and told < 0:
-        notes.set_aside("duration", f"{told:g} ms")
+        milliseconds = None if start is None or end is None else end - start
+    if milliseconds is not None and milliseconds < 0:
+        notes.set_aside("duration", f"{milliseconds:g} ms")
         return None
-    return None if told is None else round(told / 1000, 6)
+    return None if milliseconds is None else round(milliseconds / 1000, 6)
 
 
 def _recording(call: Facts, notes: Notes) -> AudioFile | None:
@@ -303,9 +287,8 @@ def _recording(call: Facts, notes: Notes) -> AudioFile | None:
 
 
 def _extras(call: Facts, event: str, notes: Notes) -> Facts:
-    extras = filled({name: value for name, value in call.items() if name not in _USED or _is_odd(name, value)})
-    for name in sorted(extras.keys() - _USUAL - _USED):
-        notes.unknown(f"call.{name}")
+    unread = {name: value for name, value in call.items() if name not in _USED or _is_odd(name, value)}
+    extras = leftovers(unread, _USUAL | _USED, "call", notes)
     if "access_token" in call:
         notes.ignored("access_token", "a key, and no part of the conversation")
     latency = extras.get("latency")
@@ -314,9 +297,9 @@ def _extras(call: Facts, event: str, notes: Notes) -> Facts:
             name: {key: value for key, value in facts.items() if key != "values"} if isinstance(facts, dict) else facts
             for name, facts in latency.items()
         }
-    collected = call.get("collected_dynamic_variables")
-    at = {name: collected[name] for name in sorted(_NO_SLOTS & collected.keys())} if isinstance(collected, dict) else {}
-    return extras | ({"collected_dynamic_variables": at} if at else {}) | ({"event": event} if event else {})
+    collected = as_object(call.get("collected_dynamic_variables"))
+    nodes = {name: collected[name] for name in sorted(_NO_SLOTS & collected.keys())}
+    return extras | filled({"collected_dynamic_variables": nodes, "event": event})
 
 
 def _is_odd(name: str, value: Any) -> bool:

@@ -20,7 +20,7 @@ from convoscope.conversation import (
     ToolResult,
     Utterance,
 )
-from convoscope.ingest.call_exports import StateTrack, error_of, settle, spoken_into, spoken_lines
+from convoscope.ingest.call_exports import StateTrack, error_of, overlapping_utterances, set_tool_outcome, spoken_lines
 from convoscope.ingest.record import Facts, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
@@ -52,8 +52,8 @@ class FlowNode(NamedTuple):
 
 def lines_of(transcript: str) -> Iterator[Facts]:
     """The entries of a transcript that is plain text, `Agent: …` and `User: …` by line."""
-    for speaker, said in spoken_lines(transcript, _LINE):
-        yield {"role": speaker.replace(" ", "_"), "content": said}
+    for speaker, words in spoken_lines(transcript, _LINE):
+        yield {"role": speaker.replace(" ", "_"), "content": words}
 
 
 def is_speech(entry: Any) -> bool:
@@ -82,10 +82,10 @@ class Transcript:
 
     def read(self, entries: Sequence[Any], start: str = "") -> None:
         """Put all entries on the timeline; `start` is the node of a call that was never in another."""
-        moves = [one for one in entries if isinstance(one, dict) and one.get("role") == "node_transition"]
-        for one in moves:
+        moves = [move for move in entries if isinstance(move, dict) and move.get("role") == "node_transition"]
+        for move in moves:
             for side in ("former", "new"):
-                self._know(_node(one, side))
+                self._know(_node(move, side))
         first = self._name(_node(moves[0], "former")) if moves else start
         if first:
             extras = {"node_id": _node(moves[0], "former").id} if moves else {}
@@ -123,23 +123,23 @@ class Transcript:
 
     def _say(self, role: str, facts: Facts) -> None:
         words = facts.get("words")
-        said = _words_of(facts)
+        spoken_words = _words_of(facts)
         content = facts.get("content")
-        if said and content in (None, ""):
-            self.notes.repaired("text_from_words", said[:80], self.timeline.seq)
+        if spoken_words and content in (None, ""):
+            self.notes.repaired("text_from_words", spoken_words[:80], self.timeline.seq)
         if isinstance(content, str | int | float) or content is None:
             facts.pop("content", None)
         stretches = self._stretches(facts.pop("words") if isinstance(words, list) else None)
         time = self._time(facts)
         metadata = facts.pop("metadata") if isinstance(facts.get("metadata"), dict) else {}
         backchannel = metadata.get("is_backchannel") is True
-        if not said and not stretches:
+        if not spoken_words and not stretches:
             self.notes.ignored("empty_utterance", role, self.timeline.seq)
             return
         speaker = self.timeline.participant(_SPEAKERS.get(role, role))
-        told = Text(said, f"{self._source}.content") if said else None
+        text = Text(spoken_words, f"{self._source}.content") if spoken_words else None
         # A transcript holds what the recogniser made of a caller, and what was really played of the agent.
-        spoken = told if role == "agent" else None
+        spoken = text if role == "agent" else None
         beside = {name: value for name, value in metadata.items() if not (name == "is_backchannel" and backchannel)}
         extras = self.timeline.unknown("utterance", filled({**facts, **beside}), _OF_AN_UTTERANCE)
         self.timeline.events.append(
@@ -148,7 +148,7 @@ class Transcript:
                 time=Time(stretches[0].start, AUDIO, stretches[-1].end) if stretches else time,
                 speaker=speaker,
                 spoken=spoken,
-                heard=None if spoken else told,
+                heard=None if spoken else text,
                 segments=stretches,
                 manner="backchannel" if backchannel else "",
                 extras=extras,
@@ -164,19 +164,19 @@ class Transcript:
                 times.append((start, end))
             elif not isinstance(word, dict) or not (word.get("start") is None and word.get("end") is None):
                 self.notes.set_aside("word_times", repr(word)[:80], self.timeline.seq)
-        found: list[Segment] = []
+        stretches: list[Segment] = []
         for start, end in sorted(times):
-            if found and start - found[-1].end < PAUSE:
-                found[-1] = Segment(found[-1].start, max(found[-1].end, end), AUDIO)
+            if stretches and start - stretches[-1].end < PAUSE:
+                stretches[-1] = Segment(stretches[-1].start, max(stretches[-1].end, end), AUDIO)
             else:
-                found.append(Segment(start, end, AUDIO))
-        if found:
+                stretches.append(Segment(start, end, AUDIO))
+        if stretches:
             self._clocks.add(AUDIO)
-        return tuple(found)
+        return tuple(stretches)
 
     def _tell_cut_offs(self) -> None:
         """An `interrupt_id` says that somebody cut in; the times say who spoke into whose words."""
-        for place, first, second in list(spoken_into(self.timeline.events)):
+        for place, first, second in list(overlapping_utterances(self.timeline.events)):
             marked = any(one.extras.get("interrupt_id") is not None for one in (first, second))
             if marked and not second.manner:
                 self.notes.inferred("cut_off_by_times", f"interrupt_id of {first.speaker}", first.seq)
@@ -198,13 +198,13 @@ class Transcript:
         call_id = as_text(facts.pop("tool_call_id", ""))
         call = self._calls.get(call_id)
         time = self._time(facts)
-        told = facts.pop("successful") if isinstance(facts.get("successful"), bool) else None
+        worked = facts.pop("successful") if isinstance(facts.get("successful"), bool) else None
         content = facts.pop("content", None)
         extras = self.timeline.unknown("tool_result", filled(facts), _OF_A_TOOL)
         name = call.name if call else ""
         self.timeline.result(content, call_id=call_id, name=name, time=time, extras=extras)
-        if told is not None:
-            settle(self.timeline, worked=told, error=error_of(self.timeline) or str(content)[:500])
+        if worked is not None:
+            set_tool_outcome(self.timeline, worked=worked, error=error_of(self.timeline) or str(content)[:500])
         result = self.timeline.events[-1]
         if isinstance(result, ToolResult) and result.success is not False:
             self._fill(result, call)
@@ -289,14 +289,14 @@ def _words_of(entry: Facts) -> str:
     if as_text(content).strip():
         return as_text(content)
     words = entry.get("words")
-    told = [as_text(word.get("word")) for word in words if isinstance(word, dict)] if isinstance(words, list) else []
-    return " ".join(word.strip() for word in told if word.strip())
+    texts = [as_text(word.get("word")) for word in words if isinstance(word, dict)] if isinstance(words, list) else []
+    return " ".join(word.strip() for word in texts if word.strip())
 
 
 def _node(facts: Facts, side: str) -> FlowNode:
     return FlowNode(as_text(facts.get(f"{side}_node_id")), as_text(facts.get(f"{side}_node_name")))
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(first: Any, second: Any) -> bool:
     """Variables are kept as text, whatever they were."""
-    return str(one).strip().casefold() == str(other).strip().casefold()
+    return str(first).strip().casefold() == str(second).strip().casefold()

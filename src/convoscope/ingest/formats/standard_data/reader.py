@@ -67,14 +67,14 @@ class StandardDataReader(Reader):
 
     name = "standard-data"
     title = "Evaluation items (StandardData)"
-    alone = True
+    unkeyed_record_is_conversation = True
     typed = dict[str, Any]
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
             if isinstance(value, dict):
-                if (found := _looks_like_an_item(value)) is not None:
-                    return found
+                if (detection := _looks_like_an_item(value)) is not None:
+                    return detection
                 wrapped = _wrapped(value)
                 if wrapped is not None:
                     grouping: Grouping = "file" if sample.container == "document" else "record"
@@ -270,8 +270,8 @@ def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: RecordGroup, 
             continue
         yield msgspec.structs.replace(conversation, extras={"document": beside}) if beside else conversation
     if bad:
-        told = f"{len(bad)} of {len(wrapped.items)} items cannot be used: {bad[0]}"
-        raise InputError(told, hint=_HINT, count=len(bad))
+        message = f"{len(bad)} of {len(wrapped.items)} items cannot be used: {bad[0]}"
+        raise InputError(message, hint=_HINT, count=len(bad))
 
 
 def _built(records: Sequence[Record], group: RecordGroup, name: str, notes: Notes, inside: str = "") -> Conversation:
@@ -299,12 +299,14 @@ def _joined(records: Sequence[Record], group: RecordGroup, name: str, notes: Not
     numbers = [str(record.number) for record in records]
     place = ", ".join(numbers[:_MANY]) + (" …" if len(numbers) > _MANY else "")
     source = Source(format=StandardDataReader.name, files=group.file_names, record=place)
-    conversation = to_conversation([one.tidied for one in items], id=_id(items[0].record.value) or name, source=source)
-    for item, one in zip(conversation.items, items, strict=True):
+    conversation = to_conversation(
+        [source_item.tidied for source_item in items], id=_id(items[0].record.value) or name, source=source
+    )
+    for item, source_item in zip(conversation.items, items, strict=True):
         # Only one that was called otherwise still has what it was called.
-        if said := item.extras.get("turn_id"):
-            with _standing_at(one.record, notes, inside):
-                notes.repaired("turn_id_twice", f"{_path(one.record, inside)}turn_id {said}, now {item.id}")
+        if turn_id := item.extras.get("turn_id"):
+            with _standing_at(source_item.record, notes, inside):
+                notes.repaired("turn_id_twice", f"{_path(source_item.record, inside)}turn_id {turn_id}, now {item.id}")
     return conversation
 
 
@@ -344,8 +346,8 @@ def _no_item(value: Any) -> InputError:
     if not isinstance(value, dict):
         return InputError(f"is not an object but {_kind(value)}", hint=_HINT)
     filled = [str(name) for name, one in value.items() if one is not None]
-    told = f"its fields are {', '.join(filled[:_FEW])}" if filled else "it is empty"
-    return InputError(f"has no field of an evaluation item: {told}", hint=_HINT)
+    content = f"its fields are {', '.join(filled[:_FEW])}" if filled else "it is empty"
+    return InputError(f"has no field of an evaluation item: {content}", hint=_HINT)
 
 
 def _kind(value: Any) -> str:
@@ -373,10 +375,10 @@ def _note(tidied: Tidied, notes: Notes, path: str) -> None:
         for name in unknown_names(Tidied(nested, {}, [])):
             if tidied.unknown.get(name) is None:
                 notes.unknown(f"item.{name}")
-    for said in _times(tidied):
-        read = moment(said)
+    for time in _times(tidied):
+        read = moment(time)
         if read is not None and read.inferred and all(note.code != read.inferred for note in notes.taken):
-            notes.inferred(read.inferred, repr(said)[:80])
+            notes.inferred(read.inferred, repr(time)[:80])
     for warned in tidied.warnings:
         _tell(warned, notes, path)
 

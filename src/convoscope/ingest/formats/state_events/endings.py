@@ -27,22 +27,22 @@ _BROKEN = frozenset(
 """Ends that say that the integration broke, and nothing about the agent."""
 
 
-def outcome_of(told: Facts) -> Outcome:
+def outcome_of(ending: Facts) -> Outcome:
     """The outcome that completed, stop_reason, final_status, error, errored and duration_s tell."""
-    reason, status = text_of(told.get("stop_reason")), text_of(told.get("final_status"))
-    error = error_of(told.get("error"))
-    if not error and told.get("errored") and truth(told["errored"]) is not False:
+    reason, status = text_of(ending.get("stop_reason")), text_of(ending.get("final_status"))
+    error = error_of(ending.get("error"))
+    if not error and ending.get("errored") and truth(ending["errored"]) is not False:
         error = status or reason or "errored"
     if not error:
         error = next((said for said in (status, reason) if folded(said) in _BROKEN), "")
     finished = True if folded(reason) in _NATURAL_ENDS else False if folded(reason) in _FORCED_ENDS else None
     return Outcome(
-        completed=truth(told.get("completed")),
+        completed=truth(ending.get("completed")),
         finished=finished,
         ended_reason=reason,
         final_status=status,
         error=error,
-        duration=seconds_of(told.get("duration_s")),
+        duration=seconds_of(ending.get("duration_s")),
     )
 
 

@@ -141,8 +141,8 @@ def event_name(facts: Facts) -> tuple[str, str]:
 def is_text(facts: Facts) -> bool:
     """Someone says something."""
     role = next((facts[name] for name in ROLE_NAMES if name in facts), None)
-    said = next((facts[name] for name in TEXT_NAMES if name in facts), None)
-    return type(role) is str and (role.lower() in SPEAKERS or isinstance(said, str)) and said is not None
+    text = next((facts[name] for name in TEXT_NAMES if name in facts), None)
+    return type(role) is str and (role.lower() in SPEAKERS or isinstance(text, str)) and text is not None
 
 
 def flattened(facts: Facts, payload: str) -> Facts:
@@ -337,16 +337,16 @@ def _placed(records: Sequence[Record], planner: LinePlanner, clocked: _Clocked, 
             usual = planner.usual
         time = None
         if plan.time:
-            told = facts[plan.time]
-            if told == last:
+            stamp = facts[plan.time]
+            if stamp == last:
                 time = same
-            elif type(told) is float and 1e8 <= told < 1e11:
+            elif type(stamp) is float and 1e8 <= stamp < 1e11:
                 # What most lines have, without a call.
-                wall, last = True, told
-                time = same = Time(told)
-            elif told is not None:
-                last = told
-                time = same = clocked.time(told, record)
+                wall, last = True, stamp
+                time = same = Time(stamp)
+            elif stamp is not None:
+                last = stamp
+                time = same = clocked.time(stamp, record)
         if time is not None or at == _NEVER:
             if time is not None:
                 at, anchor = time.at, place

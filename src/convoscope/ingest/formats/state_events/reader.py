@@ -112,10 +112,10 @@ class StateEventsReader(Reader):
             ids = _decode_ids(text)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return self.key(decode(text).value)
-        told = ids.conversation_id
-        if told is None and not ids.data and not ids.payload:
-            told = ids.session_id if ids.session_id is not None else ids.call_id
-        return self.key(decode(text).value) if told is None or told == "" else str(told)
+        key = ids.conversation_id
+        if key is None and not ids.data and not ids.payload:
+            key = ids.session_id if ids.session_id is not None else ids.call_id
+        return self.key(decode(text).value) if key is None or key == "" else str(key)
 
     def quick_keys(self, texts: Sequence[bytes]) -> Sequence[str] | None:
         if not self.strict_first:
@@ -140,23 +140,23 @@ class StateEventsReader(Reader):
         before = len(notes.taken)
         try:
             for id, mine in [(group.name, records)] if keyed else _by_id(group):
-                yield self._conversation(_Told({}, mine, apart=False), group, id, notes)
+                yield self._conversation(_RecordContent({}, mine, apart=False), group, id, notes)
         except HoldsEvents:
             del notes.taken[before:]
         else:
             return
-        told = [_told(record, notes) for record in records]
+        parsed = [_content_of(record, notes) for record in records]
         if keyed or len(records) == 1:
-            entries = [entry for one in told for entry in one.entries]
-            whole = _Told(_merged(one.head for one in told), entries, told[0].second)
+            entries = [entry for content in parsed for entry in content.entries]
+            whole = _RecordContent(_merged(content.head for content in parsed), entries, parsed[0].second)
             yield self._conversation(whole, group, group.name if keyed else _named(whole, group), notes)
             return
-        for one in told:
-            yield self._conversation(one, group, _named(one, group), notes)
+        for content in parsed:
+            yield self._conversation(content, group, _named(content, group), notes)
 
-    def _conversation(self, told: _Told, group: RecordGroup, id: str, notes: Notes) -> Conversation:
-        self._planner.taken_apart = told.apart
-        ordered = in_order(told.entries, self._planner, notes, told.second)
+    def _conversation(self, content: _RecordContent, group: RecordGroup, id: str, notes: Notes) -> Conversation:
+        self._planner.taken_apart = content.apart
+        ordered = in_order(content.entries, self._planner, notes, content.second)
         walk = EventWalk(id, notes)
         walk.go(ordered.lines)
         if not walk.told_something:
@@ -164,7 +164,7 @@ class StateEventsReader(Reader):
         clocks = {clock.id: clock for clock in walk.timeline.clocks}
         for kind in sorted(ordered.clocks):
             clocks.setdefault(kind, Clock(id=kind, kind="wall" if kind == "wall" else "relative", source="timestamp"))
-        facts = _Facts(walk, told.head, id, notes)
+        facts = _Facts(walk, content.head, id, notes)
         return Conversation(
             id=id,
             dimensions=facts.dimensions,
@@ -180,7 +180,7 @@ class StateEventsReader(Reader):
         )
 
 
-class _Told(NamedTuple):
+class _RecordContent(NamedTuple):
     """What a record tells: of the whole conversation, and event by event."""
 
     head: Facts
@@ -213,12 +213,12 @@ def _merged(heads: Iterable[Facts]) -> Facts:
     return whole
 
 
-def _told(record: Record, notes: Notes) -> _Told:
+def _content_of(record: Record, notes: Notes) -> _RecordContent:
     value = record.value
     if isinstance(value, list):
-        return _Told({}, [record._replace(value=one) for one in value])
+        return _RecordContent({}, [record._replace(value=message) for message in value])
     if not may_hold(value) or kind_of(event_name(value)[1]):
-        return _Told({}, [record])
+        return _RecordContent({}, [record])
     head = dict(value)
     entries: list[Record] = []
     texts = next((name for name in TEXT_LISTS if isinstance(value.get(name), list)), "")
@@ -227,13 +227,13 @@ def _told(record: Record, notes: Notes) -> _Told:
         if isinstance(value[name], list) and name in (EVENTS, texts):
             second = len(entries)
         if name == EVENTS and isinstance(value[name], list):
-            entries += [record._replace(value=one) for one in head.pop(name)]
+            entries += [record._replace(value=message) for message in head.pop(name)]
         elif name == texts:
-            for one in head.pop(name):
-                entries += [record._replace(value=part) for part in _parts(one)]
+            for message in head.pop(name):
+                entries += [record._replace(value=part) for part in _parts(message)]
     if any(isinstance(head.get(name), list) for name in TEXT_LISTS):
         notes.ignored("second_transcript", ", ".join(name for name in TEXT_LISTS if name in head))
-    return _Told(head, entries, second)
+    return _RecordContent(head, entries, second)
 
 
 def _parts(message: Any) -> Iterator[Any]:
@@ -270,25 +270,25 @@ def _id_of(facts: Facts, names: Sequence[str]) -> str | None:
     return None
 
 
-def _named(told: _Told, group: RecordGroup) -> str:
-    metadata = told.head.get("metadata")
+def _named(content: _RecordContent, group: RecordGroup) -> str:
+    metadata = content.head.get("metadata")
     beside = _id_of(metadata, IDS) if isinstance(metadata, dict) else None
-    return _id_of(told.head, _RECORD_IDS) or beside or group.name
+    return _id_of(content.head, _RECORD_IDS) or beside or group.name
 
 
 def _holds_events(value: Any) -> bool:
     """A list with events of a flow among it, or a record that holds one, or messages that carry some."""
     if isinstance(value, list):
-        return any(_is_telling(one) for one in value[:_LOOKED_AT])
+        return any(_is_telling(message) for message in value[:_LOOKED_AT])
     listed = value.get(EVENTS)
-    if isinstance(listed, list) and any(_is_telling(one) for one in listed[:_LOOKED_AT]):
+    if isinstance(listed, list) and any(_is_telling(message) for message in listed[:_LOOKED_AT]):
         return True
     for name in TEXT_LISTS:
         texts = value.get(name)
-        for one in texts[:_LOOKED_AT] if isinstance(texts, list) else ():
-            if _is_telling(one):
+        for message in texts[:_LOOKED_AT] if isinstance(texts, list) else ():
+            if _is_telling(message):
                 return True
-            carried = one.get(EVENTS) if isinstance(one, dict) else None
+            carried = message.get(EVENTS) if isinstance(message, dict) else None
             if isinstance(carried, list) and any(_is_telling(event) for event in carried[:_LOOKED_AT]):
                 return True
     return False
@@ -331,24 +331,24 @@ class _Facts:
         self.extras = self._extras(shared, id)
 
     def _outcome(self, walk: EventWalk) -> Outcome:
-        told = dict(walk.ended)
+        ending = dict(walk.ended)
         beside = self._left.get("outcome")
         for place in (self._left, beside if isinstance(beside, dict) else {}) if self._left else ():
             for name, fields in _ENDS.items():
                 for field in fields:
-                    if place.get(field) is not None and name not in told:
-                        told[name] = place[field]
+                    if place.get(field) is not None and name not in ending:
+                        ending[name] = place[field]
                         if place is self._left:
                             del place[field]
-        completed = truth(told.get("completed"))
-        if completed is None and told.get("completed") is not None:
-            self._notes.set_aside("completed_not_a_boolean", repr(told["completed"])[:40])
-            self._left["completed"] = told["completed"]
-        seconds = seconds_of(told.get("duration_s"))
-        if seconds is None and told.get("duration_s") is not None:
-            self._notes.set_aside("duration_not_a_time", repr(told["duration_s"])[:40])
-            self._left["duration_s"] = told["duration_s"]
-        return outcome_of(told)
+        completed = truth(ending.get("completed"))
+        if completed is None and ending.get("completed") is not None:
+            self._notes.set_aside("completed_not_a_boolean", repr(ending["completed"])[:40])
+            self._left["completed"] = ending["completed"]
+        seconds = seconds_of(ending.get("duration_s"))
+        if seconds is None and ending.get("duration_s") is not None:
+            self._notes.set_aside("duration_not_a_time", repr(ending["duration_s"])[:40])
+            self._left["duration_s"] = ending["duration_s"]
+        return outcome_of(ending)
 
     def _extras(self, shared: Facts, id: str) -> Facts:
         """What nobody took, of records and of what all lines say."""
@@ -356,9 +356,11 @@ class _Facts:
             if value is not None and name not in _USUAL_BESIDE and name not in self.dimensions and name != "id":
                 self._notes.unknown(f"record.{name}")
         left = {**shared, **self._left}
-        return {name: value for name, value in left.items() if value is not None and not self._is_told(name, value, id)}
+        return {
+            name: value for name, value in left.items() if value is not None and not self._is_known(name, value, id)
+        }
 
-    def _is_told(self, name: str, value: Any, id: str) -> bool:
+    def _is_known(self, name: str, value: Any, id: str) -> bool:
         if isinstance(value, dict | list):
             return name == "persona" and isinstance(value, dict)
         known = id if name in _RECORD_IDS else self.dimensions.get("agent" if name == "agent_name" else name)

@@ -182,24 +182,24 @@ class _Stream:
         at, seq, begun = 0.0, 0, 0
         time: Time | None = None
         for place, line in enumerate(self.lines):
-            told = line.timestamp
-            if type(told) is str:
-                told = _moment(told)
-            if not 1e8 <= told < 1e11:
+            stamp = line.timestamp
+            if type(stamp) is str:
+                stamp = _moment(stamp)
+            if not 1e8 <= stamp < 1e11:
                 raise NotStrict
             number = line.seq
             if number is UNSET:
                 number = seq
-            if told > at or place == 0:
+            if stamp > at or place == 0:
                 begun = place
-            elif told < at or number < seq:
+            elif stamp < at or number < seq:
                 raise NotStrict
             elif number > seq:
                 begun = place
             elif place - begun > _NEAR or line in self.lines[begun:place]:
                 raise NotStrict
-            if told != at or time is None:
-                at = told
+            if stamp != at or time is None:
+                at = stamp
                 time = _new_time()
                 force_setattr(time, "at", at)
             seq = number
@@ -248,7 +248,7 @@ class _Stream:
             values["latency_ms"] = took
         state = line.state
         if state:
-            if state != self.current and not self._is_told(state):
+            if state != self.current and not self._is_logged(state):
                 raise NotStrict
         else:
             state = self.current
@@ -265,7 +265,7 @@ class _Stream:
         if any(type(time) is str or time % 1 for time in times):
             raise NotStrict
 
-    def _is_told(self, state: str) -> bool:
+    def _is_logged(self, state: str) -> bool:
         """Whether some line says that this state was entered or left."""
         for line in self.lines:
             kind = type(line)
@@ -363,10 +363,10 @@ def _moment(text: str) -> float:
     return read.at
 
 
-def _agreed(known: str | UnsetType, told: str | UnsetType) -> str | UnsetType:
+def _agreed(known: str | UnsetType, new: str | UnsetType) -> str | UnsetType:
     """What lines say of the whole conversation: the first that says it counts, and all that do say the same."""
-    if told is UNSET:
+    if new is UNSET:
         return known
-    if known is not UNSET or not told:
+    if known is not UNSET or not new:
         raise NotStrict
-    return told
+    return new

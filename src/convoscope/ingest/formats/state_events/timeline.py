@@ -65,7 +65,7 @@ class EventWalk:
         self._last_turn: Time | None = None
         self._slots: set[str] = set()
         self._noted: set[str] = set()
-        self._tools_told: bool | None = None
+        self._has_tool_events: bool | None = None
         self._lines: Sequence[Line] = ()
         self._record = Record(None)
         self._handlers: dict[str, _Handler] = {
@@ -140,7 +140,7 @@ class EventWalk:
         return lines, missing_entries(moves, happened)
 
     @cached_property
-    def _told(self) -> frozenset[str]:
+    def _logged_states(self) -> frozenset[str]:
         """States that some line says were entered or left."""
         return frozenset(state for move in _moves(self._lines) for state in (move.state, move.to_state))
 
@@ -225,7 +225,7 @@ class EventWalk:
         state = text_of(facts[named]) if named else ""
         if not state:
             state = self._ran_in(time, took)
-        elif state != self._current and state not in self._told:
+        elif state != self._current and state not in self._logged_states:
             self._conclude(state, time)
         if "model" in values and "model" not in self.shared:
             self.shared["model"] = values["model"]
@@ -343,8 +343,8 @@ class EventWalk:
 
     def _call_id(self, value: Any) -> str:
         """The call of a tool; some logs call the conversation so."""
-        told = text_of(value)
-        return "" if told == self.id else told
+        id = text_of(value)
+        return "" if id == self.id else id
 
     def _ended(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         names = ("completed", "stop_reason", "final_status", "error", "errored", "duration_s")
@@ -364,9 +364,9 @@ class EventWalk:
 
     def _error(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
-        said, fatal, severity, recoverable = (facts.get(field) for field in plan.fields)
+        error, fatal, severity, recoverable = (facts.get(field) for field in plan.fields)
         if truth(fatal) or truth(recoverable) is False or lines_of.folded(text_of(severity)) in _FATAL:
-            self.ended.setdefault("error", error_of(said) or "fatal error")
+            self.ended.setdefault("error", error_of(error) or "fatal error")
         self._mark(lines_of.ERROR, facts, plan, time)
 
     def _text(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
@@ -378,12 +378,12 @@ class EventWalk:
         for name in (plan.seq, plan.time if time is not None else ""):
             message.pop(name, None)
         role = text_of(_taken(message, lines_of.ROLE_NAMES))
-        said = _taken(message, lines_of.TEXT_NAMES)
+        content = _taken(message, lines_of.TEXT_NAMES)
         message["role"] = lines_of.SPEAKERS.get(role.lower(), role) if role.lower() not in ROLES else role.lower()
-        message["content"] = said
-        if self._tools_told is None:
-            self._tools_told = any(line[4].kind is lines_of.CALL for line in self._lines)
-        if self._tools_told and (message["role"] in ("tool", "function") or message.get("tool_calls")):
+        message["content"] = content
+        if self._has_tool_events is None:
+            self._has_tool_events = any(line[4].kind is lines_of.CALL for line in self._lines)
+        if self._has_tool_events and (message["role"] in ("tool", "function") or message.get("tool_calls")):
             self._note(self.notes.ignored, "tools_in_messages", "the events tell them")
             if message["role"] in ("tool", "function"):
                 self.timeline.mark("tool_message", facts, time)
@@ -391,8 +391,12 @@ class EventWalk:
             message["tool_calls_of_message"] = message.pop("tool_calls")
         first = len(self.events)
         with self.notes.standing_at(self._record.file, self._record.number):
-            if message["role"] in ("system", "developer") and isinstance(said, str) and not self.timeline.participants:
-                self.instructions.append(said)
+            if (
+                message["role"] in ("system", "developer")
+                and isinstance(content, str)
+                and not self.timeline.participants
+            ):
+                self.instructions.append(content)
             elif message["role"] in ROLES:
                 openai_chat.READER.add(message, self.timeline, self.notes)
             else:
@@ -515,12 +519,12 @@ def _taken(message: Facts, names: Sequence[str]) -> Any:
 
 
 def _verdict(facts: Facts, result: Any) -> tuple[bool | None, str]:
-    told = facts.get("success")
-    if type(told) is bool and not facts.get("error"):
-        return told, ""
+    flag = facts.get("success")
+    if type(flag) is bool and not facts.get("error"):
+        return flag, ""
     success, error = signs_of_success(facts)
-    if success is None and told is not None:
-        success = truth(told)
+    if success is None and flag is not None:
+        success = truth(flag)
     return (success, error) if success is not None else signs_of_success(result)
 
 
@@ -552,9 +556,9 @@ def truth(value: Any) -> bool | None:
     """True or false, also as text or as 1 and 0."""
     if isinstance(value, bool):
         return value
-    told = str(value).strip().lower() if isinstance(value, int | float | str) else ""
-    told = told.removesuffix(".0")
-    return True if told in TRUE else False if told in FALSE else None
+    word = str(value).strip().lower() if isinstance(value, int | float | str) else ""
+    word = word.removesuffix(".0")
+    return True if word in TRUE else False if word in FALSE else None
 
 
 def error_of(value: Any) -> str:
@@ -564,6 +568,6 @@ def error_of(value: Any) -> str:
     if isinstance(value, str):
         return value if value.strip() else ""
     if isinstance(value, dict):
-        said = next((value[name] for name in ("message", "error", "type") if isinstance(value.get(name), str)), "")
-        return said or repr(value)[:500]
+        message = next((value[name] for name in ("message", "error", "type") if isinstance(value.get(name), str)), "")
+        return message or repr(value)[:500]
     return "failed" if value is True else repr(value)[:500]

@@ -9,8 +9,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from convoscope.conversation import (
     ASSISTANT,
     USER,
@@ -24,15 +22,15 @@ from convoscope.conversation import (
     Text,
     Time,
     Tool,
-    ToolResult,
     Utterance,
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
+from convoscope.ingest.call_exports import ExportedCall, RecordPlace, error_of, readable_conversations, set_tool_outcome
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
-from convoscope.ingest.record import as_object, as_text
+from convoscope.ingest.record import as_number, as_object, as_text, filled, leftovers
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -88,7 +86,7 @@ class TauVoiceReader(Reader):
             ):
                 raise InputError("is neither a simulation nor an experiment", field="ticks", hint=_EXPECTED)
             if _looks_like_a_simulation(value):
-                yield _conversation(value, _experiment_beside(group.path), _Place(group, group.name), notes)
+                yield _conversation(value, _experiment_beside(group.path), RecordPlace(group, group.name), notes)
             else:
                 yield from _whole_experiment(value, group, notes)
 
@@ -106,14 +104,6 @@ def _looks_like_a_simulation(value: Any) -> float:
         return 0.0
     # A text simulation of the same tool has messages, which another format reads.
     return 0.95 if "ticks" in value or value.get("mode") == "full_duplex" else 0.5
-
-
-class _Place(NamedTuple):
-    """Where a simulation stands, and what to call it if it has no id."""
-
-    group: RecordGroup
-    name: str
-    record: str = ""
 
 
 class Experiment(NamedTuple):
@@ -138,24 +128,18 @@ def _whole_experiment(value: dict[str, Any], group: RecordGroup, notes: Notes) -
         hint = 'it has a list "simulations", or a folder of that name beside it'
         raise InputError("is an experiment without simulations", field=SIMULATIONS, hint=hint)
     experiment = experiment_of(value.get("info"))
-    refused: list[str] = []
-    for number, simulation in enumerate(listed):
-        place = _Place(group, f"{group.name}#{number + 1}", f"{SIMULATIONS}[{number}]")
-        if not isinstance(simulation, dict):
-            refused.append(f"{place.record} is not an object")
-            continue
-        if str(simulation.get("id")) in in_files:
-            continue
-        try:
-            conversation = _conversation(simulation, experiment, place, notes)
-        except InputError as error:
-            refused.append(f"{place.record} {error.message}")
-            continue
-        yield conversation
-    if refused:
-        message = f"{len(refused)} of {len(listed)} simulations skipped: {'; '.join(refused[:10])}"
-        hint = "the others were read" if len(refused) < len(listed) else ""
-        raise InputError(message, field=SIMULATIONS, hint=hint, count=len(refused))
+
+    def build(call: ExportedCall) -> Conversation:
+        if not isinstance(call.call, dict):
+            raise InputError("is not an object")
+        return _conversation(call.call, experiment, RecordPlace(group, f"{group.name}#{call.kind}", call.place), notes)
+
+    calls = [
+        ExportedCall(simulation, f"{SIMULATIONS}[{number}]", f"{number + 1}")
+        for number, simulation in enumerate(listed)
+        if not (isinstance(simulation, dict) and str(simulation.get("id")) in in_files)
+    ]
+    yield from readable_conversations(calls, build, "simulations", SIMULATIONS)
 
 
 def _experiment_beside(path: Path) -> Experiment:
@@ -185,8 +169,9 @@ def experiment_of(info: Any) -> Experiment:
     agent, environment, audio = (
         _part(info, name) for name in ("agent_info", "environment_info", "audio_native_config")
     )
-    told = audio.get("tick_duration_seconds")
-    usable = isinstance(told, int | float) and not isinstance(told, bool) and SHORTEST_TICK <= told <= LONGEST_TICK
+    logged = audio.get("tick_duration_seconds")
+    seconds = as_number(logged)
+    usable = seconds is not None and SHORTEST_TICK <= seconds <= LONGEST_TICK
     model = as_text(audio.get("model")) or as_text(agent.get("llm"))
     dimensions = {
         "domain": as_text(environment.get("domain_name")),
@@ -195,9 +180,9 @@ def experiment_of(info: Any) -> Experiment:
     }
     cascade = bool(audio.get("cascaded_config_name"))
     return Experiment(
-        tick=float(told or 0) if usable else USUAL_TICK,
-        concluded="" if usable else f"tick_duration_seconds is {'not told' if not told else repr(told)[:40]}",
-        dimensions={name: value for name, value in dimensions.items() if value},
+        tick=seconds if seconds is not None and usable else USUAL_TICK,
+        concluded="" if usable else f"tick_duration_seconds is {repr(logged)[:40] if logged else 'not told'}",
+        dimensions=filled(dimensions),
         agent=Agent(
             name=as_text(agent.get("implementation")),
             instructions=as_text(environment.get("policy")),
@@ -211,15 +196,15 @@ def experiment_of(info: Any) -> Experiment:
 def _tools(listed: Any) -> tuple[Tool, ...] | None:
     if not isinstance(listed, list):
         return None
-    told = [as_object(as_object(one).get("function")) or as_object(one) for one in listed]
+    definitions = [as_object(as_object(one).get("function")) or as_object(one) for one in listed]
     return tuple(
         Tool(name=name, description=as_text(one.get("description")), arguments_schema=one.get("parameters"))
-        for one in told
+        for one in definitions
         if (name := as_text(one.get("name")))
     )
 
 
-def _conversation(simulation: dict[str, Any], experiment: Experiment, place: _Place, notes: Notes) -> Conversation:
+def _conversation(simulation: dict[str, Any], experiment: Experiment, place: RecordPlace, notes: Notes) -> Conversation:
     ticks = _ticks_of(simulation)
     if experiment.concluded:
         notes.inferred("tick_of_0.2_s", experiment.concluded)
@@ -228,13 +213,8 @@ def _conversation(simulation: dict[str, Any], experiment: Experiment, place: _Pl
     timeline = listened.timeline()
     if simulation.get("messages"):
         notes.ignored("messages", "the ticks hold what was said")
-    extras = {
-        name: value
-        for name, value in simulation.items()
-        if name not in _OF_A_SIMULATION and value not in (None, "", [])
-    }
-    for name in sorted(extras.keys() - _USUAL_BESIDE):
-        notes.unknown(f"simulation.{name}")
+    unread = {name: value for name, value in simulation.items() if name not in _OF_A_SIMULATION}
+    extras = leftovers(unread, _USUAL_BESIDE, "simulation", notes)
     task, trial = simulation.get("task_id"), simulation.get("trial")
     return Conversation(
         id=as_text(simulation.get("id")) or place.name,
@@ -353,12 +333,12 @@ class _Listener:
 
     def _speaks(self, chunk: dict[str, Any]) -> bool:
         """A chunk that does not say whether it contains speech does."""
-        told = chunk.get("contains_speech")
-        if isinstance(told, bool):
-            return told
-        if told in (0, 1):
-            return bool(told)
-        self.odd["contains_speech_missing" if told is None else "contains_speech_not_a_boolean"] += 1
+        flag = chunk.get("contains_speech")
+        if isinstance(flag, bool):
+            return flag
+        if flag in (0, 1):
+            return bool(flag)
+        self.odd["contains_speech_missing" if flag is None else "contains_speech_not_a_boolean"] += 1
         return True
 
     def _speech(self, number: int, role: str, chunk: dict[str, Any]) -> _Speech:
@@ -416,15 +396,15 @@ class _Listener:
         timeline.mark("recording_ended", time=Time(self.at(self.length), CLOCK))
         return timeline
 
-    def _mark(self, timeline: TimelineBuilder, participant: str, one: _Effect) -> None:
-        time = Time(self.at(one.start), CLOCK, self.at(one.end))
+    def _mark(self, timeline: TimelineBuilder, participant: str, effect: _Effect) -> None:
+        time = Time(self.at(effect.start), CLOCK, self.at(effect.end))
         timeline.events.append(
-            Marker(seq=timeline.seq, time=time, name=one.name, participant=participant, value=one.value)
+            Marker(seq=timeline.seq, time=time, name=effect.name, participant=participant, value=effect.value)
         )
 
-    def _say(self, timeline: TimelineBuilder, speaker: str, one: _Speech) -> None:
-        start, end = self.at(one.start), self.at(one.end)
-        words = "".join(one.texts).strip()
+    def _say(self, timeline: TimelineBuilder, speaker: str, speech: _Speech) -> None:
+        start, end = self.at(speech.start), self.at(speech.end)
+        words = "".join(speech.texts).strip()
         text = Text(words, f"{'user' if speaker == USER else 'agent'}_chunk.content") if words else None
         timeline.events.append(
             Utterance(
@@ -435,33 +415,32 @@ class _Listener:
                 intended=text if speaker == USER else None,
                 spoken=None if speaker == USER else text,
                 segments=(Segment(start, end, CLOCK),),
-                manner=one.manner,
-                extras={"dynamic_muffling": True} if one.muffled else {},
+                manner=speech.manner,
+                extras={"dynamic_muffling": True} if speech.muffled else {},
             )
         )
 
     def _each_tool_once(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """A call may stand in the tick and in the chunk."""
         seen: set[tuple[str, str]] = set()
-        for tick, name, one in self.tools:
-            key = (name, as_text(one.get("id")))
+        for tick, name, use in self.tools:
+            key = (name, as_text(use.get("id")))
             if not key[1] or key not in seen:
                 seen.add(key)
-                yield tick, name, one
+                yield tick, name, use
 
-    def _use(self, timeline: TimelineBuilder, tick: int, name: str, one: dict[str, Any]) -> None:
+    def _use(self, timeline: TimelineBuilder, tick: int, name: str, use: dict[str, Any]) -> None:
         time = Time(self.at(tick), CLOCK)
-        id, tool = as_text(one.get("id")), as_text(one.get("name"))
+        id, tool = as_text(use.get("id")), as_text(use.get("name"))
         if name.startswith("user"):
-            timeline.mark(name.removesuffix("s"), value=one, time=time)
+            timeline.mark(name.removesuffix("s"), value=use, time=time)
         elif name == "agent_tool_calls":
-            timeline.call(tool, one.get("arguments"), call_id=id, time=time)
+            timeline.call(tool, use.get("arguments"), call_id=id, time=time)
         else:
-            timeline.result(one.get("content"), call_id=id, name=tool, time=time)
-            result = timeline.events[-1]
-            if isinstance(one.get("error"), bool) and isinstance(result, ToolResult):
-                error = (result.error or str(one.get("content"))[:500]) if one["error"] else ""
-                timeline.events[-1] = msgspec.structs.replace(result, success=not one["error"], error=error)
+            timeline.result(use.get("content"), call_id=id, name=tool, time=time)
+            if isinstance(use.get("error"), bool):
+                error = error_of(timeline) or str(use.get("content"))[:500]
+                set_tool_outcome(timeline, worked=not use["error"], error=error)
 
 
 def _part(info: Any, name: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from convoscope.conversation import (
     Time,
     Utterance,
 )
-from convoscope.ingest.call_exports import StateTrack, settle, spoken_into, spoken_lines
+from convoscope.ingest.call_exports import StateTrack, overlapping_utterances, set_tool_outcome, spoken_lines
 from convoscope.ingest.record import Facts, as_number, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
@@ -67,18 +67,18 @@ class MessageStep(NamedTuple):
 
 def lines_of(transcript: str) -> Iterator[Facts]:
     """The messages of a transcript that is plain text, `AI: …` and `User: …` by line."""
-    for speaker, said in spoken_lines(transcript, _LINE):
-        yield {"role": speaker if speaker in ("user", "unknown") else "bot", "message": said}
+    for speaker, words in spoken_lines(transcript, _LINE):
+        yield {"role": speaker if speaker in ("user", "unknown") else "bot", "message": words}
 
 
 def each_once(lists: Sequence[Sequence[Any]]) -> list[Any]:
     """All messages of some lists; a list may repeat what the ones before it hold."""
-    found: list[Any] = []
+    distinct: list[Any] = []
     before: set[str] = set()
     for messages in lists:
-        found += [one for one in messages if _identity(one) not in before]
+        distinct += [one for one in messages if _identity(one) not in before]
         before.update(map(_identity, messages))
-    return found
+    return distinct
 
 
 def by_nodes(messages: Sequence[Any], visits: Sequence[NodeVisit]) -> list[MessageStep]:
@@ -108,11 +108,11 @@ def by_speakers(messages: Sequence[Any], activated: Sequence[NodeVisit]) -> tupl
         said_by = assistant_of(message) if isinstance(message, dict) else None
         if said_by is not None and visits and not _is_same(visits[here], said_by):
             ahead = (place for place in range(here + 1, len(visits)) if _is_same(visits[place], said_by))
-            found = next(ahead, None)
-            if found is None:
-                found = here + 1
-                visits.insert(found, said_by)
-            here = found
+            place_of_next = next(ahead, None)
+            if place_of_next is None:
+                place_of_next = here + 1
+                visits.insert(place_of_next, said_by)
+            here = place_of_next
         elif said_by is not None and not visits:
             visits.append(said_by)
         steps.append(MessageStep(message, here))
@@ -133,9 +133,9 @@ def assistant_of(message: Facts) -> NodeVisit | None:
     return NodeVisit(name or id, filled({"assistantId": id})) if name or id else None
 
 
-def _is_same(one: NodeVisit, other: NodeVisit) -> bool:
-    ids = one.extras.get("assistantId"), other.extras.get("assistantId")
-    return ids[0] == ids[1] if all(ids) else one.state == other.state
+def _is_same(first: NodeVisit, second: NodeVisit) -> bool:
+    ids = first.extras.get("assistantId"), second.extras.get("assistantId")
+    return ids[0] == ids[1] if all(ids) else first.state == second.state
 
 
 def _hands_over(message: Any) -> bool:
@@ -154,15 +154,15 @@ def _identity(message: Any) -> str:
 
 def replies(messages: Sequence[Any]) -> list[int]:
     """The places of the messages with which the assistant begins to answer the user."""
-    found: list[int] = []
+    places: list[int] = []
     asked = False
     for place, message in enumerate(messages):
         role = SPEAKERS.get(as_text(message.get("role"))) if isinstance(message, dict) else None
         if role in (USER, ASSISTANT) and said_in(message).strip():
             if role == ASSISTANT and asked:
-                found.append(place)
+                places.append(place)
             asked = role == USER
-    return found
+    return places
 
 
 def said_in(message: Facts) -> str:
@@ -239,12 +239,12 @@ class Messages:
     # Speech
 
     def _say(self, role: str, facts: Facts, speech_id: str, latency: Facts | None, *, alone: bool) -> None:
-        said = said_in(facts)
+        words = said_in(facts)
         for name in _TEXTS:
-            if said and facts.get(name) == said:
+            if words and facts.get(name) == words:
                 del facts[name]
                 break
-        if not said:
+        if not words:
             if alone:
                 self.notes.ignored("empty_utterance", role, self.timeline.seq)
             return
@@ -255,7 +255,7 @@ class Messages:
         sure = as_number(facts.get("confidence"))
         if sure is not None:
             del facts["confidence"]
-        told = Text(said, f"{self._source}.message", sure)
+        text = Text(words, f"{self._source}.message", sure)
         # A transcript holds what the recogniser made of a caller, and what the assistant said.
         heard, meant = speaker in (USER, "unknown"), speaker == SYSTEM
         self.timeline.events.append(
@@ -263,9 +263,9 @@ class Messages:
                 seq=self.timeline.seq,
                 time=time,
                 speaker=speaker,
-                spoken=None if heard or meant else told,
-                heard=told if heard else None,
-                intended=told if meant else None,
+                spoken=None if heard or meant else text,
+                heard=text if heard else None,
+                intended=text if meant else None,
                 segments=(Segment(time.at, time.until, time.clock),) if time and time.until is not None else (),
                 extras=self.timeline.unknown("message", filled(facts), _USUAL),
             )
@@ -303,15 +303,15 @@ class Messages:
         for name, (component, ours) in PARTS.items():
             if (seconds := from_milliseconds(latency.get(name))) is not None:
                 values.setdefault(component, {})[ours] = seconds
-        for component, told in values.items():
-            self._states.measure(component, told, speech_id)
+        for component, measured in values.items():
+            self._states.measure(component, measured, speech_id)
 
     def tell_cut_offs(self, speaker: str, count: Any) -> None:
         """Who was cut off, where as many were spoken into as the call says were cut off."""
-        found = [one for one in spoken_into(self.timeline.events) if one.first.speaker == speaker]
-        if not found or as_number(count) != len(found):
+        overlaps = [one for one in overlapping_utterances(self.timeline.events) if one.first.speaker == speaker]
+        if not overlaps or as_number(count) != len(overlaps):
             return
-        for place, first, second in found:
+        for place, first, second in overlaps:
             self.notes.inferred("cut_off_by_times", f"{speaker} by {second.speaker}", first.seq)
             self.timeline.events[place] = msgspec.structs.replace(first, cut_off_by=second.speaker)
 
@@ -344,4 +344,4 @@ class Messages:
         extras = self.timeline.unknown("tool_result", filled(facts), _USUAL)
         self.timeline.result(error if answer is None else answer, call_id=call_id, name=name, time=time, extras=extras)
         if error:
-            settle(self.timeline, worked=False, error=error if isinstance(error, str) else repr(error)[:500])
+            set_tool_outcome(self.timeline, worked=False, error=error if isinstance(error, str) else repr(error)[:500])

@@ -12,7 +12,6 @@ from convoscope.conversation import (
     USER,
     Agent,
     AudioFile,
-    ComponentMetric,
     Conversation,
     Label,
     Outcome,
@@ -23,7 +22,7 @@ from convoscope.conversation import (
 from convoscope.conversation.model import Pipeline
 from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import CallReader, Ends, FoundCall, verdicts
+from convoscope.ingest.call_exports import CallReader, EndReasons, ExportedCall, add_call_latency, verdicts
 from convoscope.ingest.formats.vapi.messages import (
     PARTS,
     SPEAKERS,
@@ -40,7 +39,7 @@ from convoscope.ingest.formats.vapi.messages import (
     said_in,
 )
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
-from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, from_milliseconds
+from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, from_milliseconds, leftovers
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
@@ -56,7 +55,7 @@ _OF_A_CALL = frozenset(
     {"endedReason", "orgId", "assistantId", "squadId", "workflowId", "startedAt", "createdAt", "phoneNumberId"}
 )
 
-_ENDS = Ends(
+_ENDS = EndReasons(
     natural=frozenset(
         {"assistant-ended-call", "assistant-said-end-call-phrase", "assistant-ended-call-with-hangup-task"}
         | {"assistant-ended-call-after-message-spoken", "assistant-forwarded-call", "customer-ended-call"}
@@ -127,48 +126,50 @@ class VapiReader(CallReader):
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
-            found = next((one for one in self.calls(value, limit=_LOOKED_AT) if _is_ours(one)), None)
-            if found is not None and found.kind:
-                return Detection(1.0, f'a message "{found.kind}" with a call', "key")
-            if found is not None:
-                told = "a list of calls with an artifact" if found.place else "a call with an artifact or endedReason"
-                return Detection(1.0, told)
+            call = next((one for one in self.calls(value, limit=_LOOKED_AT) if _is_ours(one)), None)
+            if call is not None and call.kind:
+                return Detection(1.0, f'a message "{call.kind}" with a call', "key")
+            if call is not None:
+                why = "a list of calls with an artifact" if call.place else "a call with an artifact or endedReason"
+                return Detection(1.0, why)
         return None
 
     def is_call(self, value: Facts) -> bool:
         return _looks_like_a_call(value)
 
-    def unwrapped(self, value: Facts) -> FoundCall | None:
+    def unwrapped(self, value: Facts) -> ExportedCall | None:
         message = value.get("message") if isinstance(value.get("message"), dict) else value
         if not isinstance(message, dict) or (message is value and not isinstance(value.get("call"), dict)):
             return None
-        return FoundCall(_unwrapped(message), kind=as_text(message.get("type")) or "message")
+        return ExportedCall(_unwrapped(message), kind=as_text(message.get("type")) or "message")
 
-    def together(self, found: Sequence[FoundCall], notes: Notes) -> FoundCall:
+    def merged(self, webhooks: Sequence[ExportedCall], notes: Notes) -> ExportedCall:
         """The report tells all; without one, the message with the most in it."""
-        best = max(found, key=lambda one: (one.kind == REPORT, one.kind == "", len(_messages(one.call)[0])))
-        for one in found:
-            if one is not best:
-                notes.ignored(f"message.type={one.kind or 'call'}")
+        best = max(
+            webhooks, key=lambda webhook: (webhook.kind == REPORT, webhook.kind == "", len(_messages(webhook.call)[0]))
+        )
+        for webhook in webhooks:
+            if webhook is not best:
+                notes.ignored(f"message.type={webhook.kind or 'call'}")
         return best
 
-    def conversation(self, found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
-        return _conversation(found, group, notes)
+    def conversation(self, source: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
+        return _conversation(source, group, notes)
 
 
 def _unwrapped(message: Facts) -> Facts:
     """A call, with what the report tells beside it. The report's own type is not the call's."""
     call = as_object(message.get("call"))
-    told = {name: value for name, value in message.items() if name not in ("call", "type")}
-    both = {**call, **filled(told)}
+    report = {name: value for name, value in message.items() if name not in ("call", "type")}
+    both = {**call, **filled(report)}
     if call.get("artifact") and isinstance(message.get("artifact"), dict):
         both["artifact"] = {**as_object(call["artifact"]), **filled(message["artifact"])}
     return both
 
 
-def _is_ours(found: FoundCall) -> bool:
-    told = found.call.keys() if isinstance(found.call, dict) else set()
-    return _looks_like_a_call(found.call) or (bool(found.kind) and {"id", "orgId"} <= told)
+def _is_ours(source: ExportedCall) -> bool:
+    fields = source.call.keys() if isinstance(source.call, dict) else set()
+    return _looks_like_a_call(source.call) or (bool(source.kind) and {"id", "orgId"} <= fields)
 
 
 def _looks_like_a_call(call: Any) -> bool:
@@ -187,8 +188,8 @@ def _looks_like_a_call(call: Any) -> bool:
     )
 
 
-def _conversation(found: FoundCall, group: RecordGroup, notes: Notes) -> Conversation:
-    call: Facts = found.call
+def _conversation(exported: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
+    call: Facts = exported.call
     artifact = as_object(call.get("artifact"))
     messages, source = _messages(call)
     reason = as_text(call.get("endedReason"))
@@ -201,32 +202,32 @@ def _conversation(found: FoundCall, group: RecordGroup, notes: Notes) -> Convers
         notes.inferred("turns_from_text", "speakers are told by the lines of the transcript")
     talk = _placed(messages, artifact, call, notes)
     instructions, steps = _instructions(talk.steps)
-    told = Messages(notes, source, talk.visits, _given(call))
+    reading = Messages(notes, source, talk.visits, _given(call))
     per_turn = _turn_latencies(artifact)
     joined = _joined(steps, per_turn, notes)
-    told.read(steps, joined)
-    told.fill(
+    reading.read(steps, joined)
+    reading.fill(
         {name: value for name, value in as_object(artifact.get("variableValues")).items() if name not in _TEMPLATE}
     )
     figures = as_object(artifact.get("performanceMetrics"))
-    told.tell_cut_offs(ASSISTANT, figures.get("numAssistantInterrupted"))
-    told.tell_cut_offs(USER, figures.get("numUserInterrupted"))
-    _put_at_the_end(told.timeline, artifact, talk.unplaced, () if joined else per_turn, notes)
+    reading.tell_cut_offs(ASSISTANT, figures.get("numAssistantInterrupted"))
+    reading.tell_cut_offs(USER, figures.get("numUserInterrupted"))
+    _put_at_the_end(reading.timeline, artifact, talk.unplaced, () if joined else per_turn, notes)
     owner = _owner(call, nodes=bool(as_list(artifact.get("nodes"))))
     agent = _agent(call, artifact, instructions)
-    place = found.place
+    place = exported.place
     return Conversation(
         id=as_text(call.get("id")) or (f"{group.name} {place}" if place else group.name),
         dimensions=_dimensions(call, agent, owner if talk.visits else ""),
         source=Source(format=VapiReader.name, files=group.file_names, record=place),
         pipeline=_pipeline(call, per_turn),
-        participants=told.timeline.participants,
-        clocks=told.timeline.clocks,
+        participants=reading.timeline.participants,
+        clocks=reading.timeline.clocks,
         agent=agent,
-        timeline=tuple(told.timeline.events),
+        timeline=tuple(reading.timeline.events),
         labels=_labels(call, artifact),
         outcome=_outcome(call, reason, notes),
-        recording=_recording(call, artifact, {one.id for one in told.timeline.participants}),
+        recording=_recording(call, artifact, {one.id for one in reading.timeline.participants}),
         extras=_extras(call, artifact, source, notes),
     )
 
@@ -250,8 +251,8 @@ def _messages(call: Facts) -> tuple[Sequence[Any], str]:
 
 def _instructions(steps: Sequence[MessageStep]) -> tuple[str, Sequence[MessageStep]]:
     """The prompt that a call begins with, and what comes behind it."""
-    for count, (one, _) in enumerate(steps):
-        if not isinstance(one, dict) or SPEAKERS.get(as_text(one.get("role"))) != SYSTEM:
+    for count, (message, _) in enumerate(steps):
+        if not isinstance(message, dict) or SPEAKERS.get(as_text(message.get("role"))) != SYSTEM:
             return "\n\n".join(said_in(prompt) for prompt, _ in steps[:count]), steps[count:]
     return "", steps
 
@@ -262,7 +263,7 @@ def _placed(messages: Sequence[Any], artifact: Facts, call: Facts, notes: Notes)
     if visits:
         return _Talk(by_nodes(messages, visits), visits)
     activated = [one for entry in as_list(artifact.get("assistantActivations")) if (one := _activation(entry))]
-    activated = _told_apart(activated)
+    activated = _with_distinct_names(activated)
     speakers = {said.state for one in messages if isinstance(one, dict) and (said := assistant_of(one))}
     if len(activated) < 2 and len(speakers) < 2 and not (call.get("squad") or call.get("squadId")):
         return _Talk([MessageStep(one, 0) for one in messages])
@@ -285,20 +286,20 @@ def _node(facts: Facts) -> NodeVisit:
 
 
 def _activation(facts: Any) -> NodeVisit | None:
-    said = assistant_of(facts) if isinstance(facts, dict) else None
-    return said._replace(extras=filled({**facts, "assistantName": None})) if said else None
+    visit = assistant_of(facts) if isinstance(facts, dict) else None
+    return visit._replace(extras=filled({**facts, "assistantName": None})) if visit else None
 
 
-def _told_apart(visits: Sequence[NodeVisit]) -> list[NodeVisit]:
+def _with_distinct_names(visits: Sequence[NodeVisit]) -> list[NodeVisit]:
     """Two assistants of one name are told apart by their ids."""
     ids: dict[str, set[str]] = {}
-    for one in visits:
-        ids.setdefault(one.state, set()).add(as_text(one.extras.get("assistantId")))
+    for visit in visits:
+        ids.setdefault(visit.state, set()).add(as_text(visit.extras.get("assistantId")))
     return [
-        one._replace(state=f"{one.state} ({id})")
-        if len(ids[one.state]) > 1 and (id := as_text(one.extras.get("assistantId")))
-        else one
-        for one in visits
+        visit._replace(state=f"{visit.state} ({id})")
+        if len(ids[visit.state]) > 1 and (id := as_text(visit.extras.get("assistantId")))
+        else visit
+        for visit in visits
     ]
 
 
@@ -326,14 +327,8 @@ def _put_at_the_end(
         timeline.mark("transfer", transfer)
     for latency in latencies:
         for name, value in as_object(latency).items():
-            seconds = from_milliseconds(value)
-            if seconds is None:
-                notes.set_aside("latency", f"{name}: {value!r}"[:80], timeline.seq)
-                continue
             ours = PARTS[name][1] if PARTS.get(name, ("",))[0] == "turn" else name
-            timeline.events.append(
-                ComponentMetric(seq=timeline.seq, component="call", values={ours: seconds}, label=name)
-            )
+            add_call_latency(timeline, name, value, ours)
 
 
 def _given(call: Facts) -> Facts:
@@ -388,7 +383,7 @@ def _dimensions(call: Facts, agent: Agent, flow: str) -> dict[str, str]:
     workflow = as_text(as_object(call.get("workflow")).get("name")) or as_text(call.get("workflowId"))
     named = {"agent": squad or agent.name or workflow, "model": agent.models.get("llm", ""), "flow": flow}
     metadata = call.get("metadata") or as_object(call.get("assistant")).get("metadata")
-    return dimensions(metadata) | {name: value for name, value in named.items() if value}
+    return dimensions(metadata) | filled(named)
 
 
 def _pipeline(call: Facts, latencies: Sequence[Any]) -> Pipeline | None:
@@ -401,14 +396,14 @@ def _pipeline(call: Facts, latencies: Sequence[Any]) -> Pipeline | None:
 
 def _labels(call: Facts, artifact: Facts) -> tuple[Label, ...]:
     analysis = as_object(call.get("analysis"))
-    found: Facts = {"successEvaluation": analysis.get("successEvaluation")}
+    values: Facts = {"successEvaluation": analysis.get("successEvaluation")}
     data = analysis.get("structuredData")
-    found |= {f"structuredData.{name}": value for name, value in as_object(data).items()}
+    values |= {f"structuredData.{name}": value for name, value in as_object(data).items()}
     for kind, field in (("structuredOutputs", "result"), ("scorecards", "score")):
         for id, facts in as_object(artifact.get(kind)).items():
-            told = as_object(facts)
-            found[f"{kind}.{as_text(told.get('name')) or id}"] = told.get(field) if told else facts
-    return verdicts(RATER, found)
+            output = as_object(facts)
+            values[f"{kind}.{as_text(output.get('name')) or id}"] = output.get(field) if output else facts
+    return verdicts(RATER, values)
 
 
 def _outcome(call: Facts, reason: str, notes: Notes) -> Outcome:
@@ -425,15 +420,15 @@ def _duration(call: Facts, notes: Notes) -> float | None:
         if end.at >= start.at:
             return round(end.at - start.at, 6)
         notes.set_aside("duration", f"{end.at - start.at:g} s")
-    told = as_number(call.get("durationSeconds"))
-    told = from_milliseconds(call.get("durationMs")) if told is None else told
-    return told if told is None or told >= 0 else None
+    seconds = as_number(call.get("durationSeconds"))
+    seconds = from_milliseconds(call.get("durationMs")) if seconds is None else seconds
+    return seconds if seconds is None or seconds >= 0 else None
 
 
 def _recording(call: Facts, artifact: Facts, speakers: set[str]) -> AudioFile | None:
     recording = as_object(artifact.get("recording"))
     mono = as_object(recording.get("mono"))
-    told = (
+    urls = (
         ("stereo", recording.get("stereoUrl") or artifact.get("stereoRecordingUrl") or call.get("stereoRecordingUrl")),
         ("mono", mono.get("combinedUrl") or artifact.get("recordingUrl") or call.get("recordingUrl")),
         (ASSISTANT, mono.get("assistantUrl")),
@@ -441,16 +436,15 @@ def _recording(call: Facts, artifact: Facts, speakers: set[str]) -> AudioFile | 
         ("video", recording.get("videoUrl") or artifact.get("videoRecordingUrl")),
     )
     tracks = tuple(
-        Track(id=id, url=as_text(url), channels=(id,) if id in speakers else ()) for id, url in told if as_text(url)
+        Track(id=id, url=as_text(url), channels=(id,) if id in speakers else ()) for id, url in urls if as_text(url)
     )
     return AudioFile(tracks=tracks) if tracks else None
 
 
 def _extras(call: Facts, artifact: Facts, source: str, notes: Notes) -> Facts:
     """What nobody took; of messages that are written several times, those that were read are enough."""
-    extras = filled({name: value for name, value in call.items() if name not in _USED})
-    for name in sorted(extras.keys() - _USUAL):
-        notes.unknown(f"call.{name}")
+    unread = {name: value for name, value in call.items() if name not in _USED}
+    extras = leftovers(unread, _USUAL, "call", notes)
     for name in ("messages", "messagesOpenAIFormatted", "transcript"):
         if artifact.get(name) and source not in (name, f"artifact.{name}"):
             notes.ignored(name, f"{source} is read")

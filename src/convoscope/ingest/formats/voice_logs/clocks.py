@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from convoscope.ingest.formats.voice_logs.likeness import compact, likeness, resemble
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
+from convoscope.text.folding import compact
+from convoscope.text.likeness import likeness, resemble
 
 NOTICEABLE = 1.5
 """Seconds; less than this cannot be told from the usual delay between two logs."""
@@ -91,12 +92,12 @@ def _agree(mine: Sequence[HeardText], theirs: Sequence[HeardText], usual: float)
     latest: dict[int, float] = {}
     order = sorted(range(len(theirs)), key=lambda place: theirs[place].at)
     times = [theirs[place].at for place in order]
-    for one in mine:
-        expected = one.at - usual
+    for text in mine:
+        expected = text.at - usual
         after = bisect_left(times, expected)
         nearest = min(order[max(0, after - 1) : after + 1], key=lambda other: abs(expected - theirs[other].at))
         # Of an utterance that was heard in parts only the last part was logged at its end.
-        if resemble(one.text, theirs[nearest].text):
+        if resemble(text.text, theirs[nearest].text):
             latest[nearest] = expected - theirs[nearest].at
     in_time = sum(abs(gap) <= NOTICEABLE for gap in latest.values())
     return 2 * in_time > min(len(mine), len(theirs))
@@ -110,10 +111,12 @@ def _pairs(mine: Sequence[HeardText], theirs: Sequence[HeardText]) -> list[tuple
         for j, other in enumerate(theirs)
         if abs(i - j) <= _WINDOW
     }
-    found = placed(len(mine), [0.1] * len(theirs), lambda i, j: 1 - alike.get((i, j), 0.0), again=0.3, alone=1 - _ALIKE)
+    places = placed(
+        len(mine), [0.1] * len(theirs), lambda i, j: 1 - alike.get((i, j), 0.0), again=0.3, alone=1 - _ALIKE
+    )
     # Of several texts on one, the longest tells most.
     longest: dict[int, int] = {}
-    for i, j in enumerate(found):
+    for i, j in enumerate(places):
         if j != NOWHERE and alike.get((i, j), 0.0) >= _ALIKE:
             longest[j] = max(i, longest.get(j, i), key=lambda one: len(mine[one].text))
     return [(i, j) for j, i in longest.items()]

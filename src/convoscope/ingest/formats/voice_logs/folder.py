@@ -65,12 +65,12 @@ class CallFolder:
     def _find(self, fields: tuple[str, ...], names: tuple[str, ...]) -> Path | None:
         """The file that result.json names, if it is there; else the one with a usual name."""
         for field in fields:
-            told = self._result.get(field)
-            if isinstance(told, str) and told:
-                found = self.file(base_name(told))
-                if found is not None:
-                    return found
-                self.missing.append(MissingFile(field, base_name(told)))
+            path_in_result = self._result.get(field)
+            if isinstance(path_in_result, str) and path_in_result:
+                path = self.file(base_name(path_in_result))
+                if path is not None:
+                    return path
+                self.missing.append(MissingFile(field, base_name(path_in_result)))
         return self.file(*names)
 
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from convoscope.conversation import Logged
 from convoscope.ingest.formats.voice_logs.framework import TextRun
-from convoscope.ingest.formats.voice_logs.likeness import likeness
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD
 from convoscope.ingest.formats.voice_logs.replies import Reply, replies
 from convoscope.ingest.formats.voice_logs.sounds import SoundSpan, find_sounds, parted
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
 from convoscope.ingest.report import Notes
+from convoscope.text.likeness import likeness
 
 _EMPTY_SPEECH = frozenset({"", "...", "......", ".", ",", "?", "!"})
 _WORDS_PER_SECOND = 2.7
@@ -94,14 +94,14 @@ class Join:
         for record in self.log:
             if record.ms is not None:
                 first.setdefault(record.source, record.ms)
-        found: list[float] = []
+        moments: list[float] = []
         latest, source = 0, ""
         for record in self.log:
             if record.source != source:
                 latest, source = first.get(record.source, 0), record.source
             latest = latest if record.ms is None else record.ms
-            found.append(latest / 1000 + shift[source])
-        return found
+            moments.append(latest / 1000 + shift[source])
+        return moments
 
     def at(self, place: int) -> float:
         """When a record was logged, in common time."""
@@ -138,11 +138,11 @@ class Join:
         return self._orders[source]
 
     def join(self, notes: Notes) -> Joined:
-        told = self.order("simulator")
-        sounds = find_sounds(self.log, told, self.offsets.audio, notes)
+        simulator = self.order("simulator")
+        sounds = find_sounds(self.log, simulator, self.offsets.audio, notes)
         mine = [sound for sound in sounds if sound.role == "assistant"]
         theirs = [sound for sound in sounds if sound.role == "user"]
-        texts = self._texts(told, "user_speech")
+        texts = self._texts(simulator, "user_speech")
         if len(texts) > 1:
             theirs = parted(theirs, mine, [self.at(text) for text in texts], notes)
         says = self._says(theirs, [sound.at for sound in mine], texts, notes)
@@ -153,16 +153,16 @@ class Join:
         says = spoken
         self._tell_of(says, noise, heard, notes)
         slot = self._slots(says)
-        mine = self._understood(mine, told, notes)
+        mine = self._understood(mine, simulator, notes)
         self._tell_of_understood(mine, says, notes)
-        found = replies(self, says, mine, slot, notes)
-        noise += [sound for sound in mine if sound not in found.sounds]
-        return Joined(says, found.replies, slot, noise, found.unsaid)
+        answers = replies(self, says, mine, slot, notes)
+        noise += [sound for sound in mine if sound not in answers.sounds]
+        return Joined(says, answers.replies, slot, noise, answers.unsaid)
 
-    def _texts(self, told: Sequence[int], kind: str) -> list[int]:
+    def _texts(self, records: Sequence[int], kind: str) -> list[int]:
         return [
             place
-            for place in told
+            for place in records
             if self.log[place].kind == kind and self.log[place].text.strip() not in _EMPTY_SPEECH
         ]
 
@@ -199,16 +199,16 @@ class Join:
         if not self._all_timed(texts):
             return None
         starts = [sound.at for sound in sounds]
-        found = [bisect_right(starts, self.at(text) + _EARLY) - 1 for text in texts]
-        if found == list(range(len(sounds))):
-            return found
-        if not texts or found[0] < 0 or any(before >= after for before, after in pairwise(found)):
+        places = [bisect_right(starts, self.at(text) + _EARLY) - 1 for text in texts]
+        if places == list(range(len(sounds))):
+            return places
+        if not texts or places[0] < 0 or any(before >= after for before, after in pairwise(places)):
             return None
         if sounds[0].role == "user" and any(
-            self.at(text) > sounds[where].until + _EARLY for text, where in zip(texts, found, strict=True)
+            self.at(text) > sounds[where].until + _EARLY for text, where in zip(texts, places, strict=True)
         ):
             return None
-        return found
+        return places
 
     def _by_length(self, sounds: list[SoundSpan], texts: list[int], replied: Sequence[float]) -> list[int]:
         """By time and by how long each text takes to say."""
@@ -266,12 +266,12 @@ class Join:
         if not says or not all(say.meant for say in says) or not self._all_timed(lines):
             return None
         starts = [say.at for say in says]
-        found = [bisect_right(starts, self.at(line) + _EARLY) - 1 for line in lines]
-        if found[0] != 0 or len(set(found)) < max(1, len(says) - 1) or max(found) < len(says) - 2:
+        places = [bisect_right(starts, self.at(line) + _EARLY) - 1 for line in lines]
+        if places[0] != 0 or len(set(places)) < max(1, len(says) - 1) or max(places) < len(says) - 2:
             return None
-        if any(after - before > 1 or after < before for before, after in pairwise(found)):
+        if any(after - before > 1 or after < before for before, after in pairwise(places)):
             return None
-        return found
+        return places
 
     def _heard_by_likeness(self, says: list[Say], lines: list[int]) -> list[int]:
         meant = [" ".join(self.log[place].text for place in say.meant) for say in says]
@@ -308,14 +308,14 @@ class Join:
             if say.meant and not say.heard:
                 notes.inferred("not_transcribed", f"user: {self.log[say.meant[0]].text[:60]!r}")
 
-    def _understood(self, sounds: list[SoundSpan], told: Sequence[int], notes: Notes) -> list[SoundSpan]:
+    def _understood(self, sounds: list[SoundSpan], records: Sequence[int], notes: Notes) -> list[SoundSpan]:
         """The agent's sounds with what the caller heard in each; words whose sound is lost stand for it."""
         lost: list[SoundSpan] = []
-        for text in self._lay(sounds, self._texts(told, "assistant_speech"), notes):
+        for text in self._lay(sounds, self._texts(records, "assistant_speech"), notes):
             notes.repaired("text_without_sound", f"assistant: {self.log[text].text[:60]!r}")
-            said = len(self.log[text].text.split()) / _WORDS_PER_SECOND
+            speaking_time = len(self.log[text].text.split()) / _WORDS_PER_SECOND
             sound = SoundSpan("assistant", None, None, [])
-            sound.since = sound.till = self.at(text) - said - _WRITTEN_AFTER
+            sound.since = sound.till = self.at(text) - speaking_time - _WRITTEN_AFTER
             sound.texts.append(text)
             lost.append(sound)
         return sorted([*sounds, *lost], key=lambda sound: sound.at) if lost else sounds
@@ -348,16 +348,16 @@ class Join:
         for place in reversed(order):
             following[place] = coming
             coming = number.get(place, coming)
-        found: dict[int, int] = {}
+        slots: dict[int, int] = {}
         least = 0
         for place in order:
             if place in number:
-                least = found[place] = max(least, number[place])
+                least = slots[place] = max(least, number[place])
                 continue
             coming = following[place]
             most = len(says) if coming is None else coming - 1
-            found[place] = max(least, min(most, bisect_right(ends, self.at(place))))
-        return found
+            slots[place] = max(least, min(most, bisect_right(ends, self.at(place))))
+        return slots
 
 
 def _is_answered(say: Say, says: Sequence[Say], agent: Sequence[SoundSpan]) -> bool:

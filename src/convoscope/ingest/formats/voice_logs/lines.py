@@ -20,17 +20,17 @@ def read_lines(path: Path, decoder: msgspec.json.Decoder[Line], notes: Notes) ->
     """Every readable line. Blank lines, a cut last line and lines that are no record are left out, and said."""
     data = files.whole(path)
     try:
-        found = decoder.decode_lines(data)
+        records = decoder.decode_lines(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        found = _one_by_one(path, data, decoder, notes)
+        records = _one_by_one(path, data, decoder, notes)
     else:
-        if data.count(b"\n") + (not data.endswith(b"\n")) > max(1, len(found)):
+        if data.count(b"\n") + (not data.endswith(b"\n")) > max(1, len(records)):
             notes.repaired("blank_line", path.name)
-    return found
+    return records
 
 
 def _one_by_one(path: Path, data: bytes, decoder: msgspec.json.Decoder[Line], notes: Notes) -> list[Line]:
-    found: list[Line] = []
+    records: list[Line] = []
     texts = data.rstrip().split(b"\n")
     if not all(text.strip() for text in texts):
         notes.repaired("blank_line", path.name)
@@ -39,11 +39,11 @@ def _one_by_one(path: Path, data: bytes, decoder: msgspec.json.Decoder[Line], no
         if not text.strip():
             continue
         try:
-            found.append(_line(text, decoder, notes, f"{path.name} line {number + 1}"))
+            records.append(_line(text, decoder, notes, f"{path.name} line {number + 1}"))
         except (BadJson, msgspec.ValidationError) as error:
             code = "cut_last_line" if number == last and isinstance(error, BadJson) else "line_left_out"
             notes.repaired(code, f"{path.name} line {number + 1}: {error}")
-    return found
+    return records
 
 
 def _line(text: bytes, decoder: msgspec.json.Decoder[Line], notes: Notes, place: str) -> Line:
@@ -101,16 +101,16 @@ def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, 
     middle = known[len(known) // 2]
     if len(known) == len(times) and known[0] >= 0 and are_of_one_call(known):
         return list(times)
-    found: list[int | None] = []
+    checked: list[int | None] = []
     for stamp, ms in zip(stamps, times, strict=True):
         if ms is None:
             notes.repaired("unreadable_time", f"{name}: {str(stamp)[:40]!r}")
         elif ms < 0 or abs(ms - middle) > _HOURS:
             notes.repaired("implausible_time", f"{name}: {str(stamp)[:40]!r}")
-            found.append(None)
+            checked.append(None)
             continue
-        found.append(ms)
-    return found
+        checked.append(ms)
+    return checked
 
 
 def are_of_one_call(times: Sequence[int]) -> bool:

@@ -177,22 +177,22 @@ def _mended_audit(data: bytes, path: Path, notes: Notes) -> _Audit:
         value = {"transcript": entries}
     if isinstance(value, list):
         value = {"transcript": value}
-    found = value.get("transcript") if isinstance(value, dict) else None
+    transcript = value.get("transcript") if isinstance(value, dict) else None
     prompts = value.get("llm_prompts") if isinstance(value, dict) else None
     return _Audit(
-        transcript=_converted(found, _AuditEntry, f"{path.name} transcript", notes),
+        transcript=_converted(transcript, _AuditEntry, f"{path.name} transcript", notes),
         llm_prompts=_converted(prompts, LlmCall, f"{path.name} llm_prompts", notes),
     )
 
 
 def _converted(values: Any, kind: Any, place: str, notes: Notes) -> list[Any]:
-    found = []
+    entries = []
     for number, value in enumerate(values if isinstance(values, list) else []):
         try:
-            found.append(msgspec.convert(value, kind, strict=False))
+            entries.append(msgspec.convert(value, kind, strict=False))
         except msgspec.ValidationError as error:
             notes.repaired("entry_left_out", f"{place}[{number}]: {error}")
-    return found
+    return entries
 
 
 def _entries_before(data: bytes) -> list[Any]:
@@ -233,11 +233,11 @@ def read_framework(
     for kind in dict.fromkeys(kinds):
         if kind != TRANSCRIPT and kind not in _FRAMEWORK_KINDS:
             notes.ignored(f"framework.{kind}")
-    told = [taken[place] for place, kind in enumerate(kinds) if kind == TRANSCRIPT]
-    times = _times([line.timestamp for line in told], path.name, notes)
+    transcripts = [taken[place] for place, kind in enumerate(kinds) if kind == TRANSCRIPT]
+    times = _times([line.timestamp for line in transcripts], path.name, notes)
     heard: list[Logged] = []
     if not audit or not agree(times):
-        texts = [(_frame(line.data)[0] or "").strip() for line in told]
+        texts = [(_frame(line.data)[0] or "").strip() for line in transcripts]
         heard = [
             Logged(source="framework", kind=TRANSCRIPT, ms=ms, speaker="user", text=text)
             for ms, text in zip(times, texts, strict=True)
@@ -294,16 +294,16 @@ def _timed(lines: list[FrameworkLine]) -> list[FrameworkLine]:
 
     A phrase without a time stays without: it may be all that was said in its turn.
     """
-    found = list(lines)
+    timed = list(lines)
     for step, at_ends in ((1, False), (-1, True), (1, True)):
-        for place in range(len(found))[::step]:
-            line, beside = found[place], place - step
-            if line.ms is not None or " " in line.text.strip() or not 0 <= beside < len(found):
+        for place in range(len(timed))[::step]:
+            line, beside = timed[place], place - step
+            if line.ms is not None or " " in line.text.strip() or not 0 <= beside < len(timed):
                 continue
-            ends = step > 0 and found[beside].text.rstrip().endswith(_ENDS)
-            if found[beside].kind == line.kind and (at_ends or not ends):
-                found[place] = line._replace(ms=found[beside].ms)
-    return found
+            ends = step > 0 and timed[beside].text.rstrip().endswith(_ENDS)
+            if timed[beside].kind == line.kind and (at_ends or not ends):
+                timed[place] = line._replace(ms=timed[beside].ms)
+    return timed
 
 
 _ENDS = (".", "?", "!")
@@ -386,8 +386,8 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
         speaker, text, value = _SPEAKERS.get(line.user or "", ""), "", line.data
         if kind in _SPEECH:
             speaker = _SPEECH[kind]
-            said = value.get("text") if isinstance(value, dict) else value
-            text, value = said if isinstance(said, str) else "", None
+            spoken = value.get("text") if isinstance(value, dict) else value
+            text, value = spoken if isinstance(spoken, str) else "", None
         if kind in _SOUNDS and sound is None and ms is not None:
             notes.repaired("sound_time_from_log", f"{path.name}: {speaker} {kind}")
         records.append(
@@ -412,14 +412,14 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
 
 def _sound_times(lines: Sequence[_SimulatorLine], name: str, notes: Notes) -> list[float | None]:
     """When sounds began and ended, in seconds, but for times that cannot be."""
-    told = [None if line.audio_timestamp is None else seconds(line.audio_timestamp) for line in lines]
+    sound_seconds = [None if line.audio_timestamp is None else seconds(line.audio_timestamp) for line in lines]
     places = [place for place, line in enumerate(lines) if line.audio_timestamp is not None]
     stamps = [lines[place].audio_timestamp for place in places]
-    rounded = [None if (at := told[place]) is None else round(1000 * at) for place in places]
+    rounded = [None if (at := sound_seconds[place]) is None else round(1000 * at) for place in places]
     for place, ms in zip(places, plausible(stamps, rounded, name, notes), strict=True):
         if ms is None:
-            told[place] = None
-    return told
+            sound_seconds[place] = None
+    return sound_seconds
 
 
 _SOUNDS = frozenset({"audio_start", "audio_end"})
@@ -466,13 +466,13 @@ def _without_repeats(records: list[Logged], name: str, notes: Notes) -> list[Log
     """
     if _at_a_glance and not _may_repeat(records):
         return records
-    kept: list[Logged] = []
+    distinct: list[Logged] = []
     seen: set[tuple[Any, ...]] = set()
-    said: dict[tuple[str, str], int] = {}
+    latest: dict[tuple[str, str], int] = {}
     for record in records:
         if record.kind in _SPEECH and record.text and record.ms is not None:
-            before = said.get((record.kind, record.text))
-            said[record.kind, record.text] = record.ms
+            before = latest.get((record.kind, record.text))
+            latest[record.kind, record.text] = record.ms
             if before is not None and abs(record.ms - before) <= _MOMENT:
                 notes.repaired("duplicate_record", f"{name}: {record.kind}")
                 continue
@@ -483,15 +483,15 @@ def _without_repeats(records: list[Logged], name: str, notes: Notes) -> list[Log
             notes.repaired("duplicate_record", f"{name}: {record.kind}")
             continue
         seen.add(key)
-        kept.append(record)
-    return kept
+        distinct.append(record)
+    return distinct
 
 
 def _may_repeat(records: list[Logged]) -> bool:
     """At a glance: whether two records share an instant and all but their value, or the same words were said twice."""
     keys = {(one.kind, one.speaker, one.text, one.sound if one.sound is not None else one.ms) for one in records}
-    said = [(one.kind, one.text) for one in records if one.kind in _SPEECH and one.text]
-    return len(keys) < len(records) or len({*said}) < len(said)
+    texts = [(one.kind, one.text) for one in records if one.kind in _SPEECH and one.text]
+    return len(keys) < len(records) or len({*texts}) < len(texts)
 
 
 def read_transcript(path: Path, notes: Notes) -> list[Logged]:
@@ -503,12 +503,12 @@ def read_transcript(path: Path, notes: Notes) -> list[Logged]:
         type: str | None = None
         content: Any = None
 
-    found = []
+    records = []
     lines = read_lines(path, msgspec.json.Decoder(Said), notes)
     for line, ms in zip(lines, _times([line.timestamp for line in lines], path.name, notes), strict=True):
         role = line.role or line.type or ""
         if role in ("user", "assistant") and isinstance(line.content, str):
             text = line.content.strip()
-            found.append(Logged(source="audit", kind=role, ms=ms, speaker=role, text=text))
-    notes.records += len(found)
-    return found
+            records.append(Logged(source="audit", kind=role, ms=ms, speaker=role, text=text))
+    notes.records += len(records)
+    return records

@@ -44,8 +44,8 @@ def pipeline(
     named = any(result.get(field) for field in ("pipecat_logs_path", "framework_logs_path"))
     if result and not framework and not named and audit:
         return StatedPipeline("s2s", "result.json names no log of a framework")
-    said = [record.kind for record in audit if record.kind in ("user", "assistant")]
-    if not framework and not result and said[:1] == ["assistant"]:
+    speakers = [record.kind for record in audit if record.kind in ("user", "assistant")]
+    if not framework and not result and speakers[:1] == ["assistant"]:
         return StatedPipeline(
             "s2s", "the audit log begins with the agent's greeting, and there is no log of a framework"
         )

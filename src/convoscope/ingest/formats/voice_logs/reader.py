@@ -21,7 +21,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.databases import database_hash, is_hash_of
 from convoscope.errors import InputError
-from convoscope.ingest.beside import datasets as dataset
+from convoscope.ingest.beside.datasets import is_config, load
 from convoscope.ingest.formats.voice_logs.folder import LOGS, PACKED, RESULT, CallFolder, track, unpacked_name
 from convoscope.ingest.formats.voice_logs.lines import read_document, read_lines
 from convoscope.ingest.formats.voice_logs.logs import (
@@ -37,6 +37,7 @@ from convoscope.ingest.formats.voice_logs.pipeline import pipeline
 from convoscope.ingest.formats.voice_logs.timeline import JoinedCall, build
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample
+from convoscope.ingest.record import as_number, number_in
 from convoscope.ingest.report import Notes
 
 _SET_ASIDE = re.compile(r"_(?:attempt|failed_attempt|extra|unvalidated)_\d+$")
@@ -54,9 +55,9 @@ class VoiceLogsReader(Reader):
 
     def detect_folder(self, folder: FolderSample) -> Detection | None:
         plain = {unpacked_name(name): name for name in folder.names}
-        found = sorted(plain.keys() & LOGS)
-        if found:
-            return Detection(0.95, f"holds {' and '.join(found)}", "folder")
+        logs = sorted(plain.keys() & LOGS)
+        if logs:
+            return Detection(0.95, f"holds {' and '.join(logs)}", "folder")
         if RESULT in plain:
             value = read_document(folder.path / plain[RESULT], Notes())
             if isinstance(value, dict) and "record_id" in value and "audit_log_path" in value:
@@ -81,9 +82,7 @@ class VoiceLogsReader(Reader):
 
     def detect(self, sample: Sample) -> Detection | None:
         first = sample.values[0] if sample.values else None
-        if dataset.is_record(first):
-            return Detection(0.6, "evaluation records, matched to calls by id", "companion")
-        if sample.path.name == "config.json" and dataset.is_config(first):
+        if sample.path.name == "config.json" and is_config(first):
             return Detection(0.6, "settings of a run of calls", "companion")
         if isinstance(first, dict) and all(key in first for key in _OUTPUTS):
             return Detection(0.5, "figures that another tool made of calls", "companion")
@@ -96,21 +95,21 @@ class VoiceLogsReader(Reader):
 def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Path, ...] = ()) -> Conversation:
     """The call in a folder. Whatever cannot be read is said, and the rest is joined."""
     result = _result(path, notes)
-    beside = dataset.load(companions)
+    config = load(companions).config
     folder = CallFolder(path, result)
     for missing in folder.missing:
         notes.repaired("named_file_missing", f"{missing.field}: {missing.name}")
     audit, framework, simulator = _logs(folder, notes)
-    told = pipeline(result, beside.config, audit.records, framework=bool(framework.runs))
-    if not framework.runs and told.pipeline != "s2s":
+    stated = pipeline(result, config, audit.records, framework=bool(framework.runs))
+    if not framework.runs and stated.pipeline != "s2s":
         _note_missing(folder.framework, "framework: replies as the model wrote them, not as they were spoken", notes)
-    if told.inferred:
-        notes.inferred(f"pipeline_{told.pipeline}", told.inferred)
+    if stated.inferred:
+        notes.inferred(f"pipeline_{stated.pipeline}", stated.inferred)
     call = JoinedCall(
         audit=audit.records,
-        runs=[] if told.pipeline == "s2s" else framework.runs,
+        runs=[] if stated.pipeline == "s2s" else framework.runs,
         simulator=simulator,
-        pipeline=told.pipeline,
+        pipeline=stated.pipeline,
         llm_calls=audit.calls,
         metrics=_component_lines(folder, notes),
     )
@@ -118,33 +117,24 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         raise InputError("none of its logs holds a record", hint="a call needs one readable log of the three")
     where = path.resolve()
     record_id, trial = _identity(where, result)
-    language = str(beside.config.get("language") or "en")
-    record = beside.records.get(record_id)
-    if record is None:
-        # What is broken in a dataset matters to those whose record it may have held.
-        for problem in beside.problems:
-            notes.repaired("file_left_out", problem)
-        if beside.records:
-            notes.repaired("record_not_in_dataset", record_id)
-    record = dataset.resolved(record, language) if record is not None else None
     built = build(call, notes)
     dimensions = {"scenario_id": record_id, **({"trial": trial} if trial else {})}
-    if isinstance(beside.config.get("domain"), str):
-        dimensions["domain"] = beside.config["domain"]
+    if isinstance(config.get("domain"), str):
+        dimensions["domain"] = config["domain"]
     return Conversation(
         id=f"{record_id}/trial_{trial}" if trial else record_id,
         dimensions=dimensions,
         source=Source(format=VoiceLogsReader.name, files=_names(folder), record=name, folder=str(where)),
-        pipeline=told.pipeline,
+        pipeline=stated.pipeline,
         participants=built.participants,
         clocks=built.clocks,
-        agent=_agent(record, audit.calls, beside.config),
-        scenario=_scenario(folder, record, language, result, notes),
+        agent=_agent(audit.calls, config),
+        scenario=_scenario(folder, result, notes),
         timeline=built.timeline,
         log=built.log,
         outcome=_outcome(result, simulator, built.duration),
         recording=_recording(folder),
-        extras=_extras(folder, result, beside.config, notes),
+        extras=_extras(folder, result, config, notes),
     )
 
 
@@ -171,17 +161,17 @@ def _logs(folder: CallFolder, notes: Notes) -> tuple[AuditLog, Framework, list[L
     if folder.simulator is not None:
         simulator = _readable(lambda path: read_simulator(path, notes), folder.simulator, notes) or simulator
     if folder.framework is not None:
-        told = (audit.records, simulator)
-        framework = _readable(lambda path: read_framework(path, notes, *told), folder.framework, notes) or framework
+        others = (audit.records, simulator)
+        framework = _readable(lambda path: read_framework(path, notes, *others), folder.framework, notes) or framework
     if not audit.records:
         _note_missing(folder.audit, "audit: no tool calls, and no words of the recogniser", notes)
         if framework.heard:
             audit = AuditLog(_as_audit(framework.heard), audit.calls)
             notes.inferred("heard_from_framework", f"{len(framework.heard)} lines")
         elif folder.transcript is not None:
-            said = _readable(lambda path: read_transcript(path, notes), folder.transcript, notes) or []
-            audit = AuditLog(said, audit.calls)
-            notes.inferred("heard_from_transcript", f"{len(said)} lines")
+            transcript = _readable(lambda path: read_transcript(path, notes), folder.transcript, notes) or []
+            audit = AuditLog(transcript, audit.calls)
+            notes.inferred("heard_from_transcript", f"{len(transcript)} lines")
     if not simulator:
         _note_missing(folder.simulator, "caller: no sound, and no words as the caller meant or heard them", notes)
     return audit, framework, simulator
@@ -208,25 +198,24 @@ def _as_audit(heard: Sequence[Logged]) -> list[Logged]:
 def _identity(where: Path, result: dict[str, Any]) -> tuple[str, str]:
     """The id of the record, and the number of the trial."""
     trial = _TRIAL.fullmatch(where.name)
-    told = result.get("record_id")
+    record_id = result.get("record_id")
     folder = where.parent.name if trial else where.name
-    return str(told) if isinstance(told, str | int) and told != "" else folder, trial[1] if trial else ""
+    return str(record_id) if isinstance(record_id, str | int) and record_id != "" else folder, trial[1] if trial else ""
 
 
 def _names(folder: CallFolder) -> tuple[str, ...]:
-    found = (folder.audit, folder.framework, folder.simulator)
-    return tuple(path.name for path in found if path is not None)
+    paths = (folder.audit, folder.framework, folder.simulator)
+    return tuple(path.name for path in paths if path is not None)
 
 
-def _agent(record: Any, calls: Sequence[LlmCall], config: Any) -> Agent:
-    """As the dataset has it; instructions, where nobody tells them, as the model was prompted with them."""
-    agent = dataset.agent(record) if record is not None else Agent()
-    if not agent.instructions and calls:
-        agent = msgspec.structs.replace(agent, instructions=_system_prompt(calls[0]))
+def _agent(calls: Sequence[LlmCall], config: Any) -> Agent:
+    """Its models as the settings name them, and its instructions as the model was prompted with them."""
     models = config.get("model")
     models = models if isinstance(models, dict) else {"llm": models}
-    named = {part: name for part, name in models.items() if isinstance(name, str)}
-    return msgspec.structs.replace(agent, models=named) if named else agent
+    return Agent(
+        instructions=_system_prompt(calls[0]) if calls else "",
+        models={part: name for part, name in models.items() if isinstance(name, str)},
+    )
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -245,13 +234,10 @@ def _system_prompt(call: LlmCall) -> str:
     return next((one.content for one in messages if one.role == "system" and isinstance(one.content, str)), "")
 
 
-def _scenario(folder: CallFolder, record: Any, language: str, result: dict[str, Any], notes: Notes) -> Scenario | None:
-    scenario = dataset.scenario(record, language, notes) if record is not None else Scenario()
+def _scenario(folder: CallFolder, result: dict[str, Any], notes: Notes) -> Scenario | None:
     before = _database(folder, ("initial_scenario_db.json", "scenario_db.json"), result, "initial", notes)
     after = _database(folder, ("final_scenario_db.json",), result, "final", notes)
-    if record is None and before is None and after is None:
-        return None
-    return msgspec.structs.replace(scenario, before=before, after=after)
+    return None if before is None and after is None else Scenario(before=before, after=after)
 
 
 def _database(
@@ -274,9 +260,9 @@ def _outcome(result: dict[str, Any], simulator: Sequence[Logged], duration: floa
     reason = result.get("conversation_ended_reason")
     if not isinstance(reason, str) or not reason:
         reason = next(filter(None, map(_ended_reason, reversed(simulator))), "")
-    told = result.get("duration_seconds")
+    seconds = as_number(result.get("duration_seconds"))
     error = result.get("error")
-    kept = {
+    extras = {
         key: result[key]
         for key in ("completed", "error_details", "num_turns", "num_tool_calls", "tools_called")
         if result.get(key) is not None
@@ -285,8 +271,8 @@ def _outcome(result: dict[str, Any], simulator: Sequence[Logged], duration: floa
         finished=None if not reason else reason.strip().casefold() == "goodbye",
         ended_reason=reason,
         error=str(error) if error else "",
-        duration=float(told) if isinstance(told, int | float) and not isinstance(told, bool) else duration,
-        extras=kept,
+        duration=duration if seconds is None else seconds,
+        extras=extras,
     )
 
 
@@ -336,15 +322,15 @@ _component_line = msgspec.json.Decoder(_ComponentLine)
 
 def _component_lines(folder: CallFolder, notes: Notes) -> list[dict[str, Any]]:
     """What the framework measured of its parts, and what each call to the model cost."""
-    found: list[dict[str, Any]] = []
+    measurements: list[dict[str, Any]] = []
     path = folder.file("pipecat_metrics.jsonl", "framework_metrics.jsonl")
     if path is not None:
         lines = _readable(lambda place: read_lines(place, _component_line, notes), path, notes) or []
-        found += [msgspec.to_builtins(line) for line in lines]
+        measurements += [msgspec.to_builtins(line) for line in lines]
     path = folder.file("agent_perf_stats.csv")
     if path is not None:
-        found += _perf_rows(path, notes)
-    return found
+        measurements += _perf_rows(path, notes)
+    return measurements
 
 
 def _perf_rows(path: Path, notes: Notes) -> list[dict[str, Any]]:
@@ -354,20 +340,13 @@ def _perf_rows(path: Path, notes: Notes) -> list[dict[str, Any]]:
     try:
         text = files.whole(path).decode("utf-8-sig", "replace")
         for row in csv.DictReader(text.splitlines(keepends=True)):
-            tokens = {name: _number(row.get(name)) for name in ("output_tokens", "reasoning_tokens")}
+            tokens = {name: number_in(row.get(name)) for name in ("output_tokens", "reasoning_tokens")}
             tokens = {name: value for name, value in tokens.items() if value is not None}
             if tokens:
                 rows.append({"type": "tokens", "value": tokens})
     except (OSError, InputError, csv.Error) as error:
         notes.repaired("file_left_out", f"{path.name}: {error}")
     return rows
-
-
-def _number(text: Any) -> float | None:
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return None
 
 
 READER = VoiceLogsReader()

@@ -33,20 +33,20 @@ def by_time(times: Sequence[int | None]) -> list[int]:
 def steadied(times: Sequence[int | None]) -> list[int | None]:
     """Times of records whose order is known: those that fit it stay, the others come just before what follows them."""
     kept = _longest_rise(times)
-    found: list[int | None] = list(times)
+    steady: list[int | None] = list(times)
     coming: int | None = None
     for place in reversed(range(len(times))):
         if place in kept:
             coming = times[place]
         elif times[place] is not None and coming is not None:
             # An instant before: two phrases at one time would be taken for one and its preview.
-            found[place] = coming - 1
+            steady[place] = coming - 1
     latest = 0
-    for place, ms in enumerate(found):
+    for place, ms in enumerate(steady):
         if ms is not None:
             latest = max(latest, ms)
-            found[place] = latest
-    return found
+            steady[place] = latest
+    return steady
 
 
 def _longest_rise(times: Sequence[int | None]) -> set[int]:
@@ -61,12 +61,12 @@ def _longest_rise(times: Sequence[int | None]) -> set[int]:
         before[place] = ends[at - 1] if at else -1
         tails[at : at + 1] = [ms]
         ends[at : at + 1] = [place]
-    found: set[int] = set()
+    places: set[int] = set()
     place = ends[-1] if ends else -1
     while place >= 0:
-        found.add(place)
+        places.add(place)
         place = before[place]
-    return found
+    return places
 
 
 def in_order(records: list[Logged], order: Order, name: str, notes: Notes) -> list[Logged]:
@@ -90,20 +90,20 @@ def believed(records: Sequence[Logged]) -> Order:
 
 def _contradictions(records: Sequence[Logged]) -> int:
     """How often a tool answers before it is called, a reply comes before its call to the model, and the like."""
-    told = [record for record in records if record.kind in _DONE]
-    called = any(record.kind == "llm_call" for record in told)
+    acts = [record for record in records if record.kind in _DONE]
+    called = any(record.kind == "llm_call" for record in acts)
     # The first call to the model needs someone to have spoken as well.
-    found = int(bool(told) and told[0].kind in ("llm_call", "tool_call"))
-    for before, after in pairwise(told):
+    count = int(bool(acts) and acts[0].kind in ("llm_call", "tool_call"))
+    for before, after in pairwise(acts):
         if after.kind == "tool_response":
-            found += before.kind != "tool_call" or _tool(before) != _tool(after)
+            count += before.kind != "tool_call" or _tool(before) != _tool(after)
         elif before.kind == "tool_call":
-            found += after.kind != "tool_call"
+            count += after.kind != "tool_call"
         elif called and after.kind in ("assistant", "tool_call"):
-            found += not _follows(before, after)
+            count += not _follows(before, after)
         elif after.kind == "llm_call":
-            found += before.kind == "assistant"
-    return found
+            count += before.kind == "assistant"
+    return count
 
 
 def _follows(before: Logged, after: Logged) -> bool:

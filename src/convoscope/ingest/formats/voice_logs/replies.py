@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from convoscope.ingest.formats.voice_logs.likeness import compact, likeness, similarity
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD
 from convoscope.ingest.formats.voice_logs.sounds import SoundSpan
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
 from convoscope.ingest.report import Notes
+from convoscope.text.folding import compact
+from convoscope.text.likeness import likeness, similarity
 
 if TYPE_CHECKING:
     from convoscope.ingest.formats.voice_logs.join import Join, Say
@@ -116,11 +117,11 @@ def replies(join: Join, says: Sequence[Say], sounds: list[SoundSpan], slot: dict
         pieces = [piece for piece in pieces if piece.heard_in is not None]
     for line in unsaid:
         notes.repaired("reply_not_spoken", f"{join.log[line].text[:60]!r}")
-    found = _finished(join, pieces, sounds, starts, unsaid)
-    for reply in found.replies:
+    finished = _finished(join, pieces, sounds, starts, unsaid)
+    for reply in finished.replies:
         if sent and not reply.text and any(sound.texts for sound in reply.sounds):
             notes.repaired("voice_text_missing", f"sound of {reply.at:.3f} s: known by what the caller heard alone")
-    return found
+    return finished
 
 
 def _was_heard(
@@ -187,11 +188,11 @@ def _sent_at(logged: Sequence[int | None], known: float, shift: float) -> list[f
     """When the words of a run were sent; one without a time, when the one before it was, the first, when known."""
     if None not in logged:
         return [ms / 1000 + shift for ms in logged if ms is not None]
-    found: list[float] = []
+    times: list[float] = []
     for ms in logged:
         known = known if ms is None else ms / 1000 + shift
-        found.append(known)
-    return found
+        times.append(known)
+    return times
 
 
 def _parts(before: float, after: float, starts: Sequence[float]) -> bool:
@@ -277,12 +278,12 @@ def _by_line(
     for word in words:
         when.setdefault(at, word.at)
         at += len(word.key)
-    found: list[_Match] = []
+    matches: list[_Match] = []
     for line in lines:
-        found += _matches(
+        matches += _matches(
             whole, compact(join.log[line].text), _Written(line, join.earliest(line), join.latest(line)), when
         )
-    chain = _chain(found)
+    chain = _chain(matches)
     for match in chain:
         if match.end - match.begin < len(compact(join.log[match.line].text)):
             notes.repaired("reply_cut_to_spoken", f"{join.log[match.line].text[:60]!r}")
@@ -325,7 +326,7 @@ class _Written(NamedTuple):
 
 def _matches(whole: str, text: str, written: _Written, when: dict[int, float]) -> list[_Match]:
     """Where a reply is spoken: in whole, or, where it is nowhere so, from its beginning on."""
-    found: list[_Match] = []
+    matches: list[_Match] = []
     for part in (text, text[:_SAID]):
         begin = whole.find(part) if part else NOWHERE
         while begin >= 0:
@@ -333,28 +334,28 @@ def _matches(whole: str, text: str, written: _Written, when: dict[int, float]) -
                 length = len(text) if part == text else _common(whole, begin, text)
                 # Words come within some seconds after the reply was written.
                 away = max(0.0, max(when[begin] - written.until, written.since - when[begin]) - _SOON)
-                found.append(_Match(written.line, begin, begin + length, length - min(0.9 * length, away)))
+                matches.append(_Match(written.line, begin, begin + length, length - min(0.9 * length, away)))
             begin = whole.find(part, begin + 1)
-        if found:
+        if matches:
             break
-    return found
+    return matches
 
 
-def _chain(found: list[_Match]) -> list[_Match]:
+def _chain(matches: list[_Match]) -> list[_Match]:
     """The matches that follow each other, each reply once, that are worth most together."""
     best: list[float] = []
     before: list[int] = []
-    for number, match in enumerate(found):
+    for number, match in enumerate(matches):
         value, origin = 0.0, NOWHERE
         for earlier in range(number):
-            if found[earlier].end <= match.begin and found[earlier].line != match.line and best[earlier] > value:
+            if matches[earlier].end <= match.begin and matches[earlier].line != match.line and best[earlier] > value:
                 value, origin = best[earlier], earlier
         best.append(value + match.worth)
         before.append(origin)
     chain: list[_Match] = []
-    at = max(range(len(found)), key=best.__getitem__, default=NOWHERE)
+    at = max(range(len(matches)), key=best.__getitem__, default=NOWHERE)
     while at != NOWHERE:
-        chain.append(found[at])
+        chain.append(matches[at])
         at = before[at]
     return chain[::-1]
 
@@ -370,7 +371,7 @@ def _common(whole: str, where: int, text: str) -> int:
 
 def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[ReplyPiece]:
     """The words in pieces: each reply one, what lies between replies by the piece it came in."""
-    found: list[ReplyPiece] = []
+    reply_pieces: list[ReplyPiece] = []
     ahead = iter(chain)
     match = next(ahead, None)
     key: tuple[int, int | None] | None = None
@@ -380,24 +381,24 @@ def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[ReplyPiece]:
             match = next(ahead, None)
         inside = match is not None and match.begin <= position and position + len(word.key) <= match.end
         line = match.line if match is not None and inside else None
-        if not word.key and found:
+        if not word.key and reply_pieces:
             # A dash between two replies, say, goes with the words before it.
-            line = found[-1].line
+            line = reply_pieces[-1].line
         now = (0 if line is not None else id(word.piece), line)
         if now != key:
-            found.append(ReplyPiece(word.at, [], []))
-            found[-1].line, found[-1].by = line, word.piece.by
+            reply_pieces.append(ReplyPiece(word.at, [], []))
+            reply_pieces[-1].line, reply_pieces[-1].by = line, word.piece.by
             key = now
-        mine = found[-1]
-        mine.words.append((word.at, word.text))
-        mine.cut = word.piece.cut
-        if word.piece.records[0] not in mine.records:
-            mine.records += word.piece.records
+        current = reply_pieces[-1]
+        current.words.append((word.at, word.text))
+        current.cut = word.piece.cut
+        if word.piece.records[0] not in current.records:
+            current.records += word.piece.records
         position += len(word.key)
-    for mine, after in pairwise(found):
+    for current, after in pairwise(reply_pieces):
         # Only the last reply of a turn that was cut off was cut off itself.
-        mine.cut = mine.cut and mine.records[-1] != after.records[0]
-    return found
+        current.cut = current.cut and current.records[-1] != after.records[0]
+    return reply_pieces
 
 
 def _finished(

@@ -50,31 +50,31 @@ def find_sounds(log: Sequence[Logged], order: Sequence[int], shift: float, notes
     a start was. Nothing is made up for what is lost, but that the last sound of a call cannot
     outlast it. `shift` leads from the clock of sounds to that of the log.
     """
-    found: list[SoundSpan] = []
+    sounds: list[SoundSpan] = []
     sounding: dict[str, SoundSpan] = {}
     for moment, place in _moments(log, order, shift, notes):
-        _hear(log[place], moment, place, found, sounding, notes)
+        _hear(log[place], moment, place, sounds, sounding, notes)
     ended = max(
         (ms / 1000 for place in order if (ms := log[place].ms) is not None and _is_end(log[place])), default=None
     )
     for sound in sounding.values():
-        if ended is not None and sound.start is not None and sound is found[-1] and ended >= sound.start:
+        if ended is not None and sound.start is not None and sound is sounds[-1] and ended >= sound.start:
             sound.end = ended
             notes.inferred("sound_ends_with_the_call", f"the {sound.role}'s last sound")
         else:
             notes.repaired("audio_end_missing", f"{sound.role}, sound of {sound.at:.3f} s")
-    if any(sound.start is None for sound in found):
-        _begin(found)
-    found.sort(key=lambda sound: sound.at)
-    for sound, after in pairwise(found):
+    if any(sound.start is None for sound in sounds):
+        _begin(sounds)
+    sounds.sort(key=lambda sound: sound.at)
+    for sound, after in pairwise(sounds):
         if sound.end is None:
             sound.till = after.at
-    return found
+    return sounds
 
 
 def _moments(log: Sequence[Logged], order: Sequence[int], shift: float, notes: Notes) -> list[tuple[float, int]]:
     """When sounds began and ended, by the sound itself: an end is often logged late."""
-    found: list[tuple[float, int]] = []
+    moments: list[tuple[float, int]] = []
     for place in order:
         record = log[place]
         if record.kind in (START, END):
@@ -84,10 +84,10 @@ def _moments(log: Sequence[Logged], order: Sequence[int], shift: float, notes: N
             if moment is None or not record.speaker:
                 notes.ignored("sound_without_time_or_speaker")
             else:
-                found.append((moment, place))
-    if any(before[0] > after[0] for before, after in pairwise(found)):
-        found.sort(key=lambda one: one[0])
-    return found
+                moments.append((moment, place))
+    if any(before[0] > after[0] for before, after in pairwise(moments)):
+        moments.sort(key=lambda one: one[0])
+    return moments
 
 
 def _begin(sounds: list[SoundSpan]) -> None:
@@ -105,21 +105,21 @@ def _begin(sounds: list[SoundSpan]) -> None:
 
 
 def _hear(
-    record: Logged, moment: float, place: int, found: list[SoundSpan], sounding: dict[str, SoundSpan], notes: Notes
+    record: Logged, moment: float, place: int, sounds: list[SoundSpan], sounding: dict[str, SoundSpan], notes: Notes
 ) -> None:
     role = record.speaker
     if record.kind == START:
         if role in sounding:
             notes.repaired("audio_end_missing", f"{role}, sound of {sounding[role].at:.3f} s")
         sounding[role] = SoundSpan(role, moment, None, [place])
-        found.append(sounding[role])
+        sounds.append(sounding[role])
     elif role in sounding:
         sound = sounding.pop(role)
         sound.end = moment
         sound.records.append(place)
     else:
         notes.repaired("audio_start_missing", f"{role}, sound that ended at {moment:.3f} s")
-        found.append(SoundSpan(role, None, moment, [place]))
+        sounds.append(SoundSpan(role, None, moment, [place]))
 
 
 def parted(
@@ -130,21 +130,21 @@ def parted(
     That is where a whole sound of the agent lies inside one of the user's, and the user has words
     (logged at the moments `words`) both before and after it.
     """
-    found: list[SoundSpan] = []
+    parts: list[SoundSpan] = []
     for sound in sounds:
         at, until = sound.at, sound.until
         inside = [one for one in agent if at < one.since and one.until < until] if sound.length else []
         mine = [at for at in words if sound.at - 0.3 <= at <= sound.until] if inside else []
         between = next((one for one in inside if any(at < one.at for at in mine) and mine[-1] > one.until), None)
         if between is None:
-            found.append(sound)
+            parts.append(sound)
             continue
         first, second = SoundSpan("user", sound.start, None, sound.records[:1]), SoundSpan("user", None, sound.end, [])
         first.till, second.since, second.records = between.at, between.until, sound.records[1:]
-        found += [first, second]
+        parts += [first, second]
         notes.repaired("audio_end_missing", f"user, sound of {first.at:.3f} s")
         notes.repaired("audio_start_missing", f"user, sound that ended at {second.until:.3f} s")
-    return found
+    return parts
 
 
 def _is_end(record: Logged) -> bool:

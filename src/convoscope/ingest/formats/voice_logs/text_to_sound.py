@@ -55,9 +55,9 @@ def placed(
         best = now
         steps.append(step)
     at = min(range(places + 1), key=lambda p: best[p] + left[places] - left[p])
-    found = [NOWHERE] * items
+    result = [NOWHERE] * items
     for item in reversed(range(items)):
         if at in steps[item]:
-            found[item] = at - 1
+            result[item] = at - 1
             at = steps[item][at]
-    return found
+    return result

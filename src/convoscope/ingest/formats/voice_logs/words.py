@@ -12,9 +12,9 @@ from operator import eq
 from typing import NamedTuple
 
 from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns
-from convoscope.ingest.formats.voice_logs.likeness import compact
 from convoscope.ingest.formats.voice_logs.record_order import agree, by_time, steadied
 from convoscope.ingest.report import Notes
+from convoscope.text.folding import compact
 
 _SPOKEN = "tts_text"
 _NEAR = 12
@@ -115,8 +115,8 @@ class _Spoken:
         self._written = _beginnings(text)
         for place in self._beginning(reply):
             if place not in self._used:
-                found = self._follow(reply, self._rank[place])
-                best = max(best, found, key=lambda one: (one.length, -one.jumps))
+                match = self._follow(reply, self._rank[place])
+                best = max(best, match, key=lambda one: (one.length, -one.jumps))
                 if best.length == len(reply) and not best.jumps:
                     break
         if best.length < (len(reply) if whole else min(_TELLING, len(reply))):
@@ -166,10 +166,10 @@ class _Spoken:
                 at -= len(self._keys[places.pop()])
         return _Found(places, at, jumps)
 
-    def _unfit(self, one: int, rank: int, word: str) -> tuple[bool, int, int]:
+    def _unfit(self, candidate: int, rank: int, word: str) -> tuple[bool, int, int]:
         """Words of the very spelling first (`One` is not `one`), then the nearest, then the longest."""
-        place = self._order[one]
-        return self._lines[place].text.strip() != word, abs(one - rank), -len(self._keys[place])
+        place = self._order[candidate]
+        return self._lines[place].text.strip() != word, abs(candidate - rank), -len(self._keys[place])
 
     def lines(self, name: str, notes: Notes) -> list[FrameworkLine]:
         """The lines with each reply's words in its order, and none of them twice."""
@@ -190,12 +190,12 @@ class _Spoken:
 
 def _beginnings(text: str) -> dict[int, str]:
     """The words of a text by where they begin in its letters and digits."""
-    found: dict[int, str] = {}
+    words: dict[int, str] = {}
     at = 0
     for word in text.split():
-        found.setdefault(at, word)
+        words.setdefault(at, word)
         at += len(compact(word))
-    return found
+    return words
 
 
 def _halved(lines: list[FrameworkLine], written: Iterable[str], name: str, notes: Notes) -> list[FrameworkLine]:

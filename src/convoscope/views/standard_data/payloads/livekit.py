@@ -22,10 +22,10 @@ COMPONENT_FIELDS = {
 
 `e2e_latency` is of the whole turn.
 """
-_DESCRIBES = {"llm_metadata": LLM, "tts_metadata": TTS}
-_SPEAKING = ("started_speaking_at", "stopped_speaking_at")
+METADATA = {"llm_metadata": LLM, "tts_metadata": TTS}
+SPEAKING = ("started_speaking_at", "stopped_speaking_at")
 OF_THE_ASSISTANT = tuple(key for key, (component, _) in COMPONENT_FIELDS.items() if component != EOU)
-OF_A_MESSAGE = (*COMPONENT_FIELDS, *_SPEAKING, "e2e_latency")
+OF_A_MESSAGE = (*COMPONENT_FIELDS, *SPEAKING, "e2e_latency")
 
 
 def of_chat_message(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -43,9 +43,9 @@ def of_chat_message(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
     for key, value in metrics.items():
         if key in COMPONENT_FIELDS or value is None:
             continue
-        if _DESCRIBES.get(key) in parts:
-            parts[_DESCRIBES[key]]["metadata"] = value
-        elif key in _SPEAKING:
+        if METADATA.get(key) in parts:
+            parts[METADATA[key]]["metadata"] = value
+        elif key in SPEAKING:
             made[-1][key] = value
         elif key == "type":
             keep(made[0], "source_type", value)

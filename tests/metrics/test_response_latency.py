@@ -3,7 +3,7 @@
 import pytest
 
 from convoscope.conversation import Clock
-from convoscope.metrics.latency.response_latency import response_latency
+from convoscope.metrics.latency.response import response_latency
 from convoscope.scoring.evaluate import observe
 from support.chats import AUDIO, WALL, agent, chat, told, user
 

@@ -48,8 +48,8 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
     """What each component reported of itself."""
 
 
-def facts_of(conversation: Conversation) -> Contents:
-    """The facts of a conversation; `conversation.facts` remembers them."""
+def contents_of(conversation: Conversation) -> Contents:
+    """What there is in a conversation; `conversation.contents` keeps it."""
     roles = conversation.roles
     user = assistant = timed = sound = intended = heard = fallback = False
     kinds: set[type] = set()

@@ -1,4 +1,4 @@
-"""conversation.facts: what there is in the timeline, against a plain look at it for each fact."""
+"""conversation.contents: what there is in the timeline, against a plain look at it for each fact."""
 
 from collections.abc import Callable
 
@@ -53,13 +53,13 @@ NAIVE: dict[str, Callable[[Conversation], bool]] = {
 
 @given(conversations())
 def test_each_fact_is_what_a_look_at_all_events_gives(conversation: Conversation) -> None:
-    told = {name: getattr(conversation.facts, name) for name in NAIVE}
+    told = {name: getattr(conversation.contents, name) for name in NAIVE}
     assert told == {name: look(conversation) for name, look in NAIVE.items()}
     reports = [event for event in conversation.timeline if isinstance(event, ComponentMetric)]
-    assert sorted(one.seq for some in conversation.facts.reports.values() for one in some) == [
+    assert sorted(one.seq for some in conversation.contents.reports.values() for one in some) == [
         one.seq for one in reports
     ]
-    assert all(one.component == name for name, some in conversation.facts.reports.items() for one in some)
+    assert all(one.component == name for name, some in conversation.contents.reports.items() for one in some)
 
 
 _TALK = {"has_utterances"}
@@ -86,4 +86,4 @@ _OF_USER = {*_TALK, "has_user_speech"}
 )
 def test_one_event_makes_these_facts(event: Event, true: set[str]) -> None:
     conversation = Conversation(id="c", participants=PEOPLE, clocks=(CLOCK,), timeline=(event,))
-    assert {name for name in NAIVE if getattr(conversation.facts, name)} == true
+    assert {name for name in NAIVE if getattr(conversation.contents, name)} == true

@@ -8,47 +8,39 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import accumulate
+from itertools import accumulate, groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
 from convoscope.harmless import one_line
 from convoscope.report.files import write_text
-from convoscope.report.groups import are_alone, groupings, small_text
+from convoscope.report.groups import small_text
+from convoscope.report.render.markdown import code, markdown_table, plain
+from convoscope.report.run_tables import FigureRows, group_tables
+from convoscope.report.run_terminal import print_reading
 from convoscope.report.screen import Screen
-from convoscope.report.targets import Check, observed, run_checks, tally_text, target_text
-from convoscope.report.terminal import print_reading
-from convoscope.report.unmeasured import headlines, heard
+from convoscope.report.table import ReportTable, Row, TableCell
+from convoscope.report.targets import Check, run_checks, tally_text
+from convoscope.report.unmeasured import visible_figures
 from convoscope.report.words import (
     behind_text,
     counted,
-    coverage_text,
-    interval_text,
-    name_text,
-    points_text,
-    reason_text,
-    reasons_text,
     value_text,
 )
 from convoscope.runs.ranking import Standing, worst
 from convoscope.runs.run import Run
-from convoscope.runs.summary import Group, Summary
-from convoscope.statistics.summary import Figure
+from convoscope.runs.summary import Summary
 
 MAX_CHARACTERS = 65_536
 """What GitHub takes as a comment."""
 MAX_WORST = 5
-MAX_GROUPS = 12
 MAX_GROUPINGS = 8
 MAX_COLUMNS = 10
 MAX_PROBLEMS = 10
 _RESERVED = 1_000
 """Kept free for the last lines."""
-_PLAIN = re.compile(r"(?:[A-Za-z0-9 ,·%()…-]|(?<=[0-9])\.(?=[0-9])|[:;](?= ))*")
-_BACKTICKS = re.compile("`+")
 
 
 class Block(NamedTuple):
@@ -78,26 +70,6 @@ def markdown(run: Run, targets: Sequence[str] = ()) -> str:
     receipt = run.receipt
     where = f"Run {code(str(run.folder))}, {code(receipt.run_id)}, finished {plain(receipt.finished_at)}."
     return "\n".join([*fit(blocks, MAX_CHARACTERS - _RESERVED), where]) + "\n"
-
-
-def code(text: str) -> str:
-    """A text out of a log as a code span: its fence is longer than any run of backticks in it."""
-    line = one_line(text)
-    if not line.strip():
-        return "(blank)"
-    fence = "`" * (1 + max((len(found) for found in _BACKTICKS.findall(line)), default=0))
-    space = " " if line[0] in "` " or line[-1] in "` " else ""
-    return f"{fence}{space}{line}{space}{fence}"
-
-
-def plain(text: str) -> str:
-    """Words as they are where nothing in them could be taken for markup, else a code span."""
-    return text if _PLAIN.fullmatch(text) else code(text)
-
-
-def row(cells: Sequence[str]) -> str:
-    """A row of a table. A pipe in a cell is broken: dialects do not agree on how to escape one in a code span."""
-    return f"| {' | '.join(cell.replace('|', '¦') for cell in cells)} |"
 
 
 def fit(blocks: Sequence[Block], limit: int) -> list[str]:
@@ -141,7 +113,7 @@ def _title(run: Run, checks: Sequence[Check]) -> Block:
 def _group_targets(checks: Sequence[Check]) -> Block:
     """Targets of groups; those of all conversations stand in the table, beside their figures."""
     lines = [
-        f"- {code(check.name)} {plain(value_text(check.figure.value, check.figure.unit))}, target {_target(check)}"
+        f"- {code(check.name)} {plain(value_text(check.figure.value, check.figure.unit))}, target {plain(check.text)}"
         for check in checks
     ]
     return Block(["Targets of groups:", ""], lines, [""]) if lines else Block([], [])
@@ -149,55 +121,23 @@ def _group_targets(checks: Sequence[Check]) -> Block:
 
 def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
     """All figures in one table, each family under its name."""
-    titles = ["metric", "value", "95 % interval", "n", "coverage", "better", "not measured"]
-    sides = ["---", "---:", "---:", "---:", "---:", "---", "---"]
-    if checks:
-        titles.insert(6, "target")
-        sides.insert(6, "---")
-    lines: list[str] = []
-    family = ""
-    shown = heard(summary, {one.name for one in checks})
-    for figure in shown.figures:
-        if family != figure.metric.split(".", 1)[0]:
-            family = figure.metric.split(".", 1)[0]
-            lines.append(row([f"**{plain(family)}**", *[""] * (len(titles) - 1)]))
-        lines.append(row(_cells(figure, summary, checks)))
-    silent = [f"- {plain(silence.text)}" for silence in shown.silent]
-    rest = ["", f"And {counted(len(shown.parts), 'figure')} of their parts, in the page."] if shown.parts else []
-    rest += ["", "Nothing to measure here for:", "", *silent] if silent else []
-    return Block([row(titles), row(sides)], lines, [*rest, ""])
-
-
-def _cells(figure: Figure, summary: Summary, checks: Sequence[Check]) -> list[str]:
-    name = name_text(figure)
-    left_out = reasons_text(figure, observed(figure, summary))
-    if figure.value is None and not left_out:
-        left_out = reason_text(figure.reason)
-    points = points_text(figure.ten, summary.by_key.get(figure.key))
-    cells = [
-        code(name),
-        plain(value_text(figure.value, figure.unit)) + (f"<br>of 10: {points}" if points else ""),
-        interval_text(figure),
-        f"{figure.n:,}",
-        coverage_text(figure),
-        "" if figure.better == "neither" else figure.better,
-        plain(left_out),
-    ]
-    if checks:
-        cells.insert(6, "<br>".join(_target(check) for check in checks if check.name == name))
-    return cells
-
-
-def _target(check: Check) -> str:
-    sign, _, value = target_text(check.target, check.figure.unit).partition(" ")
-    return f"{escape(sign)} {plain(value)}: {plain(check.verdict.words)}"
+    shown = visible_figures(summary, {check.name for check in checks})
+    figures = FigureRows(summary, shown.figures, checks)
+    rows: list[Row] = []
+    for family, members in groupby(shown.figures, lambda figure: str(figure.metric.split(".", 1)[0])):
+        rows += [figures.partial_row(TableCell(family, strong=True)), *map(figures.row, members)]
+    table = markdown_table(ReportTable(figures.columns, rows))
+    tail = ["", f"And {counted(len(shown.parts), 'figure')} of their parts, in the page."] if shown.parts else []
+    if shown.silent:
+        tail += ["", "Nothing to measure here for:", "", *(f"- {plain(family.text)}" for family in shown.silent)]
+    return Block(table.head, table.rows, [*tail, ""])
 
 
 def _worst(standings: Sequence[Standing]) -> Block:
     lines = [f"- {code(one.conversation)}: {'; '.join(_reasons(one))}" for one in standings if one.because or one.error]
     if not lines:
         return Block([], [])
-    return Block(["Furthest behind the others:", ""], lines, [""])
+    return Block(["Worst conversations:", ""], lines, [""])
 
 
 def _reasons(one: Standing) -> Iterator[str]:
@@ -209,33 +149,17 @@ def _reasons(one: Standing) -> Iterator[str]:
 
 
 def _groups(summary: Summary) -> Iterator[Block]:
-    """One table per grouping, folded. Groups of one are not worth a table."""
-    worthy = [(names, found) for names, found in groupings(summary.groups).items() if not are_alone(found)]
-    for names, found in worthy[:MAX_GROUPINGS]:
-        yield _grouping(summary, names, found)
-    small = [f"- {plain(small_text(one))}" for one in summary.small_groups]
+    """One table per grouping, folded; and how many groups are too small for one."""
+    for table in islice(group_tables(summary, MAX_COLUMNS), MAX_GROUPINGS):
+        lines = markdown_table(table)
+        # Inside the HTML, up to the blank line, there is no Markdown: names are escaped as HTML.
+        names = (column.title for column in table.columns[: table.name_count])
+        title = " and ".join(f"<code>{escape(one_line(name))}</code>" for name in names)
+        head = [f"<details><summary>By {title}</summary>", "", *lines.head]
+        notes = [line for note in table.notes for line in (plain(note), "")]
+        yield Block(head, lines.rows, ["", *notes, "</details>", ""])
+    small = [f"- {plain(small_text(groups))}" for groups in summary.small_groups]
     yield Block([], small, [""] if small else [])
-
-
-def _grouping(summary: Summary, names: Sequence[str], groups: Sequence[Group]) -> Block:
-    heads = headlines(summary, groups)
-    columns = [name_text(one) for one in heads[:MAX_COLUMNS]]
-    titles = [*(code(name) for name in names), "conversations", *(code(name) for name in columns)]
-    lines = []
-    for group in groups[:MAX_GROUPS]:
-        found = {name_text(one): value_text(one.value, one.unit) for one in group.metrics}
-        values = [plain(found.get(name, "·")) for name in columns]
-        lines.append(row([*(code(group.by[name]) for name in names), f"{group.conversations:,}", *values]))
-    tail = [""]
-    if len(groups) > MAX_GROUPS:
-        tail += [f"and {len(groups) - MAX_GROUPS:,} more groups", ""]
-    if len(heads) > MAX_COLUMNS:
-        tail += [f"and {len(heads) - MAX_COLUMNS:,} more metrics", ""]
-    sides = ["---"] * len(names) + ["---:"] * (1 + len(columns))
-    # Inside the HTML, up to the blank line, there is no Markdown: names are escaped as HTML.
-    title = " and ".join(f"<code>{escape(one_line(name))}</code>" for name in names)
-    head = [f"<details><summary>By {title}</summary>", "", row(titles), row(sides)]
-    return Block(head, lines, [*tail, "</details>", ""])
 
 
 def _reading(run: Run) -> Block:

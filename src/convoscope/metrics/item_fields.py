@@ -1,0 +1,303 @@
+"""Which fields of an evaluation item each scorer reads: the table that decides what can run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Conversation
+from convoscope.conversation.events import ComponentMetric
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.metrics.needs import GROUND_TRUTH, Fact, Need
+from convoscope.views.items import Case, cases
+
+
+class Reads(NamedTuple):
+    """What a scorer reads: it cannot do without the required fields, and uses the others where they are.
+
+    Where the published schema lists the fields of one scorer twice and differently, the shorter list
+    is required and the rest is optional.
+    """
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+_ANSWER = ("agent_response", "ground_truth")
+_RETRIEVED = Reads(("retrieval_query", "retrieved_context", "ground_truth"))
+_TIMED = Reads(("metrics_collected",), ("latency",))
+_TIMED_SCORERS = (
+    "assistant_latency",
+    "llm_ttft",
+    "llm_latency",
+    "e2e_latency",
+    "stt_latency",
+    "stt_audio_duration",
+    "stt_processing_duration",
+    "tts_latency",
+    "tts_ttfb",
+    "tts_duration",
+    "tts_audio_duration",
+    "end_of_turn_delay",
+    "on_user_turn_completed_delay",
+)
+
+SCORERS: Mapping[str, Reads] = {
+    "accuracy": Reads(_ANSWER, ("context",)),
+    "exact_match": Reads(_ANSWER),
+    "f1": Reads(_ANSWER),
+    "multi_pattern_accuracy": Reads(_ANSWER, ("context",)),
+    "format_validity": Reads(("agent_response", "expected_format"), ("extracted_content",)),
+    "contextual_precision@lexical": _RETRIEVED,
+    "contextual_recall@lexical": _RETRIEVED,
+    "retrieval_ranking": Reads(("context",)),
+    "tool_correctness": Reads(("expected_tool_call", "tool_calls")),
+    "parameter_correctness": Reads(("tool_calls", "parameters_passed", "tool_call_results"), ("tools_available",)),
+    "word_accuracy": Reads(("tts_data", "raw_complete_audio")),
+    **dict.fromkeys(_TIMED_SCORERS, _TIMED),
+}
+
+
+def _carries(case: Case, field: str) -> bool:
+    return case.extras.get(field) is not None
+
+
+def _own(case: Case, field: str, shared: object) -> object:
+    """What an item says itself, also where that is nothing; else what its conversation says for all."""
+    return case.extras.get(field, shared)
+
+
+def _has_task(case: Case) -> bool:
+    return case.question is not None
+
+
+def _has_response(case: Case) -> bool:
+    return case.answer is not None
+
+
+def _has_calls(case: Case) -> bool:
+    # An empty list says that the agent called nothing, which is worth knowing.
+    return bool(case.tool_calls) or _carries(case, "tool_calls")
+
+
+def _has_parameters(case: Case) -> bool:
+    # Outside of items it is what the last call was made with.
+    if case.item is None:
+        return bool(case.tool_calls)
+    return _carries(case, "parameters_passed")
+
+
+def _has_chunks(case: Case) -> bool:
+    # A search that found nothing is known too: its list of chunks is empty.
+    if "retrieved_context" in case.extras:
+        return case.extras["retrieved_context"] is not None
+    return bool(case.retrievals)
+
+
+def _has_context(case: Case) -> bool:
+    if case.item is None:
+        return bool(case.conversation.utterances)
+    return _carries(case, "conversation_context")
+
+
+def _has_component(case: Case, components: tuple[str, ...]) -> bool:
+    return any(type(event) is ComponentMetric and event.component in components for event in case.events)
+
+
+def _has_metrics(case: Case) -> bool:
+    """Of whatever component: what none of ours measured is still there, and each scorer says what it lacks."""
+    return any(event.component not in ("stt_span", "tts_span") for event in case.metrics)
+
+
+def _has_id(case: Case) -> bool:
+    # An item without an id is called after its place, and says so.
+    return case.item is not None and case.extras.get("turn_id", case.item.id) is not None
+
+
+def _has_dimension(case: Case, field: str) -> bool:
+    return _own(case, field, case.conversation.dimensions.get(field)) is not None
+
+
+def _finished(case: Case) -> bool | None:
+    outcome = case.conversation.outcome if case.item is None else case.item.outcome
+    return None if outcome is None else outcome.finished
+
+
+def _has_status(case: Case) -> bool:
+    outcome = case.conversation.outcome if case.item is None else case.item.outcome
+    return outcome is not None and bool(outcome.final_status)
+
+
+_ON_THE_ITEM = (
+    "source_trace_id",
+    "turn_position",
+    "speaker",
+    "message",
+    "context",
+    "extracted_content",
+    "latency",
+    "metadata",
+)
+
+PRESENT: Mapping[str, Callable[[Case], bool]] = {
+    "user_id": lambda case: _has_dimension(case, "user_id"),
+    "task_id": lambda case: _has_dimension(case, "task_id"),
+    "turn_id": _has_id,
+    "agent_task": _has_task,
+    "input_text": _has_task,
+    "agent_response": _has_response,
+    "output_text": _has_response,
+    "ground_truth": lambda case: case.expected.ground_truth is not None,
+    "expected_format": lambda case: case.expected.format is not None,
+    "expected_tool_call": lambda case: bool(case.expected.tool_calls),
+    "novaeval_item_type": lambda case: case.item is not None and bool(case.item.kind),
+    "agent_name": lambda case: bool(_own(case, "agent_name", case.conversation.agent.name)),
+    "agent_role": lambda case: bool(_own(case, "agent_role", case.conversation.agent.role)),
+    "system_prompt": lambda case: bool(_own(case, "system_prompt", case.conversation.agent.instructions)),
+    "tools_available": lambda case: _own(case, "tools_available", case.conversation.agent.tools) is not None,
+    "tool_calls": _has_calls,
+    "parameters_passed": _has_parameters,
+    "tool_call_results": lambda case: bool(case.tool_results) or _carries(case, "tool_call_results"),
+    "retrieval_query": lambda case: any(one.query is not None for one in case.retrievals),
+    "retrieved_context": _has_chunks,
+    "conversation_context": _has_context,
+    "agent_exit": lambda case: _finished(case) is not None,
+    "exit_status": _has_status,
+    "trace": lambda case: bool(case.extras.get("trace")),
+    "raw_complete_audio": lambda case: _own(case, "raw_complete_audio", case.conversation.recording) is not None,
+    "stt_data": lambda case: _has_component(case, ("stt_span",)),
+    "tts_data": lambda case: _has_component(case, ("tts_span",)),
+    "metrics_collected": lambda case: _has_metrics(case) or _carries(case, "latency"),
+    **{field: partial(_carries, field=field) for field in _ON_THE_ITEM},
+}
+"""Whether a case has a field of the item schema, wherever the model keeps it."""
+
+
+_OF_NO_PART = frozenset(("stt_span", "tts_span", "turn", "call"))
+"""Component metrics that no part of the stack reports of itself; those of a turn or a call are of all parts at once."""
+
+
+def _has_parts(case: Case) -> bool:
+    return any(event.component not in _OF_NO_PART for event in case.metrics) or _carries(case, "latency")
+
+
+def _has_waits(case: Case) -> bool:
+    """As above; but the whole wait for a reply may be told of a turn or a call."""
+    return _has_parts(case) or any(event.values.get("e2e_latency") is not None for event in case.metrics)
+
+
+class CaseFacts(msgspec.Struct, frozen=True, gc=False):
+    """What metrics ask of the only case of a conversation, found out at once: as `PRESENT` has it, and `_BESIDE`."""
+
+    expected_format: bool
+    expected_tool_call: bool
+    tool_calls: bool
+    parameters_passed: bool
+    tool_call_results: bool
+    retrieval_query: bool
+    retrieved_context: bool
+    raw_complete_audio: bool
+    tts_data: bool
+    context: bool
+    parts: bool
+    waits: bool
+
+
+_BESIDE: Mapping[str, Callable[[Case], bool]] = {"parts": _has_parts, "waits": _has_waits}
+
+
+class _FactsOfCases:
+    """The same of several cases: true where it holds for any of them, and found out when it is first asked for."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._cases = cases
+
+    def __getattr__(self, field: str) -> bool:
+        has = _BESIDE.get(field) or PRESENT.get(field)
+        if has is None:
+            raise AttributeError(field)
+        fact = any(has(case) for case in self._cases)
+        setattr(self, field, fact)
+        return fact
+
+
+@cached_on_argument
+def case_facts(conversation: Conversation) -> CaseFacts | _FactsOfCases:
+    """What the cases of a conversation have."""
+    all_cases = cases(conversation)
+    return _facts_of(all_cases[0]) if len(all_cases) == 1 else _FactsOfCases(all_cases)
+
+
+def _facts_of(case: Case) -> CaseFacts:
+    conversation, item, expected, extra = case.conversation, case.item, case.expected, case.extras.get
+    contents = conversation.contents
+    reports = contents.reports  # of the whole timeline, as is everything that happened for the only case
+    parts = extra("latency") is not None or bool(reports and reports.keys() - _OF_NO_PART)
+    return CaseFacts(
+        expected_format=expected.format is not None,
+        expected_tool_call=bool(expected.tool_calls),
+        tool_calls=contents.has_tool_calls or extra("tool_calls") is not None,
+        parameters_passed=contents.has_tool_calls if item is None else extra("parameters_passed") is not None,
+        tool_call_results=contents.has_tool_results or extra("tool_call_results") is not None,
+        retrieval_query=contents.has_queries,
+        retrieved_context=extra("retrieved_context", contents.has_retrievals or None) is not None,
+        raw_complete_audio=extra("raw_complete_audio", conversation.recording) is not None,
+        tts_data="tts_span" in reports,
+        context=extra("context") is not None,
+        parts=parts,
+        waits=parts or bool(reports and _has_waits(case)),
+    )
+
+
+def _present(field: str) -> Callable[[Conversation], bool]:
+    """Whether some case of a conversation has a field."""
+    if field == "agent_response":
+        return _has_answer
+    if field in CaseFacts.__struct_fields__:
+        return Fact(case_facts, field)
+    present = PRESENT[field]
+    return lambda conversation: any(present(case) for case in cases(conversation))
+
+
+def _has_answer(conversation: Conversation) -> bool:
+    # Whoever asks for an answer compares it: it is read for that anyway, and nothing else need be.
+    all_cases = cases(conversation)
+    return all_cases[0].answer is not None or any(case.answer is not None for case in all_cases[1:])
+
+
+def _need(field: str) -> Need:
+    return Need(
+        code=f"no_{field}",
+        field=field,
+        unlock=f"`{field}` in the items",
+        present=_present(field),
+    )
+
+
+FIELDS: Mapping[str, Need] = {**{field: _need(field) for field in PRESENT}, "ground_truth": GROUND_TRUTH}
+PARTS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_facts, "parts"))
+WAITS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_facts, "waits"))
+
+
+def needs_of(scorer: str) -> tuple[Need, ...]:
+    """The needs that follow from the table: the required fields, in its order."""
+    reads = SCORERS[scorer]
+    if reads is _TIMED:
+        return (WAITS if scorer == "e2e_latency" else PARTS,)
+    return tuple(FIELDS[field] for field in reads.required)
+
+
+def first_absent(case: Case, fields: Iterable[str]) -> str | None:
+    """The first of these fields that a case does not have."""
+    return next((field for field in fields if not PRESENT[field](case)), None)
+
+
+def missing(case: Case, scorer: str) -> str | None:
+    """The first required field that a case does not have: the others of its conversation may."""
+    return first_absent(case, SCORERS[scorer].required)
+
+
+__all__ = ["FIELDS", "PRESENT", "SCORERS", "Reads", "first_absent", "missing", "needs_of"]
