@@ -95,20 +95,9 @@ def coverage(intervals: Sequence[Interval | None], truth: float) -> Coverage:
     given = [interval for interval in intervals if interval is not None]
     if not given:
         return Coverage(math.nan, math.nan, 0.0)
-    held = sum(_holds(interval, truth) for interval in given)
-    widths = [interval.high - interval.low for interval in given if _is_closed(interval)]
-    width = float(np.mean(widths)) if widths else math.inf
+    held = sum(interval.lowest <= truth <= interval.highest for interval in given)
+    width = float(np.mean([interval.highest - interval.lowest for interval in given]))
     return Coverage(held / len(given), width, len(given) / len(intervals))
-
-
-def _is_closed(interval: Interval) -> bool:
-    return interval.low is not None and interval.high is not None
-
-
-def _holds(interval: Interval, truth: float) -> bool:
-    low = -math.inf if interval.low is None else interval.low
-    high = math.inf if interval.high is None else interval.high
-    return low <= truth <= high
 
 
 def mean_coverage(case: Continuous, size: int, trials: int, *, in_clusters: bool) -> Coverage:

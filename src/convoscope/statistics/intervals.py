@@ -1,7 +1,7 @@
 """How sure is a figure? 95 % intervals that know that turns of one conversation go together.
 
-Clusters are scenarios where conversations have one, else the conversations themselves. All formulas are closed: the same
-data gives the same interval. How often they hold the truth is simulated in `benchmarks/intervals.py`.
+Clusters are scenarios where conversations have one, else the conversations themselves. Nothing is drawn by lot: the
+same data give the same interval. How often intervals hold the truth is simulated in `benchmarks/intervals.py`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,16 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     level: float = LEVEL
     method: str
     clusters: int
+
+    @property
+    def lowest(self) -> float:
+        """The low end; where it is open, nothing lies below it."""
+        return -math.inf if self.low is None else self.low
+
+    @property
+    def highest(self) -> float:
+        """The high end; where it is open, nothing lies above it."""
+        return math.inf if self.high is None else self.high
 
 
 def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool) -> Interval | None:
