@@ -43,6 +43,7 @@ class Continuous(NamedTuple):
     draw: Callable[[Random, int], Floats]
     mean: float
     bounded: bool = False
+    at_ceiling: bool = False
     at_least: float = 0.93
     at_most: float = 0.98
     sizes: Sequence[int] = SIZES
@@ -56,7 +57,7 @@ def _ceiling(random: Random, count: int) -> Floats:
 CONTINUOUS = (
     Continuous("normal", lambda random, count: random.normal(0.0, 1.0, count), 0.0),
     Continuous("uniform between 0 and 1", lambda random, count: random.random(count), 0.5, bounded=True),
-    Continuous("80 % at the ceiling of 1", _ceiling, 0.9, bounded=True),
+    Continuous("80 % at the ceiling of 1", _ceiling, 0.9, bounded=True, at_ceiling=True),
     Continuous(
         "lognormal, σ 1",
         lambda random, count: random.lognormal(0.0, 1.0, count),

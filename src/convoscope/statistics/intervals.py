@@ -19,7 +19,7 @@ from convoscope.statistics.across import Floats, percentile, ratio_of
 LEVEL = 0.95
 Z = 1.959963984540054
 _TAIL = (1 - LEVEL) / 2
-_MAX_DEGREES = 200
+_MAX_DEGREES = 1000
 """Degrees of freedom above which Student's quantile is the normal one to two digits and more."""
 _FEW_OFF_THE_BOUND = 5
 """With so few clusters off a bound of 0 or 1, their spread says little of how far off the others could be."""
@@ -62,7 +62,9 @@ def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool) -> Interval | 
     value = ratio_of(sums)
     if value is None:
         return None
-    data = _Clustered(_by_cluster(sums.above, clusters), _by_cluster(sums.below, clusters), value)
+    above, below = _by_cluster(sums.above, clusters), _by_cluster(sums.below, clusters)
+    has_any = below > 0  # a cluster without an opportunity tells nothing
+    data = _Clustered(above[has_any], below[has_any], value)
     if data.count < 2:
         return None
     is_trials = bounded and _is_trials(sums)
