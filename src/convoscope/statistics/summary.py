@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.declaration import SHARE, Better, Derived, GroupSample, Metric
+from convoscope.metrics.declaration import HIGHER, RATIO, SHARE, Better, Derived, GroupSample, Metric
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
 from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS, Across, Percentile, Sums
 from convoscope.statistics.across import Columns, Floats, percentile, ratio_of, total
@@ -101,6 +101,14 @@ def figures(declared: Metric | Derived, judge: str, table: Table, rows: NDArray[
             yield frame.failed(name, f"{type(error).__name__}: {error}")
 
 
+def is_bounded(declared: Metric | Derived, sums: Sums) -> bool:
+    """Whether all values lie between 0 and 1: shares do, and ratios of which more is better and none is above 1."""
+    if declared.unit == SHARE:
+        return True
+    is_score = declared.unit == RATIO and declared.better == HIGHER
+    return is_score and bool(np.all(sums.above >= 0) and np.all(sums.above <= sums.below))
+
+
 class _Frame:
     """One metric over one group: what all its reductions have in common."""
 
@@ -136,9 +144,12 @@ class _Frame:
         value = ratio_of(sums)
         if value is None:
             return self._empty(name, NOT_APPLICABLE, sums.empty)
-        share = self.declared.unit == SHARE
-        interval = ratio_interval(sums, self.clusters, share=share)
-        return self._figure(name, value, interval)
+        interval = ratio_interval(sums, self.clusters, bounded=is_bounded(self.declared, sums))
+        return self._figure(name, value, interval, self._no_interval("no_spread"))
+
+    def _no_interval(self, otherwise: str) -> str:
+        """Why a figure has no interval, where it has none."""
+        return "one_cluster" if np.all(self.clusters == self.clusters[0]) else otherwise
 
     def _percentile(self, name: str, across: Percentile) -> Figure:
         if not self.count:
@@ -150,9 +161,9 @@ class _Frame:
             # What could still come lies above it, and no resampling of what came can tell how far.
             return self._figure(name, float(values.max()), None, "extreme_value")
         interval = percentile_interval(values, clusters, across.q)
-        return self._figure(name, percentile(values, across.q), interval)
+        return self._figure(name, percentile(values, across.q), interval, self._no_interval("too_few_values"))
 
-    def _figure(self, name: str, value: float, interval: Interval | None, bare: str = "one_cluster") -> Figure:
+    def _figure(self, name: str, value: float, interval: Interval | None, bare: str) -> Figure:
         sums = [total(self.columns.numerator), total(self.columns.denominator)]
         return self._make(
             name,
@@ -248,8 +259,7 @@ def _derived(
     interval = None
     if len(scored) > 1:
         clusters = np.arange(len(scored), dtype=np.int64)
-        share = declared.unit == SHARE
-        interval = ratio_interval(sums, clusters, share=share)
+        interval = ratio_interval(sums, clusters, bounded=is_bounded(declared, sums))
     skipped = len(values) - len(scored)
     inapplicable = skipped if status == NOT_APPLICABLE else 0
     return Figure(
@@ -271,7 +281,7 @@ def _derived(
         skipped_reasons={reason or declared.unscored: skipped} if skipped else {},
         n=len(scored),
         interval=interval,
-        interval_reason="" if interval or why else "one_cluster",
+        interval_reason="" if interval or why else "one_cluster" if len(scored) < 2 else "no_spread",
     )
 
 

@@ -331,7 +331,7 @@ def _range(figure: Figure, checks: Sequence[Check]) -> Range | None:
     value, interval = figure.value, figure.interval
     if value is None or interval is None or figure.unit not in (SHARE, RATIO):
         return None
-    low, high, at = (_percent(one) for one in (interval.low, interval.high, value))
+    low, high, at = (_percent(one) for one in (interval.lowest, interval.highest, value))
     return Range(low, max(high, low + 0.5), at, [_percent(one.target.value) for one in checks])
 
 
