@@ -50,7 +50,7 @@ def test_formats(folder: Path) -> None:
     [
         ("x = 1", "my_notes.py declares no reader\n  make one: READER = MyReader()"),
         ("1 / 0", "my_notes.py:1: cannot be loaded: ZeroDivisionError: division by zero"),
-        (MINE.replace('name = "notes"', 'name = ""'), "my_notes.py: a Notes has no name"),
+        (MINE.replace('name = "notes"', 'name = ""'), "my_notes.py: Notes has no name"),
         (MINE.replace('name = "notes"', 'name = "vapi"'), "my_notes.py: a reader named vapi exists already"),
     ],
 )

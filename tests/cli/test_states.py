@@ -536,7 +536,7 @@ class TestNothingToLookAt:
     def test_an_unknown_flow_or_agent_is_bad_usage(self, question: str, work: Path) -> None:
         ended = convoscope("states", question, "monday", "--flow", "viewing", cwd=work)
         assert (ended.code, ended.out) == (2, "")
-        assert ended.err.startswith("error: no conversation has the flow 'viewing'\n  there is (no flow), apartment")
+        assert ended.err.startswith("error: no conversation has the flow 'viewing'\n  known: (no flow), apartment")
         assert convoscope("states", question, "monday", "--agent", "nobody", cwd=work).code == 2
 
     def test_a_folder_that_is_no_run_is_bad_usage(self, work: Path) -> None:

@@ -170,7 +170,7 @@ class TestTenPoints:
 
     @pytest.mark.parametrize("mark", [-0.1, 10.1, float("nan")])
     def test_a_pass_mark_is_of_10_points(self, mark: float) -> None:
-        with pytest.raises(DeclarationError, match="pass mark"):
+        with pytest.raises(DeclarationError, match="passes_at must be between 0 and 10"):
             TenPoints(0, 1, mark)
 
 

@@ -111,7 +111,7 @@ class TestTexts:
         assert len(caught.value.hint) < 300
 
     def test_a_name_of_two_families_must_be_whole(self) -> None:
-        with pytest.raises(UsageError, match=r"is ambiguous: first\.same, second\.same"):
+        with pytest.raises(UsageError, match=r"could be first\.same, second\.same"):
             given_target("same > 1", UNITS)
         assert given_target("second.same > 1", UNITS).figure == "second.same"
 

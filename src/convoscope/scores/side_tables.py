@@ -34,7 +34,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _KINDS = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
 
 
-class Column(msgspec.Struct, frozen=True):
+class SideColumn(msgspec.Struct, frozen=True):
     """A column of a side table."""
 
     name: str
@@ -107,7 +107,7 @@ class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise DeclarationError(f"{self.name}: `counted` and `recount` must be given together")
 
     @remembered
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[SideColumn, ...]:
         """The columns, by the annotations of the row."""
         hints = get_type_hints(self.row)
         return tuple(_column(self.name, name, hints[name]) for name in self.row.__struct_fields__)
@@ -120,7 +120,7 @@ class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return f"SELECT {', '.join([own, *nulls])} WHERE false"
 
 
-def _column(table: str, name: str, kind: Any) -> Column:
+def _column(table: str, name: str, kind: Any) -> SideColumn:
     optional = get_origin(kind) in (Union, UnionType) and type(None) in get_args(kind)
     if optional:
         kinds = [one for one in get_args(kind) if one is not type(None)]
@@ -128,11 +128,11 @@ def _column(table: str, name: str, kind: Any) -> Column:
     origin = get_origin(kind) or kind
     entry = get_args(kind)
     if origin in _KINDS:
-        return Column(name, _KINDS[origin], is_optional=optional)
+        return SideColumn(name, _KINDS[origin], is_optional=optional)
     if origin in (tuple, list) and entry and entry[0] in _KINDS and not optional:
-        return Column(name, _KINDS[entry[0]], is_list=True)
+        return SideColumn(name, _KINDS[entry[0]], is_list=True)
     if origin is dict:
-        return Column(name, "VARCHAR", is_json=True, is_optional=optional)
+        return SideColumn(name, "VARCHAR", is_json=True, is_optional=optional)
     raise DeclarationError(
         f"the column {name} of {table} has a type that cannot be stored: {kind}",
         hint="numbers, truth values, texts, tuples of these (which are empty rather than None), and JSON objects",
