@@ -116,10 +116,10 @@ class TestShares:
     def test_turns_that_agree_within_conversations_count_as_one(self) -> None:
         one = interval([10] * 5 + [0] * 5, [10] * 10, bounded=True)
         # Residuals ±5, each conversation a tenth of the data: variance = 10 · 25/0.9 ÷ 100² = 1/36, which is
-        # 11.1111 times ¼ ÷ 100. A correlation of one half would make it 1 + 9/2 = 5.5 times that, and counts as two
-        # conversations beside the 9 degrees of ten: (9 · 11.1111 + 2 · 5.5) ÷ 11 = 10.0909. 100 ÷ 10.0909 = 9.9099.
-        # Wilson with p = ½: ½ ± 1.959964 ÷ (2 √(9.9099 + z²)) = ½ ± 1.959964 ÷ (2 · 3.708282)
-        assert ends(one) == pytest.approx((0.235732, 0.764268), abs=1e-6)
+        # 11.1111 times ¼ ÷ 100. Turns that always agree would make it 10 times that, and this counts as two
+        # conversations beside the 9 degrees of ten: (9 · 11.1111 + 2 · 10) ÷ 11 = 10.9091. 100 ÷ 10.9091 = 9.1667.
+        # Wilson with p = ½: ½ ± 1.959964 ÷ (2 √(9.1667 + z²)) = ½ ± 1.959964 ÷ (2 · 3.606678)
+        assert ends(one) == pytest.approx((0.228287, 0.771713), abs=1e-6)
         assert one is not None
         assert (one.method, one.clusters) == ("wilson_effective_n", 10)
 
@@ -130,14 +130,12 @@ class TestShares:
     def test_turns_that_do_not_go_together_count_almost_each(self) -> None:
         # 5 of 10 in each conversation but two: hardly any spread between conversations.
         one = interval([5] * 8 + [3, 7], [10] * 10, bounded=True)
-        # Residuals −2 and 2: variance = 8/0.9 ÷ 100² = 0.35556 · ¼ ÷ 100; (9 · 0.35556 + 2 · 5.5) ÷ 11 = 1.290909;
-        # 100 ÷ 1.290909 = 77.4648; ½ ± 1.959964 ÷ (2 √(77.4648 + z²)) = ½ ± 1.959964 ÷ (2 · 9.016998)
-        assert ends(one) == pytest.approx((0.391318, 0.608682), abs=1e-6)
+        # Residuals −2 and 2: variance = 8/0.9 ÷ 100² = 0.35556 · ¼ ÷ 100; (9 · 0.35556 + 2 · 10) ÷ 11 = 2.109091;
+        # 100 ÷ 2.109091 = 47.41379; ½ ± 1.959964 ÷ (2 √(47.41379 + z²)) = ½ ± 1.959964 ÷ (2 · 7.159277)
+        assert ends(one) == pytest.approx((0.363117, 0.636883), abs=1e-6)
 
-    # No spread tells how far turns go together: 50 turns with a correlation of one half are 50 ÷ 5.5 = 9.0909.
-    @pytest.mark.parametrize(
-        ("turns_right", "expected"), [(10, (9.0909 / (9.0909 + Z2), 1.0)), (0, (0.0, Z2 / (9.0909 + Z2)))]
-    )
+    # No spread tells how far turns go together, so each of 5 conversations counts once: 5 of 5, 0 of 5.
+    @pytest.mark.parametrize(("turns_right", "expected"), [(10, (5 / (5 + Z2), 1.0)), (0, (0.0, Z2 / (5 + Z2)))])
     def test_all_or_none_is_not_certainty(self, turns_right: int, expected: tuple[float, float]) -> None:
         assert ends(interval([turns_right] * 5, [10] * 5, bounded=True)) == pytest.approx(expected, abs=1e-5)
 
@@ -158,9 +156,9 @@ class TestShares:
     def test_conversations_without_an_opportunity_tell_nothing(self) -> None:
         one = interval([2, 0, 0, 0], [2, 0, 2, 0], bounded=True)
         # Two conversations: p = ½, residuals 1 and −1, each half of the data: variance = 2 · 1/½ ÷ 4² = ¼, four times
-        # ¼ ÷ 4. Correlated by one half: 1 + ½ = 1.5. (1 · 4 + 2 · 1.5) ÷ 3 = 2.3333; 4 ÷ 2.3333 = 1.714286
-        # ½ ± 1.959964 ÷ (2 √(1.714286 + z²)) = ½ ± 1.959964 ÷ (2 · 2.357063)
-        assert ends(one) == pytest.approx((0.084236, 0.915764), abs=1e-6)
+        # ¼ ÷ 4. Where turns always agree: 2. (1 · 4 + 2 · 2) ÷ 3 = 2.6667; 4 ÷ 2.6667 = 1.5
+        # ½ ± 1.959964 ÷ (2 √(1.5 + z²)) = ½ ± 1.959964 ÷ (2 · 2.311160)
+        assert ends(one) == pytest.approx((0.075978, 0.924022), abs=1e-6)
         assert one is not None
         assert (one.method, one.clusters) == ("wilson_effective_n", 2)
 
@@ -313,8 +311,7 @@ class TestDuplicates:
 
     def test_of_turns_that_go_together(self) -> None:
         once = interval([10] * 5 + [0] * 5, [10] * 10, bounded=True)
-        # But for the assumed share of the design effect, which hardly grows with more turns.
-        assert ends(interval([20] * 5 + [0] * 5, [20] * 10, bounded=True)) == pytest.approx(ends(once), abs=0.001)
+        assert interval([20] * 5 + [0] * 5, [20] * 10, bounded=True) == once
 
     def test_of_single_trials(self) -> None:
         data = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0]
@@ -323,9 +320,7 @@ class TestDuplicates:
         assert width(thrice) >= width(once)
 
     def test_of_all_successes(self) -> None:
-        # Turns of a conversation are taken to correlate by one half: without end, they are two trials each.
-        low, _ = ends(interval([2_000_000] * 5, [2_000_000] * 5, bounded=True))
-        assert low == pytest.approx(10 / (10 + Z2), abs=1e-5)
+        assert ends(interval([20] * 5, [20] * 5, bounded=True)) == ends(interval([10] * 5, [10] * 5, bounded=True))
 
 
 class TestInAFigure:

@@ -79,9 +79,14 @@ def interval_text(figure: Figure) -> str:
     return f"{number_text(interval.low, unit)} to {number_text(interval.high, unit)}"
 
 
-def coverage_text(figure: Figure) -> str:
-    """The share of conversations that could be measured and were."""
-    return NOTHING if figure.coverage is None else percent_text(figure.coverage)
+def coverage_text(figure: Figure, observes: str) -> str:
+    """The share of conversations that could be measured and were; and that of their turns, where it is smaller."""
+    if figure.coverage is None:
+        return NOTHING
+    text = percent_text(figure.coverage)
+    if figure.subject_coverage >= min(figure.coverage, 1.0):
+        return text
+    return f"{text} ({observes.replace('_', ' ')}s {percent_text(figure.subject_coverage)})"
 
 
 def percent_text(share: float) -> str:

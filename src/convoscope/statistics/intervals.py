@@ -25,8 +25,9 @@ _FEW_OFF_THE_BOUND = 5
 """With so few clusters off a bound of 0 or 1, their spread says little of how far off the others could be."""
 _PRIOR_CLUSTERS = 2
 """Clusters that the assumed design effect counts for, beside those that were seen."""
-_PRIOR_CORRELATION = 0.5
-"""Of two values of one cluster, where too few clusters tell."""
+_TRIALS_CORRELATE = 1.0
+_SCORES_CORRELATE = 0.5
+"""Of two values of one cluster, where too few clusters tell: trials may all come out alike, scores hardly ever do."""
 
 Codes = NDArray[np.int64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
@@ -71,7 +72,7 @@ def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool) -> Interval | 
     if is_trials and np.all(data.below == 1):
         return _interval(*wilson(value * data.size, data.size), "wilson", data.count)
     if is_trials or (bounded and data.is_at_bound()):
-        trials = data.effective_size()
+        trials = data.effective_size(_TRIALS_CORRELATE if is_trials else _SCORES_CORRELATE)
         return _interval(*wilson(value * trials, trials), "wilson_effective_n", data.count)
     if data.variance <= 0:
         return None
@@ -92,7 +93,7 @@ def percentile_interval(values: Floats, clusters: Codes, q: float) -> Interval |
     data = _Clustered(_by_cluster(below, clusters), _by_cluster(np.ones_like(values), clusters), share)
     if data.count < 2:
         return None
-    size = count if data.count == count else max(1, math.floor(data.effective_size()))
+    size = count if data.count == count else max(1, math.floor(data.effective_size(_TRIALS_CORRELATE)))
     first, last = _ranks(size, share)
     ordered = np.sort(values)
     scale = count / size
@@ -166,13 +167,13 @@ class _Clustered:
         off_zero = int(np.sum(self.above > 0))
         return any(off < self.count and off <= _FEW_OFF_THE_BOUND for off in (off_one, off_zero))
 
-    def effective_size(self) -> float:
+    def effective_size(self, correlation: float) -> float:
         """How many independent trials would tell as much.
 
-        The design effect that the clusters show, and, as if two more clusters had shown it, the one that a correlation
-        of one half inside of clusters would have: few clusters may agree by chance.
+        The design effect that the clusters show, and, as if two more clusters had shown it, the one that such a
+        correlation inside of clusters would have: few clusters may agree by chance.
         """
-        assumed = 1 + _PRIOR_CORRELATION * (float(np.sum(self.below**2)) / self.size - 1)
+        assumed = 1 + correlation * (float(np.sum(self.below**2)) / self.size - 1)
         largest = self.value * (1 - self.value) / self.size
         if largest <= 0:
             return self.size / assumed

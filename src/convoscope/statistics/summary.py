@@ -47,6 +47,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Subjects measured: turns, calls, states, items."""
     subjects_skipped: int = 0
     """Subjects of measured conversations that have no value."""
+    subject_coverage: float = 1.0
+    """Of the turns, calls or items that should have a value, the share that has one."""
     interval: Interval | None = None
     interval_reason: str = ""
 
@@ -86,6 +88,8 @@ class Table(NamedTuple):
     columns: Columns
     skipped: Floats
     """Subjects without a value, of measured conversations."""
+    missing: Floats
+    """Of these, and of conversations without any value, the ones that had an opportunity."""
     clusters: Codes
     subjects: Callable[[], Subjects]
 
@@ -124,6 +128,8 @@ class _Frame:
         self.reasons = _tally(table.reason[rows & ~self.measured], table.reasons)
         self.n = int(total(self.columns.n))
         self.subjects_skipped = int(total(table.skipped[self.measured]))
+        missing = int(total(table.missing[rows]))
+        self.subject_coverage = self.n / (self.n + missing) if missing else 1.0
         self.why = _why(table, rows)
 
     def reduced(self, name: str, across: Across | Percentile) -> Iterator[Figure]:
@@ -210,6 +216,7 @@ class _Frame:
             skipped_reasons=self.reasons,
             n=self.n,
             subjects_skipped=self.subjects_skipped,
+            subject_coverage=self.subject_coverage,
             interval=interval,
             interval_reason=interval_reason,
         )
