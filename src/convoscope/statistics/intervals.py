@@ -53,10 +53,10 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return math.inf if self.high is None else self.high
 
 
-def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool) -> Interval | None:
+def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool, least: float = -math.inf) -> Interval | None:
     """The interval of Σ numerator ÷ Σ denominator; None where the data leave no way to tell.
 
-    `bounded`: every ratio lies between 0 and 1. Counted trials, and scores of which nearly all stand at a bound:
+    `least`: no value lies below it. `bounded`: every ratio lies between 0 and 1. Counted trials, and scores of which nearly all stand at a bound:
     Wilson, with the sample size that the clustering leaves. Others: Student's t on the cluster-robust standard error,
     corrected for skewness.
     """
@@ -78,8 +78,8 @@ def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool) -> Interval | 
         return None
     low, high = data.student(symmetric=not bounded)
     if bounded:
-        low, high = max(0.0, low), min(1.0, high)
-    return _interval(low, high, "student_t", data.count)
+        least, high = 0.0, min(1.0, high)
+    return _interval(max(least, low), high, "student_t", data.count)
 
 
 def percentile_interval(values: Floats, clusters: Codes, q: float) -> Interval | None:

@@ -12,7 +12,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.declaration import HIGHER, RATIO, SHARE, Better, Derived, GroupSample, Metric
+from convoscope.metrics.declaration import (
+    COUNT,
+    HIGHER,
+    RATIO,
+    SECONDS,
+    SHARE,
+    WORDS,
+    Better,
+    Derived,
+    GroupSample,
+    Metric,
+)
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
 from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS, Across, Percentile, Sums
 from convoscope.statistics.across import Columns, Floats, percentile, ratio_of, total
@@ -113,6 +124,14 @@ def is_bounded(declared: Metric | Derived, sums: Sums) -> bool:
     return is_score and bool(np.all(sums.above >= 0) and np.all(sums.above <= sums.below))
 
 
+def _least(declared: Metric | Derived) -> float:
+    """The least value that a unit has: there is no wait of less than no time."""
+    return 0.0 if declared.unit in _NEVER_NEGATIVE else -math.inf
+
+
+_NEVER_NEGATIVE = frozenset({SHARE, RATIO, COUNT, SECONDS, WORDS, "ms", "tokens", "errors per word"})
+
+
 class _Frame:
     """One metric over one group: what all its reductions have in common."""
 
@@ -150,7 +169,9 @@ class _Frame:
         value = ratio_of(sums)
         if value is None:
             return self._empty(name, NOT_APPLICABLE, sums.empty)
-        interval = ratio_interval(sums, self.clusters, bounded=is_bounded(self.declared, sums))
+        interval = ratio_interval(
+            sums, self.clusters, bounded=is_bounded(self.declared, sums), least=_least(self.declared)
+        )
         return self._figure(name, value, interval, self._no_interval("no_spread"))
 
     def _no_interval(self, otherwise: str) -> str:
@@ -266,7 +287,7 @@ def _derived(
     interval = None
     if len(scored) > 1:
         clusters = np.arange(len(scored), dtype=np.int64)
-        interval = ratio_interval(sums, clusters, bounded=is_bounded(declared, sums))
+        interval = ratio_interval(sums, clusters, bounded=is_bounded(declared, sums), least=_least(declared))
     skipped = len(values) - len(scored)
     inapplicable = skipped if status == NOT_APPLICABLE else 0
     return Figure(
