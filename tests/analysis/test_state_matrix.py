@@ -97,8 +97,8 @@ class TestMeans:
 
     def test_counts_with_their_intervals(self, run: Run) -> None:
         collect = figures(run, "collect")
-        # 0, 0, 1: mean 1/3, standard error 1/3, skewness 0.70711 ÷ √3 = 0.408248, t of 2 degrees 4.30265. Hall's inverse
-        # of −t: 3/0.408248 · (∛(1 − 0.408248 · (4.30265 + 0.068041)) − 1) = −14.1255; 1/3 + 14.1255/3 = 5.0418
+        # 0, 0, 1: mean 1/3, standard error 1/3, skewness 0.70711 ÷ √3 = 0.408248, t of 2 degrees 4.30265. Hall's
+        # inverse of −t: 3/0.408248 · (∛(1 − 0.408248 · (4.30265 + 0.068041)) − 1) = −14.1255; 1/3 + 14.1255/3 = 5.0418
         assert collect.revisit.value == pytest.approx(1 / 3)
         assert (collect.revisit.low, collect.revisit.high) == (0.0, pytest.approx(5.0418, abs=1e-4))
         # 2 turns ÷ 1, 1 ÷ 1, 2 ÷ 2 visits: (2 + 1 + 1) ÷ 3.

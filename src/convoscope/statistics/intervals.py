@@ -56,9 +56,9 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool, least: float = -math.inf) -> Interval | None:
     """The interval of Σ numerator ÷ Σ denominator; None where the data leave no way to tell.
 
-    `least`: no value lies below it. `bounded`: every ratio lies between 0 and 1. Counted trials, and scores of which nearly all stand at a bound:
-    Wilson, with the sample size that the clustering leaves. Others: Student's t on the cluster-robust standard error,
-    corrected for skewness.
+    `least`: no value lies below it. `bounded`: every ratio lies between 0 and 1. Counted trials, and scores of which
+    nearly all stand at a bound: Wilson, with the sample size that the clustering leaves. Others: Student's t on the
+    cluster-robust standard error, corrected for skewness.
     """
     value = ratio_of(sums)
     if value is None:
