@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     faults,
+    intervals,
     items,
     mutations,
     page,
@@ -30,6 +31,7 @@ def main() -> None:
     full = parser.parse_args().full
     print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n")
     startup.run()
+    intervals.run(2_000 if full else 100)
     voice.run(rounds=300 if full else 50)
     faults.run(alone=140 if full else 5, together=7 if full else 1)
     with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:

@@ -97,9 +97,10 @@ class TestMeans:
 
     def test_counts_with_their_intervals(self, run: Run) -> None:
         collect = figures(run, "collect")
-        # 0, 0, 1: mean 1/3. Of all draws of three, 8 of 27 are all 0, and 1 of 27, which is more than 2.5 %, is all 1.
+        # 0, 0, 1: mean 1/3, standard error 1/3, skewness 0.70711 ÷ √3 = 0.408248, t of 2 degrees 4.30265. Hall's
+        # inverse of −t: 3/0.408248 · (∛(1 − 0.408248 · (4.30265 + 0.068041)) − 1) = −14.1255; 1/3 + 14.1255/3 = 5.0418
         assert collect.revisit.value == pytest.approx(1 / 3)
-        assert (collect.revisit.low, collect.revisit.high) == (0.0, 1.0)
+        assert (collect.revisit.low, collect.revisit.high) == (0.0, pytest.approx(5.0418, abs=1e-4))
         # 2 turns ÷ 1, 1 ÷ 1, 2 ÷ 2 visits: (2 + 1 + 1) ÷ 3.
         assert collect.dwell_turns.value == pytest.approx(4 / 3)
         # One guard error in three conversations.
@@ -236,10 +237,10 @@ class TestClusters:
         ]
         (row,) = convoscope.states(scored(calls, tmp_path)).matrix().rows
         assert (row.stall.value, row.stall.n) == (0.5, 20)
-        # By cluster a = 5, 5, 0, 0 of b = 5: Σ(a − b/2)² = 25; variance 4/3 · 25 / 20² = 1/12; effective n =
-        # (1/2 · 1/2) ÷ 1/12 = 3. Wilson of 3 at 1/2: 0.5 ± 1.96 / (1 + 3.8415/3) · √(1/12 + 3.8415/36) = 0.5 ± 0.3747.
-        assert row.stall.low == pytest.approx(0.1253, abs=1e-4)
-        assert row.stall.high == pytest.approx(0.8747, abs=1e-4)
+        # By cluster a = 5, 5, 0, 0 of b = 5: Σ(a − b/2)² = 25; variance 4/3 · 25 / 20² = 1/12, 6.6667 times ¼ ÷ 20;
+        # (3 · 6.6667 + 2 · 5) ÷ 5 = 6; 20 ÷ 6 = 3.3333. Wilson at ½: ½ ± 1.959964 ÷ (2 √(3.3333 + 3.8415))
+        assert row.stall.low == pytest.approx(0.1341, abs=1e-4)
+        assert row.stall.high == pytest.approx(0.8659, abs=1e-4)
 
     def test_without_scenarios_each_conversation_counts(self, tmp_path: Path) -> None:
         calls = [call(*path("ask"), flow="pizza", completed=number >= 10) for number in range(20)]

@@ -72,10 +72,6 @@ class TestWhatTellsNothing:
         found = findings(summary(figure(0.8), group(ORDERS, figure(0.6, 0.5, 0.7, clusters=clusters))))
         assert (len(found.apart), found.compared) == (compared, compared)
 
-    def test_an_interval_without_width_is_compared_but_says_how_few_there_are(self) -> None:
-        found = findings(summary(figure(0.8), group(ORDERS, figure(1, 1, 1))))
-        assert (found.apart, found.compared) == ([], 1)
-
     @pytest.mark.parametrize("value", [0.0, 0.5, 1.0, 12.5])
     def test_a_group_at_the_figure_of_the_run_itself(self, value: float) -> None:
         # An interval that misses its own figure by a hair, which rounding may do, is no news of the group.

@@ -404,7 +404,7 @@ class TestLargeAndOdd:
 
     def test_one_task_of_two_domains_is_two_clusters(self, tmp_path: Path) -> None:
         records = [
-            {**chat(0), "id": f"{domain}{trial}", "domain": domain, "scenario_id": "7"}
+            {**chat(0 if domain == "a" else 1), "id": f"{domain}{trial}", "domain": domain, "scenario_id": "7"}
             for domain in "ab"
             for trial in (1, 2)
         ]

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 import convoscope
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, derived, measured, metric, unmeasured
+from convoscope.report.words import coverage_text
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import SCHEMA, NotMeasured, Summary, json_schema
@@ -153,3 +154,47 @@ class TestWhatWasNotMeasured:
         run = score([chat(user("hi"))], metrics=[none], out=tmp_path / "run", workers=1)
         figure = run.summary.figures[-1]
         assert (figure.metric, figure.judge, figure.reason) == ("test.none", "(derived)", "not_enough")
+
+
+class TestCoverageOfSubjects:
+    """Coverage is told of what is observed, too: of the calls that should have a value, how many have one."""
+
+    def run(self, tmp_path: Path, results: int) -> Run:
+        """One chat with 20 tool calls, of which some have a result."""
+        messages: list[dict[str, object]] = [{"role": "user", "content": "Do it."}]
+        for number in range(20):
+            call = {"id": f"c{number}", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+            messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+            if number < results:
+                messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": '{"success": true}'})
+        messages.append({"role": "assistant", "content": "Done."})
+        logs = tmp_path / "chat.json"
+        logs.write_text(json.dumps({"id": "chat", "messages": messages}))
+        return score(logs, metrics=["tools.success"], out=tmp_path / "run", workers=1)
+
+    def test_one_result_of_twenty_calls(self, tmp_path: Path) -> None:
+        (figure,) = self.run(tmp_path, 1).summary.figures
+        assert (figure.value, figure.coverage, figure.n) == (1.0, 1.0, 1)
+        assert figure.subject_coverage == 0.05  # 1 of 20
+        assert coverage_text(figure, "event") == "100 % (events 5 %)"
+
+    def test_all_results(self, tmp_path: Path) -> None:
+        (figure,) = self.run(tmp_path, 20).summary.figures
+        assert figure.subject_coverage == 1.0
+        assert coverage_text(figure, "event") == "100 %"
+
+    def test_conversations_without_any_value_count(self, tmp_path: Path) -> None:
+        # One conversation with a result for its one call, another with 3 calls and none: 1 of 4 calls.
+        def chat(id: str, calls: int, results: int) -> dict[str, object]:
+            messages: list[dict[str, object]] = [{"role": "user", "content": "Do it."}]
+            for number in range(calls):
+                call = {"id": f"c{number}", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+                messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+                if number < results:
+                    messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": '{"success": true}'})
+            return {"id": id, "messages": [*messages, {"role": "assistant", "content": "Done."}]}
+
+        logs = tmp_path / "chats.jsonl"
+        logs.write_text("\n".join(json.dumps(one) for one in (chat("a", 1, 1), chat("b", 3, 0))))
+        (figure,) = score(logs, metrics=["tools.success"], out=tmp_path / "run", workers=1).summary.figures
+        assert (figure.n, figure.subject_coverage) == (1, 0.25)

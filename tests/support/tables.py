@@ -85,6 +85,7 @@ def group(declared: Metric, *conversations: Sequence[Observation], scenarios: It
             *(np.array([getattr(score, name) or 0.0 for score in scores], dtype=float) for name in Columns._fields)
         ),
         skipped=np.array([one.not_applicable + one.unmeasured + one.errors for one in scores], dtype=float),
+        missing=np.array([one.unmeasured + one.errors for one in scores], dtype=float),
         clusters=np.array(list(range(len(scores)) if scenarios is None else scenarios), dtype=np.int64),
         subjects=lambda: Subjects(
             np.array([value for value, _ in pooled], dtype=float), np.array([row for _, row in pooled], dtype=np.int64)

@@ -33,8 +33,8 @@ class Apart(NamedTuple):
         interval, value = self.figure.interval, self.whole.value
         if interval is None or value is None:
             return 0.0
-        gap = max(interval.low - value, value - interval.high)
-        return float(gap / ((interval.high - interval.low) or 1.0))
+        gap = max(interval.lowest - value, value - interval.highest)
+        return gap / ((interval.highest - interval.lowest) or 1.0)
 
 
 class Findings(NamedTuple):
@@ -81,12 +81,11 @@ def side(figure: Figure, whole: Figure) -> Side | None:
     interval = figure.interval
     if whole.value is None or figure.value is None or interval is None or not _tells(figure):
         return None
-    # All values equal give an interval without width, which says how few there are, not how sure.
-    if interval.low == interval.high or interval.low <= whole.value <= interval.high:
+    if interval.lowest <= whole.value <= interval.highest:
         return None
     if math.isclose(figure.value, whole.value, rel_tol=1e-9, abs_tol=1e-12):
         return None
-    above = interval.low > whole.value
+    above = interval.lowest > whole.value
     return "better" if above == (figure.better == HIGHER) else "worse"
 
 

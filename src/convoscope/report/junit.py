@@ -167,7 +167,7 @@ def _facts(figure: Figure, summary: Summary) -> list[str]:
         # Beside a target, the rounded value may look like what it is not.
         shown = value_text(figure.value, figure.unit)
         facts = [f"value {shown} ({figure.value!r})", f"95 % interval {interval_text(figure)}"]
-    facts += [f"n {figure.n:,}", f"coverage {coverage_text(figure)}"]
+    facts += [f"n {figure.n:,}", f"coverage {coverage_text(figure, observed(figure, summary))}"]
     left_out = reasons_text(figure, observed(figure, summary))
     return [*facts, f"not measured: {left_out}"] if left_out else facts
 

@@ -57,7 +57,7 @@ class FigureRows:
             *([TableCell(points_text(figure.ten, declared))] if self._has_points else []),
             TableCell(interval_text(figure)),
             TableCell(f"{figure.n:,}"),
-            TableCell(coverage_text(figure)),
+            TableCell(coverage_text(figure, observed(figure, self._summary))),
             TableCell("" if figure.better == "neither" else figure.better),
             *([TableCell(self._targets.get(name, ""))] if self._targets else []),
             TableCell(self._unmeasured(figure)),

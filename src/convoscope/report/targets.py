@@ -83,7 +83,7 @@ def check(figure: Figure, target: Target) -> TargetVerdict:
     if interval is None:
         return TargetVerdict(outcome, False, f"{outcome}, but there is no interval")
     # Both ends on one side: so is all between them.
-    if meets(interval.low, target) == meets(interval.high, target) == met:
+    if meets(interval.lowest, target) == meets(interval.highest, target) == met:
         return TargetVerdict(outcome, True, outcome)
     return TargetVerdict(outcome, False, f"{outcome}, but the interval reaches across it")
 

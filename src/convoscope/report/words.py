@@ -72,12 +72,21 @@ def interval_text(figure: Figure) -> str:
         return NOTHING
     # Both ends of a count have their digits, so that columns of them can be read.
     unit = "" if figure.unit == COUNT else figure.unit
+    if interval.high is None:
+        return f"{number_text(interval.lowest, unit)} or more"
+    if interval.low is None:
+        return f"{number_text(interval.high, unit)} or less"
     return f"{number_text(interval.low, unit)} to {number_text(interval.high, unit)}"
 
 
-def coverage_text(figure: Figure) -> str:
-    """The share of conversations that could be measured and were."""
-    return NOTHING if figure.coverage is None else percent_text(figure.coverage)
+def coverage_text(figure: Figure, observes: str) -> str:
+    """The share of conversations that could be measured and were; and that of their turns, where it is smaller."""
+    if figure.coverage is None:
+        return NOTHING
+    text = percent_text(figure.coverage)
+    if figure.subject_coverage >= min(figure.coverage, 1.0):
+        return text
+    return f"{text} ({observes.replace('_', ' ')}s {percent_text(figure.subject_coverage)})"
 
 
 def percent_text(share: float) -> str:
@@ -202,7 +211,11 @@ def rate_interval_text(rate: Rate) -> str:
 
 def range_text(low: float | None, high: float | None, digits: int = 2) -> str:
     """From where to where; nothing where there is no interval."""
-    return "" if low is None or high is None else f"{low:.{digits}f}–{high:.{digits}f}"
+    if low is None and high is None:
+        return ""
+    if high is None:
+        return f"{low:.{digits}f} or more"
+    return f"{high:.{digits}f} or less" if low is None else f"{low:.{digits}f}–{high:.{digits}f}"
 
 
 def ten_text(score: float | None) -> str:

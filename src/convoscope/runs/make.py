@@ -171,11 +171,7 @@ class _RunBuilder:
             "limit": job.limit,
             "by": None if by is None else [list(names) for names in by],
             "format": job.format,
-            "interval": {
-                "level": intervals.LEVEL,
-                "draws": intervals.DRAWS,
-                "bootstrap_up_to": intervals.MAX_BOOTSTRAP_CLUSTERS,
-            },
+            "interval": {"level": intervals.LEVEL},
         }
         if job.definitions:
             self.config["flows"] = {flow.name: canonical_hash(flow) for flow in job.definitions}

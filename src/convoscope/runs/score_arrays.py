@@ -247,10 +247,10 @@ class Arrays:
                     if not whole[name].flags.writeable:
                         whole[name] = np.zeros(self.count)
                     whole[name][number] = values[own] if len(judges) > 1 else values
-        skipped = whole["errors"]
-        for name in ("not_applicable", "unmeasured"):
-            if whole[name].flags.writeable:
-                skipped = skipped + whole[name]
+        missing = whole["errors"]
+        if whole["unmeasured"].flags.writeable:
+            missing = missing + whole["unmeasured"]
+        skipped = missing + whole["not_applicable"] if whole["not_applicable"].flags.writeable else missing
         extent = self._extents.get(self.place(declared))
         if extent is not None and extent.constant.get("n") == 1.0:
             # Of one subject, the sum of its values is its value.
@@ -261,6 +261,7 @@ class Arrays:
             reasons=reasons,
             columns=Columns(*(whole[name] for name in Columns._fields)),
             skipped=skipped,
+            missing=missing,
             clusters=self.clusters,
             subjects=cache(lambda: self._subjects(declared, judge)),
         )

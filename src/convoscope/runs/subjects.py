@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import AXES, Metric
 from convoscope.metrics.registry import Declared
-from convoscope.scores.observation import COMPUTED, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Counts, Observation
+from convoscope.scores.observation import (
+    COMPUTED,
+    ERROR,
+    MEASURED,
+    NOT_APPLICABLE,
+    STATUSES,
+    UNMEASURED,
+    Counts,
+    Observation,
+)
 from convoscope.statistics.across import Columns, Floats
 from convoscope.statistics.summary import Figure, Subjects, Table, figures
 from convoscope.statistics.within import ConversationScore, reduce_conversation
@@ -84,6 +93,7 @@ class SubjectRows(NamedTuple):
     reasons: list[str]
     columns: Columns
     skipped: Floats
+    missing: Floats
     pooled: tuple[Floats, Codes] | None = None
     """Where subjects were observed more than once: all values, each with its row."""
 
@@ -126,9 +136,14 @@ def read_scores(
         return _reduced(declared, judge, number, subject, subjects, status, reason, reasons, numbers)
     measured = (status == STATUSES.index(MEASURED)).astype(np.float64)
     whole = Columns(n=measured, total=numbers["value"], **numbers)
-    return SubjectRows(
-        declared, judge, number, subject, subjects, status, reason, reasons, whole, np.zeros(len(number))
-    )
+    nothing = np.zeros(len(number))
+    missing = _is_missing(status)
+    return SubjectRows(declared, judge, number, subject, subjects, status, reason, reasons, whole, nothing, missing)
+
+
+def _is_missing(status: NDArray[np.int8]) -> Floats:
+    """1 for a subject that had an opportunity and has no value."""
+    return np.isin(status, (STATUSES.index(UNMEASURED), STATUSES.index(ERROR))).astype(np.float64)
 
 
 def _judged(number: Codes, subject: Codes, own: Codes) -> NDArray[np.bool_]:
@@ -159,17 +174,19 @@ def read_column(
     columns = Columns(
         value=value, n=ones, total=value, numerator=value, denominator=ones, tp=nothing, fp=nothing, fn=nothing
     )
+    status = np.where(missing, codes[reason], STATUSES.index(MEASURED)).astype(np.int8)
     return SubjectRows(
         declared,
         COMPUTED,
         np.asarray(rows["number"], dtype=np.int64),
         subject.astype(np.int64),
         subjects.tolist(),
-        np.where(missing, codes[reason], STATUSES.index(MEASURED)).astype(np.int8),
+        status,
         reason.astype(np.int32),
         reasons.tolist(),
         columns,
         nothing,
+        _is_missing(status),
     )
 
 
@@ -210,6 +227,7 @@ def _reduced(
         list(codes),
         Columns(*(column(name) for name in Columns._fields)),
         np.array([one.not_applicable + one.unmeasured + one.errors for one in scores], dtype=np.float64),
+        np.array([one.unmeasured + one.errors for one in scores], dtype=np.float64),
         (numbers["value"][was_measured], np.repeat(np.arange(len(starts)), ends - starts)[was_measured]),
     )
 
@@ -265,6 +283,7 @@ def _table(rows: SubjectRows, members: Codes, clusters: Codes) -> Table:
         reasons=rows.reasons,
         columns=columns,
         skipped=rows.skipped[members],
+        missing=rows.missing[members],
         clusters=clusters[rows.number[members]],
         subjects=lambda: pooled,
     )

@@ -1,13 +1,13 @@
 """How sure is a figure? 95 % intervals that know that turns of one conversation go together.
 
-Clusters are scenarios where conversations have one, else the conversations themselves.
+Clusters are scenarios where conversations have one, else the conversations themselves. Nothing is drawn by lot: the
+same data give the same interval. How often intervals hold the truth is simulated in `benchmarks/intervals.py`.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,76 +18,221 @@ from convoscope.statistics.across import Floats, percentile, ratio_of
 
 LEVEL = 0.95
 Z = 1.959963984540054
-MAX_BOOTSTRAP_CLUSTERS = 5000
-DRAWS = 1000
-_CELLS = 1_000_000
-_NEAR = 32_768
-"""Cells that stay near the processor while they are counted."""
-_WINDOW = 4
-"""Standard deviations around the percentile of the data; a draw beyond them is looked for among all values."""
+_TAIL = (1 - LEVEL) / 2
+_MAX_DEGREES = 1000
+"""Degrees of freedom above which Student's quantile is the normal one to two digits and more."""
+_FEW_OFF_THE_BOUND = 5
+"""With so few clusters off a bound of 0 or 1, their spread says little of how far off the others could be."""
+_PRIOR_CLUSTERS = 2
+"""Clusters that the assumed design effect counts for, beside those that were seen."""
+_TRIALS_CORRELATE = 1.0
+_SCORES_CORRELATE = 0.5
+"""Of two values of one cluster, where too few clusters tell: trials may all come out alike, scores hardly ever do."""
 
 Codes = NDArray[np.int64]
-Draws = NDArray[np.uint16]
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the figure plausibly lies, and how that was computed."""
+    """Where the figure plausibly lies, and how that was computed. An end that is null is open: the data cannot tell."""
 
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     level: float = LEVEL
     method: str
     clusters: int
 
+    @property
+    def lowest(self) -> float:
+        """The low end; where it is open, nothing lies below it."""
+        return -math.inf if self.low is None else self.low
 
-def ratio_interval(sums: Sums, clusters: Codes, *, share: bool) -> Interval | None:
-    """The interval of Σ numerator ÷ Σ denominator; None where one cluster leaves no way to tell.
+    @property
+    def highest(self) -> float:
+        """The high end; where it is open, nothing lies above it."""
+        return math.inf if self.high is None else self.high
 
-    Shares made of whole counts: Wilson, with the sample size that the clustering leaves. Others:
-    bootstrap over clusters up to 5,000 of them, the cluster-robust formula above.
+
+def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool, least: float = -math.inf) -> Interval | None:
+    """The interval of Σ numerator ÷ Σ denominator; None where the data leave no way to tell.
+
+    `least`: no value lies below it. `bounded`: every ratio lies between 0 and 1. Counted trials, and scores of which
+    nearly all stand at a bound: Wilson, with the sample size that the clustering leaves. Others: Student's t on the
+    cluster-robust standard error, corrected for skewness.
     """
     value = ratio_of(sums)
     if value is None:
         return None
-    if share and _is_trials(sums):
-        return _share_interval(sums, value, clusters)
     above, below = _by_cluster(sums.above, clusters), _by_cluster(sums.below, clusters)
-    if len(above) < 2:
+    has_any = below > 0  # a cluster without an opportunity tells nothing
+    data = _Clustered(above[has_any], below[has_any], value)
+    if data.count < 2:
         return None
-    if len(above) <= MAX_BOOTSTRAP_CLUSTERS:
-        low, high = _bootstrap_ratio(above, below)
-        return _interval(low, high, "cluster_bootstrap", len(above))
-    spread = Z * math.sqrt(_ratio_variance(above, below, value))
-    low, high = value - spread, value + spread
-    if share:
-        low, high = max(0.0, low), min(1.0, high)
-    return _interval(low, high, "cluster_robust", len(above))
+    is_trials = bounded and _is_trials(sums)
+    if is_trials and np.all(data.below == 1):
+        return _interval(*wilson(value * data.size, data.size), "wilson", data.count)
+    if is_trials or (bounded and data.is_at_bound()):
+        trials = data.effective_size(_TRIALS_CORRELATE if is_trials else _SCORES_CORRELATE)
+        return _interval(*wilson(value * trials, trials), "wilson_effective_n", data.count)
+    if data.variance <= 0:
+        return None
+    low, high = data.student(symmetric=not bounded)
+    if bounded:
+        least, high = 0.0, min(1.0, high)
+    return _interval(max(least, low), high, "student_t", data.count)
 
 
 def percentile_interval(values: Floats, clusters: Codes, q: float) -> Interval | None:
-    """The interval of a percentile of pooled values: bootstrap, or Woodruff's above 5,000 clusters."""
-    codes, dense = np.unique(clusters, return_inverse=True)
-    if len(codes) < 2:
+    """The interval of a percentile of pooled values, by order statistics; None where both ends would be open.
+
+    The binomial distribution says between which ranks the percentile lies, with the sample size that the clustering
+    leaves. Where no rank is far enough out, that end is open.
+    """
+    count, share = len(values), q / 100
+    below = (values <= percentile(values, q)).astype(np.float64)
+    data = _Clustered(_by_cluster(below, clusters), _by_cluster(np.ones_like(values), clusters), share)
+    if data.count < 2:
         return None
-    if len(codes) <= MAX_BOOTSTRAP_CLUSTERS:
-        low, high = _bootstrap_percentile(values, dense, len(codes), q)
-        return _interval(low, high, "cluster_bootstrap", len(codes))
-    # Woodruff: the uncertainty of "the share of values at or below this one", read back as values.
-    at = percentile(values, q)
-    below = _by_cluster((values <= at).astype(np.float64), dense)
-    every = _by_cluster(np.ones_like(values), dense)
-    spread = Z * math.sqrt(_ratio_variance(below, every, float(below.sum() / every.sum()))) * 100
-    low, high = max(0.0, q - spread), min(100.0, q + spread)
-    return _interval(percentile(values, low), percentile(values, high), "woodruff", len(codes))
+    size = count if data.count == count else max(1, math.floor(data.effective_size(_TRIALS_CORRELATE)))
+    first, last = _ranks(size, share)
+    ordered = np.sort(values)
+    scale = count / size
+    low = None if first is None else float(ordered[max(0, math.floor(first * scale) - 1)])
+    high = None if last is None else float(ordered[min(count, math.ceil(last * scale)) - 1])
+    if low is None and high is None:
+        return None
+    return _interval(low, high, "order_statistics", data.count)
 
 
 def wilson(successes: float, trials: float) -> tuple[float, float]:
     """Wilson's score interval; `trials` may be an effective number, not whole."""
-    p = successes / trials
-    centre = (p + Z * Z / (2 * trials)) / (1 + Z * Z / trials)
-    spread = Z / (1 + Z * Z / trials) * math.sqrt(p * (1 - p) / trials + Z * Z / (4 * trials * trials))
-    # By arithmetic, the interval always holds p; by rounding, it may miss an end that it only touches.
-    return max(0.0, min(p, centre - spread)), min(1.0, max(p, centre + spread))
+    share = successes / trials
+    centre = (share + Z * Z / (2 * trials)) / (1 + Z * Z / trials)
+    spread = Z / (1 + Z * Z / trials) * math.sqrt(share * (1 - share) / trials + Z * Z / (4 * trials * trials))
+    # By arithmetic, the interval always holds the share; by rounding, it may miss an end that it only touches.
+    return max(0.0, min(share, centre - spread)), min(1.0, max(share, centre + spread))
+
+
+class _Clustered:
+    """A ratio of sums over independent clusters."""
+
+    def __init__(self, above: Floats, below: Floats, value: float) -> None:
+        self.above, self.below, self.value = above, below, value
+        self.count = len(below)
+        self.size = float(below.sum())
+        self._leverage = below / self.size
+        self._residuals = above - value * below
+
+    @property
+    def variance(self) -> float:
+        """Linearised variance of the ratio, each residual corrected for how far its cluster draws the ratio to it."""
+        return float(np.sum(self._residuals**2 / np.maximum(1 - self._leverage, 1e-12))) / self.size**2
+
+    def degrees(self) -> float:
+        """Degrees of freedom of that variance (Bell and McCaffrey): fewer where few clusters are much of the data.
+
+        The variance is a quadratic form of independent errors. The trace of its matrix is 1, because the variance is
+        unbiased; this is the inverse of the trace of the square.
+        """
+        share = self._leverage
+        if np.all(share == share[0]):
+            return self.count - 1.0
+        scale = 1 / np.maximum(1 - share, 1e-12)
+        pull = scale * share
+        mean, square = float(np.sum(share * pull)), float(np.sum(share * pull**2))
+        diagonal = float(np.sum(share**2 * (scale**2 + 2 * scale * (mean - 2 * pull))))
+        return 1 / (2 * square - mean**2 + diagonal)
+
+    def student(self, *, symmetric: bool) -> tuple[float, float]:
+        """Student's t, corrected for skewness by Hall's transformation.
+
+        `symmetric`: each end is at least as far out as without the correction, because few values tell little of how
+        skewed they are.
+        """
+        error, quantile = math.sqrt(self.variance), student_quantile(self.degrees())
+        skewness = self._skewness() / math.sqrt(self.count)
+        low = self.value - error * _hall(quantile, skewness)
+        high = self.value - error * _hall(-quantile, skewness)
+        if symmetric:
+            low, high = min(low, self.value - error * quantile), max(high, self.value + error * quantile)
+        return low, high
+
+    def _skewness(self) -> float:
+        spread = math.sqrt(float(np.mean(self._residuals**2)))
+        return float(np.mean((self._residuals / spread) ** 3))
+
+    def is_at_bound(self) -> bool:
+        """Whether some clusters stand at 0, or at 1, and only few do not."""
+        off_one = int(np.sum(self.above < self.below))
+        off_zero = int(np.sum(self.above > 0))
+        return any(off < self.count and off <= _FEW_OFF_THE_BOUND for off in (off_one, off_zero))
+
+    def effective_size(self, correlation: float) -> float:
+        """How many independent trials would tell as much.
+
+        The design effect that the clusters show, and, as if two more clusters had shown it, the one that such a
+        correlation inside of clusters would have: few clusters may agree by chance.
+        """
+        assumed = 1 + correlation * (float(np.sum(self.below**2)) / self.size - 1)
+        largest = self.value * (1 - self.value) / self.size
+        if largest <= 0:
+            return self.size / assumed
+        seen = self.variance / largest
+        weight = self.count - 1
+        return self.size / ((seen * weight + assumed * _PRIOR_CLUSTERS) / (weight + _PRIOR_CLUSTERS))
+
+
+def _hall(quantile: float, skewness: float) -> float:
+    """The inverse of Hall's transformation: the quantile of Student's statistic of skewed data."""
+    if abs(skewness) < 1e-9:
+        return quantile
+    return 3 / skewness * (float(np.cbrt(1 + skewness * (quantile - skewness / 6))) - 1)
+
+
+def student_quantile(degrees: float) -> float:
+    """The 97.5th percentile of Student's t."""
+    if degrees > _MAX_DEGREES:
+        return Z * (1 + (Z * Z + 1) / (4 * degrees))
+    return _student_quantile(round(degrees, 2))
+
+
+@lru_cache(maxsize=1024)
+def _student_quantile(degrees: float) -> float:
+    low, high = Z, 1e4
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_tail(middle, degrees) > _TAIL else (low, middle)
+    return low
+
+
+def _student_tail(at: float, degrees: float) -> float:
+    """The probability of a larger value: Gauss and Legendre's rule over the angle whose tangent is t ÷ √degrees."""
+    start = math.atan(at / math.sqrt(degrees))
+    half = (math.pi / 2 - start) / 2
+    area = half * float(np.sum(_WEIGHTS * np.cos(start + half * (_NODES + 1)) ** (degrees - 1)))
+    return area * math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
+
+
+@lru_cache(maxsize=4096)
+def _ranks(size: int, share: float) -> tuple[int | None, int | None]:
+    """The ranks, from 1, between which a percentile of so many values lies; None for one that no rank reaches."""
+    first: int | None = None
+    reached = 0.0
+    for rank in range(1, size + 1):
+        # `reached`: the probability that fewer than `rank` values lie below the percentile.
+        reached += _binomial(rank - 1, size, share)
+        if reached <= _TAIL:
+            first = rank
+        if reached >= 1 - _TAIL:
+            return first, rank
+    return first, None
+
+
+def _binomial(successes: int, size: int, share: float) -> float:
+    if share in (0.0, 1.0):
+        return float(successes == round(size * share))
+    ways = math.lgamma(size + 1) - math.lgamma(successes + 1) - math.lgamma(size - successes + 1)
+    return math.exp(ways + successes * math.log(share) + (size - successes) * math.log1p(-share))
 
 
 def _is_trials(sums: Sums) -> bool:
@@ -96,124 +241,15 @@ def _is_trials(sums: Sums) -> bool:
     return bool(np.all(above == np.floor(above)) and np.all(below == np.floor(below)) and np.all(above <= below))
 
 
-def _share_interval(sums: Sums, value: float, clusters: Codes) -> Interval | None:
-    above, below = _by_cluster(sums.above, clusters), _by_cluster(sums.below, clusters)
-    trials = float(below.sum())
-    if np.all(below == 1):
-        low, high = wilson(value * trials, trials)
-        return _interval(low, high, "wilson", len(below))
-    if len(below) < 2:
-        return None
-    if value in (0.0, 1.0):
-        # All or none: clusters cannot show a spread, so each counts once, which errs to the wide side.
-        effective = float(len(below))
-    else:
-        variance = _ratio_variance(above, below, value)
-        effective = min(trials, value * (1 - value) / variance) if variance > 0 else trials
-    low, high = wilson(value * effective, effective)
-    return _interval(low, high, "wilson_effective_n", len(below))
-
-
-def _ratio_variance(above: Floats, below: Floats, value: float) -> float:
-    """Linearised variance of a ratio of sums over independent clusters."""
-    clusters = len(above)
-    residuals = above - value * below
-    return float(clusters / (clusters - 1) * np.sum(residuals * residuals) / np.sum(below) ** 2)
-
-
-def _bootstrap_ratio(above: Floats, below: Floats) -> tuple[float, float]:
-    weights = _draws(len(above))
-    if (below == below[0]).all() and below[0] > 0:
-        return _ends(_drawn_sums(weights, above) / (below[0] * len(below)))
-    sums = _drawn_sums(weights, below)
-    usable = sums > 0
-    return _ends(_drawn_sums(weights, above)[usable] / sums[usable])
-
-
-def _drawn_sums(weights: Draws, values: Floats) -> Floats:
-    """The sum of each draw. Not by `@`, whose threads cost more than the product, and add in an order of their own."""
-    sums: Floats = np.einsum("dc,c->d", weights, values)
-    return sums
-
-
-def _bootstrap_percentile(values: Floats, clusters: Codes, count: int, q: float) -> tuple[float, float]:
-    order = np.argsort(values, kind="stable")
-    ranked = _Ranked(values[order], clusters[order], count)
-    # The percentile of a draw lies near that of the data: it is enough to look at the ranks around it.
-    near = _WINDOW * ranked.deviation(q)
-    low, high = max(0.0, q / 100 - near), min(1.0, q / 100 + near)
-    window = slice(int(low * len(values)), math.ceil(high * len(values)))
-    draws: list[Floats] = []
-    block = max(1, min(DRAWS, _CELLS // max(count, window.stop - window.start)))
-    for start in range(0, DRAWS, block):
-        weights = _draws(count)[start : start + block]
-        percentiles = ranked.percentiles(weights, q, window)
-        missed = np.flatnonzero(np.isnan(percentiles))
-        at_once = max(1, _CELLS // len(values))
-        for first in range(0, len(missed), at_once):
-            rows = missed[first : first + at_once]
-            percentiles[rows] = ranked.percentiles(weights[rows], q, slice(0, len(values)))
-        draws.append(percentiles)
-    return _ends(np.concatenate(draws))
-
-
-class _Ranked(NamedTuple):
-    """Values in ascending order, each with the cluster that it belongs to."""
-
-    values: Floats
-    owner: Codes
-    clusters: int
-
-    def deviation(self, q: float) -> float:
-        """Standard deviation of the share of values below the q-th percentile."""
-        below = np.bincount(self.owner[: int(q / 100 * len(self.values)) + 1], minlength=self.clusters)
-        every = np.bincount(self.owner, minlength=self.clusters).astype(np.float64)
-        return math.sqrt(_ratio_variance(below.astype(np.float64), every, q / 100))
-
-    def percentiles(self, weights: Draws, q: float, window: slice) -> Floats:
-        """The q-th percentile of each draw; NaN for one that lies outside the window of ranks."""
-        every = np.bincount(self.owner, minlength=self.clusters).astype(np.float64)
-        below = np.bincount(self.owner[: window.start], minlength=self.clusters).astype(np.float64)
-        before = _drawn_sums(weights, below)
-        rank = (_drawn_sums(weights, every) - 1) * q / 100
-        reached = np.cumsum(np.take(weights, self.owner[window], axis=1), axis=1, dtype=np.float64)
-        values = self.values[window]
-        ends: list[Floats] = []
-        for end in (np.floor(rank) - before, np.ceil(rank) - before):
-            place = np.array([row.searchsorted(at, side="right") for row, at in zip(reached, end, strict=True)])
-            outside = (place == len(values)) | (end < 0)
-            ends.append(np.where(outside, np.nan, values[np.minimum(place, len(values) - 1)]))
-        return ends[0] + (ends[1] - ends[0]) * (rank - np.floor(rank))
-
-
-@lru_cache(maxsize=16)
-def _draws(count: int) -> Draws:
-    """How often each of so many clusters is drawn, one row per draw.
-
-    They depend on the number alone: figures over equally many clusters share them, and no metric moves the
-    interval of another.
-    """
-    random = np.random.default_rng(count)
-    weights = np.empty((DRAWS, count), dtype=np.uint16)
-    block = max(1, min(DRAWS, _NEAR // count))
-    for start in range(0, DRAWS, block):
-        picks = random.integers(0, count, size=(min(block, DRAWS - start), count), dtype=np.int32)
-        flat = (picks + count * np.arange(len(picks), dtype=np.int64)[:, None]).ravel()
-        weights[start : start + block] = np.bincount(flat, minlength=picks.size).reshape(picks.shape)
-    weights.flags.writeable = False
-    return weights
-
-
-def _ends(draws: Floats) -> tuple[float, float]:
-    low, high = np.percentile(draws, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
-    return float(low), float(high)
-
-
 def _by_cluster(values: Floats, clusters: Codes) -> Floats:
     _, dense = np.unique(clusters, return_inverse=True)
     return np.bincount(dense, weights=values).astype(np.float64)
 
 
-def _interval(low: float, high: float, method: str, clusters: int) -> Interval:
+def _interval(low: float | None, high: float | None, method: str, clusters: int) -> Interval:
+    return Interval(low=_rounded(low), high=_rounded(high), method=method, clusters=clusters)
+
+
+def _rounded(end: float | None) -> float | None:
     # Ten digits: enough for anybody, and equal on machines that add in another order.
-    return Interval(low=float(f"{low:.10g}"), high=float(f"{high:.10g}"), method=method, clusters=clusters)
+    return None if end is None else float(f"{end:.10g}")

@@ -12,7 +12,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.declaration import SHARE, Better, Derived, GroupSample, Metric
+from convoscope.metrics.declaration import (
+    COUNT,
+    HIGHER,
+    RATIO,
+    SECONDS,
+    SHARE,
+    WORDS,
+    Better,
+    Derived,
+    GroupSample,
+    Metric,
+)
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
 from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS, Across, Percentile, Sums
 from convoscope.statistics.across import Columns, Floats, percentile, ratio_of, total
@@ -47,6 +58,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Subjects measured: turns, calls, states, items."""
     subjects_skipped: int = 0
     """Subjects of measured conversations that have no value."""
+    subject_coverage: float = 1.0
+    """Of the turns, calls or items that should have a value, the share that has one."""
     interval: Interval | None = None
     interval_reason: str = ""
 
@@ -86,6 +99,8 @@ class Table(NamedTuple):
     columns: Columns
     skipped: Floats
     """Subjects without a value, of measured conversations."""
+    missing: Floats
+    """Of these, and of conversations without any value, the ones that had an opportunity."""
     clusters: Codes
     subjects: Callable[[], Subjects]
 
@@ -99,6 +114,22 @@ def figures(declared: Metric | Derived, judge: str, table: Table, rows: NDArray[
             yield from list(frame.reduced(name, across))
         except (ArithmeticError, ValueError) as error:
             yield frame.failed(name, f"{type(error).__name__}: {error}")
+
+
+def is_bounded(declared: Metric | Derived, sums: Sums) -> bool:
+    """Whether all values lie between 0 and 1: shares do, and ratios of which more is better and none is above 1."""
+    if declared.unit == SHARE:
+        return True
+    is_score = declared.unit == RATIO and declared.better == HIGHER
+    return is_score and bool(np.all(sums.above >= 0) and np.all(sums.above <= sums.below))
+
+
+def _least(declared: Metric | Derived) -> float:
+    """The least value that a unit has: there is no wait of less than no time."""
+    return 0.0 if declared.unit in _NEVER_NEGATIVE else -math.inf
+
+
+_NEVER_NEGATIVE = frozenset({SHARE, RATIO, COUNT, SECONDS, WORDS, "ms", "tokens", "errors per word"})
 
 
 class _Frame:
@@ -116,6 +147,8 @@ class _Frame:
         self.reasons = _tally(table.reason[rows & ~self.measured], table.reasons)
         self.n = int(total(self.columns.n))
         self.subjects_skipped = int(total(table.skipped[self.measured]))
+        missing = int(total(table.missing[rows]))
+        self.subject_coverage = self.n / (self.n + missing) if missing else 1.0
         self.why = _why(table, rows)
 
     def reduced(self, name: str, across: Across | Percentile) -> Iterator[Figure]:
@@ -136,9 +169,14 @@ class _Frame:
         value = ratio_of(sums)
         if value is None:
             return self._empty(name, NOT_APPLICABLE, sums.empty)
-        share = self.declared.unit == SHARE
-        interval = ratio_interval(sums, self.clusters, share=share)
-        return self._figure(name, value, interval)
+        interval = ratio_interval(
+            sums, self.clusters, bounded=is_bounded(self.declared, sums), least=_least(self.declared)
+        )
+        return self._figure(name, value, interval, self._no_interval("no_spread"))
+
+    def _no_interval(self, otherwise: str) -> str:
+        """Why a figure has no interval, where it has none."""
+        return "one_cluster" if np.all(self.clusters == self.clusters[0]) else otherwise
 
     def _percentile(self, name: str, across: Percentile) -> Figure:
         if not self.count:
@@ -150,9 +188,9 @@ class _Frame:
             # What could still come lies above it, and no resampling of what came can tell how far.
             return self._figure(name, float(values.max()), None, "extreme_value")
         interval = percentile_interval(values, clusters, across.q)
-        return self._figure(name, percentile(values, across.q), interval)
+        return self._figure(name, percentile(values, across.q), interval, self._no_interval("too_few_values"))
 
-    def _figure(self, name: str, value: float, interval: Interval | None, bare: str = "one_cluster") -> Figure:
+    def _figure(self, name: str, value: float, interval: Interval | None, bare: str) -> Figure:
         sums = [total(self.columns.numerator), total(self.columns.denominator)]
         return self._make(
             name,
@@ -199,6 +237,7 @@ class _Frame:
             skipped_reasons=self.reasons,
             n=self.n,
             subjects_skipped=self.subjects_skipped,
+            subject_coverage=self.subject_coverage,
             interval=interval,
             interval_reason=interval_reason,
         )
@@ -248,8 +287,7 @@ def _derived(
     interval = None
     if len(scored) > 1:
         clusters = np.arange(len(scored), dtype=np.int64)
-        share = declared.unit == SHARE
-        interval = ratio_interval(sums, clusters, share=share)
+        interval = ratio_interval(sums, clusters, bounded=is_bounded(declared, sums), least=_least(declared))
     skipped = len(values) - len(scored)
     inapplicable = skipped if status == NOT_APPLICABLE else 0
     return Figure(
@@ -271,7 +309,7 @@ def _derived(
         skipped_reasons={reason or declared.unscored: skipped} if skipped else {},
         n=len(scored),
         interval=interval,
-        interval_reason="" if interval or why else "one_cluster",
+        interval_reason="" if interval or why else "one_cluster" if len(scored) < 2 else "no_spread",
     )
 
 

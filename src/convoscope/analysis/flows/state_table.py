@@ -102,7 +102,7 @@ def _rate(above: Floats, below: Floats, *, is_share: bool) -> Rate | None:
     if value is None:
         return None
     clusters = np.arange(len(sums.below), dtype=np.int64)
-    interval = ratio_interval(sums, clusters, share=is_share)
+    interval = ratio_interval(sums, clusters, bounded=is_share, least=0.0)
     low, high = (interval.low, interval.high) if interval else (None, None)
     return Rate(value=value, n=round(float(sums.below.sum())), low=low, high=high)
 

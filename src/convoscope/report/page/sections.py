@@ -279,7 +279,7 @@ def _coverage(run: Run, headlines: Sequence[Figure]) -> Iterator[str]:
     if covered and (covered[0].coverage or 0.0) < 1:
         least = covered[0]
         reasons = reasons_text(least, observed(least, run.summary))
-        yield f"least covered: {name_text(least)}, {coverage_text(least)} ({reasons})"
+        yield f"least covered: {name_text(least)}, {coverage_text(least, observed(least, run.summary))} ({reasons})"
     elif covered and all(one.coverage != 0 for one in headlines):
         skipped = sum(one.subjects_skipped for one in headlines)
         words = "every conversation that could be measured was"
@@ -314,7 +314,7 @@ def _row(figure: Figure, facts: DeclaredMetric | None, checks: Sequence[Check], 
         interval=interval_text(figure),
         range=_range(figure, checks),
         n=f"{figure.n:,}",
-        coverage=coverage_text(figure),
+        coverage=coverage_text(figure, facts.observes if facts else "subject"),
         better=_ARROWS[figure.better].removesuffix(" is better"),
         checks=[_target_line(one) for one in checks],
         reasons=reasons,
@@ -331,7 +331,7 @@ def _range(figure: Figure, checks: Sequence[Check]) -> Range | None:
     value, interval = figure.value, figure.interval
     if value is None or interval is None or figure.unit not in (SHARE, RATIO):
         return None
-    low, high, at = (_percent(one) for one in (interval.low, interval.high, value))
+    low, high, at = (_percent(one) for one in (interval.lowest, interval.highest, value))
     return Range(low, max(high, low + 0.5), at, [_percent(one.target.value) for one in checks])
 
 
