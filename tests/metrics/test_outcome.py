@@ -152,10 +152,12 @@ class TestSession:
     def test_no_session_at_all_is_a_0(self) -> None:
         assert judged(done(), expected=self.EXPECTED).value == 0.0
 
-    def test_it_comes_before_rules_that_cannot_be_held_against_anything(self) -> None:
+    def test_without_the_start_neither_session_can_be_measured(self) -> None:
+        """Rules speak of changes: the wrong session alone was measured, so that the figure could only be 0."""
         rules = ChangeRules(forbidden=(pattern("**"),))
-        one = judged(done(), expected=self.EXPECTED, before=None, rules=rules)
-        assert (one.value, one.details["broke"]) == (0.0, ["session"])
+        for after in (done(), done() | {"session": self.EXPECTED["session"]}):
+            one = judged(after, expected=self.EXPECTED, before=None, rules=rules)
+            assert told([one]) == [("conversation", "unmeasured: no_initial_database")]
 
 
 class TestHashes:
@@ -182,9 +184,16 @@ class TestHashes:
     def test_a_hash_does_not_tell_the_session(self) -> None:
         expected = EXPECTED | {"session": {"user": "Ana"}}
         one = judged(Database(None, database_hash(expected)), expected=expected)
-        assert told([one]) == [("conversation", "unmeasured: no_final_database")]
-        # But another database is wrong, whoever is logged in.
+        assert (one.value, one.details) == (1.0, {"compared": "hash", "not_compared": ["session"]})
+        # Another database is wrong, whoever is logged in.
         assert judged(Database(None, database_hash(BEFORE)), expected=expected).value == 0.0
+
+    def test_seven_of_thirteen_by_hash_are_seven_thirteenths(self) -> None:
+        """Only mismatches were measured, which gave 0 %."""
+        expected = EXPECTED | {"session": {"user": "Ana"}}
+        hashes = [database_hash(expected)] * 7 + [database_hash(BEFORE)] * 6
+        values = [judged(Database(None, one), expected=expected).value for one in hashes]
+        assert values == [1.0] * 7 + [0.0] * 6
 
     def test_rules_cannot_be_held_against_a_hash(self) -> None:
         one = judged(Database(None, database_hash(EXPECTED)), rules=ChangeRules(allowed=(pattern("refunds.**"),)))

@@ -44,12 +44,12 @@ def progress(many: Conversations) -> None:
     _observe(many, "progress")
 
 
-@_state_metric("state.stall", version=2, unit=SHARE, better=LOWER, reduce=_OF_ALL_STATES)
+@_state_metric("state.stall", version=3, unit=SHARE, better=LOWER, reduce=_OF_ALL_STATES)
 def stall(many: Conversations) -> None:
     """Of the states that were entered, how many did the conversation get stuck in?
 
-    A conversation that was not completed is stuck in its last state. Unmeasured where nothing tells whether it
-    was completed.
+    A conversation that was not completed is stuck in its last state. Unmeasured, for all its states, where
+    nothing tells whether it was completed.
     """
     _observe(many, "stall")
 

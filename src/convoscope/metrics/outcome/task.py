@@ -33,6 +33,7 @@ from convoscope.conversation.databases import (
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import conversation_share_metric, share_metric
+from convoscope.metrics.tools.calls import says_nothing
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.identifiers import folded_name
@@ -107,14 +108,15 @@ ENDED_REASON = Need(
 _ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 
 
-@conversation_share_metric("outcome.task_completion", version=1, needs=(FINAL_DATABASE, EXPECTATION))
+@conversation_share_metric("outcome.task_completion", version=2, needs=(FINAL_DATABASE, EXPECTATION))
 def task_completion(conversation: Conversation) -> Observation:
     """Is the database afterwards as it should be?
 
     1 where everyone is logged in who should be, and the database after the conversation is the
     expected one; else 0. Rules of the scenario may say instead which changes are required, allowed
     and forbidden; a change that is none of these is damage and gives 0. What counts is the content:
-    a stored hash is used only where there is no content.
+    a stored hash is used only where there is no content; it does not tell the session, which is then
+    not compared (`not_compared` in the details).
     """
     scenario = _scenario(conversation)
     after, expected, rules = scenario.after, scenario.expected, scenario.rules
@@ -123,9 +125,10 @@ def task_completion(conversation: Conversation) -> Observation:
         return _by_hash(conversation)
     logged_in = _session_differences(expected.content if expected else None, after.content)
     verdict = _verdict(scenario)
-    if verdict is None and not logged_in:
+    if verdict is None:
+        # Whoever is logged in: of two conversations, the failed one alone would be measured.
         return unmeasured(conversation, "no_initial_database", "the rules speak of changes: from what?")
-    broken = [*([_Broken("session", line) for line in logged_in]), *(verdict or ())]
+    broken = [*([_Broken("session", line) for line in logged_in]), *verdict]
     return measured(conversation, 0 if broken else 1, details=_details(after, broken))
 
 
@@ -146,7 +149,7 @@ def authentication_success(conversation: Conversation) -> Observation:
     return measured(conversation, 0 if lines else 1, details={"session": lines} if lines else None)
 
 
-@conversation_share_metric("outcome.authentication_success.first_try", version=1, needs=(AUTH_TOOLS,))
+@conversation_share_metric("outcome.authentication_success.first_try", version=2, needs=(AUTH_TOOLS,))
 def first_try(conversation: Conversation) -> Observation:
     """Does the first call of an authentication tool succeed?
 
@@ -206,7 +209,7 @@ def calls_on_failure(conversation: Conversation) -> Observation:
 
 
 @share_metric(
-    "outcome.authentication_success.call_success_rate", version=1, observes=EVENT, better=HIGHER, needs=(AUTH_TOOLS,)
+    "outcome.authentication_success.call_success_rate", version=2, observes=EVENT, better=HIGHER, needs=(AUTH_TOOLS,)
 )
 def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the calls of authentication tools succeeds?
@@ -273,9 +276,10 @@ def _by_hash(conversation: Conversation) -> Observation:
         equal = is_hash_of(after.hash, expected.content)
     else:
         equal = after.hash.strip().lower() == expected.hash.strip().lower()
-    if equal and _session(expected.content):
-        return unmeasured(conversation, lacking, "a hash does not tell the session")
-    return measured(conversation, equal, details={"compared": "hash"} | ({} if equal else {"broke": ["expected"]}))
+    details: dict[str, Any] = {"compared": "hash"}
+    if _session(expected.content):
+        details["not_compared"] = ["session"]
+    return measured(conversation, equal, details=details if equal else {**details, "broke": ["expected"]})
 
 
 # Sessions
@@ -488,8 +492,8 @@ def _no_auth_calls(conversation: Conversation) -> Observation:
 
 
 def _worked(conversation: Conversation, call: ToolCall) -> bool | None:
-    """Whether a call came back without an error, as `tools.success` has it; None where no result is logged."""
+    """Whether a call came back without an error, as `tools.success` has it; None where no result tells."""
     result = conversation.tool_results.get(call.seq)
-    if result is None:
+    if result is None or says_nothing(result):
         return None
     return result.success if result.success is not None else not result.error

@@ -205,12 +205,11 @@ class _Frame:
         return tuple([slot for slot, first in self.first_fill.items() if id(first) not in placed])
 
     def _stall(self, state: str, reasons: dict[str, str]) -> int | None:
-        if self.stuck is None or state != self.stuck.state or self.completed is True:
-            return 0
-        if self.completed is None:
+        if self.completed is None and self.stuck is not None:
+            # Of all its states: those that were passed would only add zeros.
             reasons["stall"] = "outcome_unknown"
             return None
-        return 1
+        return int(self.stuck is not None and state == self.stuck.state and not self.completed)
 
     def _slots(
         self, declared: FlowState | None, visits: list[Visit], fills: list[SlotFilled], reasons: dict[str, str]
