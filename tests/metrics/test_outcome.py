@@ -28,10 +28,12 @@ from convoscope.metrics.outcome.task import (
     call_success_rate,
     calls_on_failure,
     conversation_completed_on_time,
+    conversation_completed_on_time_eva,
     first_try,
     task_completion,
 )
 from convoscope.scoring.evaluate import observe
+from support.chats import agent as says
 from support.chats import call, chat, result, told, user
 
 BEFORE: dict[str, Any] = {
@@ -478,13 +480,29 @@ class TestAuthenticationCalls:
 class TestCompletedOnTime:
     @pytest.mark.parametrize("reason", ["time_limit_exceeded", "TIME_LIMIT_EXCEEDED", "time limit exceeded"])
     def test_the_time_limit_is_a_0(self, reason: str) -> None:
-        (one,) = observe(conversation_completed_on_time, chat(user("hi"), outcome=Outcome(ended_reason=reason)))
+        conversation = chat(user("hi"), says("hello"), outcome=Outcome(ended_reason=reason))
+        (one,) = observe(conversation_completed_on_time, conversation)
         assert (one.value, one.details) == (0.0, {"ended_reason": reason})
 
-    @pytest.mark.parametrize("reason", ["goodbye", "inactivity_timeout", "transfer", "error", "unknown"])
+    @pytest.mark.parametrize("reason", ["goodbye", "inactivity_timeout", "transfer", "unknown"])
     def test_anything_else_is_a_1(self, reason: str) -> None:
-        conversation = chat(user("hi"), outcome=Outcome(ended_reason=reason))
+        conversation = chat(user("hi"), says("hello"), outcome=Outcome(ended_reason=reason))
         assert told(observe(conversation_completed_on_time, conversation)) == [("conversation", 1.0)]
+
+    @pytest.mark.parametrize(
+        ("events", "outcome", "fault"),
+        [
+            ([user("hi")], Outcome(ended_reason="goodbye"), "agent_never_spoke"),
+            ([says("hello")], Outcome(ended_reason="error"), "integration_broke"),
+            ([says("hello")], Outcome(ended_reason="goodbye", error="no backend"), "integration_broke"),
+        ],
+    )
+    def test_what_was_no_conversation_was_not_completed(self, events: list, outcome: Outcome, fault: str) -> None:
+        """All of them gave 1, and do by the published rule."""
+        conversation = chat(*events, outcome=outcome)
+        (one,) = observe(conversation_completed_on_time, conversation)
+        assert (one.value, (one.details or {})["fault"]) == (0.0, fault)
+        assert told(observe(conversation_completed_on_time_eva, conversation)) == [("conversation", 1.0)]
 
     def test_no_reason_is_unmeasured(self) -> None:
         assert told(observe(conversation_completed_on_time, chat(user("hi")))) == [

@@ -222,11 +222,11 @@ def errors(conversation: Conversation) -> Observation:
     return measured(WHOLE, float(sum(counts.values())), details=counts or None)
 
 
-@_walk_metric("flow.latency_mean", version=1, unit=SECONDS, better=LOWER, aspect="latency_mean")
+@_walk_metric("flow.latency_mean", version=2, unit=SECONDS, better=LOWER, aspect="latency_mean")
 def latency_mean(conversation: Conversation) -> Observation:
     """How long does the agent take for a turn?
 
-    The mean over the timed turns that ran in a state.
+    The mean over the timed turns that ran in a state. Unmeasured where every latency is exactly 0.
     """
     latencies = totals(conversation).latencies
     if not latencies:
@@ -234,11 +234,12 @@ def latency_mean(conversation: Conversation) -> Observation:
     return measured(WHOLE, fsum(latencies) / len(latencies) / 1000)
 
 
-@_walk_metric("flow.latency_p95", version=1, unit=SECONDS, better=LOWER, aspect="latency_p95")
+@_walk_metric("flow.latency_p95", version=2, unit=SECONDS, better=LOWER, aspect="latency_p95")
 def latency_p95(conversation: Conversation) -> Observation:
     """How long does the agent take for its slow turns?
 
-    The 95th percentile over the timed turns that ran in a state, with linear interpolation.
+    The 95th percentile over the timed turns that ran in a state, with linear interpolation. Unmeasured
+    where every latency is exactly 0.
     """
     worst = percentile_95(totals(conversation).latencies)
     return unmeasured(WHOLE, "no_latency_logged") if worst is None else measured(WHOLE, worst / 1000)

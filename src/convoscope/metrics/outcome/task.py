@@ -37,6 +37,7 @@ from convoscope.metrics.tools.calls import says_nothing
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.identifiers import folded_name
+from convoscope.views.user_turns import breakdown
 
 MAX_LINES = 20
 """So many lines of a difference are kept; of the rest, the number."""
@@ -228,13 +229,31 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
             yield ratio(call, worked, 1, empty="no_auth_calls", details={"tool": call.name})
 
 
-@conversation_share_metric("outcome.conversation_completed_on_time", version=1, needs=(ENDED_REASON,))
+@conversation_share_metric("outcome.conversation_completed_on_time", version=2, needs=(ENDED_REASON,))
 def conversation_completed_on_time(conversation: Conversation) -> Observation:
+    """Did the conversation come to an end of its own before its time limit?
+
+    0 where it ended because it took longer than it might (`time_limit_exceeded`, `timeout`), because the
+    integration broke, or without a word of the agent to a user who spoke; 1 where it ended for any other
+    reason, good or bad. Unmeasured where the log does not say why it ended.
+    """
+    fault = breakdown(conversation)
+    if not fault:
+        return _in_time(conversation)
+    return measured(conversation, 0, details={"ended_reason": conversation.outcome.ended_reason, "fault": fault})
+
+
+@conversation_share_metric("outcome.conversation_completed_on_time", variant="eva", version=1, needs=(ENDED_REASON,))
+def conversation_completed_on_time_eva(conversation: Conversation) -> Observation:
     """Did the conversation end before its time limit?
 
-    0 where it ended because it took longer than it might (`time_limit_exceeded`, `timeout`), 1 where
-    it ended for any other reason, good or bad. Unmeasured where the log does not say why it ended.
+    As EVA publishes it: 0 where it ended because it took longer than it might, 1 for every other end, also of
+    a call in which the agent never speaks or whose integration broke.
     """
+    return _in_time(conversation)
+
+
+def _in_time(conversation: Conversation) -> Observation:
     reason = conversation.outcome.ended_reason
     return measured(conversation, 0 if folded_name(reason) in TOO_LATE else 1, details={"ended_reason": reason})
 

@@ -124,10 +124,10 @@ def but_trailing(
     turns: Dictation, observations: Iterator[Observation], has_words: Callable[[int], bool] = lambda _: True
 ) -> Iterator[Observation]:
     """The published rule: a turn that was not transcribed, nor any after it, may have outlived the call."""
-    for one in observations:
-        turn = one.subject.position
+    for observation in observations:
+        turn = observation.subject.position
         waits = turn in turns.trailing and has_words(turn)
-        yield unmeasured(one.subject, "not_transcribed_at_end") if waits else one
+        yield unmeasured(observation.subject, "not_transcribed_at_end") if waits else observation
 
 
 class Errors(NamedTuple):
