@@ -103,7 +103,7 @@ def _taken(context: MetricContext) -> Iterator[Observation]:
         yield from each_turn(context, lambda one: measured(in_turn(one.id), one.score, details=one.evidence))
 
 
-@wait_metric("voice.turn_taking.latency", version=1, needs=_NEEDS, also={"p50": percentile(50), "p90": percentile(90)})
+@wait_metric("voice.turn_taking.latency", version=2, needs=_NEEDS, also={"p50": percentile(50), "p90": percentile(90)})
 def latency(context: MetricContext) -> Iterator[Observation]:
     """How long is the silence before the reply, where nobody interrupts?
 
@@ -121,7 +121,7 @@ def _wait(turn: EvaluatedTurn) -> Observation:
     return measured(in_turn(turn.id), turn.gap)
 
 
-@_rate_metric("voice.turn_taking.on_time_rate", version=1, better=HIGHER)
+@_rate_metric("voice.turn_taking.on_time_rate", version=2, better=HIGHER)
 def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes neither too early nor too late?
 
@@ -130,7 +130,7 @@ def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, late: EARLY_MS <= ms < late)
 
 
-@_rate_metric("voice.turn_taking.early_rate", version=1, better=LOWER)
+@_rate_metric("voice.turn_taking.early_rate", version=2, better=LOWER)
 def early_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too early?
 
@@ -139,7 +139,7 @@ def early_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, _: ms < EARLY_MS)
 
 
-@_rate_metric("voice.turn_taking.late_rate", version=1, better=LOWER)
+@_rate_metric("voice.turn_taking.late_rate", version=2, better=LOWER)
 def late_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too late?
 
@@ -160,7 +160,7 @@ def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iter
     yield from each_turn(context, observe_turn)
 
 
-@share_metric("voice.turn_taking.fallback_nudge.rate", version=1, observes=TURN, better=LOWER, needs=(*_NEEDS, NUDGES))
+@share_metric("voice.turn_taking.fallback_nudge.rate", version=2, observes=TURN, better=LOWER, needs=(*_NEEDS, NUDGES))
 def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns did the agent have to be nudged to reply?
 
