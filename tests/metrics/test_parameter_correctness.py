@@ -178,19 +178,19 @@ class TestChecksThatCannotBeMade:
         assert told(observe(parameter_correctness, conversation)) == [("item 1", "not_applicable: nothing_called")]
 
     @pytest.mark.parametrize(
-        ("events", "extras", "field"),
+        ("events", "extras", "reason"),
         [
-            ((), {"parameters_passed": {}, "tool_call_results": []}, "tool_calls"),
-            ((made("ping"),), {"tool_call_results": []}, "parameters_passed"),
-            ((made("ping"),), {"parameters_passed": {}}, "tool_call_results"),
+            ((), {"parameters_passed": {}, "tool_call_results": []}, "tool_calls_unknown"),
+            ((made("ping"),), {"tool_call_results": []}, "no_parameters_passed"),
+            ((made("ping"),), {"parameters_passed": {}}, "no_tool_call_results"),
         ],
     )
-    def test_a_missing_field_is_named(self, events: tuple[Event, ...], extras: dict[str, Any], field: str) -> None:
+    def test_a_missing_field_is_named(self, events: tuple[Event, ...], extras: dict[str, Any], reason: str) -> None:
         assert told(observe(parameter_correctness, item(*events, **extras))) == [
-            ("conversation", f"unmeasured: no_{field}")
+            ("conversation", f"unmeasured: {reason}")
         ]
         (one,) = parameter_correctness(item(*events, **extras))
-        assert (one.reason, one.detail) == (f"no_{field}", field)
+        assert (one.reason, one.detail) == (reason, reason.removeprefix("no_").removesuffix("_unknown"))
 
 
 class TestWhatBlamesTheArguments:

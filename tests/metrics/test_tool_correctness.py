@@ -272,7 +272,7 @@ class TestWhereItCannotBeSaid:
             ("conversation", "unmeasured: no_expected_tool_call")
         ]
         assert told(observe(tool_correctness, item(expected=wanting(WEATHER)))) == [
-            ("conversation", "unmeasured: no_tool_calls")
+            ("conversation", "unmeasured: tool_calls_unknown")
         ]
 
     def test_an_expected_call_without_a_name_expects_nothing_that_could_be_compared(self) -> None:
@@ -291,7 +291,7 @@ class TestWhereItCannotBeSaid:
         assert told(observations) == [
             ("item a", 1.0),
             ("item b", "unmeasured: no_expected_tool_call"),
-            ("item c", "unmeasured: no_tool_calls"),
+            ("item c", "unmeasured: tool_calls_unknown"),
             ("item d", 0.0),
         ]
         assert observations[1].detail == "expected_tool_call"

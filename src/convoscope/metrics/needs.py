@@ -134,7 +134,8 @@ _RECORD_CALLS = frozenset(
 )
 
 
-def _knows_tools(conversation: Conversation) -> bool:
+def knows_tools(conversation: Conversation) -> bool:
+    """A tool call would be in the log: it lists the tools, is of a format that records calls, or shows one."""
     tools, format = conversation.agent.tools, conversation.source.format
     return tools is not None or format in _RECORD_CALLS or conversation.contents.has_tool_calls
 
@@ -143,7 +144,7 @@ TOOLS_KNOWN = Need(
     code="tools_unknown",
     field="agent.tools",
     unlock="the list of tools that the agent had, as `tools` beside the messages",
-    present=_knows_tools,
+    present=knows_tools,
 )
 RECORDING = Need(
     code="no_recording",

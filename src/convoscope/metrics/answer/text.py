@@ -123,8 +123,8 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         else 0, also where it picks none. The choices are `choices` of the item's context. The truth is
         a letter A to J, the text of a choice or its place counted from 0, else `answer_index` of the
         context says it. A letter that is stated goes before one that merely stands there; one that is
-        ruled out does not count. Where there are no choices and the truth is no letter, and where the
-        truth is none of the choices, it is not applicable.
+        ruled out does not count. Where there are no choices and the truth is no letter, it is not
+        applicable; where the truth is none of the choices, the item contradicts itself: unmeasured.
         """
         _compared(many, "accuracy", compare)
 
@@ -138,12 +138,12 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         if not truth.strip():
             return not_applicable(case.subject, "empty_ground_truth")
         if offered.choices:
-            return not_applicable(case.subject, "truth_not_a_choice", truth[:200])
+            return unmeasured(case.subject, "truth_not_a_choice", truth[:200])
         return not_applicable(case.subject, "not_multiple_choice")
 
     needs = () if choices else (MULTIPLE_CHOICE,)
     changed_options = _changed(choices=(tuple(choices), ()))
-    return _declared("accuracy", variant, choice_accuracy, changed_options, version=1, unit=SHARE, needs=needs)
+    return _declared("accuracy", variant, choice_accuracy, changed_options, version=2, unit=SHARE, needs=needs)
 
 
 def multi_pattern_accuracy_metric(

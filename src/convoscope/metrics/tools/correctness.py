@@ -13,7 +13,7 @@ import msgspec
 from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCall, ToolResult
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import RATIO
-from convoscope.metrics.item_fields import missing, needs_of
+from convoscope.metrics.item_fields import FIELDS, missing, needs_of
 from convoscope.metrics.presets import item_metric
 from convoscope.metrics.tools.calls import CallableTool, answer_of, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
@@ -43,7 +43,7 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
         field = missing(case, "tool_correctness")
         expected = case.expected.tool_calls or ()
         if field is not None:
-            yield unmeasured(case.subject, f"no_{field}", field)
+            yield unmeasured(case.subject, FIELDS[field].code, field)
         elif not all(wanted.name.strip() for wanted in expected):
             yield unmeasured(case.subject, "no_expected_tool_name", "expected_tool_call.tool_name")
         else:
@@ -86,7 +86,7 @@ def _parameters(conversation: Conversation, check: _CheckResult, nothing: str) -
     for case in cases(conversation):
         field = missing(case, "parameter_correctness")
         if field is not None:
-            yield unmeasured(case.subject, f"no_{field}", field)
+            yield unmeasured(case.subject, FIELDS[field].code, field)
         elif not case.tool_calls:
             yield not_applicable(case.subject, "nothing_called")
         else:
