@@ -34,6 +34,8 @@ class UserTurn(NamedTuple):
 
     @property
     def text(self) -> str:
+        if len(self.utterances) == 1:
+            return self.utterances[0].meant().strip()
         return " ".join(filter(None, (one.meant().strip() for one in self.utterances)))
 
     @property
