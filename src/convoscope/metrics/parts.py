@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-
 PUBLISHED = frozenset(("eva", "standard-data"))
 """Variants that keep a published rule beside ours: there to be compared with published figures, not to judge by."""
 

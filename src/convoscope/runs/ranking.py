@@ -112,7 +112,7 @@ class Ranking(NamedTuple):
 
 
 def headlines(summary: Summary) -> list[Headline]:
-    """The metrics that say something of some conversation, one judge each. Parts and published variants are left out."""
+    """The metrics that say something of some conversation, one judge each; no parts, no published variants."""
     over_groups = {declared.metric for declared in summary.declared if declared.observes == "group"}
     by_key: dict[str, Headline] = {}
     names = {declared.name for declared in summary.declared}

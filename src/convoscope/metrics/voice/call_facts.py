@@ -51,9 +51,8 @@ def inapplicable(turn: int, reason: str) -> Observation:
 
 def without_reply(conversation: Conversation, turn: int) -> Observation:
     """A turn that got no reply: a failure that `agent.unanswered_turns` counts, but for the last of a user who left."""
-    turns = user_turns(conversation)
-    at_end = turn == conversation.turns[-1].id and bool(turns)
-    return unanswered(turn, AT_END.get(turns[-1].reply, NO_REPLY) if at_end else NO_REPLY)
+    turns, is_last = user_turns(conversation), all(turn >= one.id for one in conversation.turns)
+    return unanswered(turn, AT_END.get(turns[-1].reply, NO_REPLY) if turns and is_last else NO_REPLY)
 
 
 def unanswered(turn: int, reason: str) -> Observation:
