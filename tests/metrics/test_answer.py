@@ -146,7 +146,7 @@ class TestChoice:
 
     def test_a_truth_that_is_none_of_the_choices_contradicts_itself(self) -> None:
         """It was not applicable, as if there had been nothing to choose."""
-        expected, context = Expected(ground_truth="Madrid"), {"context": {"choices": CAPITALS}}
+        expected, context = Expected(ground_truth="Madrid"), {"context": {"choices": self.CAPITALS}}
         items = (Item(id="a", answered=1, expected=expected, extras=context),)
         conversation = chat(user("?"), agent("B"), items=items)
         assert value(accuracy_choice, conversation) == "unmeasured: truth_not_a_choice"

@@ -48,7 +48,7 @@ def _response(conversation: Conversation, turn: Turn) -> Observation:
     if not turn.user:
         return not_applicable(turn, "no_user_speech")
     if not turn.assistant:
-        return without_reply(conversation, turn.id)
+        return without_reply(conversation, turn.id, conversation.turns[-1].id)
     question, reply = turn.user[-1], turn.assistant[0]
     end, start = end_of(question), start_of(reply)
     if end is None or start is None:
@@ -90,10 +90,11 @@ def response_speed_eva(conversation: Conversation) -> Iterator[Observation]:
     """
     context = metric_context(conversation)
     source, waits = _source(context), context.latency_assistant_turns
-    for turn in sorted({*turn_ids(context), *waits}):
+    turns = sorted({*turn_ids(context), *waits})
+    for turn in turns:
         wait = waits.get(turn)
         if wait is None:
-            yield _without_wait(context, turn) or without_reply(conversation, turn)
+            yield _without_wait(context, turn) or without_reply(conversation, turn, turns[-1])
         elif wait <= 0:
             yield not_applicable(in_turn(turn), "no_wait", f"{wait:g} s")
         elif wait < LONGEST:
@@ -148,10 +149,11 @@ def _waits(
 ) -> Iterator[Observation]:
     longest = context.duration_seconds or inf
     stopped = bool(waits) and not any(waits.values()) and source == "log"
-    for turn in sorted({*turn_ids(context), *waits}):
+    turns = sorted({*turn_ids(context), *waits})
+    for turn in turns:
         subject, wait = in_turn(turn), waits.get(turn)
         if wait is None:
-            yield _without_wait(context, turn) or without_reply(conversation, turn)
+            yield _without_wait(context, turn) or without_reply(conversation, turn, turns[-1])
         elif stopped:
             yield unmeasured(subject, STOPPED_CLOCK)
         elif wait < 0:

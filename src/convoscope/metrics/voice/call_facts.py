@@ -49,10 +49,10 @@ def inapplicable(turn: int, reason: str) -> Observation:
     return not_applicable(in_turn(turn), reason)
 
 
-def without_reply(conversation: Conversation, turn: int) -> Observation:
+def without_reply(conversation: Conversation, turn: int, last: int) -> Observation:
     """A turn that got no reply: a failure that `agent.unanswered_turns` counts, but for the last of a user who left."""
-    turns, is_last = user_turns(conversation), all(turn >= one.id for one in conversation.turns)
-    return unanswered(turn, AT_END.get(turns[-1].reply, NO_REPLY) if turns and is_last else NO_REPLY)
+    turns = user_turns(conversation) if turn == last else []
+    return unanswered(turn, AT_END.get(turns[-1].reply, NO_REPLY) if turns else NO_REPLY)
 
 
 def unanswered(turn: int, reason: str) -> Observation:
