@@ -48,7 +48,8 @@ def completed(conversation: Conversation) -> tuple[Logged, ...]:
 def _timed(conversation: Conversation) -> Sequence[Logged]:
     """Texts without a time with that of their utterance's sound, as far as the order of their log allows."""
     log = conversation.log
-    untimed = [place for place, record in enumerate(log) if record.ms is None and record.event >= 0]
+    events = range(len(conversation.timeline))  # a log may name one that is not there
+    untimed = [place for place, record in enumerate(log) if record.ms is None and record.event in events]
     untimed = [place for place in untimed if log[place].source in ("audit", "framework")]
     if not untimed:
         return log
