@@ -34,7 +34,8 @@ def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns does the agent speak over the user?
 
     1 for a turn in which the agent begins while the user is speaking and the two sounds overlap by
-    more than a millisecond, else 0.
+    more than a millisecond, else 0. Of the turns with a reply: it does not see an agent that talks
+    through the rest of the call, which `agent.talks_over_user` does.
     """
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.barge_in is not None, 1, empty=NOT_EVALUABLE))
 
@@ -126,7 +127,8 @@ def user_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the turns does the user open while the agent is still speaking?
 
     1 for a turn whose first sound begins more than a millisecond before the agent's earlier words
-    end, else 0. Neither good nor bad: it is the user who does it.
+    end, else 0. Neither good nor bad: it is the user who does it. Of the turns with a reply: whether
+    the agent ever stopped, `agent.talks_over_user` says.
     """
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.yielded is not None, 1, empty=NOT_EVALUABLE))
 
