@@ -11,7 +11,7 @@ import convoscope
 from convoscope.analysis.flows.flow_matrix import FlowFigures, JudgeVerdict
 from convoscope.conversation import Conversation, Label
 from convoscope.conversation.flow import Flow, FlowState
-from convoscope.metrics.flow.aspects import completion, correctness, errors
+from convoscope.metrics.flow.aspects import completion, correctness, errors, final_status
 from convoscope.runs.run import Run
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import observe
@@ -118,9 +118,19 @@ class TestCorrectness:
         pizza = row(run, "pizza", "ann").correctness
         assert (pizza.score, pizza.reason, pizza.unmeasured) == (None, "no_flow_definition", 1)
 
-    def test_an_unknown_status_is_unmeasured(self) -> None:
-        one = only(correctness, call(*path("ask", "done"), flow=BOOKING, completed=True))
-        assert (one.value, one.reason) == (None, "final_status_unknown")
+    def test_without_a_status_both_ends_are_measured_by_the_other_parts(self) -> None:
+        """Completed was unmeasured and not completed was 0, so that the figure could only be 0."""
+        # Completed: the end, but no slots: 1 of 2. Not completed: neither, and no contract kept: 0 of 3.
+        assert only(correctness, call(*path("ask", "done"), flow=BOOKING, completed=True)).value == 0.5
+        assert only(correctness, call(*path("ask"), flow=BOOKING, completed=False)).value == 0.0
+
+    @pytest.mark.parametrize("completed", [True, False, None])
+    def test_without_a_status_a_contract_alone_is_unmeasured_however_it_ended(self, completed: bool | None) -> None:
+        contract = Flow(name="f", states=(FlowState(name="a"),), final_status=("booked",))
+        one = only(correctness, call(entered("a"), flow=contract, completed=completed))
+        assert (one.status, one.reason) == ("unmeasured", "final_status_unknown")
+        one = only(final_status, call(*path("ask", "done"), flow=BOOKING, completed=completed))
+        assert (one.status, one.reason) == ("unmeasured", "final_status_unknown")
 
 
 class TestCompletion:

@@ -69,9 +69,9 @@ class TestUnknownOutcomes:
         unknown = times(6, *path("greet", "ask"))
         known = times(6, *path("greet", "ask", "done"), completed=True, stop="terminal")
         found = analysed(tmp_path, *unknown, *known)
-        assert [(one.state, one.n) for one in found.unknown] == [("ask", 6)]
+        assert [(one.state, one.n) for one in found.unknown] == [("ask", 6), ("greet", 6)]
         row = next(row for row in convoscope.states(tmp_path / "run").matrix().rows if row.state == "ask")
-        # 12 were in it; of the 6 that ended there nobody knows.
+        # 12 were in it; of 6 nobody knows how they ended.
         assert (row.n, row.stall.n, row.stall.value, row.unknown) == (12, 6, 0.0, 6)
 
 

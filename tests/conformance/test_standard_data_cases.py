@@ -96,8 +96,8 @@ OPTIONS: dict[str, dict[str, str]] = {
         "collapse_whitespace": "collapse",
         "case_sensitive": "case_sensitive",
     },
-    "f1": {"case_sensitive": "case_sensitive"},
-    "multi_pattern_accuracy": {"choices": "choices"},
+    "f1": {"case_sensitive": "case_sensitive", "tokenize": "tokenize"},
+    "multi_pattern_accuracy": {"choices": "choices", "case_sensitive": "case_sensitive"},
 }
 SCORERS: dict[str, Callable[[dict[str, Any]], Metric]] = {
     "exact_match": lambda params: exact_match_metric("case", **_options("exact_match", params)),

@@ -13,7 +13,7 @@ from convoscope.ingest.formats.voice_logs.reader import read_call
 from convoscope.ingest.report import Notes
 from convoscope.metrics.latency.response import response_speed
 from convoscope.metrics.outcome.endings import conversation_valid_end
-from convoscope.metrics.voice.transcription import stt_wer
+from convoscope.metrics.voice.transcription import stt_wer, stt_wer_eva
 from convoscope.metrics.voice.turn_taking import latency
 from convoscope.scoring.evaluate import evaluate, observe
 
@@ -40,8 +40,10 @@ def test_what_the_caller_logged_is_what_is_told(call: Conversation) -> None:
 
 def test_the_last_turn_was_filled_in_and_is_not_perfect(call: Conversation) -> None:
     """1.7, defect 6: its word error rate was given as 0."""
-    last = {str(one.subject): one for one in observe(stt_wer, call)}["turn 10"]
+    last = {str(one.subject): one for one in observe(stt_wer_eva, call)}["turn 10"]
     assert (last.status, last.reason) == ("unmeasured", "not_transcribed_at_end")
+    ours = {str(one.subject): one for one in observe(stt_wer, call)}["turn 10"]
+    assert ours.value == 1.0
 
 
 def test_it_ended_with_a_goodbye(call: Conversation) -> None:

@@ -144,12 +144,18 @@ class TestChoice:
         assert observation.value == 0.0
         assert observation.details == {"chosen": None, "right": "B"}
 
+    def test_a_truth_that_is_none_of_the_choices_contradicts_itself(self) -> None:
+        """It was not applicable, as if there had been nothing to choose."""
+        expected, context = Expected(ground_truth="Madrid"), {"context": {"choices": self.CAPITALS}}
+        items = (Item(id="a", answered=1, expected=expected, extras=context),)
+        conversation = chat(user("?"), agent("B"), items=items)
+        assert value(accuracy_choice, conversation) == "unmeasured: truth_not_a_choice"
+
     @pytest.mark.parametrize(
         ("truth", "context", "reason"),
         [
             ("Paris", {}, "not_multiple_choice"),
             ("Paris", "a text", "not_multiple_choice"),
-            ("Madrid", {"choices": CAPITALS}, "truth_not_a_choice"),
             ("", {"choices": CAPITALS}, "empty_ground_truth"),
             (" ", {}, "empty_ground_truth"),
         ],

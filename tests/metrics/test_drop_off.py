@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 from convoscope.conversation import Conversation, Event, Item, Outcome, Scenario, StateEntered, StateExited
+from convoscope.conversation.flow import Flow, FlowState
 from convoscope.metrics.flow.drop_off import drop_off_node
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import evaluate, observe
@@ -100,6 +101,55 @@ class TestWhereStagesAreGiven:
         assert one.detail == "ended in order, after greeting, order"
 
 
+class TestNoOrder:
+    """Without one, completed conversations alone were measured, so that the figure could only be 1."""
+
+    @pytest.mark.parametrize("completed", [True, False, None])
+    def test_neither_is_measured(self, completed: bool | None) -> None:
+        one = only(*entered("greeting"), stages=None, outcome=Outcome(completed=completed))
+        assert (one.status, one.reason) == ("unmeasured", "stages_unknown")
+        one = only(*entered("intro"), outcome=Outcome(completed=completed))
+        assert (one.status, one.reason) == ("unmeasured", "not_among_stages")
+
+
+class TestOrderOfTheFlow:
+    """The flow declares its order: ten of twenty that were completed gave 1.000, the others nothing."""
+
+    FLOW = Flow(
+        name="booking",
+        states=(
+            FlowState(name="greet", rank=0.0),
+            FlowState(name="ask", rank=1.0),
+            FlowState(name="look_up", rank=1.0),
+            FlowState(name="book", rank=2.0),
+            FlowState(name="done", rank=3.0, terminal="success"),
+            FlowState(name="failed", rank=4.0, terminal="failure"),
+            FlowState(name="small_talk"),
+        ),
+    )
+
+    def test_not_completed_is_how_far_it_came(self) -> None:
+        # Places: greet 1, ask and look_up 2, book 3, done 4.
+        for states, value in {("greet",): 0.25, ("greet", "look_up"): 0.5, ("greet", "book", "failed"): 0.75}.items():
+            one = only(*entered(*states), stages=None, flow=self.FLOW, outcome=Outcome(completed=False))
+            assert one.value == value
+
+    def test_ten_of_twenty(self) -> None:
+        found = [
+            only(*entered("greet", "ask"), stages=None, flow=self.FLOW, outcome=Outcome(completed=number % 2 == 0))
+            for number in range(20)
+        ]
+        assert sum(one.value or 0.0 for one in found) / 20 == 0.75  # ten times 1, ten times 2 ÷ 4
+
+    def test_a_state_that_is_no_stage_is_no_way_at_all(self) -> None:
+        one = only(*entered("small_talk"), stages=None, flow=self.FLOW)
+        assert one.details is not None
+        assert (one.value, one.details["deepest"]) == (0.0, None)
+
+    def test_given_stages_come_first(self) -> None:
+        assert only(*entered("greet"), stages=["greet"], flow=self.FLOW).value == 1.0
+
+
 class TestCompleted:
     @pytest.mark.parametrize(
         "outcome",
@@ -110,10 +160,9 @@ class TestCompleted:
         ],
     )
     def test_by_its_own_account(self, outcome: Outcome) -> None:
-        for stages in (STAGES, None):
-            one = only(*entered("greeting"), stages=stages, outcome=outcome)
-            assert one.details is not None
-            assert (one.value, one.details["completed"]) == (1.0, True)
+        one = only(*entered("greeting"), outcome=outcome)
+        assert one.details is not None
+        assert (one.value, one.details["completed"]) == (1.0, True)
 
     @pytest.mark.parametrize(
         "outcome",

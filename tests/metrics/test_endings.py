@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation, Outcome
-from convoscope.metrics.outcome.endings import conversation_correctly_finished, conversation_valid_end
+from convoscope.metrics.outcome.endings import (
+    conversation_correctly_finished,
+    conversation_correctly_finished_eva,
+    conversation_valid_end,
+)
 from convoscope.scoring.evaluate import observe
 from support.calls import bot, caller, simulated, voice_call
 from support.chats import agent, chat, told, user
@@ -30,12 +34,27 @@ class TestCorrectlyFinished:
             ("inactivity_timeout", False, 1.0),  # the user fell silent
             ("goodbye", True, 1.0),
             ("time_limit_exceeded", True, 1.0),
-            ("error", True, 1.0),
         ],
     )
     def test_only_an_answer_that_was_owed_is_a_fault(self, reason: str, by_user: bool, value: float) -> None:
-        (one,) = observe(conversation_correctly_finished, ended(reason, by_user=by_user))
-        assert (one.value, one.details) == (value, {"ended_reason": reason})
+        for metric in (conversation_correctly_finished, conversation_correctly_finished_eva):
+            (one,) = observe(metric, ended(reason, by_user=by_user))
+            assert (one.value, one.details) == (value, {"ended_reason": reason})
+
+    @pytest.mark.parametrize("reason", ["error", "integration_error", "agent crashed"])
+    def test_an_integration_that_breaks_does_not_finish_correctly(self, reason: str) -> None:
+        """It did, and does by the published rule."""
+        greeted = voice_call(bot("Welcome!", (0.0, 1.0)), outcome=Outcome(ended_reason=reason))
+        (one,) = observe(conversation_correctly_finished, greeted)
+        assert (one.value, one.details) == (0.0, {"ended_reason": reason, "fault": "integration_broke"})
+        assert told(observe(conversation_correctly_finished_eva, greeted)) == [("conversation", 1.0)]
+
+    def test_an_agent_that_never_spoke_does_not_finish_correctly(self) -> None:
+        """Five such calls gave 100 %, and do by the published rule."""
+        silent = voice_call(caller("hi", (0.0, 1.0)), outcome=Outcome(ended_reason="goodbye"))
+        (one,) = observe(conversation_correctly_finished, silent)
+        assert (one.value, one.details) == (0.0, {"ended_reason": "goodbye", "fault": "agent_never_spoke"})
+        assert told(observe(conversation_correctly_finished_eva, silent)) == [("conversation", 1.0)]
 
     def test_without_a_reason_it_is_unmeasured(self) -> None:
         conversation = ended("", by_user=True)

@@ -11,7 +11,7 @@ from convoscope.metrics.voice import turn_taking
 from convoscope.scoring.evaluate import evaluate
 from support.calls import bot, caller, voice_call
 
-DECLARED = list(collect([eva, judged, outcome.task_completion, turn_taking.turn_taking]).values())
+DECLARED = list(collect([eva, judged, outcome.task_completion, turn_taking.turn_taking_eva]).values())
 GOOD = {"faithfulness": 0.5, "agent_speech_fidelity": 0.95, "conversation_progression": 0.5, "conciseness": 0.5}
 
 

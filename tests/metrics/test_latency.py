@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import ComponentMetric, Conversation, Expected
-from convoscope.metrics.latency.components import LATENCIES, LatencySummary, latency_summary
+from convoscope.metrics.latency.components import (
+    LATENCIES,
+    LatencySummary,
+    latency_summary,
+    no_audio_rate,
+    no_token_rate,
+)
 from convoscope.scores.observation import Observation
 from convoscope.scores.reducers import MEAN_OF_SUBJECTS
 from convoscope.scoring.evaluate import evaluate, observe
@@ -142,19 +148,14 @@ class TestSentinels:
     @pytest.mark.parametrize(
         ("name", "component", "values", "reason"),
         [
-            ("llm_ttft", "llm", {"ttft": -1}, "no_token"),
-            ("llm_ttft", "llm", {"ttft": -0.5}, "no_token"),
             ("llm_ttft", "llm", {"ttft": 0.4, "cancelled": True}, "cancelled"),
             ("llm_ttft", "llm", {"ttft": -1, "cancelled": "true"}, "cancelled"),
             ("llm_latency", "llm", {"duration": 2.0, "cancelled": True}, "cancelled"),
-            ("tts_ttfb", "tts", {"ttfb": -1.0}, "no_audio"),
             ("tts_ttfb", "tts", {"ttfb": 0.2, "cancelled": True}, "cancelled"),
-            ("tts_latency", "tts", {"ttfb": -1.0, "acquire_time": 0.1}, "no_audio"),
             ("tts_latency", "tts", {"ttfb": 0.2, "acquire_time": 0.1, "cancelled": 1}, "cancelled"),
             ("stt_latency", "stt", {"duration": 0.0}, "streamed"),
             ("stt_processing_duration", "stt", {"duration": 0.0}, "streamed"),
             ("stt_processing_duration", "stt", {"duration": 0.7, "streamed": True}, "streamed"),
-            ("end_of_turn_delay", "eou", {"end_of_utterance_delay": 0.0}, "not_detected"),
         ],
     )
     def test_is_not_applicable(self, name: str, component: str, values: dict[str, Any], reason: str) -> None:
@@ -162,10 +163,46 @@ class TestSentinels:
         assert scores(name, conversation) == [("component metric 0", f"not_applicable: {reason}")]
 
     @pytest.mark.parametrize(
+        ("name", "component", "values", "reason"),
+        [
+            ("llm_ttft", "llm", {"ttft": -1}, "no_token"),
+            ("llm_ttft", "llm", {"ttft": -0.5}, "no_token"),
+            ("tts_ttfb", "tts", {"ttfb": -1.0}, "no_audio"),
+            ("tts_latency", "tts", {"ttfb": -1.0, "acquire_time": 0.1}, "no_audio"),
+            ("end_of_turn_delay", "eou", {"end_of_utterance_delay": 0.0}, "not_detected"),
+        ],
+    )
+    def test_is_unmeasured(self, name: str, component: str, values: dict[str, Any], reason: str) -> None:
+        """Nine calls without a token were not applicable, and left a coverage of 100 %."""
+        conversation = stack(part(component, **values))
+        assert scores(name, conversation) == [("component metric 0", f"unmeasured: {reason}")]
+
+    def test_calls_that_never_gave_a_token_are_counted(self) -> None:
+        failing = [part("llm", ttft=-1)] * 9
+        conversation = stack(part("llm", ttft=0.4), *failing, part("llm", ttft=0.4, cancelled=True))
+        (evaluated,) = evaluate(conversation, [no_token_rate])
+        assert (evaluated.scores[0].value, evaluated.scores[0].n) == (0.9, 10)
+        conversation = stack(part("tts", ttfb=-1), part("tts", ttfb=0.2))
+        assert [one.value for one in observe(no_audio_rate, conversation)] == [1.0, 0.0]
+
+    @pytest.mark.parametrize("name", ["llm_ttft", "llm_latency", "tts_ttfb", "tts_latency", "tts_duration"])
+    def test_times_that_are_all_0_were_not_measured(self, name: str) -> None:
+        """They gave "0.00 s, 10.0, passes"."""
+        component, field = {
+            "llm_ttft": ("llm", "ttft"),
+            "llm_latency": ("llm", "duration"),
+            "tts_duration": ("tts", "duration"),
+        }.get(name, ("tts", "ttfb"))
+        zeros = [part(component, **{field: 0}), part(component, **{field: 0.0})]
+        reason = "unmeasured: clock_without_resolution"
+        assert [value for _, value in scores(name, stack(*zeros))] == [reason, reason]
+        # Beside a time, a 0 is a time.
+        assert [value for _, value in scores(name, stack(*zeros, part(component, **{field: 0.5})))] == [0.0, 0.0, 0.5]
+
+    @pytest.mark.parametrize(
         ("name", "component", "values", "seconds"),
         [
             ("llm_latency", "llm", {"duration": 2.0, "ttft": -1}, 2.0),  # a call without text has its duration
-            ("llm_ttft", "llm", {"ttft": 0.0}, 0.0),
             ("tts_latency", "tts", {"ttfb": 0.2, "acquire_time": 0.1}, 0.3),
             ("tts_latency", "tts", {"ttfb": 0.2}, 0.2),  # older versions do not tell of the connection
             ("tts_duration", "tts", {"duration": 1.0, "cancelled": True}, 1.0),
@@ -203,7 +240,7 @@ class TestSentinels:
         (evaluated,) = evaluate(conversation, [LATENCIES["llm_ttft"]])
         one = evaluated.scores[0]
         assert one.value == pytest.approx(0.6)  # (0.5 + 0.7) ÷ 2
-        assert (one.n, one.not_applicable, one.unmeasured) == (2, 1, 1)
+        assert (one.n, one.not_applicable, one.unmeasured) == (2, 0, 2)
 
     def test_a_wait_for_a_connection_that_cannot_be_read(self) -> None:
         conversation = stack(part("tts", ttfb=0.2, acquire_time="?"))
@@ -231,7 +268,7 @@ class TestRecogniser:
         [
             ({"transcription_delay": 0.0}, 0.0),  # the text was there when speech ended
             ({"transcription_delay": 0.0, "end_of_utterance_delay": 0.3}, 0.0),
-            ({"transcription_delay": 0.0, "end_of_utterance_delay": 0.0}, "not_applicable: not_detected"),
+            ({"transcription_delay": 0.0, "end_of_utterance_delay": 0.0}, "unmeasured: not_detected"),
         ],
     )
     def test_no_delay(self, values: dict[str, Any], outcome: Any) -> None:

@@ -150,11 +150,11 @@ class TestWhenItIsAsked:
     def test_beside_what_was_left_out(self) -> None:
         conversation = stack(part("llm", ttft=-1), latency={"llm_ttft": 0.9})
         assert scores("llm_ttft", conversation) == [
-            ("component metric 0", "not_applicable: no_token"),
+            ("component metric 0", "unmeasured: no_token"),
             ("item 1", 0.9),
         ]
         assert scores("llm_ttft", stack(part("llm", ttft=-1), latency={"llm": {"p95": 1}})) == [
-            ("component metric 0", "not_applicable: no_token")
+            ("component metric 0", "unmeasured: no_token")
         ]
 
     def test_each_item_for_itself(self) -> None:

@@ -142,8 +142,8 @@ class TestArrays:
     def test_by_turn_under_any_name(self) -> None:
         turns = {"greeting": [{"ttft": 0.4}], "1": [{"ttfb": 0.2}], "booking": [{"ttft": 0.3}, {"ttfb": 0.1}]}
         assert scores("assistant_latency", item(metrics_collected=turns)) == [
-            ("turn greeting", "not_applicable: missing_part"),
-            ("turn 1", "not_applicable: missing_part"),
+            ("turn greeting", "unmeasured: missing_part"),
+            ("turn 1", "unmeasured: missing_part"),
             ("turn booking", 0.4),  # 0.3 + 0.1
         ]
 
@@ -170,20 +170,25 @@ class TestPipecatWithoutNames:
 
 class TestMissingParts:
     @pytest.mark.parametrize(
-        ("events", "missing"),
+        ("events", "reason", "missing"),
         [
-            ([llm(0.4, 1.0, "s")], "tts_ttfb"),
-            ([tts(0.2, "s")], "llm_ttft"),
-            ([eou(0.5, "s")], "llm_ttft, tts_ttfb"),
-            ([llm(-1, 1.0, "s"), tts(0.2, "s")], "llm_ttft (no_token)"),
-            ([llm(0.4, 1.0, "s", cancelled=True), tts(0.2, "s")], "llm_ttft (cancelled)"),
-            ([llm(0.4, 1.0, "s"), tts(-1, "s")], "tts_ttfb (no_audio)"),
-            ([part("llm", "s", ttft=0.3), llm(0.4, 1.0, "s"), tts(0.2, "s")], "llm_duration_1"),
+            ([llm(0.4, 1.0, "s")], "missing_part", "tts_ttfb"),
+            ([tts(0.2, "s")], "missing_part", "llm_ttft"),
+            ([eou(0.5, "s")], "missing_part", "llm_ttft, tts_ttfb"),
+            ([llm(-1, 1.0, "s"), tts(0.2, "s")], "no_token", "llm_ttft (no_token)"),
+            ([llm(0.4, 1.0, "s"), tts(-1, "s")], "no_audio", "tts_ttfb (no_audio)"),
+            ([part("llm", "s", ttft=0.3), llm(0.4, 1.0, "s"), tts(0.2, "s")], "missing_part", "llm_duration_1"),
         ],
     )
-    def test_of_the_assistant(self, events: list[ComponentMetric], missing: str) -> None:
+    def test_of_the_assistant(self, events: list[ComponentMetric], reason: str, missing: str) -> None:
+        """Not applicable, one such turn of ten left a coverage of 100 %."""
         (one,) = observe(LATENCIES["assistant_latency"], stack(*events))
-        assert (one.status, one.reason, one.detail) == ("not_applicable", "missing_part", missing)
+        assert (one.status, one.reason, one.detail) == ("unmeasured", reason, missing)
+
+    def test_a_call_that_was_cancelled_owes_no_part(self) -> None:
+        cancelled = stack(llm(0.4, 1.0, "s", cancelled=True), tts(0.2, "s"))
+        (one,) = observe(LATENCIES["assistant_latency"], cancelled)
+        assert (one.status, one.reason, one.detail) == ("not_applicable", "cancelled", "llm_ttft (cancelled)")
 
     @pytest.mark.parametrize(
         ("first", "missing"),
@@ -197,13 +202,13 @@ class TestMissingParts:
     )
     def test_of_the_whole(self, first: list[ComponentMetric], missing: str) -> None:
         (one,) = observe(LATENCIES["e2e_latency"], stack(*first, llm(0.4, 1.0, "s"), tts(0.2, "s")))
-        assert (one.status, one.reason, one.detail) == ("not_applicable", "missing_part", missing)
+        assert (one.status, one.reason, one.detail) == ("unmeasured", "missing_part", missing)
 
     def test_such_turns_are_left_out_and_counted(self) -> None:
         conversation = stack(llm(0.4, 1.0, "a"), tts(0.2, "a"), llm(0.4, 1.0, "b"))
         assert scores("assistant_latency", conversation) == [
             ("turn a", 0.6),
-            ("turn b", "not_applicable: missing_part"),
+            ("turn b", "unmeasured: missing_part"),
         ]
 
 
@@ -310,7 +315,7 @@ class TestJoin:
         )
         assert scores("e2e_latency", conversation) == [
             ("turn #1", 2.0),  # 0.5 + 0 + 1.0 + 0.3 + 0.2
-            ("turn #2", "not_applicable: missing_part"),  # the user went on before any reply
+            ("turn #2", "unmeasured: missing_part"),  # the user went on before any reply
             ("turn #3", 1.3),  # 0.7 + 0 + 0.4 + 0.2
         ]
 
@@ -327,7 +332,7 @@ class TestJoin:
         )
         assert scores("e2e_latency", conversation) == [
             ("turn #1", 0.61),  # 0.064 + 0.001 + 0.412 + 0.133
-            ("turn #2", "not_applicable: missing_part"),
+            ("turn #2", "unmeasured: missing_part"),
         ]
 
     def test_labels_are_the_items_own(self) -> None:

@@ -28,10 +28,12 @@ from convoscope.metrics.outcome.task import (
     call_success_rate,
     calls_on_failure,
     conversation_completed_on_time,
+    conversation_completed_on_time_eva,
     first_try,
     task_completion,
 )
 from convoscope.scoring.evaluate import observe
+from support.chats import agent as says
 from support.chats import call, chat, result, told, user
 
 BEFORE: dict[str, Any] = {
@@ -152,10 +154,12 @@ class TestSession:
     def test_no_session_at_all_is_a_0(self) -> None:
         assert judged(done(), expected=self.EXPECTED).value == 0.0
 
-    def test_it_comes_before_rules_that_cannot_be_held_against_anything(self) -> None:
+    def test_without_the_start_neither_session_can_be_measured(self) -> None:
+        """Rules speak of changes: the wrong session alone was measured, so that the figure could only be 0."""
         rules = ChangeRules(forbidden=(pattern("**"),))
-        one = judged(done(), expected=self.EXPECTED, before=None, rules=rules)
-        assert (one.value, one.details["broke"]) == (0.0, ["session"])
+        for after in (done(), done() | {"session": self.EXPECTED["session"]}):
+            one = judged(after, expected=self.EXPECTED, before=None, rules=rules)
+            assert told([one]) == [("conversation", "unmeasured: no_initial_database")]
 
 
 class TestHashes:
@@ -182,9 +186,16 @@ class TestHashes:
     def test_a_hash_does_not_tell_the_session(self) -> None:
         expected = EXPECTED | {"session": {"user": "Ana"}}
         one = judged(Database(None, database_hash(expected)), expected=expected)
-        assert told([one]) == [("conversation", "unmeasured: no_final_database")]
-        # But another database is wrong, whoever is logged in.
+        assert (one.value, one.details) == (1.0, {"compared": "hash", "not_compared": ["session"]})
+        # Another database is wrong, whoever is logged in.
         assert judged(Database(None, database_hash(BEFORE)), expected=expected).value == 0.0
+
+    def test_seven_of_thirteen_by_hash_are_seven_thirteenths(self) -> None:
+        """Only mismatches were measured, which gave 0 %."""
+        expected = EXPECTED | {"session": {"user": "Ana"}}
+        hashes = [database_hash(expected)] * 7 + [database_hash(BEFORE)] * 6
+        values = [judged(Database(None, one), expected=expected).value for one in hashes]
+        assert values == [1.0] * 7 + [0.0] * 6
 
     def test_rules_cannot_be_held_against_a_hash(self) -> None:
         one = judged(Database(None, database_hash(EXPECTED)), rules=ChangeRules(allowed=(pattern("refunds.**"),)))
@@ -469,13 +480,29 @@ class TestAuthenticationCalls:
 class TestCompletedOnTime:
     @pytest.mark.parametrize("reason", ["time_limit_exceeded", "TIME_LIMIT_EXCEEDED", "time limit exceeded"])
     def test_the_time_limit_is_a_0(self, reason: str) -> None:
-        (one,) = observe(conversation_completed_on_time, chat(user("hi"), outcome=Outcome(ended_reason=reason)))
+        conversation = chat(user("hi"), says("hello"), outcome=Outcome(ended_reason=reason))
+        (one,) = observe(conversation_completed_on_time, conversation)
         assert (one.value, one.details) == (0.0, {"ended_reason": reason})
 
-    @pytest.mark.parametrize("reason", ["goodbye", "inactivity_timeout", "transfer", "error", "unknown"])
+    @pytest.mark.parametrize("reason", ["goodbye", "inactivity_timeout", "transfer", "unknown"])
     def test_anything_else_is_a_1(self, reason: str) -> None:
-        conversation = chat(user("hi"), outcome=Outcome(ended_reason=reason))
+        conversation = chat(user("hi"), says("hello"), outcome=Outcome(ended_reason=reason))
         assert told(observe(conversation_completed_on_time, conversation)) == [("conversation", 1.0)]
+
+    @pytest.mark.parametrize(
+        ("events", "outcome", "fault"),
+        [
+            ([user("hi")], Outcome(ended_reason="goodbye"), "agent_never_spoke"),
+            ([says("hello")], Outcome(ended_reason="error"), "integration_broke"),
+            ([says("hello")], Outcome(ended_reason="goodbye", error="no backend"), "integration_broke"),
+        ],
+    )
+    def test_what_was_no_conversation_was_not_completed(self, events: list, outcome: Outcome, fault: str) -> None:
+        """All of them gave 1, and do by the published rule."""
+        conversation = chat(*events, outcome=outcome)
+        (one,) = observe(conversation_completed_on_time, conversation)
+        assert (one.value, (one.details or {})["fault"]) == (0.0, fault)
+        assert told(observe(conversation_completed_on_time_eva, conversation)) == [("conversation", 1.0)]
 
     def test_no_reason_is_unmeasured(self) -> None:
         assert told(observe(conversation_completed_on_time, chat(user("hi")))) == [

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Agent, Event, Tool
-from convoscope.metrics.tools.correctness import parameter_correctness
+from convoscope.metrics.tools.correctness import parameter_correctness as ours
+from convoscope.metrics.tools.correctness import parameter_correctness_by_success as parameter_correctness
 from convoscope.scoring.evaluate import observe
 from support.called_tools import TOOLS, answered, checked, checks, diff, item, made, one_of
 from support.chats import chat, told
@@ -177,16 +178,41 @@ class TestChecksThatCannotBeMade:
         assert told(observe(parameter_correctness, conversation)) == [("item 1", "not_applicable: nothing_called")]
 
     @pytest.mark.parametrize(
-        ("events", "extras", "field"),
+        ("events", "extras", "reason"),
         [
-            ((), {"parameters_passed": {}, "tool_call_results": []}, "tool_calls"),
-            ((made("ping"),), {"tool_call_results": []}, "parameters_passed"),
-            ((made("ping"),), {"parameters_passed": {}}, "tool_call_results"),
+            ((), {"parameters_passed": {}, "tool_call_results": []}, "tool_calls_unknown"),
+            ((made("ping"),), {"tool_call_results": []}, "no_parameters_passed"),
+            ((made("ping"),), {"parameters_passed": {}}, "no_tool_call_results"),
         ],
     )
-    def test_a_missing_field_is_named(self, events: tuple[Event, ...], extras: dict[str, Any], field: str) -> None:
+    def test_a_missing_field_is_named(self, events: tuple[Event, ...], extras: dict[str, Any], reason: str) -> None:
         assert told(observe(parameter_correctness, item(*events, **extras))) == [
-            ("conversation", f"unmeasured: no_{field}")
+            ("conversation", f"unmeasured: {reason}")
         ]
         (one,) = parameter_correctness(item(*events, **extras))
-        assert (one.reason, one.detail) == (f"no_{field}", field)
+        assert (one.reason, one.detail) == (reason, reason.removeprefix("no_").removesuffix("_unknown"))
+
+
+class TestWhatBlamesTheArguments:
+    """`tools.parameter_correctness`: what a result says counts only where it speaks of the arguments."""
+
+    def test_results_that_tell_of_failure_alone_are_nothing_to_check(self) -> None:
+        """200 runs whose results tell neither success nor error gave 0.000, of the 36 that failed."""
+        for answer in (answered("a", error="down"), answered("a", result="pong"), answered("a", success=True)):
+            chatted = chat(made("ping", {"x": 1}, "a"), answer)
+            assert told(observe(ours, chatted)) == [("conversation", "unmeasured: nothing_to_check")]
+
+    @pytest.mark.parametrize(
+        ("error", "value", "accepted"),
+        [
+            ("out of stock: teapot moss", 1.0, True),  # the tool took the call and said no
+            ("invalid argument: city", 2 / 3, False),  # required and types hold
+            ("down", 1.0, None),  # does not say what it blames: no check
+        ],
+    )
+    def test_a_no_is_no_fault_of_the_arguments(self, error: str, value: float, accepted: bool | None) -> None:
+        call, answer = made("weather", {"city": "Oslo"}, "a"), answered("a", success=False, error=error)
+        one = one_of(ours, chat(call, answer, agent=Agent(tools=TOOLS)))
+        assert one.value == pytest.approx(value)
+        wanted = {"required": True, "types": True} | ({} if accepted is None else {"accepted": accepted})
+        assert checks(one) == [wanted]

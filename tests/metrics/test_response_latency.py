@@ -2,7 +2,7 @@
 
 import pytest
 
-from convoscope.conversation import Clock
+from convoscope.conversation import Clock, Outcome
 from convoscope.metrics.latency.response import response_latency
 from convoscope.scoring.evaluate import observe
 from support.chats import AUDIO, WALL, agent, chat, told, user
@@ -34,8 +34,18 @@ class TestResponseLatency:
         conversation = chat(user("hi", sound=[(1.5, 2.0), (0.0, 1.0)]), agent("yes", sound=[(4.0, 5.0), (2.5, 3.0)]))
         assert told(observe(response_latency, conversation)) == [("turn 1", 0.5)]  # 2.5 − 2.0
 
-    def test_no_wait_at_all_is_a_real_zero(self) -> None:
-        assert told(observe(response_latency, chat(user("hi", 1.0), agent("yes", 1.0)))) == [("turn 1", 0.0)]
+    def test_no_wait_at_all_is_a_real_zero_beside_others(self) -> None:
+        conversation = chat(user("hi", 2.0), agent("yes", 2.0), user("so", 3.0), agent("no", 4.0))
+        assert told(observe(response_latency, conversation)) == [("turn 1", 0.0), ("turn 2", 1.0)]
+        sounded = chat(user("hi", sound=[(0.0, 2.0)]), agent("yes", sound=[(2.0, 3.0)]))
+        assert told(observe(response_latency, sounded)) == [("turn 1", 0.0)]
+
+    def test_messages_that_all_have_the_time_of_their_reply_tell_no_wait(self) -> None:
+        """They gave 0.00 s with a coverage of 100 %."""
+        for later in (2.0, 9.0):
+            conversation = chat(user("hi", 2.0), agent("yes", 2.0), user("so", later), agent("no", later))
+            reason = "unmeasured: clock_without_resolution"
+            assert told(observe(response_latency, conversation)) == [("turn 1", reason), ("turn 2", reason)]
 
 
 class TestClocks:
@@ -85,16 +95,17 @@ class TestFalseStarts:
 
     def test_alone_it_is_no_reply(self) -> None:
         conversation = chat(user("hi", 1.0), agent("", 1.5))
-        assert told(observe(response_latency, conversation)) == [("turn 1", "not_applicable: no_reply")]
+        assert told(observe(response_latency, conversation)) == [("turn 1", "unmeasured: no_reply")]
 
 
 class TestEmptyCases:
-    def test_turns_without_a_user_or_without_a_reply_are_not_applicable(self) -> None:
-        conversation = chat(agent("welcome", 0.0), user("hi", 1.0), agent("yes", 2.0), user("bye", 3.0))
+    def test_turns_without_a_user_or_of_a_user_who_left_are_not_applicable(self) -> None:
+        said = (agent("welcome", 0.0), user("hi", 1.0), agent("yes", 2.0), user("bye", 3.0))
+        conversation = chat(*said, outcome=Outcome(ended_reason="goodbye"))
         assert told(observe(response_latency, conversation)) == [
             ("turn 0", "not_applicable: no_user_speech"),
             ("turn 1", 1.0),
-            ("turn 2", "not_applicable: no_reply"),
+            ("turn 2", "not_applicable: user_left"),
         ]
 
     def test_a_reply_that_begins_before_the_user_has_ended_is_not_applicable(self) -> None:

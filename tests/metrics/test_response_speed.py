@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, Outcome
 from convoscope.metrics.latency import components, response
 from convoscope.metrics.registry import collect
 from convoscope.scoring.evaluate import evaluate, observe
@@ -60,12 +60,30 @@ class TestTurns:
             (1000.0, "unmeasured: implausible_latency"),
         ],
     )
-    def test_what_counts_as_a_wait(self, stated: float, outcome: float | str) -> None:
+    def test_what_counts_as_a_wait_by_the_published_rule(self, stated: float, outcome: float | str) -> None:
         conversation = three_turns(extras={"response_latencies": [stated, 1.0, 1.0]})
-        observations = observe(response.response_speed, conversation)
+        observations = observe(response.response_speed_eva, conversation)
         assert told(observations)[0] == ("turn 1", outcome)
         if observations[0].value is None:
             assert observations[0].detail == f"{stated:g} s"
+
+    @pytest.mark.parametrize(
+        ("stated", "outcome"),
+        [
+            (-21.288, "unmeasured: negative_time"),
+            (0.0, 0.0),
+            (1000.5, 1000.5),  # it was left out, so that with a wait of 1 s the mean was 1.00 s
+            (2000.5, "unmeasured: longer_than_the_call"),
+        ],
+    )
+    def test_only_what_cannot_be_is_set_aside(self, stated: float, outcome: float | str) -> None:
+        facts: Any = {"extras": {"response_latencies": [stated, 1.0, 1.0]}, "outcome": Outcome(duration=2000.0)}
+        assert told(observe(response.response_speed, three_turns(**facts)))[0] == ("turn 1", outcome)
+
+    def test_waits_that_are_all_0_were_not_measured(self) -> None:
+        conversation = three_turns(extras={"response_latencies": [0, 0, 0]})
+        found = {reason for _, reason in told(observe(response.response_speed, conversation))}
+        assert found == {"unmeasured: clock_without_resolution"}
 
     def test_with_and_without_a_tool_call(self) -> None:
         assert turns(".with_tool_calls", three_turns()) == [
@@ -84,7 +102,7 @@ class TestTurns:
         assert turns("", conversation) == [
             ("turn 0", "not_applicable: no_user_speech"),
             ("turn 1", "unmeasured: no_latency"),
-            ("turn 2", "not_applicable: no_reply"),
+            ("turn 2", "unmeasured: end_unknown"),
         ]
 
     def test_the_mean_of_a_call(self) -> None:

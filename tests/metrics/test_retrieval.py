@@ -226,6 +226,28 @@ def log2(number: float) -> float:
     return math.log2(number)
 
 
+def whole(*relevance: float) -> Conversation:
+    """A list of which it is known that it holds all that is relevant."""
+    return labelled(*relevance, relevant_total=sum(one > 0 for one in relevance))
+
+
+class TestListsThatCannotMissAny:
+    def test_scores_alone_of_at_most_k_documents_say_nothing_of_recall(self) -> None:
+        """It was 1 by construction, and "passes"."""
+        # Three documents: what is relevant beside them, nobody tells.
+        found = [value(metric, labelled(1, 0, 1)) for metric in RECALLS]
+        assert found == [0.5, *["not_applicable: nothing_to_miss"] * 3]  # at 1: one of two
+
+    def test_what_else_is_relevant_makes_it_a_recall(self) -> None:
+        for more in ({"relevant_total": 4}, {"relevant_total": 2}):
+            assert value(recall_at_3, labelled(1, 0, 1, **more)) == 2 / more["relevant_total"]
+        by_ids = ranked(retrieved_ids=["a", "b"], relevant_ids=["a", "c"])
+        assert value(recall_at_3, by_ids) == 0.5
+
+    def test_a_longer_list_can_miss_some(self) -> None:
+        assert value(recall_at_3, labelled(1, 0, 0, 1)) == 0.5
+
+
 class TestTheStandardDefinitions:
     @pytest.mark.parametrize(
         ("relevance", "reciprocal", "precision", "gain", "recalls"),
@@ -254,7 +276,7 @@ class TestTheStandardDefinitions:
         gain: float,
         recalls: tuple[float, ...],
     ) -> None:
-        conversation = labelled(*relevance)
+        conversation = whole(*relevance)
         assert value(mrr, conversation) == pytest.approx(reciprocal)
         assert value(average_precision, conversation) == pytest.approx(precision)
         assert value(ndcg, conversation) == pytest.approx(gain)
@@ -265,7 +287,7 @@ class TestTheStandardDefinitions:
         assert all_of(turned) == all_of(labelled(1, 0, 1))
 
     def test_ranks_that_are_not_listed_count_as_places(self) -> None:
-        conversation = ranked(rankings=[6, 7], relevance_scores=[1, 0])
+        conversation = ranked(rankings=[6, 7], relevance_scores=[1, 0], relevant_total=1)
         assert value(mrr, conversation) == pytest.approx(1 / 6)
         assert value(average_precision, conversation) == pytest.approx(1 / 6)
         assert value(ndcg, conversation) == pytest.approx(1 / log2(7))
@@ -276,7 +298,7 @@ class TestTheStandardDefinitions:
 
     def test_numbers_may_be_written_as_text(self) -> None:
         written = ranked(rankings=["2", " 1.0 "], relevance_scores=["1", "0.0"], relevant_total="1")
-        assert all_of(written) == all_of(labelled(0, 1))
+        assert all_of(written) == all_of(whole(0, 1))
         assert value(ndcg, ranked(retrieved_ids=["a", "b"], relevant_ids={"a": "1"})) == 1.0
 
     def test_it_shows_where_the_relevant_ones_stand(self) -> None:
@@ -428,11 +450,11 @@ class TestRanksInGeneral:
 
     @given(RELEVANCE)
     def test_the_best_order_is_1_and_no_other_is_better(self, relevance: list[float]) -> None:
-        best = labelled(*sorted(relevance, reverse=True))
+        best = whole(*sorted(relevance, reverse=True))
         for metric in (mrr, average_precision, ndcg):
             assert value(metric, best) == pytest.approx(1.0)
         for metric in RANKING:
-            assert value(metric, labelled(*relevance)) <= value(metric, best) + 1e-12
+            assert value(metric, whole(*relevance)) <= value(metric, best) + 1e-12
 
     @given(RELEVANCE, st.randoms())
     def test_the_order_in_which_documents_are_listed_does_not_matter(self, relevance: list[float], random: Any) -> None:
@@ -448,7 +470,7 @@ class TestRanksInGeneral:
             swapped = [*relevance]
             swapped[place - 1], swapped[place] = swapped[place], swapped[place - 1]
             for metric in RANKING:
-                assert value(metric, labelled(*swapped)) >= value(metric, labelled(*relevance)) - 1e-12
+                assert value(metric, whole(*swapped)) >= value(metric, whole(*relevance)) - 1e-12
 
     @given(RELEVANCE, st.integers(1, 1000))
     def test_the_scale_of_grades_does_not_matter(self, relevance: list[float], factor: int) -> None:
@@ -465,7 +487,7 @@ class TestRanksInGeneral:
 
     @given(RELEVANCE)
     def test_more_places_never_recall_less(self, relevance: list[float]) -> None:
-        values = [value(metric, labelled(*relevance)) for metric in RECALLS]
+        values = [value(metric, whole(*relevance)) for metric in RECALLS]
         assert values == sorted(values)
 
     @given(

@@ -15,6 +15,7 @@ from convoscope.metrics import Observation
 from convoscope.metrics.tools.correctness import (
     best_assignment,
     parameter_correctness,
+    parameter_correctness_by_success,
     same_value,
     tool_correctness,
 )
@@ -271,7 +272,7 @@ class TestWhereItCannotBeSaid:
             ("conversation", "unmeasured: no_expected_tool_call")
         ]
         assert told(observe(tool_correctness, item(expected=wanting(WEATHER)))) == [
-            ("conversation", "unmeasured: no_tool_calls")
+            ("conversation", "unmeasured: tool_calls_unknown")
         ]
 
     def test_an_expected_call_without_a_name_expects_nothing_that_could_be_compared(self) -> None:
@@ -290,7 +291,7 @@ class TestWhereItCannotBeSaid:
         assert told(observations) == [
             ("item a", 1.0),
             ("item b", "unmeasured: no_expected_tool_call"),
-            ("item c", "unmeasured: no_tool_calls"),
+            ("item c", "unmeasured: tool_calls_unknown"),
             ("item d", 0.0),
         ]
         assert observations[1].detail == "expected_tool_call"
@@ -308,7 +309,7 @@ class TestItems:
         )
         conversation = chat(made("ping", {}, "1"), made("ping", {}, "1"), answered("1", success=False), items=items)
         # a: passed agrees, no result. b: passed agrees, the result tells of failure.
-        assert told(observe(parameter_correctness, conversation)) == [("item a", 1.0), ("item b", 0.5)]
+        assert told(observe(parameter_correctness_by_success, conversation)) == [("item a", 1.0), ("item b", 0.5)]
 
     def test_an_item_may_have_tools_of_its_own(self) -> None:
         own = [{"name": "ping", "args_schema": {"type": "object", "required": ["host"]}}, {"name": 7}, "x"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from convoscope.conversation import Agent, Tool
+from convoscope.conversation import Agent, Source, Tool
 from convoscope.metrics.tools import calls as tools_module
 from convoscope.metrics.tools.calls import calls, success, tools_of
 from convoscope.scoring.evaluate import observe
@@ -27,6 +27,11 @@ class TestCalls:
         conversation = chat(user("hi"), agent("hello"), agent=Agent(tools=None))
         assert told(observe(calls, conversation)) == [("conversation", "unmeasured: tools_unknown")]
 
+    def test_a_format_that_records_calls_and_shows_none_has_a_real_zero(self) -> None:
+        """Such chats were left out, so that the mean over the others was too high."""
+        conversation = chat(user("hi"), agent("hello"), source=Source(format="openai-chat"))
+        assert told(observe(calls, conversation)) == [("conversation", 0.0)]
+
     def test_a_call_shows_that_there_were_tools(self) -> None:
         assert told(observe(calls, chat(call("search"), agent=Agent(tools=())))) == [("conversation", 1.0)]
 
@@ -47,6 +52,16 @@ class TestSuccess:
         (one,) = observe(success, chat(user("hi"), call("book"), result("book", **reported)))
         assert (one.value, one.numerator, one.denominator) == (value, value, 1.0)  # one call
         assert one.details == details
+
+    @pytest.mark.parametrize("content", [None, "", "  ", "null", {}])
+    def test_a_result_that_says_nothing_is_no_success(self, content: object) -> None:
+        """It counted as one."""
+        conversation = chat(user("hi"), call("book"), result("book", result=content))
+        assert told(observe(success, conversation)) == [("tool call 1", "unmeasured: empty_tool_result")]
+
+    @pytest.mark.parametrize("content", [[], 0, False, "no table free"])
+    def test_an_answer_that_is_little_is_an_answer(self, content: object) -> None:
+        assert told(observe(success, chat(call("book"), result("book", result=content)))) == [("tool call 0", 1.0)]
 
     def test_each_call_is_a_subject(self) -> None:
         conversation = chat(

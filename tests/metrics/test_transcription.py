@@ -101,15 +101,38 @@ class TestLostTurns:
         conversation = heard_call(("the blue bird", "[noise]"), ("bye", "bye"))
         assert told(observe(stt_wer, conversation)) == [("turn 1", 1.0), ("turn 2", 0.0)]
 
-    def test_at_the_end_the_recogniser_may_not_have_finished(self) -> None:
+    def test_a_recogniser_that_dies_in_mid_call_missed_the_rest(self) -> None:
+        """It got 0.00 and 100 %, because nothing after the first turn was compared."""
+        said = ("My name is Rodriguez.", "my name is rodriguez")
+        conversation = heard_call(said, *[("I paid $450.", None)] * 13)
+        # 4 words and one fact right; "I paid 450 dollars" is 4 words and one fact, 13 times lost.
+        words = [one.denominator for one in observe(stt_wer, conversation)]
+        assert words == [4.0] * 14
+        assert value(stt_wer, conversation) == pytest.approx(13 / 14)
+        assert value(key_entities.key_entities, conversation) == pytest.approx(1 / 14)
+
+    @pytest.mark.parametrize("empty", ["", "  ", "[noise]"])
+    def test_empty_transcripts_in_every_turn_are_all_deletions(self, empty: str) -> None:
+        """They were unmeasured, and without sound no turns at all."""
+        conversation = heard_call(("the blue bird", empty), ("my name is Rodriguez", empty))
+        assert told(observe(stt_wer, conversation)) == [("turn 1", 1.0), ("turn 2", 1.0)]
+        assert value(transcription.deletion_rate, conversation) == 1.0
+        assert value(key_entities.key_entities, conversation) == 0.0
+
+    def test_a_recogniser_whose_log_has_no_line_of_the_user_wrote_nothing(self) -> None:
+        log = (Logged(source="audit", kind="assistant", ms=0, text="yes"),)
+        assert value(stt_wer, heard_call(("hello there", None), log=log)) == 1.0
+
+    def test_by_the_published_rule_the_recogniser_may_not_have_finished(self) -> None:
         """1.7, defect 6: filled from the intended text, it counted as perfect."""
         conversation = heard_call(("hello", "hello"), ("good", None), ("bye now", None))
-        assert told(observe(stt_wer, conversation)) == [
+        assert told(observe(stt_wer, conversation)) == [("turn 1", 0.0), ("turn 2", 1.0), ("turn 3", 1.0)]
+        assert told(observe(transcription.stt_wer_eva, conversation)) == [
             ("turn 1", 0.0),
             ("turn 2", "unmeasured: not_transcribed_at_end"),
             ("turn 3", "unmeasured: not_transcribed_at_end"),
         ]
-        assert value(stt_wer, conversation) == 0.0
+        assert value(transcription.stt_wer_eva, conversation) == 0.0
 
     def test_a_turn_that_the_published_rule_fills_is_not_perfect(self) -> None:
         log = (
@@ -132,13 +155,14 @@ class TestLostTurns:
             turn_rule=EVA_TURN_RULE,
         )
         observations = {str(one.subject): (one.value, one.reason) for one in observe(stt_wer, conversation)}
-        assert (None, "not_transcribed_at_end") in observations.values()
-        assert (0.0, "") in observations.values()
+        assert sorted(observations.values()) == [(0.0, ""), (1.0, "")]
+        published = {(one.value, one.reason) for one in observe(transcription.stt_wer_eva, conversation)}
+        assert published == {(0.0, ""), (None, "not_transcribed_at_end")}
 
-    def test_what_nobody_meant_to_say_is_not_applicable(self) -> None:
+    def test_what_nobody_meant_to_say_is_not_applicable_and_what_nobody_knows_is_missing(self) -> None:
         conversation = heard_call(("", "hello"), ("[sighs]", "huh"), ("bye", "bye"))
         assert told(observe(stt_wer, conversation)) == [
-            ("turn 1", "not_applicable: nothing_intended"),
+            ("turn 1", "unmeasured: no_intended_text"),
             ("turn 2", "not_applicable: nothing_intended"),
             ("turn 3", 0.0),
         ]
@@ -191,9 +215,11 @@ class TestKeyEntities:
         assert value(key_entities.amounts, conversation) == 0.0
         assert value(key_entities.codes, conversation) is None
 
-    def test_in_a_lost_turn_all_are_wrong_and_at_the_end_none_is_known(self) -> None:
+    def test_in_a_lost_turn_all_are_wrong(self) -> None:
         conversation = heard_call(("My name is Rodriguez.", None), ("Yes.", "yes"), ("Call me at 555 0138 222.", None))
-        assert told(observe(key_entities.key_entities, conversation)) == [
+        found = told(observe(key_entities.key_entities, conversation))
+        assert found == [("turn 1", 0.0), ("turn 2", "not_applicable: no_entities"), ("turn 3", 0.0)]
+        assert told(observe(key_entities.key_entities_eva, conversation)) == [
             ("turn 1", 0.0),
             ("turn 2", "not_applicable: no_entities"),
             ("turn 3", "unmeasured: not_transcribed_at_end"),

@@ -268,6 +268,7 @@ class TestRates:
         """Defect 4: they were guessed from the last word of the name."""
         assert {name.removeprefix("voice.turn_taking"): one.better for name, one in DECLARED.items()} == {
             "": HIGHER,
+            "@eva": HIGHER,
             ".latency": LOWER,
             ".on_time_rate": HIGHER,
             ".early_rate": LOWER,
@@ -333,7 +334,7 @@ class TestLeftWaiting:
         }
 
     def test_its_turns_are_as_they_were(self) -> None:
-        assert turns("latency", self.ending(TIMED_OUT)) == [("turn 1", 1.0), ("turn 2", "not_applicable: no_reply")]
+        assert turns("latency", self.ending(TIMED_OUT)) == [("turn 1", 1.0), ("turn 2", NO_REPLY)]
 
     def test_so_is_one_in_which_it_never_spoke(self) -> None:
         conversation = voice_call(caller("hello?", (0.0, 1.0)), outcome=TIMED_OUT)
@@ -358,7 +359,7 @@ class TestEmptyCases:
 
     def test_turns_that_nobody_answered_say_so(self) -> None:
         conversation = voice_call(caller("hi", (0.0, 1.0)), bot("yes?", (2.0, 3.0)), caller("bye", (4.0, 5.0)))
-        assert turns("", conversation) == [("turn 1", 1.0), ("turn 2", "not_applicable: no_reply")]
+        assert turns("", conversation) == [("turn 1", 1.0), ("turn 2", "unmeasured: end_unknown")]
 
     def test_a_side_without_sound_could_have_been_measured(self) -> None:
         conversation = voice_call(caller("hi", (0.0, 1.0)), bot("yes?"))
@@ -398,3 +399,35 @@ class TestAnyCall:
     def test_it_is_looked_at_once(self) -> None:
         context = metric_context(exchange(1.0))
         assert analyse_turns(context) is analyse_turns(context)
+
+
+class TestSilence:
+    """A turn without a reply was not applicable, so that an agent which ignores the user took its turns well."""
+
+    def asked(self, *later: Utterance, reason: str = "goodbye") -> Conversation:
+        answered = (caller("book it", (0.0, 4.0)), bot("done", (5.0, 9.0)))
+        return voice_call(*answered, *later, outcome=Outcome(ended_reason=reason))
+
+    def test_an_agent_that_answers_once_and_ignores_nine_questions(self) -> None:
+        again = [caller("hello?", (10.0 * number, 10.0 * number + 1)) for number in range(1, 10)]
+        call = self.asked(*again, reason="error")
+        # Nine questions in a row are one turn without a reply: (1 + 0) ÷ 2.
+        assert turns("", call) == [("turn 1", 1.0), ("turn 2", 0.0)]
+        assert told(observe(turn_taking.turn_taking_eva, call)) == [("turn 1", 1.0), ("turn 2", NO_REPLY)]
+
+    def test_one_that_never_speaks(self) -> None:
+        call = voice_call(caller("hi", (0.0, 1.0)), outcome=Outcome(ended_reason="goodbye"))
+        assert turns("", call) == [("turn 1", 0.0)]
+        assert told(observe(turn_taking.turn_taking_eva, call)) == [("conversation", "unmeasured: no_reply")]
+
+    def test_a_user_who_says_goodbye_and_leaves_is_owed_nothing(self) -> None:
+        assert turns("", self.asked(caller("bye", (10.0, 11.0)))) == [("turn 1", 1.0), ("turn 2", LEFT)]
+
+    def test_one_that_talks_on_over_the_user(self) -> None:
+        talked = (caller("hi", (0.0, 4.0)), bot("Let me explain.", (5.0, 100.0)), caller("Stop.", (10.0, 11.0)))
+        call = voice_call(*talked, outcome=Outcome(ended_reason="inactivity_timeout", error="hung"))
+        assert turns("", call) == [("turn 1", 1.0), ("turn 2", 0.0)]
+
+
+NO_REPLY = "unmeasured: no_reply"
+LEFT = "not_applicable: user_left"

@@ -146,7 +146,7 @@ class TestEvents:
 
 class TestTools:
     def test_a_result_is_told_with_its_call(self) -> None:
-        talk = chat(user("hi"), call("find", "1"), agent("one moment"), result("find", "1", success=True))
+        talk = chat(user("hi"), call("find", "1"), agent("one moment"), result("find", "1", success=True, result=None))
         first, asked, _ = happenings(tell(talk))
         assert (first.kind, asked.kind) == ("utterance", "tool_call")
         assert list(asked.facts) == [
@@ -176,7 +176,7 @@ class TestTools:
         assert only(call("find"), answer).bad is bad
 
     def test_an_error_stands_for_the_result(self) -> None:
-        assert list(only(result("find", error="timeout")).facts) == [StoryFact("error", "timeout")]
+        assert list(only(result("find", error="timeout", result=None)).facts) == [StoryFact("error", "timeout")]
 
     def test_arguments_that_are_no_json_are_told_as_they_are(self) -> None:
         one = only(ToolCall(seq=UNPLACED, name="find", raw_arguments='{"id": '))

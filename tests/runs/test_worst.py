@@ -391,8 +391,8 @@ def by_the_book(run: Run) -> list[tuple[str, float | None]]:
     wholes = tuple(f"{key.partition('@')[0]}." for key in better)
     with_value: dict[str, dict[str, Decimal]] = {}
     for id, key, value in _measured(run):
-        # A part of a metric is left to the whole.
-        if better[key] != NEITHER and not key.startswith(wholes):
+        # A part of a metric is left to the whole, and a published rule to ours.
+        if better[key] != NEITHER and not key.startswith(wholes) and not key.endswith(("@eva", "@standard-data")):
             with_value.setdefault(key, {})[id] = told(value)
     standing: list[tuple[bool, str, float | None]] = []
     for conversation in run.conversations():

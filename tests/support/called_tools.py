@@ -7,7 +7,7 @@ from typing import Any
 from convoscope.conversation import Agent, Conversation, Event, Expected, ExpectedToolCall, Item, Tool, ToolCall
 from convoscope.conversation import ToolResult as Result
 from convoscope.metrics import Metric, Observation
-from convoscope.metrics.tools.correctness import parameter_correctness
+from convoscope.metrics.tools.correctness import parameter_correctness_by_success
 from convoscope.scoring.evaluate import observe
 from support.chats import UNPLACED, chat
 
@@ -50,9 +50,9 @@ TOOLS = (Tool(name="weather", arguments_schema=SCHEMA), Tool(name="ping"))
 def checked(*events: Event, passed: Any, tools: Any = TOOLS, **extras: Any) -> Observation:
     facts = {} if any(isinstance(event, Result) for event in events) else {"tool_call_results": []}
     conversation = item(*events, tools=tools, parameters_passed=passed, **facts, **extras)
-    return one_of(parameter_correctness, conversation)
+    return one_of(parameter_correctness_by_success, conversation)
 
 
 def checks(one: Observation) -> list[dict[str, bool]]:
-    names = ("required", "types", "passed", "success")
+    names = ("required", "types", "passed", "success", "accepted")
     return [{name: call[name] for name in names if name in call} for call in (one.details or {})["calls"]]

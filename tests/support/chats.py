@@ -62,8 +62,10 @@ def call(name: str, call_id: str = "") -> ToolCall:
     return ToolCall(seq=UNPLACED, name=name, call_id=call_id)
 
 
-def result(name: str = "", call_id: str = "", *, success: bool | None = None, error: str = "") -> ToolResult:
-    return ToolResult(seq=UNPLACED, name=name, call_id=call_id, success=success, error=error)
+def result(
+    name: str = "", call_id: str = "", *, success: bool | None = None, error: str = "", result: Any = "done"
+) -> ToolResult:
+    return ToolResult(seq=UNPLACED, name=name, call_id=call_id, success=success, error=error, result=result)
 
 
 def told(observations: Iterable[Observation]) -> list[tuple[str, float | str]]:

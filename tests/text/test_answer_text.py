@@ -20,6 +20,7 @@ from convoscope.text.comparison import (
     overlap_of,
     places_of,
     words,
+    words_or_characters,
 )
 from convoscope.text.folding import comparable
 
@@ -196,6 +197,47 @@ def _mark(one: str) -> bool:
     return unicodedata.category(one)[0] == "M"
 
 
+class TestWritingsWithoutBlanks:
+    """A right answer in a sentence had an F1 of 0."""
+
+    @pytest.mark.parametrize(
+        ("answer", "truth", "value"),
+        [
+            ("東京です", "東京", 2 / 3),  # 2 of 4 and 2 of 2 characters: 4 ÷ 6
+            ("答案是北京。", "北京", 4 / 7),  # 2 shared, 5 and 2
+            ("กรุงเทพ", "กรุงเทพ", 1.0),
+            ("ມື້ນີ້", "ມື້ນີ້", 1.0),
+            ("iPhone15を買う", "iPhone15", 2 / 5),  # iPhone15, を, 買, う
+            ("서울 입니다", "서울", 2 / 3),  # Korean sets blanks
+        ],
+    )
+    def test_each_character_is_a_word(self, answer: str, truth: str, value: float) -> None:
+        assert f1_of(answer, truth) == pytest.approx(value)
+
+    def test_vowel_signs_belong_to_their_letter(self) -> None:
+        assert words_or_characters("ที่นี่") == ["ที่", "นี่"]
+
+    def test_words_alone_as_before(self) -> None:
+        assert f1_of("東京です", "東京", tokenize="words") == 0.0
+
+    def test_characters_of_any_writing(self) -> None:
+        # "ab c" and "abd": a and b of 3 and 3.
+        assert f1_of("ab c", "abd", tokenize="characters") == pytest.approx(2 / 3)
+
+    def test_by_a_function_of_your_own(self) -> None:
+        assert f1_of("A-b", "a-c", tokenize=lambda text: text.split("-")) == 0.5
+        assert f1_of("A-b", "a-c", tokenize=lambda text: text.split("-"), case_sensitive=True) == 0.0
+
+
+class TestCaseOfCandidates:
+    def test_capital_letters_count_where_they_are_asked_to(self) -> None:
+        for answer, value in (("Answer: Paris", 1.0), ("Answer: paris", 0.0)):
+            assert multi_pattern_of(answer, "Paris", case_sensitive=True) == value
+            assert multi_pattern_of(answer, "Paris") == 1.0
+        assert multi_pattern_of("b", "London", choices=["Paris", "London"], case_sensitive=True) == 0.0
+        assert multi_pattern_of("B", "London", choices=["Paris", "London"], case_sensitive=True) == 1.0
+
+
 class TestForAnyText:
     @given(TEXTS, TEXTS)
     @example("ŉ", "ŉ")
@@ -247,7 +289,9 @@ class TestForAnyText:
     def test_overlap_counts_as_a_bag_of_words_does(self, answer: str, truth: str) -> None:
         overlap = overlap_of(answer, truth)
         if overlap is not None:
-            assert overlap.shared == (Counter(words(answer)) & Counter(words(truth))).total()
+            assert (
+                overlap.shared == (Counter(words_or_characters(answer)) & Counter(words_or_characters(truth))).total()
+            )
             assert overlap.f1 <= 2 * overlap.recall
 
     @given(TEXTS, TEXTS, TEXTS)

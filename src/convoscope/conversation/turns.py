@@ -48,7 +48,8 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
 
     A turn advances when the user speaks after the agent has spoken; users who speak again before
     any reply stay in their turn. An utterance without words and without sound is a false start of
-    speech detection: it stays among the events, but nobody spoke. Turn 0 exists only where
+    speech detection: it stays among the events, but nobody spoke. Words that a recogniser lost were
+    spoken. Turn 0 exists only where
     something came before the user.
     """
     roles, native = conversation.roles, conversation.is_audio_native
@@ -66,7 +67,7 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
                     assistant_texts.append(text)
             elif role == "user":
                 text = event.meant() if native else event.received()
-                if text.strip() or event.segments:
+                if text.strip() or event.segments or event.meant().strip():
                     if spoke or not heard_user:
                         events, user, user_texts, assistant, assistant_texts = _begun(drafts)
                         heard_user, spoke = True, False

@@ -1,18 +1,43 @@
-"""Metrics of what the agent says."""
+"""Metrics of what the agent says, and of what it leaves unsaid."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import accumulate
 
-from convoscope.conversation import Conversation
-from convoscope.metrics.declaration import LOWER, NEITHER, TURN, WORDS, metric
-from convoscope.metrics.needs import ASSISTANT_SPEECH
+from convoscope.conversation import ASSISTANT, Conversation
+from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, TURN, WORDS, metric
+from convoscope.metrics.needs import ASSISTANT_SPEECH, USER_SPEECH
 from convoscope.metrics.presets import share_metric
-from convoscope.scores.observation import Observation, measured, not_applicable, ratio
+from convoscope.metrics.voice.call_facts import SOUND
+from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
-from convoscope.text.words import count_words, long_sentences
+from convoscope.text.words import count_words, long_sentences, tokens
+from convoscope.views.overlap import sounds_of
+from convoscope.views.user_turns import AT_END, UserTurn, user_turns
 
 MIN_SENTENCE_WORDS = 4
+TALKS_ON = 2.0
+"""Seconds for which an agent may talk on over the user: from there on it gets no points for giving way."""
+_MURMURS = {
+    "ah",
+    "aha",
+    "hm",
+    "hmm",
+    "huh",
+    "mhm",
+    "mm",
+    "oh",
+    "ok",
+    "okay",
+    "right",
+    "sure",
+    "uh",
+    "um",
+    "yeah",
+    "yes",
+}
 
 
 @metric(
@@ -57,3 +82,89 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
                     earlier.add(sentence.normalised_words)
         details = {"repeated": repeated} if repeated else None
         yield ratio(turn, len(repeated), sentences, empty="no_sentence", details=details)
+
+
+@share_metric("agent.unanswered_turns", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH,))
+def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the user's turns gets no reply?
+
+    Per turn of the user: 1 where the agent says nothing before the user speaks again, whatever tools it
+    calls meanwhile; else 0. Who goes on within 4 s is still in the same turn. After the user's last turn a
+    reply is owed where the agent never spoke at all, where the conversation ended in silence or with an
+    error, or, if nothing tells how it ended, where the turn is a question. It is not applicable where it
+    ended for another reason, and unmeasured where nothing tells. Backchannels, and words to somebody else,
+    are no turns.
+    """
+    turns = user_turns(conversation)
+    if not turns:
+        yield not_applicable(conversation, "no_user_speech")
+    for turn in turns:
+        yield _unanswered(turn)
+
+
+@share_metric("agent.ignored_questions", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH,))
+def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the user's questions gets no reply?
+
+    `agent.unanswered_turns` of the turns that end with a question mark. Not applicable where there is none.
+    """
+    questions = [turn for turn in user_turns(conversation) if turn.is_question]
+    if not questions:
+        yield not_applicable(conversation, "no_question")
+    for turn in questions:
+        yield _unanswered(turn)
+
+
+def _unanswered(turn: UserTurn) -> Observation:
+    if turn.reply == "ended":
+        return not_applicable(turn.utterances[0], AT_END["ended"])
+    if turn.reply == "unknown":
+        return unmeasured(turn.utterances[0], AT_END["unknown"])
+    unanswered = turn.reply == "no"
+    details = {"text": turn.text[:200], "used_tool": turn.used_tool} if unanswered else None
+    return ratio(turn.utterances[0], unanswered, 1, empty="no_user_speech", details=details)
+
+
+@share_metric("agent.talks_over_user", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH, SOUND))
+def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
+    """Over what share of the user's turns does the agent go on talking?
+
+    Per turn of the user with sound: 1 where the agent, already speaking when the user begins, goes on for
+    more than 2 s, or where it begins in the midst and both sound for more than 2 s; else 0. A turn of
+    nothing but "okay", "mhm" and the like lets the other go on: not applicable. A turn without sound is
+    unmeasured.
+    """
+    sounds = sounds_of(conversation)
+    agent = _AgentSound(conversation)
+    for turn in user_turns(conversation):
+        spans = [span for one in turn.utterances for span in sounds[one.seq]]
+        if not spans:
+            yield unmeasured(turn.utterances[0], SOUND.code)
+        elif turn.text and _MURMURS.issuperset(tokens(turn.text)):
+            yield not_applicable(turn.utterances[0], "backchannel")
+        else:
+            seconds = agent.over(spans)
+            details = {"seconds": seconds} if seconds else None
+            yield ratio(turn.utterances[0], seconds > TALKS_ON, 1, empty="no_user_speech", details=details)
+
+
+class _AgentSound:
+    """The agent's stretches of sound in their order."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        roles, sounds = conversation.roles, sounds_of(conversation)
+        speaking = [one for one in conversation.utterances if roles[one.speaker] == ASSISTANT]
+        self.spans = sorted(span for one in speaking for span in sounds[one.seq])
+        self.starts = [start for start, _ in self.spans]
+        # The latest end of all that began so far.
+        self.ends = list(accumulate((end for _, end in self.spans), max))
+
+    def over(self, user: list[tuple[float, float]]) -> float:
+        """How long the agent goes on once the user has begun, or how long both sound where it begins later."""
+        began, ended = min(start for start, _ in user), max(end for _, end in user)
+        before, after = bisect_left(self.starts, began), bisect_left(self.starts, ended)
+        goes_on = self.ends[before - 1] - began if before else 0.0
+        both = sum(
+            max(0.0, min(end, until) - max(start, at)) for start, end in self.spans[before:after] for at, until in user
+        )
+        return round(max(goes_on, both, 0.0), 6)

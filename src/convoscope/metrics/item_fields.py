@@ -11,7 +11,7 @@ import msgspec
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import ComponentMetric
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.needs import GROUND_TRUTH, Fact, Need
+from convoscope.metrics.needs import GROUND_TRUTH, Fact, Need, knows_tools
 from convoscope.views.items import Case, cases
 
 
@@ -80,14 +80,23 @@ def _has_response(case: Case) -> bool:
 
 def _has_calls(case: Case) -> bool:
     # An empty list says that the agent called nothing, which is worth knowing.
-    return bool(case.tool_calls) or _carries(case, "tool_calls")
+    return bool(case.tool_calls) or _carries(case, "tool_calls") or _called_nothing(case)
+
+
+def _called_nothing(case: Case) -> bool:
+    """Outside of items: the log would show a call, and shows none."""
+    return case.item is None and not case.tool_calls and knows_tools(case.conversation)
 
 
 def _has_parameters(case: Case) -> bool:
     # Outside of items it is what the last call was made with.
     if case.item is None:
-        return bool(case.tool_calls)
+        return bool(case.tool_calls) or _called_nothing(case)
     return _carries(case, "parameters_passed")
+
+
+def _has_results(case: Case) -> bool:
+    return bool(case.tool_results) or _carries(case, "tool_call_results") or _called_nothing(case)
 
 
 def _has_chunks(case: Case) -> bool:
@@ -160,7 +169,7 @@ PRESENT: Mapping[str, Callable[[Case], bool]] = {
     "tools_available": lambda case: _own(case, "tools_available", case.conversation.agent.tools) is not None,
     "tool_calls": _has_calls,
     "parameters_passed": _has_parameters,
-    "tool_call_results": lambda case: bool(case.tool_results) or _carries(case, "tool_call_results"),
+    "tool_call_results": _has_results,
     "retrieval_query": lambda case: any(one.query is not None for one in case.retrievals),
     "retrieved_context": _has_chunks,
     "conversation_context": _has_context,
@@ -236,12 +245,15 @@ def _facts_of(case: Case) -> CaseFacts:
     contents = conversation.contents
     reports = contents.reports  # of the whole timeline, as is everything that happened for the only case
     parts = extra("latency") is not None or bool(reports and reports.keys() - _OF_NO_PART)
+    # Where nothing was called, the log would show it: there is nothing else to be known.
+    nothing = item is None and not contents.has_tool_calls and knows_tools(conversation)
+    called = contents.has_tool_calls or nothing
     return CaseFacts(
         expected_format=expected.format is not None,
         expected_tool_call=bool(expected.tool_calls),
-        tool_calls=contents.has_tool_calls or extra("tool_calls") is not None,
-        parameters_passed=contents.has_tool_calls if item is None else extra("parameters_passed") is not None,
-        tool_call_results=contents.has_tool_results or extra("tool_call_results") is not None,
+        tool_calls=called or extra("tool_calls") is not None,
+        parameters_passed=called if item is None else extra("parameters_passed") is not None,
+        tool_call_results=contents.has_tool_results or nothing or extra("tool_call_results") is not None,
         retrieval_query=contents.has_queries,
         retrieved_context=extra("retrieved_context", contents.has_retrievals or None) is not None,
         raw_complete_audio=extra("raw_complete_audio", conversation.recording) is not None,
@@ -268,9 +280,13 @@ def _has_answer(conversation: Conversation) -> bool:
     return all_cases[0].answer is not None or any(case.answer is not None for case in all_cases[1:])
 
 
+_CODES = {"tool_calls": "tool_calls_unknown"}
+"""Reason codes of fields whose absence says less than that there was none."""
+
+
 def _need(field: str) -> Need:
     return Need(
-        code=f"no_{field}",
+        code=_CODES.get(field, f"no_{field}"),
         field=field,
         unlock=f"`{field}` in the items",
         present=_present(field),

@@ -117,11 +117,34 @@ TOOL_CALLS = Need(
     present=Fact(CONTENTS, "has_tool_calls"),
     otherwise=NOT_APPLICABLE,
 )
+# Formats whose logs hold every tool call: where such a log has none, none was made.
+_RECORD_CALLS = frozenset(
+    [
+        "elevenlabs",
+        "livekit",
+        "openai-chat",
+        "openai-responses",
+        "pipecat",
+        "retell",
+        "tau-bench",
+        "tau-voice",
+        "vapi",
+        "voice-logs",
+    ]
+)
+
+
+def knows_tools(conversation: Conversation) -> bool:
+    """A tool call would be in the log: it lists the tools, is of a format that records calls, or shows one."""
+    tools, format = conversation.agent.tools, conversation.source.format
+    return tools is not None or format in _RECORD_CALLS or conversation.contents.has_tool_calls
+
+
 TOOLS_KNOWN = Need(
     code="tools_unknown",
     field="agent.tools",
     unlock="the list of tools that the agent had, as `tools` beside the messages",
-    present=lambda conversation: conversation.agent.tools is not None or conversation.contents.has_tool_calls,
+    present=knows_tools,
 )
 RECORDING = Need(
     code="no_recording",

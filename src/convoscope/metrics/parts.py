@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+PUBLISHED = frozenset(("eva", "standard-data"))
+"""Variants that keep a published rule beside ours: there to be compared with published figures, not to judge by."""
+
 
 def parent_metric(name: str, names: Collection[str]) -> str:
     """The metric that this one is a part of, among those given; "" where it stands for itself."""

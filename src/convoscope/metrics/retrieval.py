@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation, Json
@@ -77,6 +78,9 @@ def _ranking_metric(
     return item_metric(name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"))
 
 
+_recall_metric = partial(item_metric, "retrieval.recall", version=2, unit=RATIO, needs=needs_of("retrieval_ranking"))
+
+
 @_ranking_metric("retrieval.mrr")
 def mrr(conversation: Conversation) -> Iterator[Observation]:
     """How high does the first relevant document stand?
@@ -107,40 +111,44 @@ def ndcg(conversation: Conversation) -> Iterator[Observation]:
     yield from _ranked(conversation, lambda ranking: ranking.ndcg)
 
 
-@_ranking_metric("retrieval.recall", "1")
+@_recall_metric(variant="1")
 def recall_at_1(conversation: Conversation) -> Iterator[Observation]:
     """What share of the relevant documents stands first?
 
-    Relevant documents at rank 1 ÷ all relevant documents. Relevant is a relevance above 0.
+    Relevant documents at rank 1 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
+    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
     """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(1))
+    yield from _ranked(conversation, lambda ranking: ranking.recall(1), all_within=1)
 
 
-@_ranking_metric("retrieval.recall", "3")
+@_recall_metric(variant="3")
 def recall_at_3(conversation: Conversation) -> Iterator[Observation]:
     """What share of the relevant documents is among the first 3?
 
-    Relevant documents at ranks 1 to 3 ÷ all relevant documents. Relevant is a relevance above 0.
+    Relevant documents at ranks 1 to 3 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
+    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
     """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(3))
+    yield from _ranked(conversation, lambda ranking: ranking.recall(3), all_within=3)
 
 
-@_ranking_metric("retrieval.recall", "5")
+@_recall_metric(variant="5")
 def recall_at_5(conversation: Conversation) -> Iterator[Observation]:
     """What share of the relevant documents is among the first 5?
 
-    Relevant documents at ranks 1 to 5 ÷ all relevant documents. Relevant is a relevance above 0.
+    Relevant documents at ranks 1 to 5 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
+    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
     """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(5))
+    yield from _ranked(conversation, lambda ranking: ranking.recall(5), all_within=5)
 
 
-@_ranking_metric("retrieval.recall", "10")
+@_recall_metric(variant="10")
 def recall_at_10(conversation: Conversation) -> Iterator[Observation]:
     """What share of the relevant documents is among the first 10?
 
-    Relevant documents at ranks 1 to 10 ÷ all relevant documents. Relevant is a relevance above 0.
+    Relevant documents at ranks 1 to 10 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
+    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
     """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(10))
+    yield from _ranked(conversation, lambda ranking: ranking.recall(10), all_within=10)
 
 
 # The words of the truth in the chunks
@@ -222,6 +230,8 @@ class RetrievedRanking(NamedTuple):
     """The last rank."""
     unranked: Sequence[float] | None
     """The relevance of those that were not ranked; None where their number is known and their grades are not."""
+    is_total_told: bool = True
+    """Whether something says how many are relevant, beside the relevance of those that were ranked."""
 
     @property
     def ranks(self) -> list[int]:
@@ -270,7 +280,10 @@ class _Bad(Exception):
     """The facts contradict themselves, or are no ranking."""
 
 
-def _ranked(conversation: Conversation, score: Callable[[RetrievedRanking], float | None]) -> Iterator[Observation]:
+def _ranked(
+    conversation: Conversation, score: Callable[[RetrievedRanking], float | None], all_within: int = 0
+) -> Iterator[Observation]:
+    """One score for each ranking; `all_within` is the depth up to which a list without a total cannot miss any."""
     for case in cases(conversation):
         field = missing(case, "retrieval_ranking")
         if field is not None:
@@ -279,6 +292,10 @@ def _ranked(conversation: Conversation, score: Callable[[RetrievedRanking], floa
         ranking = _ranking_of(case.extras["context"])
         if isinstance(ranking, _Refused):
             yield ranking.explain(case.subject, ranking.code, ranking.detail)
+            continue
+        if ranking.depth <= all_within and not ranking.is_total_told:
+            detail = f"the list ends at {ranking.depth}; relevant_total or relevant_ids would tell what it misses"
+            yield not_applicable(case.subject, "nothing_to_miss", detail)
             continue
         value = score(ranking)
         if value is None:
@@ -309,7 +326,10 @@ def _read(facts: Mapping[str, Json]) -> RetrievedRanking | _Refused:
     if labels is not None and len(ranks) != len(gains):
         raise _Bad(f"ranks: {len(ranks)}, documents: {len(gains)}")
     relevant = sorted((rank, gain) for rank, gain in zip(ranks, gains, strict=True) if gain > 0)
-    return _complete(relevant, elsewhere, max(ranks, default=0), _total(facts))
+    ranking = _complete(relevant, elsewhere, max(ranks, default=0), _total(facts))
+    if isinstance(ranking, _Refused) or facts.get("relevance_scores") is None or _total(facts) is not None:
+        return ranking
+    return ranking._replace(is_total_told=False)
 
 
 def _complete(

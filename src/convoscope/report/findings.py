@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from convoscope.metrics.declaration import HIGHER, NEITHER
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.parts import PUBLISHED, parent_metric
 from convoscope.report.words import name_text
 from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.summary import Figure
@@ -94,7 +94,8 @@ def _comparable(group: Group, conversations: int) -> Iterator[Figure]:
         return
     names = {figure.metric for figure in group.metrics}
     for figure in group.metrics:
-        if not figure.reduction and _tells(figure) and not parent_metric(figure.metric, names):
+        is_part = figure.variant in PUBLISHED or parent_metric(figure.metric, names)
+        if not figure.reduction and _tells(figure) and not is_part:
             yield figure
 
 

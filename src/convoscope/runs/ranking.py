@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import HIGHER, NEITHER
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.parts import PUBLISHED, parent_metric
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, quoted
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -112,13 +112,13 @@ class Ranking(NamedTuple):
 
 
 def headlines(summary: Summary) -> list[Headline]:
-    """The metrics that say something of some conversation, one judge each. Parts of a metric are left to it."""
+    """The metrics that say something of some conversation, one judge each; no parts, no published variants."""
     over_groups = {declared.metric for declared in summary.declared if declared.observes == "group"}
     by_key: dict[str, Headline] = {}
     names = {declared.name for declared in summary.declared}
     measured = {figure.key for figure in summary.metrics}
     for figure in summary.figures:
-        if parent_metric(figure.metric, names) or figure.key not in measured:
+        if parent_metric(figure.metric, names) or figure.variant in PUBLISHED or figure.key not in measured:
             continue
         headline = Headline(figure.metric, figure.variant, figure.judge, figure.unit, figure.better)
         if not figure.reduction and headline.key not in over_groups:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -83,25 +83,46 @@ def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | PatternCh
     return Comparison(answer, truth).accuracy()
 
 
-def overlap_of(answer: str, truth: str, *, case_sensitive: bool = False) -> Overlap | None:
+Tokenize = Literal["auto", "words", "characters"] | Callable[[str], Sequence[str]]
+"""How a text is cut into what is counted: into words, and in writings without blanks into characters (auto); into
+words alone; into characters without blanks; or by a function of your own."""
+
+
+def overlap_of(answer: str, truth: str, *, case_sensitive: bool = False, tokenize: Tokenize = "auto") -> Overlap | None:
     """The words that answer and truth share, repeats counted. None where the truth has no word.
 
     >>> overlap_of("the the cat", "the cat sat")
     Overlap(shared=2, given=3, wanted=3)
     """
-    if not case_sensitive:
+    if not case_sensitive and tokenize == "auto":
         return Comparison(answer, truth).overlap
-    return _overlap(words(answer, case_sensitive=True), words(truth, case_sensitive=True))
+    if not case_sensitive and callable(tokenize):
+        answer, truth = fold(answer, "NFC"), fold(truth, "NFC")
+    given, wanted = (_cut(text, tokenize, case_sensitive=case_sensitive) for text in (answer, truth))
+    return _overlap(given, wanted)
 
 
-def f1_of(answer: str, truth: str, *, case_sensitive: bool = False) -> float | None:
+def f1_of(answer: str, truth: str, *, case_sensitive: bool = False, tokenize: Tokenize = "auto") -> float | None:
     """2PR ÷ (P + R) of the words that answer and truth share: P of the answer's words, R of the truth's.
+
+    In writings that set no blanks between words, each character is a word.
 
     >>> f1_of("well I think it is Paris", "Paris") == 2 / 7
     True
+    >>> f1_of("東京です", "東京") == 2 / 3
+    True
     """
-    overlap = overlap_of(answer, truth, case_sensitive=case_sensitive)
+    overlap = overlap_of(answer, truth, case_sensitive=case_sensitive, tokenize=tokenize)
     return None if overlap is None else overlap.f1
+
+
+def _cut(text: str, tokenize: Tokenize, *, case_sensitive: bool) -> list[str]:
+    if callable(tokenize):
+        return [str(token) for token in tokenize(text)]
+    if tokenize == "characters":
+        return _characters("".join(words(text, case_sensitive=case_sensitive)))
+    cut = words if tokenize == "words" else words_or_characters
+    return cut(text, case_sensitive=case_sensitive)
 
 
 class Comparison:
@@ -117,7 +138,7 @@ class Comparison:
         if self.is_plain:
             given, wanted = self.answer.encode(), self.truth.encode()
             return _overlap(given.translate(_SMALL_LETTERS).split(), wanted.translate(_SMALL_LETTERS).split())
-        return _overlap(words(self.answer), words(self.truth))
+        return _overlap(words_or_characters(self.answer), words_or_characters(self.truth))
 
     @remembered
     def is_plain(self) -> bool:
@@ -191,6 +212,43 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
         elif chunk:
             result += _words_between_signs(chunk)
     return result
+
+
+def words_or_characters(text: str, *, case_sensitive: bool = False) -> list[str]:
+    """The words of a text; where a writing sets no blanks between words, its characters. Korean sets blanks."""
+    parts = words(text, case_sensitive=case_sensitive)
+    if text.isascii() or _BY_CHARACTER.search(text) is None:
+        return parts
+    return [token for part in parts for token in _apart(part)]
+
+
+def _apart(word: str) -> list[str]:
+    """A word cut before and after each character of a writing without blanks; what stands between stays whole."""
+    tokens: list[str] = []
+    whole = False
+    for character in word:
+        if _is_mark(character) and tokens:
+            tokens[-1] += character
+        elif _BY_CHARACTER.match(character):
+            tokens.append(character)
+            whole = False
+        elif whole:
+            tokens[-1] += character
+        else:
+            tokens.append(character)
+            whole = True
+    return tokens
+
+
+def _characters(text: str) -> list[str]:
+    """The characters of a text; vowel signs and accents belong to theirs."""
+    characters: list[str] = []
+    for character in text:
+        if _is_mark(character) and characters:
+            characters[-1] += character
+        else:
+            characters.append(character)
+    return characters
 
 
 def _words_between_signs(chunk: str) -> list[str]:
@@ -293,12 +351,11 @@ def _word_characters() -> _WordCharacters:
     return _WordCharacters()
 
 
-UNSPACED = (
-    r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff"
-    r"\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-)
+_WITHOUT_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+UNSPACED = _WITHOUT_BLANKS + r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 """Thai, Lao, Burmese, Khmer, Kana, Han and Hangul, as a class of a pattern has them."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
+_BY_CHARACTER = re.compile(f"[{_WITHOUT_BLANKS}]")
 _BLANKS = re.compile(r"\s+")
 _NOT_OF_A_NUMBER = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|(?<=[^-.,])-|-(?!\d)")
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")

@@ -43,6 +43,12 @@ def comparable(text: str) -> str:
     return trimmed(joined) or joined
 
 
+def comparable_as_written(text: str) -> str:
+    """The same, but that capital letters count."""
+    joined = " ".join(compatible(text).split())
+    return trimmed(joined) or joined
+
+
 def trimmed(text: str) -> str:
     """Without punctuation and blanks at both ends; a minus before a digit belongs to the number."""
     if text.isascii():

@@ -101,7 +101,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnknownOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Conversations that ended in a state, and of which nobody knows whether they were completed."""
+    """Conversations that were in a state, and of which nobody knows whether they were completed."""
 
     flow: str
     state: str

@@ -57,7 +57,7 @@ class StateFigures(msgspec.Struct, frozen=True, kw_only=True, rename={"caution":
     revisit_n: int
     """Conversations that entered it again."""
     unknown: int
-    """Conversations that ended here, and of which nobody knows whether they were completed."""
+    """Conversations that were in it, and of which nobody knows whether they were completed."""
     caution: str
     """A warning where n is small; `said` in JSON."""
     led_to: tuple[Neighbour, ...] | None = None

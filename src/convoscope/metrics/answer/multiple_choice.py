@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from convoscope.conversation.events import Json
 from convoscope.text.comparison import UNSPACED, candidate, occurs, places_of
-from convoscope.text.folding import comparable, compatible, folded
+from convoscope.text.folding import comparable, comparable_as_written, compatible, folded
 from convoscope.text.patterns import PatternCheck
 
 LETTERS = "ABCDEFGHIJ"
@@ -166,18 +166,20 @@ def multi_pattern_of(
     patterns: Sequence[re.Pattern[str] | PatternCheck] | None = None,
     choices: Sequence[str] = (),
     answer_index: int | None = None,
+    case_sensitive: bool = False,
 ) -> float | None:
     """1 if any candidate that the patterns find in the answer is the truth, else 0. None for a blank truth.
 
     The answer itself is always a candidate. Of a pattern, every match gives one: its first group that
-    took part, or all of it. A candidate is compared with the truth after NFKC, in small letters, with
-    single blanks, without punctuation at its edges. Where choices are given, the letter and the text
-    of the right one are the truth too.
+    took part, or all of it. A candidate is compared with the truth after NFKC, in small letters unless
+    `case_sensitive`, with single blanks, without punctuation at its edges. Where choices are given, the
+    letter and the text of the right one are the truth too.
 
     >>> multi_pattern_of("I say Rome. Answer: Paris", "paris"), multi_pattern_of("Paris it may be", "paris")
     (1.0, 0.0)
     """
-    wanted, given = comparable(truth), comparable(answer)
+    alike = comparable_as_written if case_sensitive else comparable
+    wanted, given = alike(truth), alike(answer)
     if not wanted:
         return None
     if patterns is None and not choices and wanted not in given:
@@ -186,18 +188,18 @@ def multi_pattern_of(
     if choices:
         place = right_choice(truth, choices, answer_index)
         if place is not None and place < len(choices):
-            right |= {comparable(choices[place]), LETTERS[place : place + 1].lower()} - {""}
+            right |= {alike(choices[place]), alike(LETTERS[place : place + 1])} - {""}
     if given in right:
         return 1.0
     if patterns is not None:
-        return float(any(comparable(candidate(found)) in right for one in patterns for found in one.finditer(answer)))
+        return float(any(alike(candidate(found)) in right for one in patterns for found in one.finditer(answer)))
     for text in right:
         if text in given:
             break
     else:  # whatever a pattern can find stands in the text
         return 0.0
-    for text in _candidates(answer, given, min(map(len, right)) == 1):
-        if comparable(text) in right:
+    for text in _candidates(answer, comparable(answer), min(map(len, right)) == 1):
+        if alike(text) in right:
             return 1.0
     return 0.0
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import cleandoc
+from typing import Any
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import Json
@@ -22,7 +24,7 @@ from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
-from convoscope.text.comparison import Comparison, accuracy_of, exact_match_of, overlap_of
+from convoscope.text.comparison import Comparison, Tokenize, accuracy_of, exact_match_of, overlap_of
 from convoscope.text.patterns import BadPattern, PatternCheck, UnsupportedPattern, Untried, checked
 from convoscope.views.items import Case, cases
 
@@ -121,8 +123,8 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         else 0, also where it picks none. The choices are `choices` of the item's context. The truth is
         a letter A to J, the text of a choice or its place counted from 0, else `answer_index` of the
         context says it. A letter that is stated goes before one that merely stands there; one that is
-        ruled out does not count. Where there are no choices and the truth is no letter, and where the
-        truth is none of the choices, it is not applicable.
+        ruled out does not count. Where there are no choices and the truth is no letter, it is not
+        applicable; where the truth is none of the choices, the item contradicts itself: unmeasured.
         """
         _compared(many, "accuracy", compare)
 
@@ -136,18 +138,18 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         if not truth.strip():
             return not_applicable(case.subject, "empty_ground_truth")
         if offered.choices:
-            return not_applicable(case.subject, "truth_not_a_choice", truth[:200])
+            return unmeasured(case.subject, "truth_not_a_choice", truth[:200])
         return not_applicable(case.subject, "not_multiple_choice")
 
     needs = () if choices else (MULTIPLE_CHOICE,)
     changed_options = _changed(choices=(tuple(choices), ()))
-    return _declared("accuracy", variant, choice_accuracy, changed_options, version=1, unit=SHARE, needs=needs)
+    return _declared("accuracy", variant, choice_accuracy, changed_options, version=2, unit=SHARE, needs=needs)
 
 
 def multi_pattern_accuracy_metric(
-    variant: str, *, patterns: Sequence[str] | None = None, choices: Sequence[str] = ()
+    variant: str, *, patterns: Sequence[str] | None = None, choices: Sequence[str] = (), case_sensitive: bool = False
 ) -> Metric:
-    """`answer.multi_pattern_accuracy` with patterns or choices of your own: see `multi_pattern_of`."""
+    """`answer.multi_pattern_accuracy` with other options: see `multi_pattern_of`."""
     declared = None if patterns is None else tuple(map(_pattern_of_a_declaration, patterns))
 
     def multi_pattern_accuracy(many: Conversations) -> None:
@@ -165,40 +167,47 @@ def multi_pattern_accuracy_metric(
         answer, truth = of.answer, of.truth
         context = case.extras.get("context")
         if declared is None and not choices and type(context) is not dict:
-            return _value(case, 0.0 if of.lacks_a_word else multi_pattern_of(answer, truth))
+            return _value(case, 0.0 if of.lacks_a_word else read_out(answer, truth))
         try:
             tried = _patterns(context, declared)
         except BadPattern as error:
             return _unusable(case, "patterns", error)
         offered, index = offered_by(context, choices)
         try:
-            return _value(case, multi_pattern_of(answer, truth, patterns=tried, choices=offered, answer_index=index))
+            return _value(case, read_out(answer, truth, patterns=tried, choices=offered, answer_index=index))
         except Untried as error:
             return unmeasured(case.subject, f"answer_{error.code}", str(error))
 
-    changed_options = _changed(patterns=(patterns, None), choices=(tuple(choices), ()))
+    read_out = partial(multi_pattern_of, case_sensitive=case_sensitive)
+    changed_options = _changed(
+        patterns=(patterns, None), choices=(tuple(choices), ()), case_sensitive=(case_sensitive, False)
+    )
     return _declared("multi_pattern_accuracy", variant, multi_pattern_accuracy, changed_options, version=2, unit=SHARE)
 
 
-def f1_metric(variant: str, *, case_sensitive: bool = False) -> Metric:
+def f1_metric(variant: str, *, case_sensitive: bool = False, tokenize: Tokenize = "auto") -> Metric:
     """`answer.f1` with other options: see `f1_of`."""
 
     def f1(many: Conversations) -> None:
         """How many words do answer and truth share?
 
-        Words in small letters, repeats counted; a number is one word. P = shared ÷ words of the answer,
-        R = shared ÷ words of the truth, F1 = 2PR ÷ (P + R); 0 where they share none. Which answer is
-        compared: see `answer.exact_match`. A truth without words is not applicable.
+        Words in small letters, repeats counted; a number is one word, and so is each character of a
+        writing that sets no blanks (Chinese, Japanese, Thai, Lao, Khmer, Burmese). P = shared ÷ words of
+        the answer, R = shared ÷ words of the truth, F1 = 2PR ÷ (P + R); 0 where they share none. Which
+        answer is compared: see `answer.exact_match`. A truth without words is not applicable.
         """
         _compared(many, "f1", compare)
 
     def compare(case: Case, of: Comparison) -> _Result:
-        overlap = overlap_of(of.answer, of.truth, case_sensitive=True) if case_sensitive else of.overlap
+        overlap = of.overlap if usual else overlap_of(of.answer, of.truth, **options)
         if overlap is None:
             return not_applicable(case.subject, "empty_ground_truth")
         return float(overlap.f1), {"precision": overlap.precision, "recall": overlap.recall}
 
-    return _declared("f1", variant, f1, _changed(case_sensitive=(case_sensitive, False)), version=2, unit=RATIO)
+    options: Any = {"case_sensitive": case_sensitive, "tokenize": tokenize}
+    usual = not case_sensitive and tokenize == "auto"
+    changed_options = _changed(case_sensitive=(case_sensitive, False), tokenize=(tokenize, "auto"))
+    return _declared("f1", variant, f1, changed_options, version=3, unit=RATIO)
 
 
 def _compared(many: Conversations, scorer: str, compare: Callable[[Case, Comparison], _Result]) -> None:

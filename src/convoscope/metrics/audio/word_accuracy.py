@@ -39,7 +39,7 @@ class SpokenSession(NamedTuple):
 
 @metric(
     "audio.word_accuracy",
-    version=1,
+    version=2,
     observes=ITEM,
     unit=UNIT_RATIO,
     better=HIGHER,

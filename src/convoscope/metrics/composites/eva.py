@@ -22,7 +22,7 @@ ACCURACY = (
 )
 EXPERIENCE = (
     CompositePart("judged.conversation_progression", 0.5),
-    CompositePart("voice.turn_taking", 0.8),
+    CompositePart("voice.turn_taking@eva", 0.8),
     CompositePart("judged.conciseness", 0.5),
 )
 BOTH = (CompositePart("eva.a_pass", 1.0), CompositePart("eva.x_pass", 1.0))
@@ -40,7 +40,7 @@ def _passes(name: str, question: str, parts: tuple[CompositePart, ...]) -> Deriv
 
     1 where {conditions}; else 0. No value while one of them has none.
     """
-    return derived(name, version=1, over="conversation", unit=SHARE, better=HIGHER, inputs=_names(parts))(passes)
+    return derived(name, version=2, over="conversation", unit=SHARE, better=HIGHER, inputs=_names(parts))(passes)
 
 
 def _mean(name: str, question: str, parts: tuple[CompositePart, ...]) -> Derived:
@@ -53,7 +53,7 @@ def _mean(name: str, question: str, parts: tuple[CompositePart, ...]) -> Derived
 
     The mean of {", ".join(_names(parts))}. No value while one of them has none.
     """
-    return derived(name, version=1, over="conversation", unit=RATIO, better=HIGHER, inputs=_names(parts))(mean)
+    return derived(name, version=2, over="conversation", unit=RATIO, better=HIGHER, inputs=_names(parts))(mean)
 
 
 def _names(parts: tuple[CompositePart, ...]) -> tuple[str, ...]:

@@ -57,24 +57,32 @@ class _Part(NamedTuple):
     evidence: dict[str, object] | None = None
 
 
-@_flow_metric("flow.correctness", version=1, unit=RATIO, better=HIGHER, aspect="correctness", ten=FULL_MARKS)
+@_flow_metric("flow.correctness", version=2, unit=RATIO, better=HIGHER, aspect="correctness", ten=FULL_MARKS)
 def correctness(conversation: Conversation) -> Observation:
     """Did the conversation end as its flow wants it to?
 
     Three parts of equal weight: it reached an end that the flow declares as a success; every slot that a state it
     was in requires, and every completion slot, is filled; its final status is one of the contract. A part that
-    the flow declares nothing for is no part. Not applicable where the flow declares none of the three;
-    unmeasured where one of them cannot be told from the log.
+    the flow declares nothing for is no part. Without a final status in the log, a conversation that was not
+    completed kept no contract, and any other is judged by the other parts. Not applicable where the flow declares
+    none of the three; unmeasured where it declares a contract alone and the log has no final status, however the
+    conversation ended.
     """
-    parts = _parts(conversation)._asdict()
-    for part in parts.values():
-        if part.holds is None and part.reason == "final_status_unknown":
-            return unmeasured(WHOLE, part.reason)
-    judged = {name: part.holds for name, part in parts.items() if part.holds is not None}
-    if not judged:
+    parts = _parts(conversation)
+    if not any(_is_declared(part) for part in parts):
         return not_applicable(WHOLE, "nothing_declared")
-    details = {"parts": {name: part.reason if part.holds is None else part.holds for name, part in parts.items()}}
-    return measured(WHOLE, sum(judged.values()) / len(judged), details=details)
+    if parts.final_status is _UNKNOWN:
+        broken = is_completed(conversation) is False
+        parts = parts._replace(final_status=_HOLDS_NOT if broken else _UNKNOWN)
+        if parts.success_terminal.holds is None and parts.slots_filled.holds is None:
+            return unmeasured(WHOLE, _UNKNOWN.reason)
+    judged = [part.holds for part in parts if part.holds is not None]
+    evidence = {name: part.reason if part.holds is None else part.holds for name, part in parts._asdict().items()}
+    return measured(WHOLE, sum(judged) / len(judged), details={"parts": evidence})
+
+
+def _is_declared(part: _Part) -> bool:
+    return part.holds is not None or part is _UNKNOWN
 
 
 @_flow_metric("flow.correctness.success_terminal", version=1, unit=SHARE, better=HIGHER)
@@ -89,16 +97,19 @@ def slots_filled(conversation: Conversation) -> Observation:
     return _observed(_parts(conversation).slots_filled)
 
 
-@_flow_metric("flow.correctness.final_status", version=1, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.final_status", version=2, unit=SHARE, better=HIGHER)
 def final_status(conversation: Conversation) -> Observation:
-    """Is the final status one that the flow's contract names?"""
+    """Is the final status one that the flow's contract names?
+
+    Unmeasured where the log has no final status, whether the conversation was completed or not.
+    """
     return _observed(_parts(conversation).final_status)
 
 
 def _observed(part: _Part) -> Observation:
     if part.holds is not None:
         return measured(WHOLE, float(part.holds), details=part.evidence)
-    explain = unmeasured if part.reason == "final_status_unknown" else not_applicable
+    explain = unmeasured if part is _UNKNOWN else not_applicable
     return explain(WHOLE, part.reason)
 
 
@@ -152,8 +163,7 @@ def _kept_contract(conversation: Conversation, flow: Flow) -> _Part:
         return _NO_CONTRACT
     status = conversation.outcome.final_status
     if not status:
-        # One that was not completed kept no contract; of any other nobody knows.
-        return _HOLDS_NOT if is_completed(conversation) is False else _UNKNOWN
+        return _UNKNOWN
     return _Part(snake_case(status) in contract_of(flow), evidence={"final_status": status})
 
 
@@ -212,11 +222,11 @@ def errors(conversation: Conversation) -> Observation:
     return measured(WHOLE, float(sum(counts.values())), details=counts or None)
 
 
-@_walk_metric("flow.latency_mean", version=1, unit=SECONDS, better=LOWER, aspect="latency_mean")
+@_walk_metric("flow.latency_mean", version=2, unit=SECONDS, better=LOWER, aspect="latency_mean")
 def latency_mean(conversation: Conversation) -> Observation:
     """How long does the agent take for a turn?
 
-    The mean over the timed turns that ran in a state.
+    The mean over the timed turns that ran in a state. Unmeasured where every latency is exactly 0.
     """
     latencies = totals(conversation).latencies
     if not latencies:
@@ -224,11 +234,12 @@ def latency_mean(conversation: Conversation) -> Observation:
     return measured(WHOLE, fsum(latencies) / len(latencies) / 1000)
 
 
-@_walk_metric("flow.latency_p95", version=1, unit=SECONDS, better=LOWER, aspect="latency_p95")
+@_walk_metric("flow.latency_p95", version=2, unit=SECONDS, better=LOWER, aspect="latency_p95")
 def latency_p95(conversation: Conversation) -> Observation:
     """How long does the agent take for its slow turns?
 
-    The 95th percentile over the timed turns that ran in a state, with linear interpolation.
+    The 95th percentile over the timed turns that ran in a state, with linear interpolation. Unmeasured
+    where every latency is exactly 0.
     """
     worst = percentile_95(totals(conversation).latencies)
     return unmeasured(WHOLE, "no_latency_logged") if worst is None else measured(WHOLE, worst / 1000)

@@ -44,12 +44,12 @@ def progress(many: Conversations) -> None:
     _observe(many, "progress")
 
 
-@_state_metric("state.stall", version=2, unit=SHARE, better=LOWER, reduce=_OF_ALL_STATES)
+@_state_metric("state.stall", version=3, unit=SHARE, better=LOWER, reduce=_OF_ALL_STATES)
 def stall(many: Conversations) -> None:
     """Of the states that were entered, how many did the conversation get stuck in?
 
-    A conversation that was not completed is stuck in its last state. Unmeasured where nothing tells whether it
-    was completed.
+    A conversation that was not completed is stuck in its last state. Unmeasured, for all its states, where
+    nothing tells whether it was completed.
     """
     _observe(many, "stall")
 
@@ -83,12 +83,13 @@ def dwell_turns(many: Conversations) -> None:
     _observe(many, "dwell_turns")
 
 
-@_state_metric("state.latency_p95_ms", version=2, unit="ms", better=LOWER, reduce=_OF_STATES)
+@_state_metric("state.latency_p95_ms", version=3, unit="ms", better=LOWER, reduce=_OF_STATES)
 def latency_p95_ms(many: Conversations) -> None:
     """How slow are the slow turns of a state?
 
     The 95th percentile of the latencies of the turns in a state, as a mean over the states in which turns were
-    timed. The state matrix has the percentile over all turns of a state.
+    timed. The state matrix has the percentile over all turns of a state. Unmeasured where every latency of the
+    conversation is exactly 0.
     """
     _observe(many, "latency_p95_ms")
 

@@ -41,7 +41,7 @@ from convoscope.metrics.interaction.events import (
     events_of,
 )
 from convoscope.metrics.needs import Need
-from convoscope.scores.observation import Observation, measured, not_applicable, ratio
+from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, Reduce
 from convoscope.scores.reducers import RATIO as RATIO_WITHIN
 from convoscope.views.subjects import Subject
@@ -193,7 +193,7 @@ def _waits(
         if event.good and event.wait is not None:
             yield measured(subject, event.wait * tick)
         else:
-            yield not_applicable(subject, missed)
+            yield unmeasured(subject, missed)
 
 
 _alike = partial(metric, needs=(TICKS,))
@@ -206,7 +206,7 @@ _number = partial(_alike, observes=CONVERSATION, unit=COUNT, reduce=Reduce(MEAN,
 _total = partial(_number, better=NEITHER)
 
 
-@_latency("interaction.response_latency_mean", version=1)
+@_latency("interaction.response_latency_mean", version=2)
 def response_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     """How long does the user wait, after a turn that gets a reply, until the agent speaks?
 
@@ -218,7 +218,7 @@ def response_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     yield from _waits(conversation, events.responses, tick, "no_turn_to_answer", "no_response")
 
 
-@_latency("interaction.yield_latency_mean", version=1)
+@_latency("interaction.yield_latency_mean", version=2)
 def yield_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     """How long does the agent go on speaking after the user has interrupted it, where it yields?
 

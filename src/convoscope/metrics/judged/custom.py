@@ -85,7 +85,7 @@ async def _verdict(item: ItemView, template: Template, judge: Judge, scale: tupl
     subject = item.case.subject
     absent = first_absent(item.case, (placeholder.field for placeholder in template.placeholders))
     if absent:
-        return unmeasured(subject, f"no_{absent}", absent)
+        return unmeasured(subject, FIELDS[absent].code, absent)
     unresolved = template.unresolved(item.data)
     if unresolved:
         return not_applicable(subject, UNRESOLVED, unresolved.path)

@@ -22,13 +22,17 @@ from convoscope.metrics.declaration import (
 from convoscope.metrics.item_fields import needs_of
 from convoscope.metrics.latency.measures import (
     REPEATED,
+    STOPPED_CLOCK,
     Measure,
     first_sound,
     left_out,
+    no_time_rate,
+    nothing_reported,
     or_session,
     read_field,
     recognised,
     turn_observation,
+    without_zeros,
     work,
 )
 from convoscope.metrics.latency.samples import (
@@ -44,6 +48,7 @@ from convoscope.metrics.latency.samples import (
     Field,
     shares,
 )
+from convoscope.metrics.latency.session import MAY_BE_ZERO
 from convoscope.metrics.latency.turns import (
     JoinedTurn,
     TimedTurn,
@@ -51,7 +56,7 @@ from convoscope.metrics.latency.turns import (
     end_to_end,
     joined,
 )
-from convoscope.metrics.presets import MEAN_OF_ALL, P50_P95
+from convoscope.metrics.presets import MEAN_OF_ALL, P50_P95, share_metric
 from convoscope.metrics.voice.call_facts import CALL
 from convoscope.scores.observation import (
     Observation,
@@ -72,6 +77,8 @@ REAL_TIME = TenPoints(zero=1.5, ten=0.5, of="ratio")
 """Of the real-time factor: seconds of work ÷ seconds of sound. Faster than the sound is played is good enough."""
 INFORMATIONAL = TenPoints(zero=0.0, ten=1e-9)
 """10 where there was any sound at all, else 0."""
+_INSTANT = MAY_BE_ZERO | {"stt_latency"}
+"""What may well be 0 each time. A recogniser that streams is ready when the user is, and reports that with a 0."""
 _SPREAD = {**P50_P95, "max": MAXIMUM_OF_SUBJECTS}
 
 LATENCIES: dict[str, Metric] = {}
@@ -115,7 +122,9 @@ def _of_events(
     def latency(conversation: Conversation) -> Iterator[Observation]:
         for share in shares(conversation):
             repeated = observe(share.repeated) if share.repeated else []
-            observations = [*observe(share.metrics), *(not_applicable(one.subject, REPEATED) for one in repeated)]
+            own = observe(share.metrics)
+            own = own if name in _INSTANT else without_zeros(own)
+            observations = [*own, *(not_applicable(one.subject, REPEATED) for one in repeated)]
             yield from or_session(name, share, observations, (field.component,), field.names[0])
 
     return _declared(name, definition, latency, ten, EVENT, summed=summed)
@@ -132,7 +141,7 @@ def _of_turns(
 
     def latency(conversation: Conversation) -> Iterator[Observation]:
         for case in joined(conversation):
-            observations = [turn_observation(turn, measure(turn)) for turn in case.turns]
+            observations = without_zeros([turn_observation(turn, measure(turn)) for turn in case.turns])
             yield from or_session(name, case.share, [*observations, *left_out(case)], components)
 
     return _declared(name, definition, latency, ten, TURN)
@@ -150,7 +159,7 @@ def _declared(
     measure.__doc__ = definition
     LATENCIES[name] = metric(
         f"latency.{name}",
-        version=1,
+        version=2,
         observes=observes,
         unit=SECONDS,
         better=NEITHER if ten is INFORMATIONAL else LOWER,
@@ -171,8 +180,10 @@ llm_ttft = _of_events(
     "llm_ttft",
     """How long does the language model take to its first token?
 
-    `ttft` of each `llm` metric. A negative one says that no token came: not applicable, and so is a
-    cancelled call. Without such metrics, the mean that the session's `latency` states.
+    `ttft` of each `llm` metric. A negative one says that no token ever came: there is no time, the call is
+    unmeasured here, and `latency.llm_ttft.no_token_rate` counts it. A cancelled call is not applicable.
+    Where all are exactly 0, nothing was measured. Without such metrics, the mean that the session's
+    `latency` states.
     """,
     TTFT,
     _up_to(0.4, 2.0),
@@ -191,8 +202,10 @@ tts_ttfb = _of_events(
     "tts_ttfb",
     """How long does the speech synthesiser take to its first sound?
 
-    `ttfb` of each `tts` metric. A negative one says that no sound came: not applicable, and so is a
-    cancelled synthesis. Without such metrics, the mean that the session's `latency` states.
+    `ttfb` of each `tts` metric. A negative one says that no sound ever came: there is no time, it is
+    unmeasured here, and `latency.tts_ttfb.no_audio_rate` counts it. A cancelled synthesis is not
+    applicable. Where all are exactly 0, nothing was measured. Without such metrics, the mean that the
+    session's `latency` states.
     """,
     TTFB,
     _up_to(0.2, 1.5),
@@ -273,7 +286,7 @@ end_of_turn_delay = _of_events(
     "end_of_turn_delay",
     """How long after the user's last word does the agent know that it is its turn?
 
-    `end_of_utterance_delay` of each `eou` metric. Exactly 0 says that no end was detected: not applicable.
+    `end_of_utterance_delay` of each `eou` metric. Exactly 0 says that no end was detected: unmeasured.
     Without such metrics, the mean that the session's `latency` states.
     """,
     END_OF_TURN,
@@ -295,7 +308,7 @@ assistant_latency = _of_turns(
 
     Per turn: Σ `duration` of all calls of the language model but the last, + `ttft` of the last, + the first
     `ttfb` of the synthesiser. Metrics are joined by speech id, else by the turn's label, else by order. A
-    turn of which a part is missing is not applicable. Without such metrics, the mean that the session's
+    turn of which a part is missing is unmeasured. Without such metrics, the mean that the session's
     `latency` states.
     """,
     assistant,
@@ -309,12 +322,45 @@ e2e_latency = _of_turns(
     Per turn: `e2e_latency` where a metric states it, else `end_of_utterance_delay` +
     `on_user_turn_completed_delay` + `latency.assistant_latency`. The delay of the transcription is not
     added: it runs while the end of the turn is awaited. Joined as `latency.assistant_latency`; a turn of
-    which a part is missing is not applicable. Without such metrics, the mean that the session's `latency`
+    which a part is missing is unmeasured. Without such metrics, the mean that the session's `latency`
     states.
     """,
     end_to_end,
     ("eou", "llm", "tts"),
     _up_to(0.8, 4.0),
+)
+
+
+def _failure_rate(of: str, field: Field, name: str, question: str, what: str) -> Metric:
+    """How often a call of a part gives nothing at all, in the place of a time."""
+
+    def failure_rate(conversation: Conversation) -> Iterator[Observation]:
+        for share in shares(conversation):
+            yield from no_time_rate(field, share.metrics) or [nothing_reported(share, (field.component,), of)]
+
+    failure_rate.__doc__ = f"""{question}
+
+    Per `{field.component}` metric with a `{of}`: 1 where it is negative, which says that {what}; else 0. A cancelled
+    one is not applicable.
+    """
+    return share_metric(name, version=1, observes=EVENT, better=LOWER, needs=needs_of(f"{field.component}_{of}"))(
+        failure_rate
+    )
+
+
+no_token_rate = _failure_rate(
+    "ttft",
+    TTFT,
+    "latency.llm_ttft.no_token_rate",
+    "What share of the calls of the language model gives no token at all?",
+    "no token ever came",
+)
+no_audio_rate = _failure_rate(
+    "ttfb",
+    TTFB,
+    "latency.tts_ttfb.no_audio_rate",
+    "What share of the calls of the speech synthesiser gives no sound at all?",
+    "no sound ever came",
 )
 
 
@@ -330,6 +376,8 @@ def _mean_of_calls(name: str, question: str, absent_in: tuple[str, ...] = ()) ->
 
     def latency(conversation: Conversation) -> Observation:
         mean = _stated_mean(conversation, name) or _reported_mean(conversation, name)
+        if mean is not None and not mean.seconds:
+            return unmeasured(conversation, STOPPED_CLOCK, name)
         if mean is not None:
             return measured(conversation, mean.seconds, details=mean.details)
         if conversation.pipeline in absent_in:
@@ -340,11 +388,11 @@ def _mean_of_calls(name: str, question: str, absent_in: tuple[str, ...] = ()) ->
 
     The mean of its calls in a conversation: as the log states it, else of what the part reports of
     each call (`latency`, else `ttfb`, else `processing`; never a mixture). `from` in the details says
-    which. Unmeasured where the log has neither.
+    which. Unmeasured where the log has neither, and where all are exactly 0.
     """
     return metric(
         f"voice.response_speed.{name}_latency",
-        version=1,
+        version=2,
         observes=CONVERSATION,
         unit=SECONDS,
         better=LOWER,

@@ -33,6 +33,7 @@ from convoscope.scores.observation import (
     NOT_APPLICABLE,
     Observation,
     not_applicable,
+    ratio,
     subject_of,
     unmeasured,
 )
@@ -40,6 +41,10 @@ from convoscope.views.items import Case
 
 REPEATED = "repeated_metric"
 """An item repeats a component metric of an item before it."""
+FAILURES = ("no_token", "no_audio")
+"""What a call that failed says in the place of a time. Seconds have no worst value: rates of their own count it."""
+STOPPED_CLOCK = "clock_without_resolution"
+"""Every time is exactly 0: what was to be measured was not."""
 
 Measure = Callable[[Sequence[ComponentMetric]], list[Observation]]
 
@@ -115,7 +120,7 @@ def recognised(events: Sequence[ComponentMetric]) -> list[Observation]:
         # Where no end of speech was detected, both delays are 0.
         undetected = END_OF_TURN.reading(sample.event)
         if sample.reading.seconds == 0 and undetected is not None and undetected.reason == "not_detected":
-            observations.append(not_applicable(sample.event, "not_detected"))
+            observations.append(unmeasured(sample.event, "not_detected"))
         else:
             observations.append(_of_sample(sample, **{"from": "transcription_delay"}))
     return observations
@@ -123,9 +128,32 @@ def recognised(events: Sequence[ComponentMetric]) -> list[Observation]:
 
 def turn_observation(turn: JoinedTurn, timed: TimedTurn) -> Observation:
     if timed.missing:
-        return not_applicable(turn.subject, "missing_part", ", ".join(timed.missing))
+        detail = ", ".join(f"{name} ({reason})" if reason else name for name, reason in timed.missing.items())
+        reasons = set(timed.missing.values())
+        if reasons == {"cancelled"}:
+            return not_applicable(turn.subject, "cancelled", detail)
+        failure = next((reason for reason in FAILURES if reason in reasons), "missing_part")
+        return unmeasured(turn.subject, failure, detail)
     details = {"joined_by": turn.by, **timed.parts}
     return Observation(subject=turn.subject, status=MEASURED, value=timed.seconds, details=details)
+
+
+def without_zeros(observations: list[Observation]) -> list[Observation]:
+    """The same, but where all times are exactly 0, none is one: no part of a stack takes no time at all."""
+    values = [one.value for one in observations if one.status == MEASURED]
+    if not values or any(values):
+        return observations
+    return [unmeasured(one.subject, STOPPED_CLOCK) if one.status == MEASURED else one for one in observations]
+
+
+def no_time_rate(field: Field, events: Sequence[ComponentMetric]) -> list[Observation]:
+    """1 for each call that reports a failure in the place of a time, 0 for each that reports one."""
+    return [
+        ratio(sample.event, sample.reading.reason in FAILURES, 1, empty="no_calls")
+        if sample.reading.seconds is not None or sample.reading.reason in FAILURES
+        else _of_sample(sample)
+        for sample in samples(field, events)
+    ]
 
 
 def left_out(case: TurnsOfCase) -> Iterator[Observation]:
@@ -153,10 +181,10 @@ def or_session(
     elif not observations and isinstance(statement, NotStated):
         yield unmeasured(case.subject, statement.reason, statement.detail)
     elif not observations:
-        yield _nothing_reported(share, components, field)
+        yield nothing_reported(share, components, field)
 
 
-def _nothing_reported(share: Share, components: tuple[str, ...], field: str) -> Observation:
+def nothing_reported(share: Share, components: tuple[str, ...], field: str) -> Observation:
     """Why the parts report nothing: there are no metrics, none of the component, or none that has the field."""
     subject = share.case.subject
     events = (*share.metrics, *share.repeated)

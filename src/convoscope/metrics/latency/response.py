@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 
-from convoscope.conversation import Conversation, Segment, Time, Utterance
+from convoscope.conversation import Conversation, Turn, Utterance
+from convoscope.metrics.latency.measures import STOPPED_CLOCK
 from convoscope.metrics.needs import TIMES, USER_SPEECH
 from convoscope.metrics.presets import wait_metric
 from convoscope.metrics.voice.call_facts import (
@@ -14,44 +16,51 @@ from convoscope.metrics.voice.call_facts import (
     turn_ids,
     turns_with_tools,
     user_spoke,
+    without_reply,
 )
 from convoscope.scores.observation import Observation, in_turn, measured, not_applicable, unmeasured
-from convoscope.views import MetricContext
+from convoscope.views import MetricContext, metric_context
+from convoscope.views.user_turns import end_of, start_of
 
 LONGEST = 1000.0
-"""Seconds. A longer wait is a fault of the log (voice logs, 1.4)."""
+"""Seconds. By the published rule a longer wait is a fault of the log (voice logs, 1.4)."""
 
 
-@wait_metric("timing.response_latency", version=1, needs=(USER_SPEECH, TIMES))
+@wait_metric("timing.response_latency", version=2, needs=(USER_SPEECH, TIMES))
 def response_latency(conversation: Conversation) -> Iterator[Observation]:
     """How long does the user wait for the agent's reply?
 
     From the end of the user's last words to the start of the agent's first words after them: the
-    sound where there are audio segments, else the time of the message. Turns without a user or
-    without a reply, and replies that begin before the user has ended, are not applicable. Turns
+    sound where there are audio segments, else the time of the message. Turns without a user, and
+    replies that begin before the user has ended, are not applicable. A turn without a reply has no wait
+    and is unmeasured: `agent.unanswered_turns` counts it; of a user who left it is not applicable. Turns
     without times, with times of two clocks that do not relate, or with a reply that is dated before
-    the message it answers, are unmeasured.
+    the message it answers, are unmeasured, and so are all where each message has the time of its reply.
     """
-    for turn in conversation.turns:
-        if not turn.user:
-            yield not_applicable(turn, "no_user_speech")
-        elif not turn.assistant:
-            yield not_applicable(turn, "no_reply")
-        else:
-            question, reply = turn.user[-1], turn.assistant[0]
-            end, start = _end(question), _start(reply)
-            if end is None or start is None:
-                yield unmeasured(turn, "no_clock")
-                continue
-            wait = conversation.elapsed(end, start)
-            if wait is None:
-                yield unmeasured(turn, "clocks_unrelated", f"{end.clock} and {start.clock}")
-            elif wait >= 0:
-                yield measured(turn, wait)
-            elif _has_end(question):
-                yield not_applicable(turn, "agent_interrupted")
-            else:
-                yield unmeasured(turn, "time_runs_backwards", f"the reply is dated {-wait:g} s too early")
+    observations = [_response(conversation, turn) for turn in conversation.turns]
+    waits = [one.value for one in observations if one.value is not None]
+    if waits and not any(waits) and not conversation.contents.has_sound:
+        observations = [one if one.value is None else unmeasured(one.subject, STOPPED_CLOCK) for one in observations]
+    yield from observations
+
+
+def _response(conversation: Conversation, turn: Turn) -> Observation:
+    if not turn.user:
+        return not_applicable(turn, "no_user_speech")
+    if not turn.assistant:
+        return without_reply(conversation, turn.id, conversation.turns[-1].id)
+    question, reply = turn.user[-1], turn.assistant[0]
+    end, start = end_of(question), start_of(reply)
+    if end is None or start is None:
+        return unmeasured(turn, "no_clock")
+    wait = conversation.elapsed(end, start)
+    if wait is None:
+        return unmeasured(turn, "clocks_unrelated", f"{end.clock} and {start.clock}")
+    if wait >= 0:
+        return measured(turn, wait)
+    if _has_end(question):
+        return not_applicable(turn, "agent_interrupted")
+    return unmeasured(turn, "time_runs_backwards", f"the reply is dated {-wait:g} s too early")
 
 
 def _has_end(utterance: Utterance) -> bool:
@@ -59,85 +68,108 @@ def _has_end(utterance: Utterance) -> bool:
     return bool(utterance.segments) or (utterance.time is not None and utterance.time.until is not None)
 
 
-def _start(utterance: Utterance) -> Time | None:
-    if utterance.segments:
-        first: Segment = min(utterance.segments, key=lambda segment: segment.start)
-        return Time(first.start, first.clock)
-    return utterance.time
-
-
-def _end(utterance: Utterance) -> Time | None:
-    if utterance.segments:
-        last: Segment = max(utterance.segments, key=lambda segment: segment.end)
-        return Time(last.end, last.clock)
-    if utterance.time is not None and utterance.time.until is not None:
-        return Time(utterance.time.until, utterance.time.clock)
-    return utterance.time
-
-
-@wait_metric("voice.response_speed", version=1, needs=(CALL,))
-def response_speed(context: MetricContext) -> Iterator[Observation]:
+@wait_metric("voice.response_speed", version=2, needs=(CALL,))
+def response_speed(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, as the call's own log has it?
 
     Per turn: the latency that the log states, else the one that the sound gives, from the end of the
-    user's speech to the start of the reply. A wait of 0 or less is no wait: not applicable. One of
-    1000 s or more is a fault of the log: unmeasured.
+    user's speech to the start of the reply, however long. What cannot be is unmeasured: a wait below 0, one
+    that is longer than the call, and waits that are all exactly 0. A turn without a reply has no wait and is
+    unmeasured: `agent.unanswered_turns` counts it; of a user who left it is not applicable.
     """
-    logged = context.latency_assistant_turns
-    source = "sound" if logged == context.sound_latency_assistant_turns else "log"
-    yield from _waits(context, logged, source)
+    context = metric_context(conversation)
+    yield from _waits(conversation, context, context.latency_assistant_turns, _source(context))
 
 
-@wait_metric("voice.response_speed.sound", version=1, needs=(CALL,))
-def response_speed_by_sound(context: MetricContext) -> Iterator[Observation]:
+@wait_metric("voice.response_speed", variant="eva", version=1, needs=(CALL,))
+def response_speed_eva(conversation: Conversation) -> Iterator[Observation]:
+    """How fast does the agent answer, where it answers within 1000 s?
+
+    As EVA publishes it: a wait of 0 or less is not applicable, and one of 1000 s or more is left out as a fault
+    of the log.
+    """
+    context = metric_context(conversation)
+    source, waits = _source(context), context.latency_assistant_turns
+    turns = sorted({*turn_ids(context), *waits})
+    for turn in turns:
+        wait = waits.get(turn)
+        if wait is None:
+            yield _without_wait(context, turn) or without_reply(conversation, turn, turns[-1])
+        elif wait <= 0:
+            yield not_applicable(in_turn(turn), "no_wait", f"{wait:g} s")
+        elif wait < LONGEST:
+            yield measured(in_turn(turn), wait, details={"from": source})
+        else:
+            yield unmeasured(in_turn(turn), "implausible_latency", f"{wait:g} s")
+
+
+def _source(context: MetricContext) -> str:
+    return "sound" if context.latency_assistant_turns == context.sound_latency_assistant_turns else "log"
+
+
+@wait_metric("voice.response_speed.sound", version=2, needs=(CALL,))
+def response_speed_by_sound(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, by the sound alone?
 
     The same as `voice.response_speed`, but never from what the log states.
     """
-    yield from _waits(context, context.sound_latency_assistant_turns, "sound")
+    context = metric_context(conversation)
+    yield from _waits(conversation, context, context.sound_latency_assistant_turns, "sound")
 
 
-@wait_metric("voice.response_speed.with_tool_calls", version=1, needs=(CALL,))
-def response_speed_with_tool_calls(context: MetricContext) -> Iterator[Observation]:
+@wait_metric("voice.response_speed.with_tool_calls", version=2, needs=(CALL,))
+def response_speed_with_tool_calls(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer in turns in which it calls a tool?
 
     `voice.response_speed` of the turns with a tool call; the others are not applicable.
     """
-    tools = turns_with_tools(context)
-    yield from _only(context, lambda turn: turn in tools, "no_tool_calls")
+    tools = turns_with_tools(metric_context(conversation))
+    yield from _only(conversation, lambda turn: turn in tools, "no_tool_calls")
 
 
-@wait_metric("voice.response_speed.no_tool_calls", version=1, needs=(CALL,))
-def response_speed_without_tool_calls(context: MetricContext) -> Iterator[Observation]:
+@wait_metric("voice.response_speed.no_tool_calls", version=2, needs=(CALL,))
+def response_speed_without_tool_calls(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer in turns without a tool call?
 
     `voice.response_speed` of the turns without a tool call; the others are not applicable.
     """
-    tools = turns_with_tools(context)
-    yield from _only(context, lambda turn: turn not in tools, "tool_calls")
+    tools = turns_with_tools(metric_context(conversation))
+    yield from _only(conversation, lambda turn: turn not in tools, "tool_calls")
 
 
-def _only(context: MetricContext, counts: Callable[[int], bool], otherwise: str) -> Iterator[Observation]:
-    for observation in response_speed.function(context):
+def _only(conversation: Conversation, counts: Callable[[int], bool], otherwise: str) -> Iterator[Observation]:
+    for observation in response_speed.function(conversation):
         turn = observation.subject
         is_of_turn = turn.kind == "turn" and not counts(turn.position)
         yield inapplicable(turn.position, otherwise) if is_of_turn else observation
 
 
-def _waits(context: MetricContext, waits: Mapping[int, float], source: str) -> Iterator[Observation]:
-    for turn in sorted({*turn_ids(context), *waits}):
+def _waits(
+    conversation: Conversation, context: MetricContext, waits: Mapping[int, float], source: str
+) -> Iterator[Observation]:
+    longest = context.duration_seconds or inf
+    stopped = bool(waits) and not any(waits.values()) and source == "log"
+    turns = sorted({*turn_ids(context), *waits})
+    for turn in turns:
         subject, wait = in_turn(turn), waits.get(turn)
-        if wait is not None and 0 < wait < LONGEST:
-            yield measured(subject, wait, details={"from": source})
-        elif wait is not None and wait <= 0:
-            yield not_applicable(subject, "no_wait", f"{wait:g} s")
-        elif wait is not None:
-            yield unmeasured(subject, "implausible_latency", f"{wait:g} s")
-        elif not user_spoke(context, turn):
-            yield inapplicable(turn, "no_user_speech")
-        elif not assistant_spoke(context, turn):
-            yield inapplicable(turn, "no_reply")
-        elif turn in context.assistant_interrupted_turns:
-            yield inapplicable(turn, "agent_interrupted")
+        if wait is None:
+            yield _without_wait(context, turn) or without_reply(conversation, turn, turns[-1])
+        elif stopped:
+            yield unmeasured(subject, STOPPED_CLOCK)
+        elif wait < 0:
+            yield unmeasured(subject, "negative_time", f"{wait:g} s")
+        elif wait > longest:
+            yield unmeasured(subject, "longer_than_the_call", f"{wait:g} s of {longest:g} s")
         else:
-            yield unmeasured(subject, "no_latency")
+            yield measured(subject, wait, details={"from": source})
+
+
+def _without_wait(context: MetricContext, turn: int) -> Observation | None:
+    """Why a turn has no wait; None where it has no reply."""
+    if not user_spoke(context, turn):
+        return inapplicable(turn, "no_user_speech")
+    if not assistant_spoke(context, turn):
+        return None
+    if turn in context.assistant_interrupted_turns:
+        return inapplicable(turn, "agent_interrupted")
+    return unmeasured(in_turn(turn), "no_latency")

@@ -35,9 +35,10 @@ class Field(NamedTuple):
     names: tuple[str, ...]
     """Its name, then what other frameworks call it. One name is read in a case, never a mixture."""
     below_zero: str = ""
-    """What a negative value says; where nothing is said, it is a fault."""
+    """What a negative value says of a call that failed; where nothing is said, it is a fault of the log."""
     zero: str = ""
     """What exactly 0 says; where nothing is said, it is a time."""
+    zero_status: Status = NOT_APPLICABLE
     drops_cancelled: bool = False
 
     def reading(self, event: ComponentMetric, names: Sequence[str] = ()) -> LatencyReading | None:
@@ -49,9 +50,9 @@ class Field(NamedTuple):
             return LatencyReading(None, NOT_APPLICABLE, "cancelled")
         reading = read_time(given)
         if reading.reason == "negative_time" and self.below_zero:
-            return LatencyReading(None, NOT_APPLICABLE, self.below_zero, reading.detail)
+            return LatencyReading(None, UNMEASURED, self.below_zero, reading.detail)
         if reading.seconds == 0 and self.zero:
-            return LatencyReading(None, NOT_APPLICABLE, self.zero)
+            return LatencyReading(None, self.zero_status, self.zero)
         return reading
 
 
@@ -62,7 +63,7 @@ TTS_DURATION = Field("tts", ("duration", "processing"))
 TTS_AUDIO = Field("tts", ("audio_duration",))
 STT_DURATION = Field("stt", ("duration", "latency", "processing"), zero="streamed")
 STT_AUDIO = Field("stt", ("audio_duration",))
-END_OF_TURN = Field("eou", ("end_of_utterance_delay", "end_of_turn_delay"), zero="not_detected")
+END_OF_TURN = Field("eou", ("end_of_utterance_delay", "end_of_turn_delay"), zero="not_detected", zero_status=UNMEASURED)
 TRANSCRIPTION = Field("eou", ("transcription_delay",))
 TURN_COMPLETED = Field("eou", ("on_user_turn_completed_delay",))
 

@@ -26,6 +26,7 @@ from convoscope.views.subjects import Subject
 
 By = Literal["speech_id", "label", "order"]
 Parts = dict[str, float]
+Missing = dict[str, str]
 
 E2E = "e2e_latency"
 OF_A_TURN = ("eou", "llm", "tts")
@@ -43,10 +44,10 @@ class JoinedTurn(NamedTuple):
 
 
 class TimedTurn(NamedTuple):
-    """A turn's parts in seconds; `missing` names those without which nothing can be added up."""
+    """A turn's parts in seconds; `missing` are those without which nothing can be added up, each with its reason."""
 
     parts: Parts
-    missing: tuple[str, ...] = ()
+    missing: Missing = {}
 
     @property
     def seconds(self) -> float:
@@ -194,13 +195,13 @@ def _brings(event: ComponentMetric) -> set[str]:
 def assistant(turn: JoinedTurn) -> TimedTurn:
     """All calls of the model but the last in full, the first token of the last, the first byte of speech."""
     parts: Parts = {}
-    missing: list[str] = []
+    missing: Missing = {}
     calls = _calls(turn.events)
     for number, call in enumerate(calls[:-1], start=1):
         _take(parts, missing, f"llm_duration_{number}", call.duration)
     _take(parts, missing, "llm_ttft", calls[-1].ttft if calls else _first(TTFT, turn.events))
     _take(parts, missing, "tts_ttfb", _first(TTFB, turn.events))
-    return TimedTurn(parts, tuple(missing))
+    return TimedTurn(parts, missing)
 
 
 def end_to_end(turn: JoinedTurn) -> TimedTurn:
@@ -210,12 +211,12 @@ def end_to_end(turn: JoinedTurn) -> TimedTurn:
         if stated.seconds is not None:
             return TimedTurn({E2E: stated.seconds})
     parts: Parts = {}
-    missing: list[str] = []
+    missing: Missing = {}
     # The transcription's delay is not added: it runs while the end of the turn is awaited.
     _take(parts, missing, "end_of_utterance_delay", _first(END_OF_TURN, turn.events))
     _take(parts, missing, "on_user_turn_completed_delay", _first(TURN_COMPLETED, turn.events))
     reply = assistant(turn)
-    return TimedTurn(parts | reply.parts, (*missing, *reply.missing))
+    return TimedTurn(parts | reply.parts, missing | reply.missing)
 
 
 class _Call(NamedTuple):
@@ -248,8 +249,8 @@ def _first(field: Field, events: Sequence[ComponentMetric]) -> LatencyReading | 
     return next((one for one in readings if one.seconds is not None), readings[0] if readings else None)
 
 
-def _take(parts: Parts, missing: list[str], name: str, reading: LatencyReading | None) -> None:
+def _take(parts: Parts, missing: Missing, name: str, reading: LatencyReading | None) -> None:
     if reading is not None and reading.seconds is not None:
         parts[name] = reading.seconds
     else:
-        missing.append(name if reading is None else f"{name} ({reading.reason})")
+        missing[name] = "" if reading is None else reading.reason

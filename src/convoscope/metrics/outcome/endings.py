@@ -9,16 +9,36 @@ from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, left_waiting
 from convoscope.scores.observation import Observation, measured, unmeasured
 from convoscope.text.identifiers import folded_name
 from convoscope.views import MetricContext, metric_context
+from convoscope.views.user_turns import breakdown
 
 
-@conversation_share_metric("outcome.conversation_correctly_finished", version=1, needs=(ENDED_REASON,))
-def conversation_correctly_finished(context: MetricContext) -> Observation:
+@conversation_share_metric("outcome.conversation_correctly_finished", version=2, needs=(ENDED_REASON,))
+def conversation_correctly_finished(conversation: Conversation) -> Observation:
     """Did the agent still answer when the call ended?
 
     0 where the call ended because nobody spoke any more and the user's sound was the last: the agent
-    owed an answer. 1 for every other end, good or bad. Unmeasured where the log does not say why it
-    ended, or ended so and has no sound that tells who spoke last.
+    owed an answer. 0 also where the integration broke, and where the agent never said a word to a user
+    who spoke. 1 for every other end, good or bad: whether the agent answered before, `agent.unanswered_turns`
+    says. Unmeasured where the log does not say why it ended, or ended in silence and has no sound that
+    tells who spoke last.
     """
+    fault = breakdown(conversation)
+    if not fault:
+        return _left_waiting(metric_context(conversation))
+    return measured(conversation, 0, details={"ended_reason": conversation.outcome.ended_reason, "fault": fault})
+
+
+@conversation_share_metric("outcome.conversation_correctly_finished", variant="eva", version=1, needs=(ENDED_REASON,))
+def conversation_correctly_finished_eva(context: MetricContext) -> Observation:
+    """Was the user not left waiting until the call timed out?
+
+    As EVA publishes it: 0 where the call ended because nobody spoke any more and the user's sound was the
+    last, 1 for every other end. An agent that never speaks, and an integration that breaks, finish correctly.
+    """
+    return _left_waiting(context)
+
+
+def _left_waiting(context: MetricContext) -> Observation:
     waiting = left_waiting(context)
     if waiting is None:
         return unmeasured(context, "no_sound", "who spoke last?")

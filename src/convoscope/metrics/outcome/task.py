@@ -33,9 +33,11 @@ from convoscope.conversation.databases import (
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import conversation_share_metric, share_metric
+from convoscope.metrics.tools.calls import says_nothing
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.identifiers import folded_name
+from convoscope.views.user_turns import breakdown
 
 MAX_LINES = 20
 """So many lines of a difference are kept; of the rest, the number."""
@@ -107,14 +109,15 @@ ENDED_REASON = Need(
 _ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 
 
-@conversation_share_metric("outcome.task_completion", version=1, needs=(FINAL_DATABASE, EXPECTATION))
+@conversation_share_metric("outcome.task_completion", version=2, needs=(FINAL_DATABASE, EXPECTATION))
 def task_completion(conversation: Conversation) -> Observation:
     """Is the database afterwards as it should be?
 
     1 where everyone is logged in who should be, and the database after the conversation is the
     expected one; else 0. Rules of the scenario may say instead which changes are required, allowed
     and forbidden; a change that is none of these is damage and gives 0. What counts is the content:
-    a stored hash is used only where there is no content.
+    a stored hash is used only where there is no content; it does not tell the session, which is then
+    not compared (`not_compared` in the details).
     """
     scenario = _scenario(conversation)
     after, expected, rules = scenario.after, scenario.expected, scenario.rules
@@ -123,9 +126,10 @@ def task_completion(conversation: Conversation) -> Observation:
         return _by_hash(conversation)
     logged_in = _session_differences(expected.content if expected else None, after.content)
     verdict = _verdict(scenario)
-    if verdict is None and not logged_in:
+    if verdict is None:
+        # Whoever is logged in: of two conversations, the failed one alone would be measured.
         return unmeasured(conversation, "no_initial_database", "the rules speak of changes: from what?")
-    broken = [*([_Broken("session", line) for line in logged_in]), *(verdict or ())]
+    broken = [*([_Broken("session", line) for line in logged_in]), *verdict]
     return measured(conversation, 0 if broken else 1, details=_details(after, broken))
 
 
@@ -146,7 +150,7 @@ def authentication_success(conversation: Conversation) -> Observation:
     return measured(conversation, 0 if lines else 1, details={"session": lines} if lines else None)
 
 
-@conversation_share_metric("outcome.authentication_success.first_try", version=1, needs=(AUTH_TOOLS,))
+@conversation_share_metric("outcome.authentication_success.first_try", version=2, needs=(AUTH_TOOLS,))
 def first_try(conversation: Conversation) -> Observation:
     """Does the first call of an authentication tool succeed?
 
@@ -206,7 +210,7 @@ def calls_on_failure(conversation: Conversation) -> Observation:
 
 
 @share_metric(
-    "outcome.authentication_success.call_success_rate", version=1, observes=EVENT, better=HIGHER, needs=(AUTH_TOOLS,)
+    "outcome.authentication_success.call_success_rate", version=2, observes=EVENT, better=HIGHER, needs=(AUTH_TOOLS,)
 )
 def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the calls of authentication tools succeeds?
@@ -225,13 +229,31 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
             yield ratio(call, worked, 1, empty="no_auth_calls", details={"tool": call.name})
 
 
-@conversation_share_metric("outcome.conversation_completed_on_time", version=1, needs=(ENDED_REASON,))
+@conversation_share_metric("outcome.conversation_completed_on_time", version=2, needs=(ENDED_REASON,))
 def conversation_completed_on_time(conversation: Conversation) -> Observation:
+    """Did the conversation come to an end of its own before its time limit?
+
+    0 where it ended because it took longer than it might (`time_limit_exceeded`, `timeout`), because the
+    integration broke, or without a word of the agent to a user who spoke; 1 where it ended for any other
+    reason, good or bad. Unmeasured where the log does not say why it ended.
+    """
+    fault = breakdown(conversation)
+    if not fault:
+        return _in_time(conversation)
+    return measured(conversation, 0, details={"ended_reason": conversation.outcome.ended_reason, "fault": fault})
+
+
+@conversation_share_metric("outcome.conversation_completed_on_time", variant="eva", version=1, needs=(ENDED_REASON,))
+def conversation_completed_on_time_eva(conversation: Conversation) -> Observation:
     """Did the conversation end before its time limit?
 
-    0 where it ended because it took longer than it might (`time_limit_exceeded`, `timeout`), 1 where
-    it ended for any other reason, good or bad. Unmeasured where the log does not say why it ended.
+    As EVA publishes it: 0 where it ended because it took longer than it might, 1 for every other end, also of
+    a call in which the agent never speaks or whose integration broke.
     """
+    return _in_time(conversation)
+
+
+def _in_time(conversation: Conversation) -> Observation:
     reason = conversation.outcome.ended_reason
     return measured(conversation, 0 if folded_name(reason) in TOO_LATE else 1, details={"ended_reason": reason})
 
@@ -273,9 +295,10 @@ def _by_hash(conversation: Conversation) -> Observation:
         equal = is_hash_of(after.hash, expected.content)
     else:
         equal = after.hash.strip().lower() == expected.hash.strip().lower()
-    if equal and _session(expected.content):
-        return unmeasured(conversation, lacking, "a hash does not tell the session")
-    return measured(conversation, equal, details={"compared": "hash"} | ({} if equal else {"broke": ["expected"]}))
+    details: dict[str, Any] = {"compared": "hash"}
+    if _session(expected.content):
+        details["not_compared"] = ["session"]
+    return measured(conversation, equal, details=details if equal else {**details, "broke": ["expected"]})
 
 
 # Sessions
@@ -488,8 +511,8 @@ def _no_auth_calls(conversation: Conversation) -> Observation:
 
 
 def _worked(conversation: Conversation, call: ToolCall) -> bool | None:
-    """Whether a call came back without an error, as `tools.success` has it; None where no result is logged."""
+    """Whether a call came back without an error, as `tools.success` has it; None where no result tells."""
     result = conversation.tool_results.get(call.seq)
-    if result is None:
+    if result is None or says_nothing(result):
         return None
     return result.success if result.success is not None else not result.error

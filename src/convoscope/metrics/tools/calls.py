@@ -25,7 +25,7 @@ _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,))
 
 @metric(
     "tools.calls",
-    version=1,
+    version=2,
     observes=CONVERSATION,
     unit=COUNT,
     better=NEITHER,
@@ -35,27 +35,31 @@ _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,))
 def calls(conversation: Conversation) -> Observation:
     """How many tool calls does the agent make?
 
-    0 where the agent had tools and used none. Not applicable where it had none; unmeasured where
-    the log neither shows a call nor says which tools there were.
+    0 where the agent had tools and used none, or where the format of the log records calls and there
+    is none. Not applicable where the log says that it had no tools; unmeasured where it neither shows a
+    call nor says which tools there were, and may be of a kind that leaves calls out.
     """
-    if not conversation.tool_calls and not conversation.agent.tools:
+    if not conversation.tool_calls and conversation.agent.tools == ():
         return not_applicable(conversation, "no_tools")
     return measured(conversation, len(conversation.tool_calls))
 
 
-@_call_share_metric("tools.success", version=1, better=HIGHER)
+@_call_share_metric("tools.success", version=2, better=HIGHER)
 def success(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls came back without an error?
 
     Per call: 1 where its result reports no error, 0 where it reports one. A call without a result
-    in the log is unmeasured. `stated` in the details says whether the result states its success or
-    merely shows no error.
+    in the log is unmeasured, and so is one whose result says nothing at all. `stated` in the details
+    says whether the result states its success or merely shows no error.
     """
     results = conversation.tool_results
     for call in conversation.tool_calls:
         result = results.get(call.seq)
         if result is None:
             yield unmeasured(subject_of(call), "no_tool_result", call.name)
+            continue
+        if says_nothing(result):
+            yield unmeasured(subject_of(call), "empty_tool_result", call.name)
             continue
         bad = result.success is False or (result.success is None and bool(result.error))
         details = {"tool": call.name, "stated": result.success is not None}
@@ -64,7 +68,7 @@ def success(conversation: Conversation) -> Iterator[Observation]:
         yield ratio(subject_of(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
 
 
-@_call_share_metric("tools.tool_call_validity", version=2, better=HIGHER)
+@_call_share_metric("tools.tool_call_validity", version=3, better=HIGHER)
 def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is made as the tool wants to be called?
 
@@ -86,7 +90,7 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
             yield ratio(look.subject, 0 if mistakes else 1, 1, empty="no_tool_calls", details=look.details(mistakes))
 
 
-@_call_share_metric("tools.tool_call_validity.unknown_tool_rate", version=2, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.unknown_tool_rate", version=3, better=LOWER)
 def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is of a tool that does not exist?
 
@@ -97,7 +101,7 @@ def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
         yield _rate(look, look.unknown_tool, "tools_unknown")
 
 
-@_call_share_metric("tools.tool_call_validity.missing_argument_rate", version=2, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.missing_argument_rate", version=3, better=LOWER)
 def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls leaves out an argument that the tool requires?
 
@@ -113,7 +117,7 @@ def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
             yield _by_schema(look, look.missing)
 
 
-@_call_share_metric("tools.tool_call_validity.bad_argument_rate", version=2, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.bad_argument_rate", version=3, better=LOWER)
 def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls has an argument that the tool cannot take?
 
@@ -128,7 +132,7 @@ def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
             yield _by_schema(look, look.bad)
 
 
-@_call_share_metric("tools.tool_call_validity.rejected_rate", version=2, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.rejected_rate", version=3, better=LOWER)
 def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is turned down by the tool because of how they were made?
 
@@ -209,12 +213,7 @@ def _looks(conversation: Conversation) -> list[_Look]:
 
 def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, listed: bool) -> _Look:
     schema = tool.schema if tool else None
-    if result is None:
-        read = _NOT_READ
-    elif result.success or (result.success is None and not result.error):
-        read = _WORKED
-    else:
-        read = _read(result, schema, call.arguments)
+    read = _NOT_READ if result is None else _reading(result, schema, call.arguments)
     # A tool that answers as tools do exists, whatever the list says.
     answered = read.answer in ("worked", "world") and (result is None or result.result is not None)
     unknown_tool = (tool is None and not answered) if listed else None
@@ -402,6 +401,26 @@ class _Reading(NamedTuple):
 
 _NOT_READ = _Reading(None)
 _WORKED = _Reading("worked")
+
+
+def answer_of(result: ToolResult, schema: Json, arguments: Json) -> Answer | None:
+    """How a tool answered a call; None where its result says nothing."""
+    return _reading(result, schema, arguments).answer
+
+
+def _reading(result: ToolResult, schema: Json, arguments: Json) -> _Reading:
+    if says_nothing(result):
+        return _NOT_READ
+    worked = result.success or (result.success is None and not result.error)
+    return _WORKED if worked else _read(result, schema, arguments)
+
+
+def says_nothing(result: ToolResult) -> bool:
+    """A result that neither states its success nor an error, and has no content that could show either."""
+    if result.success is not None or result.error:
+        return False
+    content = result.result.strip() if isinstance(result.result, str) else result.result
+    return content is None or content in ("", "null", "None", {})
 
 
 def _read(result: ToolResult, schema: Json, arguments: Json) -> _Reading:

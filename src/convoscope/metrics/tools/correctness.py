@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import fsum
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCall, ToolResult
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import RATIO
-from convoscope.metrics.item_fields import missing, needs_of
+from convoscope.metrics.item_fields import FIELDS, missing, needs_of
 from convoscope.metrics.presets import item_metric
-from convoscope.metrics.tools.calls import CallableTool, bad_argument, tools_of, unlisted
+from convoscope.metrics.tools.calls import CallableTool, answer_of, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.folding import composed
 from convoscope.text.json_schema import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
@@ -41,7 +43,7 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
         field = missing(case, "tool_correctness")
         expected = case.expected.tool_calls or ()
         if field is not None:
-            yield unmeasured(case.subject, f"no_{field}", field)
+            yield unmeasured(case.subject, FIELDS[field].code, field)
         elif not all(wanted.name.strip() for wanted in expected):
             yield unmeasured(case.subject, "no_expected_tool_name", "expected_tool_call.tool_name")
         else:
@@ -50,30 +52,50 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
             yield measured(case.subject, value, details=_evidence_of_pairs(pairs, case.tool_calls))
 
 
-@item_metric("tools.parameter_correctness", version=2, unit=RATIO, needs=needs_of("parameter_correctness"))
+_parameter_metric = partial(item_metric, unit=RATIO, needs=needs_of("parameter_correctness"))
+
+
+@_parameter_metric("tools.parameter_correctness", version=3)
 def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments?
 
     Per call the share of these checks that hold: every required argument is there; all arguments fit
     the tool's schema, to the letter, but that null is an argument left out; `parameters_passed` is what
-    the last call was made with; its result tells of success. A check that cannot be made is left out:
-    nothing required or no schema, one that cannot be used, no argument to fit, a call that is not the
-    last, a result that is absent or says nothing. The value is the mean of the calls that could be
-    checked; none could: unmeasured.
+    the last call was made with; the tool did not turn the call down for how it was made. A check that
+    cannot be made is left out: nothing required or no schema, one that cannot be used, no argument to
+    fit, a call that is not the last, a result that is absent, says nothing or does not say what it
+    blames. A call of which nothing but the result is known says nothing of its arguments, whatever the
+    result. The value is the mean of the calls that could be checked; none could: unmeasured.
     """
+    yield from _parameters(conversation, _check_answer, "no schema, and no parameters_passed")
+
+
+@_parameter_metric("tools.parameter_correctness", variant="standard-data", version=1)
+def parameter_correctness_by_success(conversation: Conversation) -> Iterator[Observation]:
+    """Were the tools called with proper arguments, and did they succeed?
+
+    As published: `tools.parameter_correctness`, but that the last check is whether the result tells of
+    success, and that it may be the only one. Where results tell of failure alone, only failures are
+    measured; and a tool that is out of stock counts against the arguments.
+    """
+    yield from _parameters(conversation, _check_success, "no schema, and no result that tells of success")
+
+
+def _parameters(conversation: Conversation, check: _CheckResult, nothing: str) -> Iterator[Observation]:
+    """The share of the checks that hold, with one more of each result."""
     for case in cases(conversation):
         field = missing(case, "parameter_correctness")
         if field is not None:
-            yield unmeasured(case.subject, f"no_{field}", field)
+            yield unmeasured(case.subject, FIELDS[field].code, field)
         elif not case.tool_calls:
             yield not_applicable(case.subject, "nothing_called")
         else:
-            looks = _looks(case)
+            looks = [check(look, look.result) if look.result is not None else look for look in _looks(case)]
             values = [look.value for look in looks if look.value is not None]
             if values:
                 yield measured(case.subject, fsum(values) / len(values), details=_evidence_of_looks(looks))
             else:
-                yield unmeasured(case.subject, "nothing_to_check", "no schema, and no result that tells of success")
+                yield unmeasured(case.subject, "nothing_to_check", nothing)
 
 
 # The call that was expected
@@ -179,12 +201,27 @@ class _Look(msgspec.Struct, frozen=True, gc=False):
     """One call: the checks that could be made of it, and where it falls short."""
 
     call: ToolCall
+    where: str
+    result: ToolResult | None
+    schema: Json
     checks: Mapping[str, bool]
     differences: Sequence[str]
-    value: float | None
-    """The share of the checks that hold; None where none could be made."""
+
+    @property
+    def value(self) -> float | None:
+        """The share of the checks that hold; None where none could be made."""
+        return sum(self.checks.values()) / len(self.checks) if self.checks else None
+
+    def checked(self, name: str, holds: bool, difference: str) -> _Look:
+        """The same with one more check."""
+        differences = self.differences if holds else (*self.differences, f"~ {self.where}result: {difference}")
+        return msgspec.structs.replace(self, checks={**self.checks, name: holds}, differences=differences)
 
 
+_CheckResult = Callable[[_Look, ToolResult], _Look]
+
+
+@cached_on_argument
 def _looks(case: Case) -> list[_Look]:
     tools, results, calls = _tools(case), _results(case), case.tool_calls
     last = len(calls)
@@ -201,9 +238,7 @@ def _looks(case: Case) -> list[_Look]:
             arguments, stated = _arguments(call), _by_name(passed)
             checks["passed"] = same_value(stated, arguments)
             differences += _differences(where, stated, arguments, ("parameters_passed has", "the call"))
-        if result is not None:
-            _check_result(result, where, checks, differences)
-        looks.append(_Look(call, checks, differences, sum(checks.values()) / len(checks) if checks else None))
+        looks.append(_Look(call, where, result, tool.schema if tool else None, checks, differences))
     return looks
 
 
@@ -262,12 +297,20 @@ def _schema_look(arguments: Json, schema: dict[str, Any]) -> _SchemaLook:
         return _SchemaLook(None, "nested too deep")
 
 
-def _check_result(result: ToolResult, where: str, checks: dict[str, bool], differences: list[str]) -> None:
+def _check_success(look: _Look, result: ToolResult) -> _Look:
     if result.success is None and not result.error:
-        return
-    checks["success"] = result.success is True
-    if not checks["success"]:
-        differences.append(f"~ {where}result: expected success, got {_shown(result.error or result.result)}")
+        return look
+    words = _shown(result.error or result.result)
+    return look.checked("success", result.success is True, f"expected success, got {words}")
+
+
+def _check_answer(look: _Look, result: ToolResult) -> _Look:
+    """Whether the tool took the call; an answer that merely says no took it."""
+    answer = answer_of(result, look.schema, look.call.arguments) if look.checks else None
+    if answer is None or answer == "undecided":
+        return look
+    words = _shown(result.error or result.result)
+    return look.checked("accepted", answer != "rejected", f"the tool turned the call down: {words}")
 
 
 class _Tools(Protocol):
@@ -441,4 +484,10 @@ def _cut(lines: list[str]) -> list[str]:
     return lines if len(lines) <= _LINES else [*lines[:_LINES], f"… and {len(lines) - _LINES} more"]
 
 
-__all__ = ["best_assignment", "parameter_correctness", "same_value", "tool_correctness"]
+__all__ = [
+    "best_assignment",
+    "parameter_correctness",
+    "parameter_correctness_by_success",
+    "same_value",
+    "tool_correctness",
+]

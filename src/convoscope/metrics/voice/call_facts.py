@@ -7,11 +7,13 @@ from typing import Any
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.needs import CONTENTS, Fact, Need
-from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, not_applicable
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, not_applicable, unmeasured
 from convoscope.text.identifiers import folded_name
 from convoscope.views import MetricContext
+from convoscope.views.user_turns import AT_END, user_turns
 
 INACTIVITY = "inactivity_timeout"
+NO_REPLY = "no_reply"
 
 
 def has_sound(conversation: Conversation) -> bool:
@@ -45,6 +47,16 @@ SOUND = Need(
 def inapplicable(turn: int, reason: str) -> Observation:
     """A turn to which a metric does not apply. Many metrics say so of the same turns for the same few reasons."""
     return not_applicable(in_turn(turn), reason)
+
+
+def without_reply(conversation: Conversation, turn: int, last: int) -> Observation:
+    """A turn that got no reply: a failure that `agent.unanswered_turns` counts, but for the last of a user who left."""
+    turns = user_turns(conversation) if turn == last else []
+    return unanswered(turn, AT_END.get(turns[-1].reply, NO_REPLY) if turns else NO_REPLY)
+
+
+def unanswered(turn: int, reason: str) -> Observation:
+    return inapplicable(turn, reason) if reason == "user_left" else unmeasured(in_turn(turn), reason)
 
 
 def user_spoke_last(context: MetricContext) -> bool | None:

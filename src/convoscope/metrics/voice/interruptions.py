@@ -29,19 +29,20 @@ _score_metric = partial(metric, observes=TURN, unit=RATIO, better=HIGHER, needs=
 _PER_CALL = Reduce(SUM, MEAN_OF_CONVERSATIONS)
 
 
-@_rate_metric("voice.turn_taking.agent_interruption.rate", version=1, better=LOWER)
+@_rate_metric("voice.turn_taking.agent_interruption.rate", version=2, better=LOWER)
 def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns does the agent speak over the user?
 
     1 for a turn in which the agent begins while the user is speaking and the two sounds overlap by
-    more than a millisecond, else 0.
+    more than a millisecond, else 0. Of the turns with a reply: it does not see an agent that talks
+    through the rest of the call, which `agent.talks_over_user` does.
     """
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.barge_in is not None, 1, empty=NOT_EVALUABLE))
 
 
 @metric(
     "voice.turn_taking.agent_interruption.count",
-    version=1,
+    version=2,
     observes=TURN,
     unit=COUNT,
     better=LOWER,
@@ -57,7 +58,7 @@ def agent_interruption_count(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: measured(in_turn(one.id), one.barge_in.times if one.barge_in else 0))
 
 
-@_seconds_metric("voice.turn_taking.agent_interruption.overlap", version=1)
+@_seconds_metric("voice.turn_taking.agent_interruption.overlap", version=2)
 def agent_interruption_overlap(context: MetricContext) -> Iterator[Observation]:
     """How long do both speak at once where the agent interrupts?
 
@@ -66,7 +67,7 @@ def agent_interruption_overlap(context: MetricContext) -> Iterator[Observation]:
     yield from _interrupted(context, lambda barge_in, _: barge_in.overlap)
 
 
-@_score_metric("voice.turn_taking.agent_interruption.overlap_score", version=1)
+@_score_metric("voice.turn_taking.agent_interruption.overlap_score", version=2)
 def agent_interruption_overlap_score(context: MetricContext) -> Iterator[Observation]:
     """How tolerable is the time for which both speak at once?
 
@@ -75,7 +76,7 @@ def agent_interruption_overlap_score(context: MetricContext) -> Iterator[Observa
     yield from _interrupted(context, lambda barge_in, _: overlap_score(1000 * barge_in.overlap))
 
 
-@_score_metric("voice.turn_taking.agent_interruption.count_score", version=1)
+@_score_metric("voice.turn_taking.agent_interruption.count_score", version=2)
 def agent_interruption_count_score(context: MetricContext) -> Iterator[Observation]:
     """How tolerable is the number of times that the agent speaks over the user in a turn?
 
@@ -84,7 +85,7 @@ def agent_interruption_count_score(context: MetricContext) -> Iterator[Observati
     yield from _interrupted(context, lambda barge_in, _: count_score(barge_in.times))
 
 
-@_seconds_metric("voice.turn_taking.agent_interruption.post_interrupt_latency", version=1)
+@_seconds_metric("voice.turn_taking.agent_interruption.post_interrupt_latency", version=2)
 def post_interrupt_latency(context: MetricContext) -> Iterator[Observation]:
     """After an interruption, how long does the user wait for the answer?
 
@@ -94,7 +95,7 @@ def post_interrupt_latency(context: MetricContext) -> Iterator[Observation]:
     yield from _interrupted(context, lambda barge_in, _: barge_in.wait_after)
 
 
-@_score_metric("voice.turn_taking.agent_interruption.post_interrupt_latency_score", version=1)
+@_score_metric("voice.turn_taking.agent_interruption.post_interrupt_latency_score", version=2)
 def post_interrupt_latency_score(context: MetricContext) -> Iterator[Observation]:
     """How good is the wait for the answer after an interruption?
 
@@ -121,17 +122,18 @@ def _interrupted(context: MetricContext, value: Callable[[BargeIn, bool], float 
     yield from each_turn(context, observe_turn)
 
 
-@_rate_metric("voice.turn_taking.user_interruption.rate", version=1, better=NEITHER)
+@_rate_metric("voice.turn_taking.user_interruption.rate", version=2, better=NEITHER)
 def user_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the turns does the user open while the agent is still speaking?
 
     1 for a turn whose first sound begins more than a millisecond before the agent's earlier words
-    end, else 0. Neither good nor bad: it is the user who does it.
+    end, else 0. Neither good nor bad: it is the user who does it. Of the turns with a reply: whether
+    the agent ever stopped, `agent.talks_over_user` says.
     """
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.yielded is not None, 1, empty=NOT_EVALUABLE))
 
 
-@_seconds_metric("voice.turn_taking.user_interruption.yield_time", version=1)
+@_seconds_metric("voice.turn_taking.user_interruption.yield_time", version=2)
 def yield_time(context: MetricContext) -> Iterator[Observation]:
     """How long does the agent go on when the user breaks in?
 
@@ -141,7 +143,7 @@ def yield_time(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: _yielding(one, lambda seconds: seconds))
 
 
-@_score_metric("voice.turn_taking.user_interruption.yield_score", version=1)
+@_score_metric("voice.turn_taking.user_interruption.yield_score", version=2)
 def user_interruption_yield_score(context: MetricContext) -> Iterator[Observation]:
     """How well does the agent give way when the user breaks in?
 

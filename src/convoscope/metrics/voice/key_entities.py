@@ -11,9 +11,9 @@ from convoscope.metrics.declaration import HIGHER, TURN, Metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import inapplicable
-from convoscope.metrics.voice.transcription import NEEDS, dictation, each_heard, not_transcribed
+from convoscope.metrics.voice.transcription import NEEDS, but_trailing, dictation, each_heard
 from convoscope.scores.observation import Observation, in_turn, ratio
-from convoscope.text.spoken import check_facts, entities
+from convoscope.text.spoken import check_facts
 
 NO_ENTITIES = "no_entities"
 
@@ -32,27 +32,16 @@ class EntityFact(NamedTuple):
         return {"type": self.type, "intended": self.intended, "heard": heard, "correct": self.correct}
 
 
-class EntityFacts(NamedTuple):
-    """By turn: the facts that can be checked, and the types of those in turns that were never transcribed."""
-
-    checked: dict[int, tuple[EntityFact, ...]]
-    unchecked: dict[int, frozenset[str]]
-
-
 @cached_on_argument
-def _facts(conversation: Conversation) -> EntityFacts:
+def _facts(conversation: Conversation) -> dict[int, tuple[EntityFact, ...]]:
     """The facts of each turn."""
-    turns = dictation(conversation)
-    return EntityFacts(
-        {
-            turn: tuple(
-                EntityFact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
-                for one in check_facts(words.intended, words.heard)
-            )
-            for turn, words in turns.compared.items()
-        },
-        {turn: frozenset(one.type for one in entities(words)) for turn, words in turns.unfinished.items()},
-    )
+    return {
+        turn: tuple(
+            EntityFact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
+            for one in check_facts(words.intended, words.heard)
+        )
+        for turn, words in dictation(conversation).compared.items()
+    }
 
 
 def _share(conversation: Conversation, types: Collection[str] | None, *, detailed: bool) -> Iterator[Observation]:
@@ -60,7 +49,7 @@ def _share(conversation: Conversation, types: Collection[str] | None, *, detaile
     facts = _facts(conversation)
 
     def checked(turn: int) -> Observation:
-        of_types = [fact for fact in facts.checked[turn] if types is None or fact.type in types]
+        of_types = [fact for fact in facts[turn] if types is None or fact.type in types]
         if not of_types:
             return inapplicable(turn, NO_ENTITIES)
         details = {"entities": [fact.evidence() for fact in of_types]} if detailed else None
@@ -68,12 +57,7 @@ def _share(conversation: Conversation, types: Collection[str] | None, *, detaile
             in_turn(turn), sum(fact.correct for fact in of_types), len(of_types), empty=NO_ENTITIES, details=details
         )
 
-    def unchecked(turn: int) -> Observation:
-        # What was intended is known, so that a turn without a fact is known to have none.
-        of_types = facts.unchecked[turn] if types is None else facts.unchecked[turn].intersection(types)
-        return not_transcribed(turn) if of_types else inapplicable(turn, NO_ENTITIES)
-
-    yield from each_heard(dictation(conversation), checked, unchecked)
+    yield from each_heard(dictation(conversation), checked)
 
 
 def _is_english(conversation: Conversation) -> bool:
@@ -90,16 +74,28 @@ ENGLISH = Need(
 _NEEDS = (*NEEDS, ENGLISH)
 
 
-@share_metric("voice.key_entities", version=1, observes=TURN, better=HIGHER, needs=_NEEDS)
+@share_metric("voice.key_entities", version=2, observes=TURN, better=HIGHER, needs=_NEEDS)
 def key_entities(conversation: Conversation) -> Iterator[Observation]:
     """What share of the names, codes, times and amounts does the recogniser get right?
 
     Per turn: facts that the user meant to say and that stand in what was heard, ÷ facts. A fact is
-    found by its shape and its spoken form, so that "Z K three" is heard in "ZK3". In a turn that the
-    recogniser lost in the middle of a call all are wrong. A turn without a fact is not applicable,
-    and so is an agent whose model hears the sound.
+    found by its shape and its spoken form, so that "Z K three" is heard in "ZK3". In a turn without a
+    transcript, or with an empty one, all are wrong. A turn without a fact is not applicable, and so is
+    an agent whose model hears the sound.
     """
     yield from _share(conversation, None, detailed=True)
+
+
+@share_metric("voice.key_entities", variant="eva", version=1, observes=TURN, better=HIGHER, needs=_NEEDS)
+def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the facts does the recogniser get right, in the turns up to the last that it wrote?
+
+    `voice.key_entities` as EVA publishes it: a turn with facts that was not transcribed, nor any after it, is
+    unmeasured. A recogniser that dies in the middle of a call is not seen.
+    """
+    facts = _facts(conversation)
+    shares = _share(conversation, None, detailed=True)
+    yield from but_trailing(dictation(conversation), shares, lambda turn: bool(facts[turn]))
 
 
 class EntityKind(NamedTuple):
@@ -136,7 +132,7 @@ def _of_kind(name: str) -> Metric:
 
     `voice.key_entities` of these types alone: {", ".join(types)}.
     """
-    return share_metric(f"voice.key_entities.{name}", version=1, observes=TURN, better=HIGHER, needs=_NEEDS)(of_kind)
+    return share_metric(f"voice.key_entities.{name}", version=2, observes=TURN, better=HIGHER, needs=_NEEDS)(of_kind)
 
 
 names = _of_kind("name")

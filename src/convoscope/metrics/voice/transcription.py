@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
@@ -37,11 +38,18 @@ INTENDED = Need(
     unlock="what the user meant to say, as a simulator logs it, or a transcript made by hand",
     present=Fact(CONTENTS, "has_user_intended"),
 )
+
+
+def _logs_transcripts(conversation: Conversation) -> bool:
+    """Something was heard of the user, be it nothing, or there is the log in which a recogniser's words stand."""
+    return conversation.contents.has_user_heard or any(record.source == "audit" for record in conversation.log)
+
+
 TRANSCRIBED = Need(
     code="no_transcript",
     field="timeline.utterance.heard of a user",
     unlock="what the agent's recogniser made of the user's words",
-    present=Fact(CONTENTS, "has_user_heard"),
+    present=_logs_transcripts,
 )
 NEEDS = (CALL, RECOGNISER, USER_SPEECH, INTENDED, TRANSCRIBED)
 
@@ -58,10 +66,12 @@ class Dictation(NamedTuple):
     """The turns of the user that can be compared, and why the others cannot."""
 
     compared: dict[int, TranscribedTurn]
-    inapplicable: set[int]
+    inapplicable: frozenset[int]
     """Nothing was intended there."""
-    unfinished: dict[int, str]
-    """What was intended in turns that were not transcribed, nor any after them: the call ended first."""
+    untold: frozenset[int]
+    """The user spoke, or was heard, and nobody knows what was intended."""
+    trailing: frozenset[int]
+    """Turns that were not transcribed, nor any after them."""
     language: str
     turns: tuple[int, ...]
     """All of them, in their order."""
@@ -73,19 +83,18 @@ def dictation(conversation: Conversation) -> Dictation:
     context = metric_context(conversation)
     language = context.language or "en"
     heard = _really_heard(conversation, context)
-    transcribed = [turn for turn, text in heard.items() if normalise(text, language)]
-    result = Dictation({}, set(), {}, language, tuple(sorted({*context.intended_user_turns, *heard})))
-    for turn in result.turns:
-        intended = context.intended_user_turns.get(turn) or ""
-        if not normalise(intended, language):
-            result.inapplicable.add(turn)
-        elif turn in transcribed:
-            result.compared[turn] = TranscribedTurn(turn, intended, heard[turn])
-        elif turn < max(transcribed, default=-1):
-            result.compared[turn] = TranscribedTurn(turn, intended, "")
-        else:
-            result.unfinished[turn] = intended
-    return result
+    intended = {turn: text for turn, text in context.intended_user_turns.items() if text}
+    turns = sorted({*intended, *heard, *(turn for turn, spans in context.audio_timestamps_user_turns.items() if spans)})
+    last = max((turn for turn, text in heard.items() if normalise(text, language)), default=-1)
+    worded = [turn for turn in turns if turn in intended and normalise(intended[turn], language)]
+    return Dictation(
+        {turn: TranscribedTurn(turn, intended[turn], heard.get(turn, "")) for turn in worded},
+        frozenset(intended).difference(worded),
+        frozenset(turns).difference(intended),
+        frozenset(turn for turn in worded if turn > last),
+        language,
+        tuple(turns),
+    )
 
 
 def _really_heard(conversation: Conversation, context: MetricContext) -> dict[int, str]:
@@ -100,15 +109,7 @@ def _really_heard(conversation: Conversation, context: MetricContext) -> dict[in
     return {turn: text for turn, text in context.transcribed_user_turns.items() if text and turn not in filled}
 
 
-def not_transcribed(turn: int) -> Observation:
-    return unmeasured(in_turn(turn), "not_transcribed_at_end")
-
-
-def each_heard(
-    turns: Dictation,
-    observe: Callable[[int], Observation],
-    unfinished: Callable[[int], Observation] = not_transcribed,
-) -> Iterator[Observation]:
+def each_heard(turns: Dictation, observe: Callable[[int], Observation]) -> Iterator[Observation]:
     """One observation for each turn that can be compared, and the reason for each that cannot."""
     for turn in turns.turns:
         if turn in turns.compared:
@@ -116,7 +117,17 @@ def each_heard(
         elif turn in turns.inapplicable:
             yield inapplicable(turn, "nothing_intended")
         else:
-            yield unfinished(turn)
+            yield unmeasured(in_turn(turn), INTENDED.code)
+
+
+def but_trailing(
+    turns: Dictation, observations: Iterator[Observation], has_words: Callable[[int], bool] = lambda _: True
+) -> Iterator[Observation]:
+    """The published rule: a turn that was not transcribed, nor any after it, may have outlived the call."""
+    for observation in observations:
+        turn = observation.subject.position
+        waits = turn in turns.trailing and has_words(turn)
+        yield unmeasured(observation.subject, "not_transcribed_at_end") if waits else observation
 
 
 class Errors(NamedTuple):
@@ -161,23 +172,35 @@ def _errors(conversation: Conversation) -> dict[int, Errors]:
     return {turn: word_errors(one.intended, one.heard, turns.language) for turn, one in turns.compared.items()}
 
 
-@metric(
-    "voice.stt_wer",
-    version=1,
-    observes=TURN,
-    unit=ERRORS_PER_WORD,
-    better=LOWER,
-    needs=NEEDS,
-    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+_wer_metric = partial(
+    metric, observes=TURN, unit=ERRORS_PER_WORD, better=LOWER, needs=NEEDS, reduce=Reduce(RATIO, RATIO_OF_SUMS)
 )
+
+
+@_wer_metric("voice.stt_wer", version=2)
 def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     """How many of the user's words does the recogniser get wrong?
 
     Substitutions, deletions and insertions ÷ words that the user meant to say, after both texts are
-    brought into one spoken form; Japanese, Chinese and Korean by character. A turn that the
-    recogniser lost in the middle of a call counts with all its words as deletions. One that it had
-    not finished when the call ended is unmeasured. Not applicable where the model hears the sound.
+    brought into one spoken form; Japanese, Chinese and Korean by character. A turn without a
+    transcript, or with an empty one, counts with all its words as deletions, wherever in the call it
+    is. A turn of which nobody knows what was meant is unmeasured. Not applicable where the model
+    hears the sound.
     """
+    yield from _wrong_words(conversation)
+
+
+@_wer_metric("voice.stt_wer", variant="eva", version=1)
+def stt_wer_eva(conversation: Conversation) -> Iterator[Observation]:
+    """How many of the user's words does the recogniser get wrong, in the turns up to the last that it wrote?
+
+    `voice.stt_wer` as EVA publishes it: a turn that was not transcribed, nor any after it, is unmeasured. A
+    recogniser that dies in the middle of a call is not seen.
+    """
+    yield from but_trailing(dictation(conversation), _wrong_words(conversation))
+
+
+def _wrong_words(conversation: Conversation) -> Iterator[Observation]:
     errors = _errors(conversation)
 
     def observe_turn(turn: int) -> Observation:
@@ -203,15 +226,7 @@ def _part(kind: str, question: str) -> Metric:
 
     The {kind}s of `voice.stt_wer` ÷ words that the user meant to say.
     """
-    return metric(
-        f"voice.stt_wer.{kind}_rate",
-        version=1,
-        observes=TURN,
-        unit=ERRORS_PER_WORD,
-        better=LOWER,
-        needs=NEEDS,
-        reduce=Reduce(RATIO, RATIO_OF_SUMS),
-    )(part)
+    return _wer_metric(f"voice.stt_wer.{kind}_rate", version=2)(part)
 
 
 substitution_rate = _part("substitution", "How many of the user's words does the recogniser take for others?")

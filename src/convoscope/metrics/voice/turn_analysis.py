@@ -11,17 +11,20 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.voice.call_facts import (
+    NO_REPLY,
     SOUND,
     assistant_spoke,
     inapplicable,
     left_waiting,
     turn_ids,
     turns_with_tools,
+    unanswered,
     user_spoke,
 )
 from convoscope.scores.observation import Observation, in_turn, not_applicable, unmeasured
 from convoscope.views import MetricContext
 from convoscope.views.overlap import TOUCH
+from convoscope.views.user_turns import AT_END, reply_at_end
 
 LATENCY = "latency"
 AGENT_INTERRUPT = "agent_interrupt"
@@ -113,7 +116,7 @@ class TurnAnalysis(NamedTuple):
 
     evaluated: dict[int, EvaluatedTurn]
     without: dict[int, str]
-    """Reason by turn: greeting, no_user_speech, no_reply, no_sound."""
+    """Reason by turn: greeting, no_user_speech, no_reply, user_left, end_unknown, no_sound."""
     left_waiting: bool
     turns: tuple[EvaluatedTurn | Observation, ...]
     """All turns in their order: as they can be evaluated, or what every metric says of them."""
@@ -131,7 +134,7 @@ def analyse_turns(context: MetricContext) -> TurnAnalysis:
         elif not user_spoke(context, turn):
             without[turn] = "no_user_speech"
         elif not assistant_spoke(context, turn):
-            without[turn] = "no_reply"
+            without[turn] = _why_no_reply(context, turn)
         elif not _user(context, turn) or not _assistant(context, turn):
             without[turn] = SOUND.code
         else:
@@ -143,7 +146,18 @@ def analyse_turns(context: MetricContext) -> TurnAnalysis:
     return TurnAnalysis(evaluated, without, left_waiting(context) is True, tuple(turns))
 
 
+def _why_no_reply(context: MetricContext, turn: int) -> str:
+    turns = turn_ids(context)
+    if turn != turns[-1]:
+        return NO_REPLY
+    text = context.intended_user_turns.get(turn) or context.transcribed_user_turns.get(turn) or ""
+    spoke = any(assistant_spoke(context, one) for one in turns)
+    return AT_END[reply_at_end(text, context.conversation_ended_reason or "", spoke=spoke)]
+
+
 def _inapplicable(turn: int, reason: str) -> Observation:
+    if reason in AT_END.values():
+        return unanswered(turn, reason)
     return unmeasured(in_turn(turn), reason) if reason == SOUND.code else inapplicable(turn, reason)
 
 
@@ -231,4 +245,7 @@ def _nothing_evaluable(context: MetricContext, analysis: TurnAnalysis) -> Observ
     silent = sum(1 for reason in analysis.without.values() if reason == SOUND.code)
     if silent:
         return unmeasured(context, SOUND.code, f"{silent} turns of which the sound of one side is missing")
+    ignored = sum(1 for reason in analysis.without.values() if reason == NO_REPLY)
+    if ignored:
+        return unmeasured(context, NO_REPLY, f"{ignored} turns without a reply, and none with one")
     return not_applicable(context, NOT_EVALUABLE)

@@ -17,7 +17,7 @@ from convoscope.metrics.declaration import (
 )
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import share_metric, wait_metric
-from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
+from convoscope.metrics.voice.call_facts import CALL, NO_REPLY, SOUND, inapplicable
 from convoscope.metrics.voice.turn_analysis import (
     EARLY_MS,
     LATE_MS,
@@ -54,15 +54,12 @@ NUDGES = Need(
 )
 
 
-@metric(
-    "voice.turn_taking",
-    version=1,
-    observes=TURN,
-    unit=RATIO,
-    better=HIGHER,
-    needs=_NEEDS,
-    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+_taking_metric = partial(
+    metric, observes=TURN, unit=RATIO, better=HIGHER, needs=_NEEDS, reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 )
+
+
+@_taking_metric("voice.turn_taking", version=2)
 def turn_taking(context: MetricContext) -> Iterator[Observation]:
     """Does the agent speak when it is its turn, and only then?
 
@@ -70,8 +67,34 @@ def turn_taking(context: MetricContext) -> Iterator[Observation]:
     from 0.5 to 2 s (3 s with a tool call), 0 at -0.5 s and at 3.5 s (5 s). The agent speaks over the
     user: the worst of how long, how often and how late it answers then, at most 0.5. The user breaks
     in: by how soon the agent falls silent, 0 at 2 s. Both: the worse. A nudge after a turn that the
-    agent did not see end: 0. A call that ends in silence when it was the agent's turn is 0 as a whole.
+    agent did not see end: 0. A turn without a reply: 0, but for the last of a user who left. A call that
+    ends in silence when it was the agent's turn is 0 as a whole.
     """
+    analysis = analyse_turns(context)
+    silent = {turn for turn, reason in analysis.without.items() if reason == NO_REPLY}
+    if not silent or analysis.left_waiting:
+        yield from _taken(context)
+        return
+    for turn in analysis.turns:
+        if isinstance(turn, EvaluatedTurn):
+            yield measured(in_turn(turn.id), turn.score, details=turn.evidence)
+        elif turn.subject.position in silent:
+            yield measured(turn.subject, 0, details={"reason": NO_REPLY})
+        else:
+            yield turn
+
+
+@_taking_metric("voice.turn_taking", variant="eva", version=1)
+def turn_taking_eva(context: MetricContext) -> Iterator[Observation]:
+    """Does the agent speak when it is its turn, and only then, in the turns in which it speaks?
+
+    As EVA publishes it: `voice.turn_taking` of the turns with sound of both sides alone. A turn without a reply
+    counts nowhere, so that an agent which answers once and then ignores the user takes its turns well.
+    """
+    yield from _taken(context)
+
+
+def _taken(context: MetricContext) -> Iterator[Observation]:
     analysis = analyse_turns(context)
     if analysis.left_waiting:
         turns = {str(one.id): {"score": one.score, **one.evidence} for one in analysis.evaluated.values()}
@@ -80,7 +103,7 @@ def turn_taking(context: MetricContext) -> Iterator[Observation]:
         yield from each_turn(context, lambda one: measured(in_turn(one.id), one.score, details=one.evidence))
 
 
-@wait_metric("voice.turn_taking.latency", version=1, needs=_NEEDS, also={"p50": percentile(50), "p90": percentile(90)})
+@wait_metric("voice.turn_taking.latency", version=2, needs=_NEEDS, also={"p50": percentile(50), "p90": percentile(90)})
 def latency(context: MetricContext) -> Iterator[Observation]:
     """How long is the silence before the reply, where nobody interrupts?
 
@@ -98,7 +121,7 @@ def _wait(turn: EvaluatedTurn) -> Observation:
     return measured(in_turn(turn.id), turn.gap)
 
 
-@_rate_metric("voice.turn_taking.on_time_rate", version=1, better=HIGHER)
+@_rate_metric("voice.turn_taking.on_time_rate", version=2, better=HIGHER)
 def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes neither too early nor too late?
 
@@ -107,7 +130,7 @@ def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, late: EARLY_MS <= ms < late)
 
 
-@_rate_metric("voice.turn_taking.early_rate", version=1, better=LOWER)
+@_rate_metric("voice.turn_taking.early_rate", version=2, better=LOWER)
 def early_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too early?
 
@@ -116,7 +139,7 @@ def early_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, _: ms < EARLY_MS)
 
 
-@_rate_metric("voice.turn_taking.late_rate", version=1, better=LOWER)
+@_rate_metric("voice.turn_taking.late_rate", version=2, better=LOWER)
 def late_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too late?
 
@@ -137,7 +160,7 @@ def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iter
     yield from each_turn(context, observe_turn)
 
 
-@share_metric("voice.turn_taking.fallback_nudge.rate", version=1, observes=TURN, better=LOWER, needs=(*_NEEDS, NUDGES))
+@share_metric("voice.turn_taking.fallback_nudge.rate", version=2, observes=TURN, better=LOWER, needs=(*_NEEDS, NUDGES))
 def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns did the agent have to be nudged to reply?
 

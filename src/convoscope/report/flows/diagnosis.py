@@ -129,9 +129,9 @@ def show_command(run: Run, conversation: str) -> str:
 def _remarks(analysis: Analysis) -> Iterator[str]:
     for state in analysis.unknown[:MAX_NAMES]:
         conversations = counted(state.n, "conversation")
-        yield f"outcome unknown, in no stall: {conversations} that ended in {state_name(state.flow, state.state)}"
+        yield f"outcome unknown, in no stall: {conversations} that were in {state_name(state.flow, state.state)}"
     if (more := len(analysis.unknown) - MAX_NAMES) > 0:
-        yield f"and {counted(more, 'other state')} in which conversations of unknown outcome ended"
+        yield f"and {counted(more, 'other state')} with conversations of unknown outcome"
     yield from map(_end, analysis.ends[:MAX_NAMES])
     if (more := len(analysis.ends) - MAX_NAMES) > 0:
         yield f"and {counted(more, 'other end')} without success"

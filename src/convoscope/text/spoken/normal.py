@@ -8,6 +8,7 @@ from functools import lru_cache
 from convoscope.text.spoken.addresses import fold_addresses
 from convoscope.text.spoken.codes import join_codes
 from convoscope.text.spoken.numbers import read_numbers
+from convoscope.text.spoken.spellings import SPELLINGS
 from convoscope.text.spoken.units import fold_dates, fold_units
 from convoscope.text.spoken.written import BREAKS, cut, plain, without_accents
 
@@ -16,8 +17,6 @@ _WORD = re.compile(r"(?:[^\W_]|[^\x00-\x7f\s])+(?:'(?:[^\W_]|[^\x00-\x7f\s])+)*"
 _CHARACTER = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[^\x00-\x7f\s]")
 _BREAKS = frozenset(BREAKS)
 _PASSES = 6
-_SPELLINGS = {"ok": "okay", "mister": "mr", "missus": "mrs"}
-"""Words that are written in two ways."""
 
 
 def normalise(text: str, language: str = "en") -> tuple[str, ...]:
@@ -52,4 +51,4 @@ def _english(words: list[str]) -> list[str]:
         if folded == words:
             break
         words = read_numbers(folded)
-    return words if _SPELLINGS.keys().isdisjoint(words) else [_SPELLINGS.get(word, word) for word in words]
+    return words if SPELLINGS.keys().isdisjoint(words) else [SPELLINGS.get(word, word) for word in words]

@@ -141,6 +141,7 @@ class _Frame:
         # One that was left for an end of the flow that nobody entered is stuck nowhere.
         self.stuck = walked.visits[-1] if walked.last == walked.visits[-1].state else None
         self.first_fill = walked.fills
+        self.is_timed = any(any(visit.latencies) for visit in walked.visits)
         self.tells_guards = walked.has_guards or conversation.source.format in _TELL_GUARDS
 
     def row(self, state: str, visits: list[Visit], position: int) -> StateRow:
@@ -153,7 +154,7 @@ class _Frame:
         for visit in visits:
             if visit.to_state:
                 led[visit.to_state] = led.get(visit.to_state, 0) + 1
-        turns, latencies = stay.turns, stay.latencies
+        turns, latencies = stay.turns, stay.latencies if self.is_timed else []
         fills = [one for one in stay.slots if self.first_fill.get(one.slot) is one] if stay.slots else []
         results = [has_worked(one) for one in stay.results] if stay.results else []
         guard_errors = sum([bool(guard.error) for guard in stay.guards]) if stay.guards else 0
@@ -162,7 +163,7 @@ class _Frame:
         if not has_turns:
             reasons["dwell_turns"] = "no_turns_logged"
         if not latencies:
-            reasons["latency_p95_ms"] = _why_no_latency(turns if has_turns else None)
+            reasons["latency_p95_ms"] = _why_no_latency(turns if has_turns else None, stopped=bool(stay.latencies))
         slots = self._slots(declared, visits, fills, reasons)
         asked, accepted = _confirmations(visits) if confirms else (None, None)
         stall = self._stall(state, reasons)
@@ -205,12 +206,11 @@ class _Frame:
         return tuple([slot for slot, first in self.first_fill.items() if id(first) not in placed])
 
     def _stall(self, state: str, reasons: dict[str, str]) -> int | None:
-        if self.stuck is None or state != self.stuck.state or self.completed is True:
-            return 0
-        if self.completed is None:
+        if self.completed is None and self.stuck is not None:
+            # Of all its states: those that were passed would only add zeros.
             reasons["stall"] = "outcome_unknown"
             return None
-        return 1
+        return int(self.stuck is not None and state == self.stuck.state and not self.completed)
 
     def _slots(
         self, declared: FlowState | None, visits: list[Visit], fills: list[SlotFilled], reasons: dict[str, str]
@@ -274,7 +274,9 @@ def _same_moment(first: Time | None, second: Time | None) -> bool:
     return first is not None and second is not None and (first.at, first.clock) == (second.at, second.clock)
 
 
-def _why_no_latency(turns: int | None) -> str:
+def _why_no_latency(turns: int | None, *, stopped: bool) -> str:
+    if stopped:
+        return "clock_without_resolution"
     if turns is None:
         return "no_turns_logged"
     return "no_latency_logged" if turns else "no_turn_ran"

@@ -1,0 +1,141 @@
+"""What the user said, turn by turn, and whether the agent replied: for chats and calls, and for agents that never do.
+
+The turns of `conversation.turns` hold all that the user says until the agent speaks; an agent that ignores nine
+questions has one such turn. Here each of the nine is one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from convoscope.conversation import ASSISTANT, USER, Conversation, Time, ToolCall, Utterance
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.text.identifiers import name_words
+
+PAUSE = 4.0
+"""Seconds. Who goes on so soon is still in the same turn: a reply with a tool call would not even be late."""
+_NOT_FOR_THE_AGENT = frozenset(("backchannel", "vocal_tic", "non_directed"))
+_QUESTION = ("?", "？", "؟", "՞", "፧")
+_AFTER_MARK = " \t\n\"'”’»)]}*_"
+_BROKEN = frozenset(("error", "errored", "failed", "failure", "crash", "crashed", "exception", "disconnected"))
+_LEFT_WAITING = _BROKEN | {"inactivity", "inactive", "silence", "idle", "timeout", "timed"}
+
+Reply = Literal["yes", "no", "ended", "unknown"]
+"""Whether the agent spoke before the user did again; at the end, whether a reply was still to come."""
+
+
+class UserTurn(NamedTuple):
+    """What the user said in one go."""
+
+    utterances: tuple[Utterance, ...]
+    reply: Reply
+    used_tool: bool
+    """The agent called a tool before anybody spoke again."""
+
+    @property
+    def text(self) -> str:
+        if len(self.utterances) == 1:
+            return self.utterances[0].meant().strip()
+        return " ".join(filter(None, (one.meant().strip() for one in self.utterances)))
+
+    @property
+    def is_question(self) -> bool:
+        return is_question(self.text)
+
+
+def is_question(text: str) -> bool:
+    return text.rstrip(_AFTER_MARK).endswith(_QUESTION)
+
+
+@cached_on_argument
+def user_turns(conversation: Conversation) -> list[UserTurn]:
+    """The user's turns in their order. Backchannels, and what is said to somebody else, are none."""
+    turns: list[UserTurn] = []
+    utterances: list[Utterance] = []
+    used_tool = spoke = False
+    for event in conversation.timeline:
+        if type(event) is ToolCall:
+            used_tool = True
+        if type(event) is not Utterance or not _has_content(event):
+            continue
+        role = conversation.roles[event.speaker]
+        if role == ASSISTANT:
+            spoke = True
+            if utterances:
+                turns.append(UserTurn(tuple(utterances), "yes", used_tool))
+                utterances = []
+        elif role == USER and event.manner not in _NOT_FOR_THE_AGENT:
+            if utterances and not _goes_on(conversation, utterances[-1], event):
+                turns.append(UserTurn(tuple(utterances), "no", used_tool))
+                utterances = []
+            if not utterances:
+                used_tool = False
+            utterances.append(event)
+    if utterances:
+        last, outcome = UserTurn(tuple(utterances), "unknown", used_tool), conversation.outcome
+        reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
+        turns.append(last._replace(reply=reply))
+    return turns
+
+
+def breakdown(conversation: Conversation) -> str:
+    """What kept a conversation from being one: its integration broke, or the agent never spoke; empty for neither.
+
+    It broke where the log has an error of the conversation, or names one as the reason of its end.
+    """
+    outcome = conversation.outcome
+    if outcome.error or not _BROKEN.isdisjoint(name_words(outcome.ended_reason)):
+        return "integration_broke"
+    never_spoke = user_turns(conversation) and not any(
+        conversation.roles[one.speaker] == ASSISTANT and _has_content(one) for one in conversation.utterances
+    )
+    return "agent_never_spoke" if never_spoke else ""
+
+
+def _has_content(utterance: Utterance) -> bool:
+    return bool(utterance.segments) or bool(utterance.meant().strip() or utterance.received().strip())
+
+
+def _goes_on(conversation: Conversation, earlier: Utterance, later: Utterance) -> bool:
+    """Whether two utterances of the user follow so soon that no reply could stand between them."""
+    end, start = end_of(earlier), start_of(later)
+    wait = None if end is None or start is None else conversation.elapsed(end, start)
+    if wait is None or wait >= PAUSE:
+        return False
+    # Sounds may touch or overlap. Messages of one moment have a clock that tells nothing.
+    return wait > 0 or bool(earlier.segments and later.segments)
+
+
+def reply_at_end(text: str, ended_reason: str, *, spoke: bool) -> Reply:
+    """A user who says goodbye and leaves is owed no reply; one who was left waiting, or never got any, is.
+
+    `text` is what the user said last, `spoke` whether the agent ever did.
+    """
+    reason = name_words(ended_reason)
+    if not spoke or not _LEFT_WAITING.isdisjoint(reason):
+        return "no"
+    if reason:
+        return "ended"
+    return "no" if is_question(text) else "unknown"
+
+
+AT_END: dict[Reply, str] = {"no": "no_reply", "ended": "user_left", "unknown": "end_unknown"}
+"""Why the last turn of the user has no reply, as a reason code."""
+
+
+def start_of(utterance: Utterance) -> Time | None:
+    """When an utterance began to sound; else when it was logged."""
+    if utterance.segments:
+        first = min(utterance.segments, key=lambda segment: segment.start)
+        return Time(first.start, first.clock)
+    return utterance.time
+
+
+def end_of(utterance: Utterance) -> Time | None:
+    """When the sound of an utterance ended; else when it was logged."""
+    if utterance.segments:
+        last = max(utterance.segments, key=lambda segment: segment.end)
+        return Time(last.end, last.clock)
+    if utterance.time is not None and utterance.time.until is not None:
+        return Time(utterance.time.until, utterance.time.clock)
+    return utterance.time
