@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,3 +43,24 @@ def test_tau_bench(shared: Shared, ran: Ran) -> None:
             first = next(one for one in runs[0].utterances if runs[0].roles[one.speaker] == USER)
             assert runs[0].text(first) == counted["first_user_text"]
     ran("τ-bench files", len(facts(folder)))
+
+
+def test_anthropic_messages(shared: Shared, ran: Ran) -> None:
+    """Block by block: what a model called, what tools gave back, and that no result is taken for a person."""
+    folder = shared("data/formats/anthropic-messages")
+    for name, counted in facts(folder).items():
+        reading = convoscope.read(folder / name)
+        last = list(reading)[-1]
+        blocks = counted["block_types_in_last_request"]
+        body = json.loads((folder / name).read_text())[-1]["response"]["body"]
+        answered = [block["type"] for block in body["content"]] if isinstance(body, dict) else []
+        kinds = Counter(answered) + Counter(blocks)
+        people = [one for one in last.utterances if last.roles[one.speaker] == USER]
+        results = [event for event in last.timeline if isinstance(event, ToolResult)]
+        assert len(last.tool_calls) == kinds["tool_use"] + kinds["server_tool_use"]
+        assert len(results) == sum(count for kind, count in kinds.items() if kind.endswith("tool_result"))
+        assert len(people) == counted["roles"]["user"] - counted["tool_results_in_user_role"]
+        assert last.text(people[0]) == counted["first_user_text"]
+        assert sum(result.success is False for result in results) == counted["tool_result_is_error"]
+        assert bool(reading.report.set_aside) == (counted["response_body_type"] == "str")
+    ran("exchanges of the Messages API", len(facts(folder)))

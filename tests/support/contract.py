@@ -81,6 +81,30 @@ def _folder(path: str, **facts: Any) -> LogSample:
     return LogSample(files, is_folder=True, **facts)
 
 
+_BLOCKS = {
+    "id": "room-1",
+    "system": "You keep the rooms of the library.",
+    "tools": [{"name": "find_room", "input_schema": {"type": "object"}}],
+    "messages": [
+        {"role": "user", "content": "Is there a room for six?"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "They want a room."},
+                {"type": "text", "text": "Let me look."},
+                {"type": "tool_use", "id": "toolu_1", "name": "find_room", "input": {"people": 6}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "is_error": True, "content": "calendar is locked"},
+                {"type": "text", "text": "And on Monday?"},
+            ],
+        },
+    ],
+}
+
 SAMPLES = {
     "convoscope": _sample("convoscope/flow-states.json"),
     "elevenlabs": _first("elevenlabs/clinic.jsonl", copies=("clinic.json.transcript.conversation_turn_metrics",)),
@@ -88,6 +112,7 @@ SAMPLES = {
         "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
     ),
     "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),
+    "openai-chat: content blocks": LogSample({"blocks.json": _BLOCKS}, id="room-1"),
     "openai-responses": _first("openai-responses/orders.jsonl"),
     "pipecat": _lines("pipecat/orders.jsonl", "pizza-1", times=("timestamp", "started_at")),
     "retell": _sample(

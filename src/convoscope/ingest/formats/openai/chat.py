@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Conversation, Text
+from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
 from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, one_by_one
 from convoscope.ingest.formats.openai.responses import is_item
 from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
@@ -26,7 +27,11 @@ from convoscope.ingest.record import (
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
-_USUAL_IN_MESSAGE = frozenset({"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS})
+_USUAL_IN_MESSAGE = frozenset(
+    {"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS}
+    | {"type", "model", "stop_reason", "stop_sequence", "usage", "container"}
+)
+_STREAMED = ("event: ", "data: ")
 _USUAL_IN_CALL = frozenset({"type", "index"})
 
 
@@ -65,7 +70,11 @@ class OpenAIChatReader(OpenAIReader):
             return True
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             return self.is_entry(choices[0].get("message"))
-        return any(isinstance(record.get(name), dict) and self.holds_entries(record[name]) for name in ENVELOPES)
+        return any(self._wraps(record.get(name)) for name in ENVELOPES)
+
+    def _wraps(self, inner: Any) -> bool:
+        """Whether an envelope holds messages, or is one: what came back of the Messages API is a message itself."""
+        return isinstance(inner, dict) and (self.holds_entries(inner) or _is_answer(inner))
 
     def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
         """The history that was sent, then what the model answered."""
@@ -83,6 +92,10 @@ class OpenAIChatReader(OpenAIReader):
             inner = facts.get(name)
             if isinstance(inner, dict) and self.holds_entries(inner):
                 entries = [*entries, *self.take_entries(inner, notes)]
+            elif isinstance(inner, dict) and _is_answer(inner):
+                entries = [*entries, facts.pop(name)]
+            elif _is_streamed(inner):
+                notes.set_aside("streamed_response", "a stream of events, kept in extras: write the finished message")
         return entries
 
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
@@ -101,6 +114,13 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         call_id, name = take_text(facts, "tool_call_id"), take_text(facts, "name")
         extras = timeline.unknown("message", filled(facts), _USUAL_IN_MESSAGE)
         timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=extras)
+        return
+    if has_blocks(facts.get("content")):
+        blocks = facts.pop("content")
+        name = take_text(facts, "name")
+        facts.pop("type", None)
+        extras = timeline.unknown("message", filled(facts), _USUAL_IN_MESSAGE)
+        MessageBlocks(timeline, role, name, time, id, extras).add(blocks)
         return
     content = take_content(facts, notes, timeline.seq)
     text = content.text or take(facts, "refusal") or ""
@@ -128,6 +148,15 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         timeline.unknown("tool_call", more, _USUAL_IN_CALL)
         timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras={**extras, **more})
         extras, id = {}, ""
+
+
+def _is_answer(value: Facts) -> bool:
+    return is_role(value.get("role")) and isinstance(value.get("content"), str | list)
+
+
+def _is_streamed(value: Any) -> bool:
+    body = value.get("body") if isinstance(value, dict) else value
+    return isinstance(body, str) and body.startswith(_STREAMED)
 
 
 def _take_transcript(facts: Facts, notes: Notes, seq: int) -> str | None:

@@ -132,7 +132,7 @@ class OpenAIReader(Reader, ABC):
         self, facts: Facts, entries: Sequence[tuple[int, Any]], group: RecordGroup, notes: Notes, name: str
     ) -> Conversation:
         timeline = TimelineBuilder(notes, f"{self.entry}.timestamp")
-        given = search(facts, "instructions")
+        given = search(facts, "instructions") or _system(facts, notes)
         instructions = [given] if given else []
         beside: list[Facts] = []
         by_line = not facts and len(group.records) > 1
@@ -153,6 +153,12 @@ class OpenAIReader(Reader, ABC):
         if any(beside):
             facts["system_messages"] = beside
         return _assembled(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
+
+
+def _system(facts: Facts, notes: Notes) -> str:
+    """The instructions of the Messages API stand beside the messages: a text, or blocks of text."""
+    given = search(facts, "system", kind=(str, list))
+    return "" if given is None else take_content({"content": given}, notes, 0).text
 
 
 def _assembled(
@@ -222,7 +228,7 @@ def _tool(tool: Any) -> Tool:
     return Tool(
         name=take_text(unread, "name") or kind,
         description=take_text(unread, "description"),
-        arguments_schema=take(unread, "parameters", kind=dict),
+        arguments_schema=take(unread, "parameters", "input_schema", kind=dict),
         kind="" if kind == "function" else kind,
         extras=filled(unread),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Text
+from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
 from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, one_by_one
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.record import (
@@ -119,6 +120,11 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
 def _say(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
     facts.pop("type", None)
     role, time, id = take_role(facts, timeline), take_time(facts, timeline), take_text(facts, "id")
+    if has_blocks(facts.get("content")):
+        blocks = facts.pop("content")
+        extras = timeline.unknown("item", filled(facts), _USUAL_IN_ITEM)
+        MessageBlocks(timeline, role, "", time, id, extras).add(blocks)
+        return
     content = take_content(facts, notes, timeline.seq)
     extras = filled({**facts, "content": content.parts})
     timeline.unknown("item", extras, _USUAL_IN_ITEM)
