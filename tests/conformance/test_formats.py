@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import convoscope
-from convoscope.conversation import USER, ToolResult
+from convoscope.conversation import USER, Marker, ToolResult
 
 Shared = Callable[[str], Path]
 Ran = Callable[[str, int], None]
@@ -40,6 +40,8 @@ def test_tau_bench(shared: Shared, ran: Ran) -> None:
             results = [event for run in runs for event in run.timeline if isinstance(event, ToolResult)]
             assert len(results) == counted["roles"]["tool"]
             assert sum(result.success is False for result in results) == counted["tool_results_starting_Error"]
+            marks = [event for run in runs for event in run.timeline if isinstance(event, Marker)]
+            assert [mark.value for mark in marks] == ["###STOP###"] * counted["stop_marker"]
             first = next(one for one in runs[0].utterances if runs[0].roles[one.speaker] == USER)
             assert runs[0].text(first) == counted["first_user_text"]
     ran("τ-bench files", len(facts(folder)))

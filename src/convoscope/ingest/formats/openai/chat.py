@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Conversation, Text
+from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
 from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, one_by_one
 from convoscope.ingest.formats.openai.responses import is_item
@@ -16,7 +17,9 @@ from convoscope.ingest.record import (
     Facts,
     answer_of,
     filled,
+    in_plain_names,
     is_role,
+    speaker_field,
     take,
     take_content,
     take_role,
@@ -54,7 +57,9 @@ class OpenAIChatReader(OpenAIReader):
                 if self.holds_entries(value):
                     return Detection(0.9, '"messages" (or "choices") with a role')
                 if self.stands_alone(value):
-                    return one_by_one(sample, "message")
+                    claim = one_by_one(sample, "message")
+                    # Under other names than the API's it may well be a record of another format.
+                    return claim if is_role(value.get("role")) else claim._replace(confidence=claim.confidence / 2)
         return None
 
     def stands_alone(self, value: Any) -> bool:
@@ -62,7 +67,10 @@ class OpenAIChatReader(OpenAIReader):
         return self.is_entry(value) and not is_item(value)
 
     def is_entry(self, value: Any) -> bool:
-        return isinstance(value, dict) and is_role(value.get("role"))
+        return isinstance(value, dict) and (is_role(value.get("role")) or bool(speaker_field(value)))
+
+    def plain(self, entry: Facts, timeline: TimelineBuilder) -> Facts:
+        return in_plain_names(entry, timeline)
 
     def holds_entries(self, record: Facts) -> bool:
         messages, choices = record.get("messages"), record.get("choices")
@@ -126,19 +134,26 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
     text = content.text or take(facts, "refusal") or ""
     played = _take_transcript(facts, notes, timeline.seq)
     calls = _take_calls(facts)
-    speaker = timeline.participant(role, take_text(facts, "name"))
+    speech = without_control(text, role)
+    name = take_text(facts, "name")
     extras = filled({**facts, "content": content.parts})
     timeline.unknown("message", extras, _USUAL_IN_MESSAGE)
-    if text or played or content.parts or not calls:
+    is_said = bool(speech.words.strip() or played or content.parts)
+    if not (is_said or calls or speech.control):
+        timeline.set_message_aside(role, extras | filled({"name": name}), time, id)
+        return
+    speaker = timeline.participant(role, name)
+    if is_said:
         timeline.say(
             speaker,
-            intended=Text(text, "message.content") if text or played is None else None,
+            intended=Text(speech.words, "message.content") if speech.words or played is None else None,
             spoken=None if played is None else Text(played, "message.audio.transcript"),
             time=time,
             id=id,
             extras=extras,
         )
         extras, id = {}, ""
+    timeline.control(speaker, speech.control, time)
     for call in calls:
         function = take(call, "function", "custom", kind=dict) or {}
         unread = dict(function)

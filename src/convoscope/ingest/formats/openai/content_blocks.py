@@ -10,6 +10,7 @@ from typing import Any
 
 from convoscope.conversation import Text, Time
 from convoscope.ingest.call_exports import error_of, set_tool_outcome
+from convoscope.ingest.control_text import without_control
 from convoscope.ingest.record import Facts, answer_of, filled, take, take_text, without_payload
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -58,13 +59,15 @@ class MessageBlocks:
 
     def say(self) -> None:
         """What was written since the last block of another kind is one utterance."""
-        text = "\n".join(self.texts)
-        if text.strip() or self.parts:
-            intended = Text(text, "message.content") if text else None
+        words, control = without_control("\n".join(self.texts), self.role)
+        if words.strip() or self.parts:
+            intended = Text(words, "message.content") if words else None
             extras = self._take_extras() | ({"content": self.parts} if self.parts else {})
             # Somebody takes part who says something: results alone are nobody's words.
             speaker = self.timeline.participant(self.role, self.name)
             self.timeline.say(speaker, intended=intended, time=self.time, id=self._take_id(), extras=extras)
+        if control:
+            self.timeline.control(self.timeline.participant(self.role, self.name), control, self.time)
         self.texts, self.parts = [], []
 
     def _text(self, block: Facts) -> None:

@@ -108,6 +108,11 @@ class OpenAIReader(Reader, ABC):
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         """Put one entry into the timeline."""
 
+    def plain(self, entry: Facts, timeline: TimelineBuilder) -> Facts:
+        """A copy of an entry, with the names that `add` knows."""
+        del timeline
+        return dict(entry)
+
     def key(self, value: Any) -> str | None:
         return conversation_id(value) if isinstance(value, dict) else None
 
@@ -141,13 +146,15 @@ class OpenAIReader(Reader, ABC):
             if not self.is_entry(entry):
                 notes.ignored(self.stranger, repr(entry)[:80], timeline.seq)
                 timeline.mark(self.stranger, entry)
-            elif entry.get("role") in ("system", "developer") and not timeline.events:
-                unread = {key: value for key, value in entry.items() if key not in ("role", "type")}
+                continue
+            facts_of_entry = self.plain(entry, timeline)
+            if facts_of_entry.get("role") in ("system", "developer") and not timeline.events:
+                unread = {key: value for key, value in facts_of_entry.items() if key not in ("role", "type")}
                 content = take_content(unread, notes, 0)
                 instructions.append(content.text)
                 beside.append(filled({**unread, "content": content.parts}))
             else:
-                self.add(dict(entry), timeline, notes)
+                self.add(facts_of_entry, timeline, notes)
         if all(isinstance(event, Marker) for event in timeline.events) and not instructions:
             raise InputError(f"has no {self.entry} that can be read", field=self.field)
         if any(beside):

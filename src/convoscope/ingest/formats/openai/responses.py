@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Text
+from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
 from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, one_by_one
 from convoscope.ingest.reader import Detection, Sample
@@ -128,8 +129,15 @@ def _say(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
     content = take_content(facts, notes, timeline.seq)
     extras = filled({**facts, "content": content.parts})
     timeline.unknown("item", extras, _USUAL_IN_ITEM)
+    speech = without_control(content.text, role)
+    is_said = bool(speech.words.strip() or content.parts)
+    if not (is_said or speech.control):
+        timeline.set_message_aside(role, extras, time, id)
+        return
     speaker = timeline.participant(role)
-    timeline.say(speaker, intended=Text(content.text, "item.content"), time=time, id=id, extras=extras)
+    if is_said:
+        timeline.say(speaker, intended=Text(speech.words, "item.content"), time=time, id=id, extras=extras)
+    timeline.control(speaker, speech.control, time)
 
 
 def _call(facts: Facts, kind: str, timeline: TimelineBuilder) -> None:
