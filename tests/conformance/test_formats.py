@@ -52,7 +52,9 @@ def test_anthropic_messages(shared: Shared, ran: Ran) -> None:
     folder = shared("data/formats/anthropic-messages")
     for name, counted in facts(folder).items():
         reading = convoscope.read(folder / name)
-        last = list(reading)[-1]
+        (last,) = reading
+        merged = reading.report.ignored.get("repeated_history", 0)
+        assert merged == counted["exchanges"] - 1
         blocks = counted["block_types_in_last_request"]
         body = json.loads((folder / name).read_text())[-1]["response"]["body"]
         answered = [block["type"] for block in body["content"]] if isinstance(body, dict) else []

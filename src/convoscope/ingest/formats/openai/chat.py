@@ -7,7 +7,7 @@ from typing import Any
 from convoscope.conversation import Conversation, Text
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
-from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, one_by_one
+from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one
 from convoscope.ingest.formats.openai.responses import is_item
 from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
 from convoscope.ingest.reader import Detection, Place, Sample
@@ -47,6 +47,7 @@ class OpenAIChatReader(OpenAIReader):
     field = "messages"
     expects = '{"messages": [{"role": …, "content": …}]}'
     stranger = "not_a_message"
+    list_name = b'"messages"'
     typed: Any = Chat
 
     def detect(self, sample: Sample) -> Detection | None:
@@ -99,7 +100,7 @@ class OpenAIChatReader(OpenAIReader):
         for name in ENVELOPES:
             inner = facts.get(name)
             if isinstance(inner, dict) and self.holds_entries(inner):
-                entries = [*entries, *self.take_entries(inner, notes)]
+                entries = continued(entries, self.take_entries(inner, notes), notes)
             elif isinstance(inner, dict) and _is_answer(inner):
                 entries = [*entries, facts.pop(name)]
             elif _is_streamed(inner):

@@ -22,8 +22,9 @@ from convoscope.conversation import (
     Tool,
 )
 from convoscope.errors import InputError
+from convoscope.ingest.formats.openai.repeated import has_reply, message_signature, quick_key
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
+from convoscope.ingest.reader import CallHistory, Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import (
     CONVERSATION_IDS,
     TIMES,
@@ -67,6 +68,17 @@ def search(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> An
     return value
 
 
+def continued(before: list[Any], after: list[Any], notes: Notes) -> list[Any]:
+    """What was sent, then what came back; where that says again what was sent, it is said once."""
+    count = len(before)
+    repeats = 0 < count < len(after) and all(
+        message_signature(one) == message_signature(other) for one, other in zip(before, after[:count], strict=True)
+    )
+    if repeats:
+        notes.ignored("request_repeated", f"{count} entries, in what came back")
+    return after if repeats else [*before, *after]
+
+
 def copied(record: Any) -> Facts:
     """A record to take facts from, down to what it wraps; the original stays as it is."""
     facts = dict(record)
@@ -87,6 +99,9 @@ class OpenAIReader(Reader, ABC):
     """What such a record looks like."""
     stranger = ""
     """The name of a marker for what is in a list and is none."""
+    list_name = b""
+    """Where the list begins in a record that is written as JSON."""
+    logs_calls = True
 
     @abstractmethod
     def stands_alone(self, value: Any) -> bool:
@@ -115,6 +130,32 @@ class OpenAIReader(Reader, ABC):
 
     def key(self, value: Any) -> str | None:
         return conversation_id(value) if isinstance(value, dict) else None
+
+    def history_key(self, text: bytes) -> bytes:
+        return quick_key(text, self.list_name)
+
+    def history(self, value: Any) -> CallHistory | None:
+        if isinstance(value, list):
+            facts, listed = Facts(), value
+        elif isinstance(value, dict) and self.holds_entries(value):
+            facts = copied(value)
+            listed = self.take_entries(facts, Notes())
+        else:
+            return None
+        if search(facts, "error", kind=(str, dict)):
+            return None  # a call that failed is a failure, whatever another one says
+        messages = [one for one in listed if not (isinstance(one, dict) and one.get("type") == "reasoning")]
+        metadata = facts.get("metadata")
+        dims = dimensions(facts, metadata)
+        named = conversation_id(facts) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
+        return CallHistory(
+            messages=[message_signature(one) for one in messages],
+            replied=has_reply(messages),
+            conversation=named or "",
+            id=take_text(facts, *_RECORD_IDS),
+            apart=(dims.get("scenario_id"), dims.get("trial")),
+            is_call="request" in facts,
+        )
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         single = [record for record in group.records if self.stands_alone(record.value)]

@@ -7,7 +7,7 @@ from typing import Any
 from convoscope.conversation import Text
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
-from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, one_by_one
+from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.record import (
     CONVERSATION_IDS,
@@ -41,6 +41,7 @@ class OpenAIResponsesReader(OpenAIReader):
     field = "output"
     expects = '"input" and "output" with items such as {"type": "message", …}'
     stranger = "not_an_item"
+    list_name = b'"input"'
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -75,10 +76,10 @@ class OpenAIResponsesReader(OpenAIReader):
             entries.append({"type": "message", "role": "user", "content": facts.pop("input")})
         for name in _HOLDERS:
             if isinstance(facts.get(name), list):
-                entries.extend(facts.pop(name))
+                entries = continued(entries, facts.pop(name), notes)
         for name in ENVELOPES:
             if isinstance(facts.get(name), dict):
-                entries.extend(self.take_entries(facts[name], notes))
+                entries = continued(entries, self.take_entries(facts[name], notes), notes)
         return entries
 
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:

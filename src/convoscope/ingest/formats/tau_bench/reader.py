@@ -30,6 +30,7 @@ class TauBenchReader(OpenAIChatReader):
     title = "τ-bench trajectories"
     field = "traj"
     typed = None
+    logs_calls = False  # a trial that broke off says the beginning of another
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
