@@ -93,8 +93,8 @@ def _with_possible_segments(event: AnyEvent, notes: Notes) -> AnyEvent:
     if not isinstance(event, Utterance) or all(one.start <= one.end for one in event.segments):
         return event
     wrong = [one for one in event.segments if one.end < one.start]
-    for one in wrong:
-        notes.set_aside("end_before_start", f"segment: {one.start} to {one.end}", event.seq)
+    for segment in wrong:
+        notes.set_aside("end_before_start", f"segment: {segment.start} to {segment.end}", event.seq)
     extras = {**event.extras, "segments": [msgspec.to_builtins(one) for one in wrong]}
     return msgspec.structs.replace(
         event, segments=tuple(one for one in event.segments if one not in wrong), extras=extras
