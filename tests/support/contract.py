@@ -25,6 +25,8 @@ class LogSample(NamedTuple):
     """Fields that hold a time of the wall clock."""
     copies: tuple[str, ...] = ()
     """Files and fields that say again what others say; they count only where those are missing."""
+    withheld: tuple[str, ...] = ()
+    """Fields that must not be in the conversation."""
     is_folder: bool = False
 
     def write(self, folder: Path, name: str) -> Path:
@@ -37,9 +39,9 @@ class LogSample(NamedTuple):
             paths.append(write(folder / name / file if self.is_folder else folder / f"{name}-{file}", text))
         return folder / name if self.is_folder else paths[0]
 
-    def is_copy(self, steps: Steps) -> bool:
+    def need_not_be_kept(self, steps: Steps) -> bool:
         way = ".".join(step for step in steps if isinstance(step, str)) + "."
-        return any(way.startswith(f"{copy}.") for copy in self.copies)
+        return any(way.startswith(f"{copy}.") for copy in (*self.copies, *self.withheld))
 
     def replaced(self, steps: Steps, value: Any) -> LogSample:
         files = copy.deepcopy(dict(self.files))
@@ -79,6 +81,30 @@ def _folder(path: str, **facts: Any) -> LogSample:
     return LogSample(files, is_folder=True, **facts)
 
 
+_BLOCKS = {
+    "id": "room-1",
+    "system": "You keep the rooms of the library.",
+    "tools": [{"name": "find_room", "input_schema": {"type": "object"}}],
+    "messages": [
+        {"role": "user", "content": "Is there a room for six?"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "They want a room."},
+                {"type": "text", "text": "Let me look."},
+                {"type": "tool_use", "id": "toolu_1", "name": "find_room", "input": {"people": 6}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "is_error": True, "content": "calendar is locked"},
+                {"type": "text", "text": "And on Monday?"},
+            ],
+        },
+    ],
+}
+
 SAMPLES = {
     "convoscope": _sample("convoscope/flow-states.json"),
     "elevenlabs": _first("elevenlabs/clinic.jsonl", copies=("clinic.json.transcript.conversation_turn_metrics",)),
@@ -86,6 +112,7 @@ SAMPLES = {
         "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
     ),
     "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),
+    "openai-chat: content blocks": LogSample({"blocks.json": _BLOCKS}, id="room-1"),
     "openai-responses": _first("openai-responses/orders.jsonl"),
     "pipecat": _lines("pipecat/orders.jsonl", "pizza-1", times=("timestamp", "started_at")),
     "retell": _sample(
@@ -97,6 +124,7 @@ SAMPLES = {
     ),
     "standard-data": _first("standard-data/items.jsonl", id="trace-5101"),
     "state-events": _lines("state-events/nightly.jsonl", "v-101", times=("timestamp",)),
+    "tau-bench": _first("tau-bench/library.json", withheld=("library.json.info",)),
     "tau-voice": _sample("tau-voice/simulations/cut-short.json"),
     "vapi": _sample(
         "vapi/call.json", times=("time", "endTime", "startedAt", "endedAt"), copies=("call.json.messages",)

@@ -161,6 +161,12 @@ class TestSilence:
         assert told.intended_user_turns == {1: "[user interrupts] Hi."}
         assert told.user_interrupted_turns == {1}
 
+    def test_an_audit_log_without_a_line_of_the_user_counts_no_user_turn(self) -> None:
+        # 3.6, step 5: num_user_turns = keys of transcribed_user_turns; the caller's own words are not among them
+        told = read(*GREETING, starts("user"), means("Hi."), ends("user"), *reply("Yes?"), hangs_up())
+        assert told.intended_user_turns == {1: "Hi."}
+        assert told.num_user_turns == 0
+
     def test_noise_before_the_greeting_gives_no_negative_turn(self) -> None:
         # 3.9: EVA begins at -1. Here all is as without the noise, whose interval joins the first user turn.
         clean = read(*GREETING, *says("Hi."), *reply("Well?"), hangs_up())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from os import PathLike
@@ -115,6 +115,23 @@ def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(Path(name).name for name in names))
 
 
+class CallHistory(NamedTuple):
+    """A record as one call of a model, with the messages so far."""
+
+    messages: Sequence[Hashable]
+    """What each message says; messages that say the same are equal."""
+    replied: bool
+    """The user wrote something and the agent replied: more than an opening that many conversations have."""
+    conversation: str = ""
+    """The id of its conversation; calls that have different ones are of different conversations."""
+    id: str = ""
+    """Another id, which may be that of the call."""
+    apart: Hashable = None
+    """Whatever else tells conversations apart."""
+    is_call: bool = False
+    """It says itself that it is a call: it holds a request."""
+
+
 class Reader:
     """Reads one format. Give it a name, a `detect` or `detect_folder`, and `build`."""
 
@@ -122,6 +139,8 @@ class Reader:
     title = ""
     unkeyed_record_is_conversation = False
     """With grouping by key: a record without a key, or with one that no other has, is a conversation by itself."""
+    logs_calls = False
+    """With grouping by record: a record may be one call of several of its conversation, with all messages so far."""
     typed: Any = None
     """The type that msgspec decodes a record to for `build_typed`; None for a reader without one."""
 
@@ -170,6 +189,16 @@ class Reader:
         It must be the one that `build` would give.
         """
         del lines
+        return None
+
+    def history_key(self, text: bytes) -> bytes:
+        """Where `logs_calls`: something that two calls of one conversation have in common, told by a quick look."""
+        del text
+        return b""
+
+    def history(self, value: Any) -> CallHistory | None:
+        """Where `logs_calls`: the messages of a record."""
+        del value
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:

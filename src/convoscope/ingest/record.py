@@ -24,17 +24,30 @@ ROLES = {
     "user": "user",
     "human": "user",
     "customer": "user",
+    "client": "user",
+    "caller": "user",
+    "visitor": "user",
     "assistant": "assistant",
     "agent": "assistant",
     "bot": "assistant",
     "ai": "assistant",
     "model": "assistant",
+    "gpt": "assistant",
+    "chatbot": "assistant",
+    "operator": "assistant",
+    "representative": "assistant",
+    "advisor": "assistant",
     "tool": "tool",
     "function": "tool",
 }
 
 
 _OWN_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+
+
+ROLE_FIELDS = ("role", "speaker", "from", "sender", "author")
+TEXT_FIELDS = ("text", "message", "value", "utterance", "body")
+"""Other names for the content of a message, as loggers of one's own call it."""
 
 
 CONVERSATION_IDS = ("conversation_id", "session_id", "thread_id", "chat_id")
@@ -63,6 +76,30 @@ def take_role(facts: Facts, timeline: TimelineBuilder) -> str:
     if name not in _OWN_ROLES:
         timeline.notes.inferred(f"role_{name}_is_{ROLES[name]}", "", timeline.seq)
     return ROLES[name]
+
+
+def speaker_field(record: Facts) -> str:
+    """The field that says who speaks, of whatever name and spelling; "" where there is none, or nothing to say."""
+    for name in ROLE_FIELDS:
+        value = record.get(name)
+        if isinstance(value, str) and value.strip().casefold() in ROLES:
+            return name if "content" in record or any(field in record for field in TEXT_FIELDS) else ""
+    return ""
+
+
+def in_plain_names(message: Facts, timeline: TimelineBuilder) -> Facts:
+    """A copy of a message with its role as `role` and its text as `content`; other names are noted."""
+    facts = dict(message)
+    if not is_role(facts.get("role")) and (field := speaker_field(facts)):
+        facts["role"] = facts.pop(field).strip().casefold()
+        if field != "role":
+            timeline.infer_once(f"speaker_in_{field}")
+    if facts.get("content") in (None, "") and not isinstance(facts.get("parts"), list):
+        text = next((name for name in TEXT_FIELDS if isinstance(facts.get(name), str) and facts[name].strip()), "")
+        if text:
+            facts["content"] = facts.pop(text)
+            timeline.infer_once(f"text_in_{text}")
+    return facts
 
 
 def take(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:

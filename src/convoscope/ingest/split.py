@@ -9,7 +9,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,27 +20,15 @@ from convoscope.ingest.beside.companion import Attach, companions
 from convoscope.ingest.beside.flows import FlowDefinitions
 from convoscope.ingest.discover import Input
 from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, read_bucket, spread
+from convoscope.ingest.histories import histories_of, with_repetitions, without_repetitions
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io import tables
 from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts_of
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 
 PART_BYTES = 4 * 1024 * 1024
 MAX_PIECES = 500
-
-
-class InputPiece(msgspec.Struct, frozen=True):
-    """A stretch of one input; `place` is the input's place in the order of inputs."""
-
-    input: Input
-    place: int
-    first: int = 1
-    start: int = 0
-    end: int = 0
-    data: bytes | None = None
-    problem: str = ""
-    hint: str = ""
 
 
 class Partition(msgspec.Struct, frozen=True):
@@ -88,54 +75,37 @@ def cut(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int = 
 
 def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int) -> Iterator[tuple[InputPiece, int]]:
     by_key: dict[str, list[tuple[int, Input]]] = {}
+    histories = histories_of(inputs, size)
     for place, item in enumerate(inputs):
+        said_again = histories.get(place)
         report.files[item.name] = FileRead(item.reader, item.why)
         if item.grouping == "key":
             by_key.setdefault(item.reader, []).append((place, item))
-        elif item.grouping == "record" and item.container in _CUTTERS:
-            for piece in _cut_up(InputPiece(item, place), size):
+        elif item.grouping == "record" and item.container in CUTTERS:
+            cuts = cut_up(InputPiece(item, place), size)
+            for piece in cuts if said_again is None else without_repetitions(cuts, said_again):
                 yield piece, piece.end - piece.start or len(piece.data or b"")
         else:
+            whole = InputPiece(item, place)
             # The logs of a folder say most things more than once: little of them is left in the conversation.
-            yield InputPiece(item, place), _size(item) // (4 if item.grouping == "folder" else 1)
+            yield (
+                whole if said_again is None else with_repetitions(whole, said_again),
+                _size(item) // (4 if item.grouping == "folder" else 1),
+            )
     for reader, keyed in sorted(by_key.items()):
         if reader_named(reader).unkeyed_record_is_conversation and not _share_keys(reader, keyed, size):
             for place, item in keyed:
                 by_record = msgspec.structs.replace(item, grouping="record")
-                for piece in _cut_up(InputPiece(by_record, place), size):
+                for piece in cut_up(InputPiece(by_record, place), size):
                     yield piece, piece.end - piece.start or len(piece.data or b"") or _size(item)
             continue
         by_name = reader_named(reader)
-        cuts = (piece for place, item in keyed for piece in _cut_up(InputPiece(item, place), size))
+        cuts = (piece for place, item in keyed for piece in cut_up(InputPiece(item, place), size))
         buckets = -(-sum(_size(one) for _, one in keyed) // size)
         spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
         beside = tuple(dict.fromkeys(path for _, item in keyed for path in item.companions))
         for place, bucket in enumerate(spilled):
             yield InputPiece(msgspec.structs.replace(bucket, companions=beside), len(inputs) + place), size
-
-
-def _cut_up(piece: InputPiece, size: int) -> Iterator[InputPiece]:
-    """A whole input as pieces of about `size` bytes; a document is one piece."""
-    item = piece.input
-    cutter = _CUTTERS.get(item.container)
-    if cutter is None:
-        yield piece
-        return
-    try:
-        for stretch in cutter(Path(item.path), size):
-            yield InputPiece(item, piece.place, *stretch)
-    except OSError as error:
-        yield InputPiece(item, piece.place, problem=f"cannot be read: {error.strerror}")
-    except InputError as error:
-        yield InputPiece(item, piece.place, problem=error.message, hint=error.hint)
-
-
-_CUTTERS = {
-    "lines": files.line_stretches,
-    "text": files.line_stretches,
-    "array": files.element_stretches,
-    "table": tables.row_stretches,
-}
 
 
 def _size(item: Input) -> int:
@@ -154,7 +124,7 @@ def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> b
     seen: set[int] = set()
     hashes = array("q")
     for place, item in keyed:
-        for piece in _cut_up(InputPiece(item, place), size):
+        for piece in cut_up(InputPiece(item, place), size):
             codes = array("q", map(hash, _keys(piece, key_of)))
             if len(hashes) < _EARLY:
                 seen.update(codes)
@@ -172,7 +142,7 @@ def _keys(piece: InputPiece, key_of: Callable[[bytes], str | None]) -> Iterator[
     if piece.problem:
         return
     with suppress(OSError, InputError):
-        for _, text in _texts(piece):
+        for _, text in texts_of(piece):
             if text:
                 try:
                     key = key_of(text)
@@ -225,7 +195,7 @@ def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
 def _usual_lines(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed | None:
     """The lines of a piece, where each has a key that is seen at once."""
     try:
-        data = _data(piece)
+        data = data_of(piece)
     except (OSError, InputError):
         return None
     if len(data) > files.MAX_RECORD_BYTES:
@@ -265,13 +235,15 @@ def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadRep
     """
     item = piece.input
     name, place, path = item.name, piece.place, Path(item.path)
-    numbered, mark = item.container in _CUTTERS, _MARKS.get(item.container)
+    numbered, mark = item.container in CUTTERS, _MARKS.get(item.container)
     names = RecordGroup("", path).file_names
     typed, build = _decoder(reader.typed), reader.build_typed
     new = tuple.__new__  # half of what the class takes to make one
     file: FileRead | None = None
     for number, text in _whole_texts(piece, report):
         notes.begin(name, number if numbered else 0)
+        if piece.takes_in:
+            _note_history(piece, number, notes)
         called = f"{name}{mark}{number}" if mark else _called(item, number)
         try:
             conversation = build(typed(text), Place(called, number, names, text), notes)
@@ -280,6 +252,7 @@ def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadRep
         if conversation is None:
             if (record := _record(text, number, name, report)) is not None:
                 notes.begin(name, number if numbered else 0)
+                _note_history(piece, number, notes)
                 for code in record.repairs:
                     notes.repaired(code)
                 group = RecordGroup(called, path, (record,))
@@ -310,10 +283,16 @@ def _reads(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tu
         notes = Notes(piece.input.name)
         yield _read_typed(piece, reader, notes, report), notes
         return
-    numbered = piece.input.container in _CUTTERS
+    numbered = piece.input.container in CUTTERS
     for group, name, origin in _groups(piece, report):
         notes = _repairs(group, name, numbered=numbered)
+        _note_history(piece, origin.record, notes)
         yield _build(reader, group, name, origin, notes, report), notes
+
+
+def _note_history(piece: InputPiece, number: int, notes: Notes) -> None:
+    if count := piece.takes_in.get(number):
+        notes.inferred("history_merged", f"{count} {'record' if count == 1 else 'records'} with its beginning")
 
 
 def _repairs(group: RecordGroup, name: str, *, numbered: bool) -> Notes:
@@ -467,7 +446,7 @@ def _decoded(run: SortedRun, report: ReadReport) -> Iterator[Record]:
 
 
 def _all_records(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
-    for part in _cut_up(piece, PART_BYTES):
+    for part in cut_up(piece, PART_BYTES):
         yield from _records(part, report)
 
 
@@ -482,20 +461,23 @@ def _records(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
 
 def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
     """The records of a piece as text, which may be JSON; what cannot be read at all goes to the report."""
-    name = piece.input.name
+    name, repeated = piece.input.name, piece.repeated
     if piece.problem:
         report.records_seen += 1
         usual = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "everything before it was read"
         report.problem(Problem(name, piece.first, piece.problem, hint=piece.hint or usual))
         return
     try:
-        for number, text in _texts(piece):
+        for number, text in texts_of(piece):
             if not text:
                 if piece.input.container != "table":
                     report.ignore("blank_line")
                 continue
             report.records_seen += 1
-            if len(text) > files.MAX_RECORD_BYTES:
+            if repeated and number in repeated:
+                report.ignore("repeated_history")
+                report.records_used += 1
+            elif len(text) > files.MAX_RECORD_BYTES:
                 report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
             else:
                 yield number, text
@@ -503,31 +485,6 @@ def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, b
         report.problem(Problem(name, 0, f"cannot be read: {error.strerror or error}"))
     except InputError as error:
         report.problem(Problem(name, 0, f"cannot be read: {error.message}", hint=error.hint))
-
-
-def _texts(piece: InputPiece) -> Iterator[tuple[int, bytes]]:
-    """The records of a piece as they are written, each with its number; blank lines are among them."""
-    data = _data(piece)
-    between = _BETWEEN.get(piece.input.container)
-    # One line after the other: all of them at once would be as much memory again, and none of it in the cache.
-    texts = (data,) if between is None else BytesIO(data) if between == b"\n" and data else data.split(between)
-    for number, text in enumerate(texts, piece.first):
-        yield number, text.strip()
-
-
-def _data(piece: InputPiece) -> bytes:
-    if piece.data is not None:
-        data = piece.data
-    elif piece.input.container == "document":
-        return files.whole(Path(piece.input.path))
-    else:
-        with Path(piece.input.path).open("rb") as stream:
-            stream.seek(piece.start)
-            data = stream.read(piece.end - piece.start)
-    return data.removeprefix(files.BOM) if piece.start == 0 else data
-
-
-_BETWEEN = {"lines": b"\n", "text": b"\n", "array": files.BETWEEN_ELEMENTS, "table": tables.BETWEEN_ROWS}
 
 
 def _record(text: bytes, number: int, name: str, report: ReadReport) -> Record | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from convoscope.conversation import (
@@ -22,6 +24,8 @@ from convoscope.ingest.report import Notes
 
 _FAILED = frozenset({"error", "failed", "failure", "fail"})
 _WORKED = frozenset({"success", "succeeded", "successful", "ok", "completed"})
+_ERROR_TEXT = re.compile(r"(?i:(?:error|exception)(?![\w-])|traceback \(most)|[\w.]*(?:Error|Exception):")
+"""How a result begins that only its words tell to be a failure: `Error: no such card`, `KeyError: 'C-402'`."""
 _TELLING = frozenset({"error", "error_message", "error_type", "success", "ok", "is_error", "status"})
 """The names in a result that say whether it is one."""
 
@@ -65,12 +69,17 @@ class TimelineBuilder:
         if read is None:
             self.notes.set_aside("unreadable_time", repr(value)[:80], self.seq)
             return None
-        if read.inferred and read.inferred not in self._inferred:
-            self._inferred.add(read.inferred)
-            self.notes.inferred(read.inferred, repr(value)[:80], self.seq)
+        if read.inferred:
+            self.infer_once(read.inferred, repr(value)[:80])
         if read.kind not in self._clocks:
             self._clocks[read.kind] = Clock(id=read.kind, kind=read.kind, source=self._clock_source)
         return Time(read.at, read.kind)
+
+    def infer_once(self, code: str, detail: str = "") -> None:
+        """Note what was concluded, once for a conversation."""
+        if code not in self._inferred:
+            self._inferred.add(code)
+            self.notes.inferred(code, detail, self.seq)
 
     def say(
         self,
@@ -175,15 +184,28 @@ class TimelineBuilder:
                 self.notes.unknown(f"{of}.{key}", self.seq)
         return facts
 
-    def mark(self, name: str, value: object = None, time: Time | None = None, id: str = "") -> None:
-        self.events.append(Marker(seq=self.seq, name=name, value=value, time=time, id=id))
+    def mark(
+        self, name: str, value: object = None, time: Time | None = None, id: str = "", participant: str = ""
+    ) -> None:
+        self.events.append(Marker(seq=self.seq, name=name, value=value, time=time, id=id, participant=participant))
+
+    def control(self, speaker: str, control: Iterable[str], time: Time | None) -> None:
+        """Text that steers a program is a marker and nobody's words."""
+        for text in control:
+            self.notes.inferred("control_text", text[:80], self.seq)
+            self.mark("control_text", text, time, participant=speaker)
+
+    def set_message_aside(self, role: str, extras: dict[str, Any], time: Time | None, id: str) -> None:
+        """A message that says nothing and calls nothing is no turn: it is kept as a marker, and counted."""
+        self.notes.set_aside("message_without_text", role, self.seq)
+        self.mark("message_without_text", {"role": role, **extras}, time, id)
 
 
 def signs_of_success(result: object) -> tuple[bool | None, str]:
     """Whether a tool's result says that it worked, and its error; (None, "") where it says neither."""
     if isinstance(result, str):
         first = result.lstrip()
-        if first.lower().startswith(("error:", "error ", "exception:", "traceback (most")):
+        if _ERROR_TEXT.match(first):
             return False, first.splitlines()[0][:500]
         return None, ""
     if not isinstance(result, dict):

@@ -140,3 +140,34 @@ def test_what_reading_gives_can_be_written_and_read_again(tmp_path: Path) -> Non
     again = read(path)
     assert again.conversations == first
     assert json.loads(to_json(first[0]))["schema"] == "convoscope.conversation/1"
+
+
+CLOCKS = [{"id": name, "kind": name} for name in ("audio", "wall")]
+
+
+class TestSoundThatEndsBeforeItStarts:
+    """A segment from 5 s to 3 s was taken as it stood, and told nobody."""
+
+    def outcome(self, tmp_path: Path, **fields: Any) -> Outcome:
+        utterance = {**SMALL["timeline"][0], **fields}
+        return read(write_json(tmp_path / "a.json", {**SMALL, "clocks": CLOCKS, "timeline": [utterance]}))
+
+    def test_a_segment_is_set_aside(self, tmp_path: Path) -> None:
+        segments = [{"start": 1.0, "end": 2.0}, {"start": 5.0, "end": 3.0}]
+        outcome = self.outcome(tmp_path, segments=segments)
+        (utterance,) = outcome.only.utterances
+        assert [(one.start, one.end) for one in utterance.segments] == [(1.0, 2.0)]
+        assert utterance.extras == {"segments": [{"start": 5.0, "end": 3.0}]}
+        assert outcome.report.set_aside["end_before_start"].examples == ["a.json segment: 5.0 to 3.0"]
+
+    def test_an_end_is_set_aside_and_the_start_stays(self, tmp_path: Path) -> None:
+        outcome = self.outcome(tmp_path, time={"at": 5.0, "until": 3.0})
+        (utterance,) = outcome.only.utterances
+        assert utterance.time is not None
+        assert (utterance.time.at, utterance.time.until) == (5.0, None)
+        assert outcome.report.set_aside["end_before_start"].examples == ["a.json time: 5.0 to 3.0"]
+
+    def test_no_length_is_a_length(self, tmp_path: Path) -> None:
+        outcome = self.outcome(tmp_path, segments=[{"start": 1.0, "end": 1.0}], time={"at": 1.0, "until": 1.0})
+        assert outcome.report.set_aside == {}
+        assert len(outcome.only.utterances[0].segments) == 1

@@ -10,7 +10,7 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation, Marker, Participant, ToolResult
-from support.logs import ASK, EXAMPLES, REPLY, Outcome, read, story, write_json
+from support.logs import ASK, EXAMPLES, REPLY, Outcome, counts, read, story, write_json
 from support.losses import lost
 
 STORY = ["user: Is the museum open on Monday?", "assistant: It is closed on Mondays."]
@@ -80,9 +80,22 @@ class TestContent:
         assert event.spoken is not None
         assert (event.spoken.text, event.spoken.source) == ("We close at five.", "message.audio.transcript")
 
-    @pytest.mark.parametrize("content", ["", None, []])
-    def test_a_message_without_words_keeps_its_place(self, tmp_path: Path, content: Any) -> None:
-        assert story(only(tmp_path, ASK, {"role": "assistant", "content": content})) == [STORY[0], "assistant: "]
+    @pytest.mark.parametrize("content", ["", " \n", None, []])
+    def test_a_message_without_words_is_set_aside(self, tmp_path: Path, content: Any) -> None:
+        """It is no turn and no empty utterance: a marker keeps its place, and the report counts it."""
+        outcome = messages(tmp_path, ASK, {"role": "assistant", "content": content, "shift": "night"})
+        assert story(outcome.only) == [STORY[0], "[message_without_text]"]
+        assert counts(outcome.report.set_aside) == {"message_without_text": 1}
+        (marker,) = outcome.only.timeline[1:]
+        assert isinstance(marker, Marker)
+        assert marker.value == {"role": "assistant", "shift": "night"}
+        assert [one.role for one in outcome.only.participants] == ["user"]
+
+    def test_only_messages_without_words_are_no_conversation(self, tmp_path: Path) -> None:
+        write_json(tmp_path / "a.json", {"messages": [{"role": "user", "content": ""}]})
+        outcome = read(tmp_path / "a.json", write_json(tmp_path / "b.json", {"messages": [ASK]}))
+        assert len(outcome.conversations) == 1
+        assert outcome.problem.message == "has no message that can be read"
 
     def test_content_of_a_strange_type_is_kept(self, tmp_path: Path) -> None:
         (event,) = only(tmp_path, {"role": "user", "content": 42}).timeline

@@ -53,6 +53,26 @@ class TestWhatBecomesOfTicks:
             ("user", 1.0, 1.4, ""),
         ]
 
+    def test_a_null_chunk_is_silence_and_no_repair(self) -> None:
+        """The format allows it; it was told as `chunk_not_an_object`, 0 times."""
+        one = simulation("#...", "..#.")
+        for tick in one["ticks"]:
+            for name in ("user_chunk", "agent_chunk"):
+                if not tick[name]["contains_speech"]:
+                    tick[name] = None
+        (call,), notes = build(one)
+        assert spoken(call) == [("user", 0.0, 0.2, ""), ("assistant", 0.4, 0.6, "")]
+        assert [note for note in taken(notes) if note[0] == "repaired"] == []
+
+    def test_a_stop_mark_is_not_said(self) -> None:
+        one = simulation("#..#", "..#.")
+        one["ticks"][0]["user_chunk"]["content"] = "Bye. ###STOP###"
+        one["ticks"][3]["user_chunk"]["content"] = "###STOP###"
+        (call,), _ = build(one)
+        assert [call.text(utterance) for utterance in call.utterances][:1] == ["Bye."]
+        assert len(call.utterances) == 2
+        assert [mark.value for mark in call.timeline if isinstance(mark, Marker)][:2] == ["###STOP###"] * 2
+
     def test_the_clock_ticks(self) -> None:
         (clock,) = conversation("#.", "..", tick=0.1).clocks
         assert (clock.id, clock.kind, clock.resolution) == ("tick", "audio", 0.1)

@@ -318,3 +318,60 @@ def test_digits_of_any_script_are_a_time() -> None:
         milliseconds("\u0661\u0667\u0667\u0662\u0664\u0660\u0663\u0667\u0663\u0661\u0664\u0664\u0665")
         == 1_772_403_731_445
     )
+
+
+def _lines(text: str, start: int, *, kind: str = "tts_text") -> list[FrameworkLine]:
+    """Words, one a line, each 100 ms after the one before."""
+    return [FrameworkLine(start + 100 * place, kind, word) for place, word in enumerate(text.split())]
+
+
+def test_a_word_stamped_early_stays_in_its_turn() -> None:
+    """300 ms early, "Your" has a time before the boundary: it was glued to the run before."""
+    boundary = [FrameworkLine(1900, "turn_end", ""), FrameworkLine(1950, "turn_start", "")]
+    lines = [*_lines("Let me look.", 1500), *boundary, *_lines("Your seat is free.", 2000)]
+    lines[5] = lines[5]._replace(ms=1700)
+    notes = Notes()
+    ordered = in_order(lines, ["Let me look.", "Your seat is free."], "log", notes)
+    assert [(line.kind, line.text) for line in ordered] == [(line.kind, line.text) for line in lines]
+    times = [line.ms for line in ordered]
+    assert times == sorted(times, key=lambda ms: ms or 0)
+    assert [note.code for note in notes.taken] == ["late_timestamp"]
+
+
+def test_a_lost_word_is_not_taken_from_elsewhere() -> None:
+    """The first "the" was lost. The next reply has one of its own, which was moved here, and called out of order."""
+    replies = ["I see that the seat is free.", "Now take the train from here."]
+    lines = [*_lines("I see that seat is free.", 1000), *_lines("Now take the train from here.", 2000)]
+    notes = Notes()
+    assert _said(mended(lines, replies, [], "log", notes, moved=True)) == _said(lines)
+    assert notes.taken == []
+
+
+def test_a_word_out_of_place_is_still_put_right_behind_a_lost_one() -> None:
+    replies = ["I see that the seat by the window is free today."]
+    lines = _lines("I see that seat by the is window free today.", 1000)
+    notes = Notes()
+    ordered = mended(lines, replies, [], "log", notes, moved=True)
+    assert _said(ordered) == "I see that seat by the window is free today."
+    assert [note.code for note in notes.taken] == ["out_of_order"]
+
+
+def test_lines_of_one_millisecond_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """The end of a sound and the start of the next in one millisecond: by the file, the start came first."""
+    lines = [
+        {"timestamp": 1000, "sequence": 1, "event_type": "audio_start", "user": "framework_agent"},
+        {"timestamp": 2000, "sequence": 3, "event_type": "audio_start", "user": "elevenlabs_user"},
+        {"timestamp": 2000, "sequence": 2, "event_type": "audio_end", "user": "framework_agent"},
+        {"timestamp": 3000, "sequence": 4, "event_type": "audio_end", "user": "elevenlabs_user"},
+    ]
+    path = tmp_path / "elevenlabs_events.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    notes = Notes()
+    records = read_simulator(path, notes)
+    assert [(record.kind, record.speaker) for record in records] == [
+        ("audio_start", "assistant"),
+        ("audio_end", "assistant"),
+        ("audio_start", "user"),
+        ("audio_end", "user"),
+    ]
+    assert "out_of_order" in [note.code for note in notes.taken]

@@ -94,7 +94,9 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
     assistant = align(state.transcribed[ASSISTANT], state.intended[ASSISTANT], assistant_audio)
     reconcile(trace, user, assistant, backfill=not state.alone.meant)
     texts = state.transcribed if state.s2s or state.alone.caught else state.intended
-    users = state.intended if state.alone.meant else state.transcribed
+    # Where an audit log is there and has no line of the user, the rule counts none (3.6, step 5).
+    is_audited = any(record.source == "audit" for record in log)
+    users = state.intended if state.alone.meant and not is_audited else state.transcribed
     return EvaReading(
         transcribed_assistant_turns=assistant.transcribed,
         transcribed_user_turns=user.transcribed,

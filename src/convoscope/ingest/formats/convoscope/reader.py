@@ -7,7 +7,16 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation import SCHEMA_ID, TURN_RULES, Conversation, Source, from_builtins
+from convoscope.conversation import (
+    SCHEMA_ID,
+    TURN_RULES,
+    AnyEvent,
+    Conversation,
+    Source,
+    Time,
+    Utterance,
+    from_builtins,
+)
 from convoscope.conversation.serial import keep_unknown_keys
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
@@ -61,7 +70,35 @@ def _build(value: Any, group: RecordGroup, notes: Notes) -> Conversation:
     if not conversation.source.format:
         source = Source(format=NativeReader.name, files=group.file_names)
         conversation = msgspec.structs.replace(conversation, source=source)
-    return conversation
+    return _with_possible_sounds(conversation, notes)
+
+
+def _with_possible_sounds(conversation: Conversation, notes: Notes) -> Conversation:
+    """Without segments and ends that lie before their starts: nothing sounds for less than no time."""
+    timeline = tuple(
+        _with_possible_segments(_with_possible_time(event, notes), notes) for event in conversation.timeline
+    )
+    return msgspec.structs.replace(conversation, timeline=timeline)
+
+
+def _with_possible_time(event: AnyEvent, notes: Notes) -> AnyEvent:
+    time = event.time
+    if time is None or time.until is None or time.until >= time.at:
+        return event
+    notes.set_aside("end_before_start", f"time: {time.at} to {time.until}", event.seq)
+    return msgspec.structs.replace(event, time=Time(time.at, time.clock))
+
+
+def _with_possible_segments(event: AnyEvent, notes: Notes) -> AnyEvent:
+    if not isinstance(event, Utterance) or all(one.start <= one.end for one in event.segments):
+        return event
+    wrong = [one for one in event.segments if one.end < one.start]
+    for segment in wrong:
+        notes.set_aside("end_before_start", f"segment: {segment.start} to {segment.end}", event.seq)
+    extras = {**event.extras, "segments": [msgspec.to_builtins(one) for one in wrong]}
+    return msgspec.structs.replace(
+        event, segments=tuple(one for one in event.segments if one not in wrong), extras=extras
+    )
 
 
 READER = NativeReader()

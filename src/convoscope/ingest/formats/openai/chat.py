@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Conversation, Text
-from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, one_by_one
+from convoscope.ingest.control_text import without_control
+from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
+from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one
 from convoscope.ingest.formats.openai.responses import is_item
 from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
 from convoscope.ingest.reader import Detection, Place, Sample
@@ -15,7 +17,9 @@ from convoscope.ingest.record import (
     Facts,
     answer_of,
     filled,
+    in_plain_names,
     is_role,
+    speaker_field,
     take,
     take_content,
     take_role,
@@ -26,7 +30,11 @@ from convoscope.ingest.record import (
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
-_USUAL_IN_MESSAGE = frozenset({"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS})
+_USUAL_IN_MESSAGE = frozenset(
+    {"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS}
+    | {"type", "model", "stop_reason", "stop_sequence", "usage", "container"}
+)
+_STREAMED = ("event: ", "data: ")
 _USUAL_IN_CALL = frozenset({"type", "index"})
 
 
@@ -39,7 +47,8 @@ class OpenAIChatReader(OpenAIReader):
     field = "messages"
     expects = '{"messages": [{"role": …, "content": …}]}'
     stranger = "not_a_message"
-    typed = Chat
+    list_name = b'"messages"'
+    typed: Any = Chat
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -49,7 +58,9 @@ class OpenAIChatReader(OpenAIReader):
                 if self.holds_entries(value):
                     return Detection(0.9, '"messages" (or "choices") with a role')
                 if self.stands_alone(value):
-                    return one_by_one(sample, "message")
+                    claim = one_by_one(sample, "message")
+                    # Under other names than the API's it may well be a record of another format.
+                    return claim if is_role(value.get("role")) else claim._replace(confidence=claim.confidence / 2)
         return None
 
     def stands_alone(self, value: Any) -> bool:
@@ -57,7 +68,10 @@ class OpenAIChatReader(OpenAIReader):
         return self.is_entry(value) and not is_item(value)
 
     def is_entry(self, value: Any) -> bool:
-        return isinstance(value, dict) and is_role(value.get("role"))
+        return isinstance(value, dict) and (is_role(value.get("role")) or bool(speaker_field(value)))
+
+    def plain(self, entry: Facts, timeline: TimelineBuilder) -> Facts:
+        return in_plain_names(entry, timeline)
 
     def holds_entries(self, record: Facts) -> bool:
         messages, choices = record.get("messages"), record.get("choices")
@@ -65,7 +79,11 @@ class OpenAIChatReader(OpenAIReader):
             return True
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             return self.is_entry(choices[0].get("message"))
-        return any(isinstance(record.get(name), dict) and self.holds_entries(record[name]) for name in ENVELOPES)
+        return any(self._wraps(record.get(name)) for name in ENVELOPES)
+
+    def _wraps(self, inner: Any) -> bool:
+        """Whether an envelope holds messages, or is one: what came back of the Messages API is a message itself."""
+        return isinstance(inner, dict) and (self.holds_entries(inner) or _is_answer(inner))
 
     def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
         """The history that was sent, then what the model answered."""
@@ -82,7 +100,11 @@ class OpenAIChatReader(OpenAIReader):
         for name in ENVELOPES:
             inner = facts.get(name)
             if isinstance(inner, dict) and self.holds_entries(inner):
-                entries = [*entries, *self.take_entries(inner, notes)]
+                entries = continued(entries, self.take_entries(inner, notes), notes)
+            elif isinstance(inner, dict) and _is_answer(inner):
+                entries = [*entries, facts.pop(name)]
+            elif _is_streamed(inner):
+                notes.set_aside("streamed_response", "a stream of events, kept in extras: write the finished message")
         return entries
 
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
@@ -102,23 +124,37 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         extras = timeline.unknown("message", filled(facts), _USUAL_IN_MESSAGE)
         timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=extras)
         return
+    if has_blocks(facts.get("content")):
+        blocks = facts.pop("content")
+        name = take_text(facts, "name")
+        facts.pop("type", None)
+        extras = timeline.unknown("message", filled(facts), _USUAL_IN_MESSAGE)
+        MessageBlocks(timeline, role, name, time, id, extras).add(blocks)
+        return
     content = take_content(facts, notes, timeline.seq)
     text = content.text or take(facts, "refusal") or ""
     played = _take_transcript(facts, notes, timeline.seq)
     calls = _take_calls(facts)
-    speaker = timeline.participant(role, take_text(facts, "name"))
+    speech = without_control(text, role)
+    name = take_text(facts, "name")
     extras = filled({**facts, "content": content.parts})
     timeline.unknown("message", extras, _USUAL_IN_MESSAGE)
-    if text or played or content.parts or not calls:
+    is_said = bool(speech.words.strip() or played or content.parts)
+    if not (is_said or calls or speech.control):
+        timeline.set_message_aside(role, extras | filled({"name": name}), time, id)
+        return
+    speaker = timeline.participant(role, name)
+    if is_said:
         timeline.say(
             speaker,
-            intended=Text(text, "message.content") if text or played is None else None,
+            intended=Text(speech.words, "message.content") if speech.words or played is None else None,
             spoken=None if played is None else Text(played, "message.audio.transcript"),
             time=time,
             id=id,
             extras=extras,
         )
         extras, id = {}, ""
+    timeline.control(speaker, speech.control, time)
     for call in calls:
         function = take(call, "function", "custom", kind=dict) or {}
         unread = dict(function)
@@ -128,6 +164,15 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         timeline.unknown("tool_call", more, _USUAL_IN_CALL)
         timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras={**extras, **more})
         extras, id = {}, ""
+
+
+def _is_answer(value: Facts) -> bool:
+    return is_role(value.get("role")) and isinstance(value.get("content"), str | list)
+
+
+def _is_streamed(value: Any) -> bool:
+    body = value.get("body") if isinstance(value, dict) else value
+    return isinstance(body, str) and body.startswith(_STREAMED)
 
 
 def _take_transcript(facts: Facts, notes: Notes, seq: int) -> str | None:

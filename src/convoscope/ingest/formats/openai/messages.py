@@ -22,8 +22,9 @@ from convoscope.conversation import (
     Tool,
 )
 from convoscope.errors import InputError
+from convoscope.ingest.formats.openai.repeated import has_reply, message_signature, quick_key
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
+from convoscope.ingest.reader import CallHistory, Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import (
     CONVERSATION_IDS,
     TIMES,
@@ -67,6 +68,17 @@ def search(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> An
     return value
 
 
+def continued(before: list[Any], after: list[Any], notes: Notes) -> list[Any]:
+    """What was sent, then what came back; where that says again what was sent, it is said once."""
+    count = len(before)
+    repeats = 0 < count < len(after) and all(
+        message_signature(one) == message_signature(other) for one, other in zip(before, after[:count], strict=True)
+    )
+    if repeats:
+        notes.ignored("request_repeated", f"{count} entries, in what came back")
+    return after if repeats else [*before, *after]
+
+
 def copied(record: Any) -> Facts:
     """A record to take facts from, down to what it wraps; the original stays as it is."""
     facts = dict(record)
@@ -87,6 +99,9 @@ class OpenAIReader(Reader, ABC):
     """What such a record looks like."""
     stranger = ""
     """The name of a marker for what is in a list and is none."""
+    list_name = b""
+    """Where the list begins in a record that is written as JSON."""
+    logs_calls = True
 
     @abstractmethod
     def stands_alone(self, value: Any) -> bool:
@@ -108,8 +123,39 @@ class OpenAIReader(Reader, ABC):
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         """Put one entry into the timeline."""
 
+    def plain(self, entry: Facts, timeline: TimelineBuilder) -> Facts:
+        """A copy of an entry, with the names that `add` knows."""
+        del timeline
+        return dict(entry)
+
     def key(self, value: Any) -> str | None:
         return conversation_id(value) if isinstance(value, dict) else None
+
+    def history_key(self, text: bytes) -> bytes:
+        return quick_key(text, self.list_name)
+
+    def history(self, value: Any) -> CallHistory | None:
+        if isinstance(value, list):
+            facts, listed = Facts(), value
+        elif isinstance(value, dict) and self.holds_entries(value):
+            facts = copied(value)
+            listed = self.take_entries(facts, Notes())
+        else:
+            return None
+        if search(facts, "error", kind=(str, dict)):
+            return None  # a call that failed is a failure, whatever another one says
+        messages = [one for one in listed if not (isinstance(one, dict) and one.get("type") == "reasoning")]
+        metadata = facts.get("metadata")
+        dims = dimensions(facts, metadata)
+        named = conversation_id(facts) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
+        return CallHistory(
+            messages=[message_signature(one) for one in messages],
+            replied=has_reply(messages),
+            conversation=named or "",
+            id=take_text(facts, *_RECORD_IDS),
+            apart=(dims.get("scenario_id"), dims.get("trial")),
+            is_call="request" in facts,
+        )
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         single = [record for record in group.records if self.stands_alone(record.value)]
@@ -132,7 +178,7 @@ class OpenAIReader(Reader, ABC):
         self, facts: Facts, entries: Sequence[tuple[int, Any]], group: RecordGroup, notes: Notes, name: str
     ) -> Conversation:
         timeline = TimelineBuilder(notes, f"{self.entry}.timestamp")
-        given = search(facts, "instructions")
+        given = search(facts, "instructions") or _system(facts, notes)
         instructions = [given] if given else []
         beside: list[Facts] = []
         by_line = not facts and len(group.records) > 1
@@ -141,18 +187,26 @@ class OpenAIReader(Reader, ABC):
             if not self.is_entry(entry):
                 notes.ignored(self.stranger, repr(entry)[:80], timeline.seq)
                 timeline.mark(self.stranger, entry)
-            elif entry.get("role") in ("system", "developer") and not timeline.events:
-                unread = {key: value for key, value in entry.items() if key not in ("role", "type")}
+                continue
+            facts_of_entry = self.plain(entry, timeline)
+            if facts_of_entry.get("role") in ("system", "developer") and not timeline.events:
+                unread = {key: value for key, value in facts_of_entry.items() if key not in ("role", "type")}
                 content = take_content(unread, notes, 0)
                 instructions.append(content.text)
                 beside.append(filled({**unread, "content": content.parts}))
             else:
-                self.add(dict(entry), timeline, notes)
+                self.add(facts_of_entry, timeline, notes)
         if all(isinstance(event, Marker) for event in timeline.events) and not instructions:
             raise InputError(f"has no {self.entry} that can be read", field=self.field)
         if any(beside):
             facts["system_messages"] = beside
         return _assembled(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
+
+
+def _system(facts: Facts, notes: Notes) -> str:
+    """The instructions of the Messages API stand beside the messages: a text, or blocks of text."""
+    given = search(facts, "system", kind=(str, list))
+    return "" if given is None else take_content({"content": given}, notes, 0).text
 
 
 def _assembled(
@@ -222,7 +276,7 @@ def _tool(tool: Any) -> Tool:
     return Tool(
         name=take_text(unread, "name") or kind,
         description=take_text(unread, "description"),
-        arguments_schema=take(unread, "parameters", kind=dict),
+        arguments_schema=take(unread, "parameters", "input_schema", kind=dict),
         kind="" if kind == "function" else kind,
         extras=filled(unread),
     )

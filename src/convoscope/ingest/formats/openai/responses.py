@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Text
-from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, one_by_one
+from convoscope.ingest.control_text import without_control
+from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
+from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.record import (
     CONVERSATION_IDS,
@@ -39,6 +41,7 @@ class OpenAIResponsesReader(OpenAIReader):
     field = "output"
     expects = '"input" and "output" with items such as {"type": "message", …}'
     stranger = "not_an_item"
+    list_name = b'"input"'
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -73,10 +76,10 @@ class OpenAIResponsesReader(OpenAIReader):
             entries.append({"type": "message", "role": "user", "content": facts.pop("input")})
         for name in _HOLDERS:
             if isinstance(facts.get(name), list):
-                entries.extend(facts.pop(name))
+                entries = continued(entries, facts.pop(name), notes)
         for name in ENVELOPES:
             if isinstance(facts.get(name), dict):
-                entries.extend(self.take_entries(facts[name], notes))
+                entries = continued(entries, self.take_entries(facts[name], notes), notes)
         return entries
 
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
@@ -119,11 +122,23 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
 def _say(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
     facts.pop("type", None)
     role, time, id = take_role(facts, timeline), take_time(facts, timeline), take_text(facts, "id")
+    if has_blocks(facts.get("content")):
+        blocks = facts.pop("content")
+        extras = timeline.unknown("item", filled(facts), _USUAL_IN_ITEM)
+        MessageBlocks(timeline, role, "", time, id, extras).add(blocks)
+        return
     content = take_content(facts, notes, timeline.seq)
     extras = filled({**facts, "content": content.parts})
     timeline.unknown("item", extras, _USUAL_IN_ITEM)
+    speech = without_control(content.text, role)
+    is_said = bool(speech.words.strip() or content.parts)
+    if not (is_said or speech.control):
+        timeline.set_message_aside(role, extras, time, id)
+        return
     speaker = timeline.participant(role)
-    timeline.say(speaker, intended=Text(content.text, "item.content"), time=time, id=id, extras=extras)
+    if is_said:
+        timeline.say(speaker, intended=Text(speech.words, "item.content"), time=time, id=id, extras=extras)
+    timeline.control(speaker, speech.control, time)
 
 
 def _call(facts: Facts, kind: str, timeline: TimelineBuilder) -> None:

@@ -28,6 +28,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import DIMENSIONS
 from convoscope.conversation.timestamps import moment
+from convoscope.ingest.control_text import may_hold_control
 from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.reader import Place
 from convoscope.ingest.record import CONVERSATION_IDS, filled
@@ -173,11 +174,12 @@ class _Talk:
                 speaker = self._named(speaker, message.name)
             elif speaker not in participants:
                 participants[speaker] = _PARTICIPANTS[speaker]
-            if content or not calls:
-                text = Text(content or "", "message.content")
-                add(Utterance(seq=seq, speaker=speaker, intended=text, time=time, id=id))
+            if content and not content.isspace():
+                add(Utterance(seq=seq, speaker=speaker, intended=_text(content, role), time=time, id=id))
                 id = ""
                 seq += 1
+            elif not calls:
+                raise _Odd
             if calls:
                 for call in calls:
                     add(_call(call, seq, time, id))
@@ -228,6 +230,12 @@ class _Talk:
             time=time,
             id=id,
         )
+
+
+def _text(content: str, role: str) -> Text:
+    if may_hold_control(content, role):
+        raise _Odd
+    return Text(content, "message.content")
 
 
 def _call(call: TypedToolCall, seq: int, time: Time | None, id: str) -> ToolCall:

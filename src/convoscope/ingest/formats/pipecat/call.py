@@ -230,6 +230,7 @@ class _Call:
             self.has_words[role] = True
         for step in self.steps:
             if (stretch := _stretch(step)) is None:
+                self._tell_of_times(step)
                 continue
             own_messages = [(at, place) for at, place, role in messages if role == stretch.role]
             before = [(at, place) for at, place in own_messages if at <= stretch.end]
@@ -262,6 +263,11 @@ class _Call:
             )
         elif stretch not in self.sounds.get(-1, ()):
             self._unheard(stretch)
+
+    def _tell_of_times(self, step: _Step) -> None:
+        role, start, end = _sounding(step)
+        if role is not None and start is not None and end is not None and end < start:
+            self.notes.set_aside("end_before_start", f"{role}: {start} to {end}")
 
     def _unheard(self, span: SpokenStretch) -> None:
         """Sound without words: a cough beside words, all that is known where no words were logged."""
@@ -550,11 +556,16 @@ def _says(step: _Step) -> bool:
     return step.line.kind in ("user", "assistant")
 
 
-def _stretch(step: _Step) -> SpokenStretch | None:
-    """The stretch of sound that a moment closes."""
+def _sounding(step: _Step) -> tuple[str | None, float | None, float | None]:
+    """Whose sound a moment closes, and when that began and ended, where it says so."""
     facts = step.line.facts
     role = _SPOKEN.get(as_text(facts.get("kind"))) if step.line.kind == "speech" else None
-    start, end = wall(facts.get("started_at")), wall(step.time)
+    return role, wall(facts.get("started_at")), wall(step.time)
+
+
+def _stretch(step: _Step) -> SpokenStretch | None:
+    """The stretch of sound that a moment closes."""
+    role, start, end = _sounding(step)
     if role is None or start is None or end is None:
         return None
     return SpokenStretch(role, start, end) if end > start else None

@@ -27,6 +27,7 @@ from convoscope.conversation import (
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import ExportedCall, RecordPlace, error_of, readable_conversations, set_tool_outcome
+from convoscope.ingest.control_text import without_control
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
@@ -100,8 +101,8 @@ def _looks_like_a_simulation(value: Any) -> float:
         isinstance(tick, dict) and {"user_chunk", "agent_chunk", "tick_id"} & tick.keys() for tick in ticks[:_LOOKED_AT]
     ):
         return 1.0
-    if "termination_reason" not in value and "task_id" not in value:
-        return 0.0
+    if "traj" in value or ("termination_reason" not in value and "task_id" not in value):
+        return 0.0  # a trajectory of τ-bench has a task, too
     # A text simulation of the same tool has messages, which another format reads.
     return 0.95 if "ticks" in value or value.get("mode") == "full_duplex" else 0.5
 
@@ -310,7 +311,8 @@ class _Listener:
 
     def _chunk(self, number: int, role: str, chunk: Any) -> None:
         if not isinstance(chunk, dict):
-            self.odd["chunk_not_an_object"] += chunk is not None
+            if chunk is not None:
+                self.odd["chunk_not_an_object"] += 1
             return
         self._leave(chunk, "chunk", _OF_A_CHUNK)
         text = as_text(chunk.get("content"))
@@ -404,7 +406,10 @@ class _Listener:
 
     def _say(self, timeline: TimelineBuilder, speaker: str, speech: _Speech) -> None:
         start, end = self.at(speech.start), self.at(speech.end)
-        words = "".join(speech.texts).strip()
+        words, control = without_control("".join(speech.texts).strip(), speaker)
+        if control and not words:
+            timeline.control(speaker, control, Time(start, CLOCK, end))
+            return
         text = Text(words, f"{'user' if speaker == USER else 'agent'}_chunk.content") if words else None
         timeline.events.append(
             Utterance(
@@ -419,6 +424,7 @@ class _Listener:
                 extras={"dynamic_muffling": True} if speech.muffled else {},
             )
         )
+        timeline.control(speaker, control, Time(end, CLOCK))
 
     def _each_tool_once(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """A call may stand in the tick and in the chunk."""

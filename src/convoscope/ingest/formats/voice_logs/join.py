@@ -28,6 +28,9 @@ _WORDS_PER_SECOND = 2.7
 _SPEECH = 1.0
 """Seconds; a sound without words that is shorter is taken for noise."""
 _SOON = 10.0
+_ACTS = ("assistant", "tool_call")
+_IMPOSSIBLE = 3.0
+"""The price of what cannot be, unless the clocks are wrong."""
 _WRITTEN_AFTER = 1.0
 """Seconds after the agent's sound at which the caller writes down what they heard, at the least."""
 _EARLY = 0.3
@@ -278,11 +281,14 @@ class Join:
         nexts = [say.at for say in says[1:]] + [float("inf")]
         since = [self.earliest(line) for line in lines]
         until = [self.latest(line) for line in lines]
+        acted = self._acted_on(lines)
 
         def cost(line: int, where: int) -> float:
             early = max(0.0, says[where].at - until[line] - _EARLY)
             late = max(0.0, since[line] - max(nexts[where], says[where].until + 3.0))
             away = min(4.0, 0.5 * early + 0.4 * late)
+            # What the model acts on was said before it acts.
+            away += _IMPOSSIBLE * (says[where].at > acted[line] + _EARLY)
             text = self.log[lines[line]].text
             if text in UNHEARD:
                 # Without words there is but the time, and a recogniser is done soon after the sound.
@@ -294,6 +300,16 @@ class Join:
 
         empty = [0.6 if text else 0.0 for text in meant]
         return placed(len(lines), empty, cost, again=0.05, alone=3.0)
+
+    def _acted_on(self, lines: Sequence[int]) -> list[float]:
+        """When the agent next did something, by the audit log, after each of these lines of it."""
+        acted: dict[int, float] = {}
+        coming = float("inf")
+        for place in reversed(self.order("audit")):
+            acted[place] = coming
+            if self.log[place].kind in _ACTS:
+                coming = self.latest(place)
+        return [acted[line] for line in lines]
 
     def _tell_of(self, says: list[Say], noise: list[SoundSpan], heard_lines: list[int], notes: Notes) -> None:
         """Name what had to be concluded of the user's side."""

@@ -401,6 +401,7 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
                 value=value,
             )
         )
+    records = _with_ties_in_order(records, [line.sequence for line in lines], path.name, notes)
     notes.records += len(lines)
     if not agree([record.ms for record in records]):
         # Lines that are numbered and stand in the order of their numbers were not moved: then a time is wrong.
@@ -408,6 +409,22 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
         numbered = 2 * len(numbers) > len(lines) and numbers == sorted(numbers)
         records = in_order(records, "file" if numbered else "time", path.name, notes)
     return _with_late_words(_without_repeats(records, path.name, notes), notes)
+
+
+def _with_ties_in_order(records: list[Logged], numbers: Sequence[Stamp], name: str, notes: Notes) -> list[Logged]:
+    """Lines of one millisecond in the order of their numbers."""
+    by_moment: dict[int, list[int]] = {}
+    for place, record in enumerate(records):
+        if record.ms is not None and isinstance(numbers[place], int):
+            by_moment.setdefault(record.ms, []).append(place)
+    ordered = list(records)
+    for places in by_moment.values():
+        if len(places) > 1:
+            for place, source in zip(places, sorted(places, key=lambda one: int(numbers[one] or 0)), strict=True):
+                ordered[place] = records[source]
+    if ordered != records:
+        notes.repaired("out_of_order", f"{name}: lines of one millisecond were put in the order of their numbers")
+    return ordered
 
 
 def _sound_times(lines: Sequence[_SimulatorLine], name: str, notes: Notes) -> list[float | None]:

@@ -105,6 +105,7 @@ def replies(join: Join, says: Sequence[Say], sounds: list[SoundSpan], slot: dict
     else:
         pieces = [_piece(join, line, slot) for line in lines]
     _lay(join, pieces, sounds, starts, lead=not sent)
+    called = _called_before(join, slot)
     for piece in pieces:
         if piece.heard_in is not None:
             piece.slot = bisect_right(starts, piece.heard_in.at)
@@ -112,6 +113,9 @@ def replies(join: Join, says: Sequence[Say], sounds: list[SoundSpan], slot: dict
             piece.slot = slot.get(piece.line, 0)
         else:
             piece.slot = bisect_right(starts, piece.at)
+        if piece.line is not None:
+            # An answer does not come before the tool call that it rests on, whatever the clocks say.
+            piece.slot = max(piece.slot, called.get(piece.line, 0))
     if not sent and sounds:
         unsaid = [piece.line for piece in pieces if piece.heard_in is None and piece.line is not None]
         pieces = [piece for piece in pieces if piece.heard_in is not None]
@@ -122,6 +126,18 @@ def replies(join: Join, says: Sequence[Say], sounds: list[SoundSpan], slot: dict
         if sent and not reply.text and any(sound.texts for sound in reply.sounds):
             notes.repaired("voice_text_missing", f"sound of {reply.at:.3f} s: known by what the caller heard alone")
     return finished
+
+
+def _called_before(join: Join, slot: dict[int, int]) -> dict[int, int]:
+    """For each reply of the model, the stretch of the last tool call before it in the audit log."""
+    called: dict[int, int] = {}
+    latest = 0
+    for place in join.order("audit"):
+        if join.log[place].kind == "tool_call":
+            latest = slot.get(place, latest)
+        elif join.log[place].kind == "assistant":
+            called[place] = latest
+    return called
 
 
 def _was_heard(

@@ -245,6 +245,8 @@ def _told_texts(
     meant: list[HeardText] = []
     heard: list[HeardText] = []
     began = spoke = latest = 0.0
+    awaited = False
+    """The last words of the user are in a sound that has not ended yet."""
     for place in caller:
         record = log[place]
         latest = latest if record.ms is None else record.ms / 1000
@@ -255,10 +257,13 @@ def _told_texts(
             heard.append(HeardText(began or when, record.text))
         elif record.kind == "user_speech":
             meant.append(HeardText(when + len(record.text) / 15 if ends else spoke or when, record.text))
+            awaited = ends
         elif record.kind == START and record.speaker == _USER:
             spoke = when
-        elif record.kind == END and record.speaker == _USER and meant and ends:
+        elif record.kind == END and record.speaker == _USER and awaited:
+            # Only the first end: a sound without words that follows is another one.
             meant[-1] = HeardText(when, meant[-1].text)
+            awaited = False
     return meant, heard
 
 

@@ -7,11 +7,11 @@ many share an instant. The model's replies hold the same words once and in their
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import compress, groupby
+from itertools import compress, groupby, pairwise
 from operator import eq
 from typing import NamedTuple
 
-from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns
+from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns, runs
 from convoscope.ingest.formats.voice_logs.record_order import agree, by_time, steadied
 from convoscope.ingest.report import Notes
 from convoscope.text.folding import compact
@@ -31,12 +31,19 @@ def in_order(lines: list[FrameworkLine], replies: Sequence[str], name: str, note
         return lines
     sorted_by_time = [lines[place] for place in by_time(times)]
     written = [text for reply in replies if (text := compact(reply))]
-    filed, timed = _sent(lines), _sent(sorted_by_time)
-    if sum(reply in filed for reply in written) > sum(reply in timed for reply in written):
+    if _whole_replies(lines, written) > _whole_replies(sorted_by_time, written):
         notes.repaired("late_timestamp", f"{name}: times that contradict the order of its lines were left out")
         return [line._replace(ms=ms) for line, ms in zip(lines, steadied(times), strict=True)]
     notes.repaired("out_of_order", f"{name}: its lines were put in the order of their times")
     return sorted_by_time
+
+
+def _whole_replies(lines: Sequence[FrameworkLine], written: Sequence[str]) -> tuple[int, int]:
+    """How many replies are found whole, and how many of them within one turn: a word may slip over a boundary."""
+    sent = _sent(lines)
+    texts = [compact(run.text) for run in runs(LogColumns.of(lines)) if run.kind == _SPOKEN]
+    within = sum(any(reply in text for text in texts) for reply in written)
+    return sum(reply in sent for reply in written), within
 
 
 def mended(
@@ -53,7 +60,8 @@ def mended(
     doubled = _are_doubled(lines, written)
     if not sent or not (moved or doubled or any(reply not in sent for reply in written)):
         return lines
-    spoken = _Spoken(lines.lines())
+    # Of words that were logged twice each stands beside its neighbours, and says nothing of its place.
+    spoken = _Spoken(lines.lines(), () if doubled else written)
     for key, reply in texts:
         if doubled or key not in sent:
             spoken.take(key, reply)
@@ -93,8 +101,9 @@ class _WordMatch(NamedTuple):
 class _Spoken:
     """The words of a log, taken reply by reply."""
 
-    def __init__(self, lines: list[FrameworkLine]) -> None:
+    def __init__(self, lines: list[FrameworkLine], replies: Iterable[str]) -> None:
         self._lines = lines
+        self._replies = tuple(replies)
         self._keys = {
             place: key for place, line in enumerate(lines) if line.kind == _SPOKEN and (key := compact(line.text))
         }
@@ -149,9 +158,14 @@ class _Spoken:
                 if (place := self._order[one]) not in self._used
                 and place not in taken
                 and reply.startswith(self._keys[place], at)
+                and (one == rank or not places or not self._is_in_place(one))
             ]
             if not fitting:
-                break
+                after_lost = self._after_lost_word(reply, at, rank)
+                if after_lost is None:
+                    break
+                at = after_lost
+                continue
             word, wanted = self._written.get(at, ""), rank
             rank = min(fitting, key=lambda one: self._unfit(one, wanted, word))
             jumps += abs(rank - wanted) if places else 0
@@ -165,6 +179,18 @@ class _Spoken:
             while len(places) > 1 and abs(self._rank[places[-1]] - self._rank[places[-2]]) > _BREAK:
                 at -= len(self._keys[places.pop()])
         return _WordMatch(places, at, jumps)
+
+    def _is_in_place(self, rank: int) -> bool:
+        """Whether some reply has a word beside the same word as the log: then it is not missing elsewhere."""
+        keys = [self._keys[place] for place in self._order[max(0, rank - 1) : rank + 2]]
+        return any(before + after in reply for before, after in pairwise(keys) for reply in self._replies)
+
+    def _after_lost_word(self, reply: str, at: int, rank: int) -> int | None:
+        """Where the reply goes on in the log after a word that was lost; None where it does not."""
+        coming = next((begin for begin in sorted(self._written) if begin > at), None)
+        if coming is None or rank >= len(self._order):
+            return None
+        return coming if reply.startswith(self._keys[self._order[rank]], coming) else None
 
     def _unfit(self, candidate: int, rank: int, word: str) -> tuple[bool, int, int]:
         """Words of the very spelling first (`One` is not `one`), then the nearest, then the longest."""

@@ -1,0 +1,219 @@
+"""Growing histories: calls that are logged with all messages so far become the conversations that they are of."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import convoscope
+from convoscope.ingest.discover import find_inputs
+from convoscope.ingest.report import ReadReport
+from convoscope.ingest.split import cut, read_partition
+from support.logs import Outcome, counts, read, story, write, write_json
+
+SYSTEM = {"role": "system", "content": "Be kind."}
+
+
+def talk(*texts: str) -> list[dict[str, Any]]:
+    """User and agent take turns."""
+    return [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(texts)]
+
+
+def log(tmp_path: Path, *records: Any) -> Outcome:
+    return read(write(tmp_path / "calls.jsonl", "\n".join(map(json.dumps, records)) + "\n"))
+
+
+def calls(messages: list[Any], **beside: Any) -> list[Any]:
+    """Each request of a conversation, then the whole: prefixes that end before a reply."""
+    ends = [place for place, one in enumerate(messages) if one["role"] == "assistant"]
+    return [{"messages": messages[:end], **beside} for end in ends] + [{"messages": messages, **beside}]
+
+
+class TestGrowth:
+    def test_only_the_longest_is_a_conversation(self, tmp_path: Path) -> None:
+        """Three requests and the whole were four conversations, with 1 + 2 + 3 + 3 turns; now one with 3."""
+        outcome = log(tmp_path, *calls([SYSTEM, *talk("a", "b", "c", "d", "e", "f")]))
+        assert story(outcome.only) == ["user: a", "assistant: b", "user: c", "assistant: d", "user: e", "assistant: f"]
+        assert len(outcome.only.turns) == 3
+        assert outcome.report.ignored == {"repeated_history": 3}
+        assert outcome.report.inferred["history_merged"].examples == ["calls.jsonl:4 3 records with its beginning"]
+        assert (outcome.report.records_seen, outcome.report.records_used) == (4, 4)
+
+    def test_whatever_the_order(self, tmp_path: Path) -> None:
+        records = calls(talk("a", "b", "c", "d", "e", "f")) + calls(talk("x", "y", "z", "w"))
+        random.Random(4).shuffle(records)
+        assert sorted(len(one.timeline) for one in log(tmp_path, *records).conversations) == [4, 6]
+
+    def test_ids_of_calls_differ(self, tmp_path: Path) -> None:
+        records = [{"id": f"call-{n}", **one} for n, one in enumerate(calls(talk("a", "b", "c", "d")))]
+        outcome = log(tmp_path, *records)
+        assert outcome.ids == ["call-2"]
+
+    def test_with_the_answer_beside_the_request(self, tmp_path: Path) -> None:
+        whole = talk("a", "b", "c", "d")
+        records = [
+            {"messages": whole[:end], "choices": [{"message": {**whole[end], "refusal": None}}]} for end in (1, 3)
+        ]
+        assert story(log(tmp_path, *records).only) == ["user: a", "assistant: b", "user: c", "assistant: d"]
+
+    def test_tool_calls_are_compared_by_what_they_call(self, tmp_path: Path) -> None:
+        function = {"name": "find", "arguments": "{}"}
+        call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "index": 0, "function": function}]}
+        again = {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
+        other = {"role": "assistant", "tool_calls": [{"id": "c", "function": {**function, "arguments": '{"n": 1}'}}]}
+        answer = {"role": "tool", "tool_call_id": "c", "content": "4"}
+        first, longer = [*talk("a"), call], [*talk("a"), again, answer]
+        assert len(log(tmp_path, {"messages": first}, {"messages": longer}).conversations) == 1
+        different = [*talk("a"), other, answer]
+        assert len(log(tmp_path, {"messages": first}, {"messages": different}).conversations) == 2
+
+    def test_content_blocks(self, tmp_path: Path) -> None:
+        question = {"role": "user", "content": [{"type": "text", "text": "When?"}]}
+        use = {"type": "tool_use", "id": "t", "name": "find", "input": {"b": 1, "a": 2}}
+        result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "May"}]}
+        reply = {"role": "assistant", "content": [{**use, "input": {"a": 2, "b": 1}}]}
+        first = {"request": {"messages": [question]}, "response": {"role": "assistant", "content": [use]}}
+        assert len(log(tmp_path, first, {"request": {"messages": [question, reply, result]}}).conversations) == 1
+
+    def test_items_of_responses(self, tmp_path: Path) -> None:
+        ask, reply, more = (
+            {"role": role, "content": text} for role, text in (("user", "a"), ("assistant", "b"), ("user", "c"))
+        )
+        out = [{"type": "message", **reply}]
+        thought = {"type": "reasoning", "summary": []}
+        records = [{"input": [ask], "output": [thought, *out]}, {"input": [ask, reply, more], "output": out}]
+        assert len(log(tmp_path, *records).conversations) == 1
+
+    def test_a_request_whose_answer_was_streamed(self, tmp_path: Path) -> None:
+        records = [{"request": one, "response": {"body": "data: {}"}} for one in calls(talk("a", "b", "c"))]
+        assert len(log(tmp_path, *records).conversations) == 1
+
+    def test_lists_of_messages(self, tmp_path: Path) -> None:
+        records = [one["messages"] for one in calls(talk("a", "b", "c", "d"))]
+        assert len(log(tmp_path, *records).conversations) == 1
+
+    def test_an_array(self, tmp_path: Path) -> None:
+        outcome = read(write_json(tmp_path / "calls.json", calls(talk("a", "b", "c", "d"))))
+        assert outcome.ids == ["calls.json#3"]
+
+    def test_one_id_in_several_files(self, tmp_path: Path) -> None:
+        for number, one in enumerate(calls(talk("a", "b", "c", "d"), conversation_id="k-1")):
+            write_json(tmp_path / f"call-{number}.json", one)
+        assert read(tmp_path).ids == ["k-1"]
+
+
+class TestNoGrowth:
+    """What is alike and yet apart."""
+
+    def test_two_users_who_say_the_same(self, tmp_path: Path) -> None:
+        same = {"messages": talk("Hi.", "Hello!")}
+        assert len(log(tmp_path, same, same).conversations) == 2
+
+    def test_an_opening_alone_is_nobodys_beginning(self, tmp_path: Path) -> None:
+        """One user left after "Hi."; nothing in the file says that calls are logged."""
+        assert len(log(tmp_path, {"messages": talk("Hi.")}, {"messages": talk("Hi.", "Hello!")}).conversations) == 2
+
+    def test_a_call_that_failed_is_a_failure(self, tmp_path: Path) -> None:
+        failed = {"request": {"messages": talk("Hi.")}, "response": {"error": {"message": "overloaded"}}}
+        worked = {"request": {"messages": talk("Hi.")}, "response": {"role": "assistant", "content": "Hello!"}}
+        assert len(log(tmp_path, failed, worked).conversations) == 2
+
+    def test_a_greeting_and_a_word(self, tmp_path: Path) -> None:
+        greeting = {"role": "assistant", "content": "How can I help?"}
+        short, long = [greeting, *talk("Hi.")], [greeting, *talk("Hi.", "Yes?", "No.")]
+        assert len(log(tmp_path, {"messages": short}, {"messages": long}).conversations) == 2
+
+    def test_of_two_alike_only_one_goes_on(self, tmp_path: Path) -> None:
+        """Two users, one of whom goes on: the beginning of that one is taken in, the other is a conversation."""
+        short, long = {"messages": talk("Hi.", "Hello!")}, {"messages": talk("Hi.", "Hello!", "Bye.")}
+        assert [len(one.timeline) for one in log(tmp_path, short, short, long).conversations] == [2, 3]
+
+    def test_ids_of_conversations_differ(self, tmp_path: Path) -> None:
+        short, long = talk("Hi.", "Hello!"), talk("Hi.", "Hello!", "Bye.")
+        outcome = log(tmp_path, {"conversation_id": "a", "messages": short}, {"conversation_id": "b", "messages": long})
+        assert outcome.ids == ["a", "b"]
+
+    @pytest.mark.parametrize("name", ["trial", "scenario_id"])
+    def test_a_trial_that_broke_off_is_a_failure_of_its_own(self, name: str, tmp_path: Path) -> None:
+        short, long = {"messages": talk("a", "b"), name: "1"}, {"messages": talk("a", "b", "c"), name: "2"}
+        assert len(log(tmp_path, short, long).conversations) == 2
+
+    def test_another_file(self, tmp_path: Path) -> None:
+        write_json(tmp_path / "a.json", {"messages": talk("a", "b")})
+        write_json(tmp_path / "b.json", {"messages": talk("a", "b", "c")})
+        assert len(read(tmp_path).conversations) == 2
+
+    def test_another_word(self, tmp_path: Path) -> None:
+        short, long = {"messages": talk("Hi.", "Hello!")}, {"messages": talk("Hi.", "Hello?", "Bye.")}
+        assert len(log(tmp_path, short, long).conversations) == 2
+
+    def test_what_cannot_be_read_is_told_once(self, tmp_path: Path) -> None:
+        lines = [json.dumps(one) for one in calls(talk("a", "b", "c", "d"))]
+        outcome = read(write(tmp_path / "calls.jsonl", "\n".join([*lines, '{"messages": [{"role": "user"', ""])))
+        assert len(outcome.conversations) == 1
+        assert outcome.problem.line == 4
+
+
+class TestRequestRepeated:
+    def test_output_that_begins_with_the_input(self, tmp_path: Path) -> None:
+        whole = talk("a", "b", "c")
+        outcome = log(tmp_path, {"input": {"messages": whole[:1]}, "output": {"messages": whole}})
+        assert story(outcome.only) == ["user: a", "assistant: b", "user: c"]
+        assert outcome.report.ignored == {"request_repeated": 1}
+
+    def test_items(self, tmp_path: Path) -> None:
+        ask, reply = ({"type": "message", "role": role, "content": role} for role in ("user", "assistant"))
+        assert len(log(tmp_path, {"input": [ask], "output": [ask, reply]}).only.timeline) == 2
+
+
+WORD = st.sampled_from(["Hi.", "Yes.", "No.", "Why?", "Tomorrow.", "Hello!"])
+
+
+@given(
+    st.lists(st.lists(WORD, min_size=2, max_size=7), min_size=1, max_size=6),
+    st.randoms(use_true_random=False),
+    st.booleans(),
+)
+@settings(deadline=None, max_examples=60)
+def test_calls_become_their_conversations(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[list[str]], chance: random.Random, is_cut: bool
+) -> None:
+    """Every call of some conversations, in any order and cut anywhere: what is read is these conversations.
+
+    Each begins with a word of its own, and all but the first call of it has a reply: so nothing is left to a guess.
+    """
+    conversations = [talk(f"I am {number}.", *words) for number, words in enumerate(texts)]
+    records = [one for messages in conversations for one in calls(messages)]
+    chance.shuffle(records)
+    folder = tmp_path_factory.mktemp("calls")
+    path = write(folder / "calls.jsonl", "\n".join(map(json.dumps, records)) + "\n")
+    report = ReadReport()
+    parts = list(cut(find_inputs([path]).inputs, report, folder, size=200 if is_cut else 10**6))
+    given_back = [one.conversation for part in parts for one in read_partition(part, report)]
+    grew = any(len(messages) > 3 for messages in conversations)
+    openings = 0 if grew else sum(len(messages) >= 2 for messages in conversations)
+    assert len(given_back) == len(conversations) + openings
+    wholes = sorted(
+        [one for one in given_back if len(one.timeline) > 1 or grew], key=lambda one: one.text(one.utterances[0])
+    )
+    assert [[one.text(utterance) for utterance in one.utterances] for one in wholes] == [
+        [one["content"] for one in messages] for messages in conversations
+    ]
+
+
+def test_both_ways_of_reading_agree(tmp_path: Path) -> None:
+    """Records of the usual shape and others are taken in alike."""
+    usual = calls([SYSTEM, *talk("a", "b", "c", "d", "e", "f")])
+    odd = [{**one, "shift": "night"} for one in usual]
+    for name, records in (("usual", usual), ("odd", odd)):
+        write(tmp_path / f"{name}.jsonl", "\n".join(map(json.dumps, records)) + "\n")
+    reading = convoscope.read([tmp_path / "usual.jsonl", tmp_path / "odd.jsonl"])
+    first, second = [one.conversation.timeline for one in reading.with_notes()]
+    assert first == second
+    assert counts(reading.report.inferred) == {"history_merged": 2}
