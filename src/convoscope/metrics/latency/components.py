@@ -158,6 +158,7 @@ def _declared(
         reduce=Reduce(SUM, MEAN_OF_CONVERSATIONS) if summed else MEAN_OF_ALL,
         also={"mean": MEAN_OF_SUBJECTS, **_SPREAD} if summed else _SPREAD,
         ten=ten,
+        notices=(),
     )(measure)
     return LATENCIES[name]
 
@@ -350,6 +351,7 @@ def _mean_of_calls(name: str, question: str, absent_in: tuple[str, ...] = ()) ->
         better=LOWER,
         needs=(CALL,),
         reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+        notices=(),
     )(latency)
 
 

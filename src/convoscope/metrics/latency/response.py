@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from convoscope.conversation import Conversation, Segment, Time, Utterance
 from convoscope.metrics.needs import TIMES, USER_SPEECH
+from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.metrics.presets import wait_metric
 from convoscope.metrics.voice.call_facts import (
     CALL,
@@ -18,11 +20,13 @@ from convoscope.metrics.voice.call_facts import (
 from convoscope.scores.observation import Observation, in_turn, measured, not_applicable, unmeasured
 from convoscope.views import MetricContext
 
+_timed_wait = partial(wait_metric, notices=(SKEWED_CLOCKS,), falls_silent=(EMPTY_AGENT, EQUAL_TIMES))
+
 LONGEST = 1000.0
 """Seconds. A longer wait is a fault of the log (voice logs, 1.4)."""
 
 
-@wait_metric("timing.response_latency", version=1, needs=(USER_SPEECH, TIMES))
+@_timed_wait("timing.response_latency", version=1, needs=(USER_SPEECH, TIMES))
 def response_latency(conversation: Conversation) -> Iterator[Observation]:
     """How long does the user wait for the agent's reply?
 
@@ -75,7 +79,7 @@ def _end(utterance: Utterance) -> Time | None:
     return utterance.time
 
 
-@wait_metric("voice.response_speed", version=1, needs=(CALL,))
+@_timed_wait("voice.response_speed", version=1, needs=(CALL,))
 def response_speed(context: MetricContext) -> Iterator[Observation]:
     """How fast does the agent answer, as the call's own log has it?
 
@@ -88,7 +92,7 @@ def response_speed(context: MetricContext) -> Iterator[Observation]:
     yield from _waits(context, logged, source)
 
 
-@wait_metric("voice.response_speed.sound", version=1, needs=(CALL,))
+@_timed_wait("voice.response_speed.sound", version=1, needs=(CALL,))
 def response_speed_by_sound(context: MetricContext) -> Iterator[Observation]:
     """How fast does the agent answer, by the sound alone?
 
@@ -97,7 +101,7 @@ def response_speed_by_sound(context: MetricContext) -> Iterator[Observation]:
     yield from _waits(context, context.sound_latency_assistant_turns, "sound")
 
 
-@wait_metric("voice.response_speed.with_tool_calls", version=1, needs=(CALL,))
+@_timed_wait("voice.response_speed.with_tool_calls", version=1, needs=(CALL,))
 def response_speed_with_tool_calls(context: MetricContext) -> Iterator[Observation]:
     """How fast does the agent answer in turns in which it calls a tool?
 
@@ -107,7 +111,7 @@ def response_speed_with_tool_calls(context: MetricContext) -> Iterator[Observati
     yield from _only(context, lambda turn: turn in tools, "no_tool_calls")
 
 
-@wait_metric("voice.response_speed.no_tool_calls", version=1, needs=(CALL,))
+@_timed_wait("voice.response_speed.no_tool_calls", version=1, needs=(CALL,))
 def response_speed_without_tool_calls(context: MetricContext) -> Iterator[Observation]:
     """How fast does the agent answer in turns without a tool call?
 

@@ -12,6 +12,7 @@ import msgspec
 from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCall, ToolResult
 from convoscope.metrics.declaration import RATIO
 from convoscope.metrics.item_fields import missing, needs_of
+from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.presets import item_metric
 from convoscope.metrics.tools.calls import CallableTool, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
@@ -26,7 +27,9 @@ EXTRA = 0.5
 ALL = NAME + ARGUMENTS
 
 
-@item_metric("tools.tool_correctness", version=1, unit=RATIO, needs=needs_of("tool_correctness"))
+@item_metric(
+    "tools.tool_correctness", version=1, unit=RATIO, needs=needs_of("tool_correctness"), notices=(EMPTY_AGENT,)
+)
 def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Did the agent make the tool call that was expected?
 
@@ -50,7 +53,14 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
             yield measured(case.subject, value, details=_evidence_of_pairs(pairs, case.tool_calls))
 
 
-@item_metric("tools.parameter_correctness", version=2, unit=RATIO, needs=needs_of("parameter_correctness"))
+@item_metric(
+    "tools.parameter_correctness",
+    version=2,
+    unit=RATIO,
+    needs=needs_of("parameter_correctness"),
+    notices=(),
+    falls_silent=(EMPTY_AGENT,),
+)
 def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments?
 

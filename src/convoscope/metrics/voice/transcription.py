@@ -169,6 +169,7 @@ def _errors(conversation: Conversation) -> dict[int, Errors]:
     better=LOWER,
     needs=NEEDS,
     reduce=Reduce(RATIO, RATIO_OF_SUMS),
+    notices=(),
 )
 def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     """How many of the user's words does the recogniser get wrong?
@@ -211,6 +212,7 @@ def _part(kind: str, question: str) -> Metric:
         better=LOWER,
         needs=NEEDS,
         reduce=Reduce(RATIO, RATIO_OF_SUMS),
+        notices=(),
     )(part)
 
 
