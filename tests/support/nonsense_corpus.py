@@ -69,6 +69,22 @@ def answers(number: int) -> Conversation:
     return chat(*events, id=f"answers-{number}", items=tuple(items))
 
 
+@cache
+def chats() -> tuple[Conversation, ...]:
+    """Chats that say themselves what the last answer should be."""
+    return tuple(
+        chat(
+            user(f"I leave on day {number}."),
+            agent("Where does the journey go?"),
+            user("To the capital that comes next."),
+            agent(city),
+            id=f"chat-{number}",
+            expected=Expected(ground_truth=city),
+        )
+        for number, city in enumerate(CITIES)
+    )
+
+
 def forms(number: int) -> Conversation:
     """Two answers that are to be JSON, and are."""
     asked = Expected(format="JSON")

@@ -8,11 +8,17 @@ _NEVER_PUT_OFF = (
     "published rule of τ-voice: who never speaks is not put off by anything; interaction.response_rate notices"
 )
 
+_NO_ANSWER = "in a chat without items, an agent that never says a word gave no answer: unmeasured"
+
 KNOWN_LIMITS: dict[tuple[str, Nonsense], str] = {
+    ("answer.accuracy", EMPTY_AGENT): _NO_ANSWER,
     ("answer.accuracy", SAYS_EVERYTHING): (
         "it asks whether the truth is in the answer, and who says everything says that too; answer.f1 and "
         "answer.exact_match notice"
     ),
+    ("answer.exact_match", EMPTY_AGENT): _NO_ANSWER,
+    ("answer.f1", EMPTY_AGENT): _NO_ANSWER,
+    ("answer.multi_pattern_accuracy", EMPTY_AGENT): _NO_ANSWER,
     ("interaction.selectivity_non_directed", EMPTY_AGENT): _NEVER_PUT_OFF,
     ("interaction.selectivity_vocal_tic", EMPTY_AGENT): _NEVER_PUT_OFF,
     ("outcome.conversation_correctly_finished", EMPTY_AGENT): (

@@ -346,7 +346,7 @@ def _check(
         "clusters": len(set(clusters[rows].tolist())),
         "silent": len(rows) - len(pairs),
     }
-    if not pairs or (demand == "silent" and 2 * len(pairs) <= len(rows)):
+    if 2 * len(pairs) <= len(rows):
         is_told = demand == "silent" or facts["clusters"] >= ENOUGH
         return _explained(declared, NonsenseCheck(verdict=GOES_SILENT if is_told else TOO_FEW, **facts))
     sign = -1.0 if declared.better == LOWER else 1.0

@@ -32,7 +32,8 @@ _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,), 
     better=NEITHER,
     needs=(TOOLS_KNOWN,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-    notices=(EMPTY_AGENT,),
+    notices=(),
+    falls_silent=(EMPTY_AGENT,),
 )
 def calls(conversation: Conversation) -> Observation:
     """How many tool calls does the agent make?
