@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from convoscope.analysis.flows.states import states
+    from convoscope.analysis.vacuity import audit
     from convoscope.conversation.model import Conversation
     from convoscope.errors import ConvoscopeError
     from convoscope.ingest.read import read
@@ -44,6 +45,7 @@ __all__ = [
     "SideTable",
     "StandardData",
     "__version__",
+    "audit",
     "axis",
     "derived",
     "metric",
@@ -70,6 +72,7 @@ _HOME = {
     "Score": "convoscope.scores.observation",
     "SideTable": "convoscope.scores.side_tables",
     "StandardData": "convoscope.views.standard_data.model",
+    "audit": "convoscope.analysis.vacuity",
     "axis": "convoscope.metrics.declaration",
     "derived": "convoscope.metrics.declaration",
     "metric": "convoscope.metrics.declaration",

@@ -488,9 +488,9 @@ class TestGate:
         assert convoscope("states", "gate", "eight", cwd=work).code == 2
 
 
-class TestAudit:
+class TestRecount:
     def test_holds(self, work: Path) -> None:
-        ended = convoscope("states", "audit", "monday", "nine", cwd=work)
+        ended = convoscope("states", "recount", "monday", "nine", cwd=work)
         assert (ended.code, ended.err) == (0, "")
         # 3 × 4 + 2 × 2 rows of the viewings, 2 + 1 of grooming; 9 × 4 + 2
         assert ended.out == (
@@ -505,7 +505,7 @@ class TestAudit:
             connection.execute(f"CREATE TABLE s AS SELECT * FROM '{stored}'")
             connection.execute("UPDATE s SET visits = 7 WHERE state = 'greet'")
             connection.execute(f"COPY s TO '{stored}' (FORMAT parquet)")
-        ended = convoscope("states", "audit", "run", cwd=tmp_path)
+        ended = convoscope("states", "recount", "run", cwd=tmp_path)
         assert ended.code == 1
         assert ended.out == "run: 120 rows of states, 30 conversations: 30 disagreements with the events\n"
         errors = ended.err.splitlines()
@@ -513,8 +513,13 @@ class TestAudit:
             "error: run: apartment_viewing / greet in good-00: has 7 visits in its row, and 1 in the events"
         )
         assert (len(errors), errors[-1]) == (21, "error: run: and 10 more")
-        told = convoscope("states", "audit", "run", "--json", cwd=tmp_path)
+        told = convoscope("states", "recount", "run", "--json", cwd=tmp_path)
         assert (told.code, told.json["holds"], told.json["audits"][0]["disagreements"]) == (1, False, 30)
+
+    def test_its_old_name_says_the_new_one(self, work: Path) -> None:
+        ended = convoscope("states", "audit", "monday", cwd=work)
+        assert ended.code == 2
+        assert ended.err.startswith("error: `convoscope states audit` is called `convoscope states recount`\n")
 
 
 QUESTIONS = ("matrix", "segments", "flows", "archetypes", "analyze")

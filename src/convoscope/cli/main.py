@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from convoscope import __version__
-from convoscope.cli import demo, formats, inspect, metrics, report, runs, score, show, sql, states, view
+from convoscope.cli import audit, demo, formats, inspect, metrics, report, runs, score, show, sql, states, view
 from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
 from convoscope.harmless import clean
 
@@ -31,6 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("score")(score.score_command)
+app.command("audit")(audit.audit_command)
 app.command("report")(report.report)
 app.command("show")(show.show)
 app.add_typer(view.app, name="view")

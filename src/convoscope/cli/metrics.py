@@ -66,11 +66,18 @@ def metrics(
             facts += [("computed from", ", ".join(metric.inputs))]
         facts += [("conversation", metric.reduce.within.name), ("group", metric.reduce.across.name)]
         facts += [("0 to 10", _points(metric.ten))] if metric.ten else []
+        facts += [("notices", _nonsense(metric.notices))] if metric.notices is not None else []
+        facts += [("falls silent under", _nonsense(metric.falls_silent))] if metric.falls_silent else []
         print_table(screen, text_table(("fact", ""), facts))
         parts = [other for other in registry.resolve() if parent_metric(other.name, names) == metric.name]
         if parts:
             screen.line()
             _table(screen, parts)
+
+
+def _nonsense(kinds: Sequence[str]) -> str:
+    """Kinds of nonsense in words."""
+    return ", ".join(kind.replace("_", " ") for kind in kinds) or "no nonsense"
 
 
 def _points(ten: TenPoints) -> str:

@@ -56,6 +56,9 @@ def score_command(
     junit: Junit = None,
     markdown: Markdown = None,
     contexts: Contexts = False,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Also try the metrics on nonsense (`convoscope audit`), and keep what came.")
+    ] = False,
     k: Annotated[int | None, typer.Option("--k", help="Trials that pass@k and pass^k draw. Default: 3.", min=1)] = None,
     parts: Parts = False,
     json: Json = False,
@@ -88,6 +91,8 @@ def score_command(
             progress=progress,
         )
     with keeping(lambda: f"the run is kept in {run.folder}"):
+        if audit:
+            _audit(run, metrics_from or ())
         _tell(run, files, contexts=contexts, parts=parts, json=json)
 
 
@@ -122,6 +127,17 @@ def _tell(run: Run, files: ReportFiles, *, contexts: bool, parts: bool, json: bo
         screen.line(f"page: {run.folder / PAGE}")
     print_warnings(Screen(sys.stderr), run.read_report)
     exit_by(run, checks)
+
+
+def _audit(run: Run, metrics_from: Sequence[str]) -> None:
+    """Audit the run, unless that was done before; its page is drawn anew."""
+    from convoscope.analysis.vacuity import audit_run
+    from convoscope.report.page import write_page
+    from convoscope.report.vacuity import keep_audit, kept_audit
+
+    if kept_audit(run) is None:
+        keep_audit(run, audit_run(run, metrics_from=metrics_from))
+        write_page(run)
 
 
 def _chosen(metrics: str | None, metrics_from: Sequence[str], k: int | None) -> Sequence[str | Declared] | None:

@@ -162,8 +162,8 @@ def gate(
         raise typer.Exit(FAILED if verdict.outcome == GATE_FAILED else UNDETERMINED)
 
 
-@app.command("audit")
-def audit(runs: Runs, json: Json = False) -> None:
+@app.command("recount")
+def recount(runs: Runs, json: Json = False) -> None:
     """Count visits again from the events of each run. Exit code 1 where a stored row disagrees."""
     import sys
 
@@ -179,6 +179,18 @@ def audit(runs: Runs, json: Json = False) -> None:
         print_audit(screen, Screen(sys.stderr), question.runs, audits)
     if not holds:
         raise typer.Exit(FAILED)
+
+
+@app.command("audit", hidden=True)
+def audit(runs: Runs, json: Json = False) -> None:
+    """The old name of `recount`."""
+    from convoscope.errors import UsageError
+
+    del runs, json
+    raise UsageError(
+        "`convoscope states audit` is called `convoscope states recount`",
+        hint="`convoscope audit` asks whether metrics notice nonsense",
+    )
 
 
 def _question(runs: list[Path], flow: str | None = None, agent: str | None = None) -> StateQuestion:

@@ -85,7 +85,7 @@ def exit_by(run: Run, checks: Iterable[Check]) -> None:
     if run.receipt.audit.get("disagreements"):
         screen = Screen(sys.stderr)
         screen.line(f"error: {run.receipt.invalid_reason}")
-        screen.line(f"  the run is marked invalid; `convoscope states audit {run.folder}` tells of each row")
+        screen.line(f"  the run is marked invalid; `convoscope states recount {run.folder}` tells of each row")
         raise typer.Exit(FAILED)
     if counts.missed:
         raise typer.Exit(FAILED)

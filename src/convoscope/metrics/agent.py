@@ -9,6 +9,7 @@ from itertools import accumulate
 from convoscope.conversation import ASSISTANT, Conversation
 from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH, USER_SPEECH
+from convoscope.metrics.nonsense import EMPTY_AGENT, SAYS_EVERYTHING
 from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import SOUND
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
@@ -49,6 +50,8 @@ _MURMURS = {
     needs=(ASSISTANT_SPEECH,),
     reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
     also={"p95": percentile(95)},
+    notices=(SAYS_EVERYTHING,),
+    falls_silent=(EMPTY_AGENT,),
 )
 def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
     """How many words does the agent say in a turn?
@@ -61,7 +64,15 @@ def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
         yield measured(turn, count) if count else not_applicable(turn, "no_assistant_text")
 
 
-@share_metric("agent.repetition", version=1, observes=TURN, better=LOWER, needs=(ASSISTANT_SPEECH,))
+@share_metric(
+    "agent.repetition",
+    version=1,
+    observes=TURN,
+    better=LOWER,
+    needs=(ASSISTANT_SPEECH,),
+    notices=(SAYS_EVERYTHING,),
+    falls_silent=(EMPTY_AGENT,),
+)
 def repetition(conversation: Conversation) -> Iterator[Observation]:
     """What share of the agent's sentences has it said before?
 

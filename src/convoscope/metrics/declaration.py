@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +22,7 @@ from convoscope.metrics.async_metrics import awaited, coming, is_async
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.items import each_item, each_item_awaited
 from convoscope.metrics.needs import Need, needs_of
+from convoscope.metrics.nonsense import NONSENSE, Nonsense
 from convoscope.resources.registry import asked_by
 from convoscope.scores.observation import Observation, Status
 from convoscope.scores.reducers import Across, Percentile, Reduce
@@ -121,6 +123,13 @@ class Target(msgspec.Struct, frozen=True):
     comparison: Literal[">", ">=", "<", "<="]
     value: float
 
+    def is_met_by(self, value: float) -> bool:
+        """Whether a value is on the right side."""
+        return bool(_HOLDS[self.comparison](value, self.value))
+
+
+_HOLDS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What every metric and every derived figure says of itself."""
@@ -138,8 +147,15 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The part of the agent that it tests."""
     ten: TenPoints | None = None
     target: Target | None = None
+    notices: tuple[Nonsense, ...] | None = None
+    """The nonsense that makes it worse (another, where neither direction is better); None where nobody has said."""
+    falls_silent: tuple[Nonsense, ...] = ()
+    """The nonsense that leaves it rightly without a value, because there is nothing left to measure."""
 
     def __post_init__(self) -> None:
+        for kind in (*(self.notices or ()), *self.falls_silent):
+            if kind not in NONSENSE:
+                raise DeclarationError(f"{self.key}: unknown nonsense {kind!r}", hint=f"there is {', '.join(NONSENSE)}")
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(f"{self.name!r} is not a metric's name", hint="write family.name, in small letters")
         if self.variant and not _VARIANT.fullmatch(self.variant):
@@ -312,6 +328,8 @@ def metric(
     component: str = "",
     ten: TenPoints | None = None,
     target: Target | None = None,
+    notices: tuple[Nonsense, ...] | None = None,
+    falls_silent: tuple[Nonsense, ...] = (),
 ) -> Callable[[Measure], Metric]:
     """Declare a metric. The decorated function yields observations; its docstring is the definition."""
 
@@ -331,6 +349,8 @@ def metric(
             component=component,
             ten=ten,
             target=target,
+            notices=notices,
+            falls_silent=falls_silent,
         )
 
     return declare
@@ -356,6 +376,8 @@ def derived(
     component: str = "",
     ten: TenPoints | None = None,
     target: Target | None = None,
+    notices: tuple[Nonsense, ...] | None = None,
+    falls_silent: tuple[Nonsense, ...] = (),
     unscored: str = "not_enough",
 ) -> Callable[[Callable[..., Any]], Derived]:
     """Declare a figure that is computed from other figures, in the order of `inputs`."""
@@ -375,6 +397,8 @@ def derived(
             component=component,
             ten=ten,
             target=target,
+            notices=notices,
+            falls_silent=falls_silent,
             unscored=unscored,
         )
 

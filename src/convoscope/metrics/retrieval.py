@@ -29,6 +29,7 @@ RELEVANT_FROM = 0.5
     version=1,
     unit=RATIO,
     needs=needs_of("contextual_precision@lexical"),
+    notices=(),
 )
 def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
     """Do the chunks that hold the truth's words stand before those that do not?
@@ -52,7 +53,12 @@ def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
 
 
 @item_metric(
-    "retrieval.contextual_recall", variant=LEXICAL, version=1, unit=RATIO, needs=needs_of("contextual_recall@lexical")
+    "retrieval.contextual_recall",
+    variant=LEXICAL,
+    version=1,
+    unit=RATIO,
+    needs=needs_of("contextual_recall@lexical"),
+    notices=(),
 )
 def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
     """What share of the truth's words was retrieved?
@@ -75,7 +81,7 @@ def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
 def _ranking_metric(
     name: str, variant: str = ""
 ) -> Callable[[Callable[[Conversation], Iterator[Observation]]], Metric]:
-    return item_metric(name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"))
+    return item_metric(name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"), notices=())
 
 
 _recall_metric = partial(item_metric, "retrieval.recall", version=2, unit=RATIO, needs=needs_of("retrieval_ranking"))

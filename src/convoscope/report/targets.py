@@ -6,7 +6,6 @@ scored with, and a user gives more. For one figure, the latter replaces the form
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from math import isclose
 from typing import Literal, NamedTuple
@@ -32,7 +31,6 @@ DECLARED: Source = "declared"
 RECORDED: Source = "recorded"
 GIVEN: Source = "given"
 
-_HOLDS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _SIGNS = {">": ">", ">=": "≥", "<": "<", "<=": "≤"}
 
 
@@ -90,7 +88,7 @@ def check(figure: Figure, target: Target) -> TargetVerdict:
 
 def meets(value: float, target: Target) -> bool:
     """Whether a value is on the right side of a target."""
-    return bool(_HOLDS[target.comparison](value, target.value))
+    return target.is_met_by(value)
 
 
 def checks(summary: Summary, given: Sequence[str] = ()) -> list[Check]:

@@ -22,6 +22,7 @@ from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import RATIO, SHARE, Measure, Metric
 from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.needs import Need
+from convoscope.metrics.nonsense import ANSWERED_BADLY
 from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 from convoscope.text.comparison import Comparison, Tokenize, accuracy_of, exact_match_of, overlap_of
@@ -297,7 +298,12 @@ def _declared(
         listed = ", ".join(f"{name} = {value!r}" for name, value in options.items())
         measure.__doc__ = f"{cleandoc(measure.__doc__ or '')}\n\nHere with {listed}."
     return item_metric(
-        f"answer.{scorer}", version=version, unit=unit, needs=(*needs_of(scorer), *needs), variant=variant
+        f"answer.{scorer}",
+        version=version,
+        unit=unit,
+        needs=(*needs_of(scorer), *needs),
+        variant=variant,
+        notices=ANSWERED_BADLY,
     )(measure)
 
 

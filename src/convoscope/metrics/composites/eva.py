@@ -6,6 +6,7 @@ from math import fsum
 from typing import NamedTuple
 
 from convoscope.metrics.declaration import HIGHER, RATIO, SHARE, Derived, derived
+from convoscope.metrics.nonsense import EMPTY_AGENT, SKEWED_CLOCKS, Nonsense
 
 
 class CompositePart(NamedTuple):
@@ -28,7 +29,18 @@ EXPERIENCE = (
 BOTH = (CompositePart("eva.a_pass", 1.0), CompositePart("eva.x_pass", 1.0))
 
 
-def _passes(name: str, question: str, parts: tuple[CompositePart, ...]) -> Derived:
+class _Audit(NamedTuple):
+    """Which nonsense a composite notices through its parts, and which leaves one of these without a value."""
+
+    notices: tuple[Nonsense, ...]
+    falls_silent: tuple[Nonsense, ...] = ()
+
+
+_OF_ACCURACY = _Audit((EMPTY_AGENT,))
+_OF_EXPERIENCE = _Audit((SKEWED_CLOCKS,), (EMPTY_AGENT,))
+
+
+def _passes(name: str, question: str, parts: tuple[CompositePart, ...], audit: _Audit) -> Derived:
     """1 where every part reaches its threshold, else 0."""
     thresholds = tuple(part.passes_at for part in parts)
 
@@ -40,10 +52,12 @@ def _passes(name: str, question: str, parts: tuple[CompositePart, ...]) -> Deriv
 
     1 where {conditions}; else 0. No value while one of them has none.
     """
-    return derived(name, version=2, over="conversation", unit=SHARE, better=HIGHER, inputs=_names(parts))(passes)
+    return derived(
+        name, version=2, over="conversation", unit=SHARE, better=HIGHER, inputs=_names(parts), **audit._asdict()
+    )(passes)
 
 
-def _mean(name: str, question: str, parts: tuple[CompositePart, ...]) -> Derived:
+def _mean(name: str, question: str, parts: tuple[CompositePart, ...], audit: _Audit) -> Derived:
     """The mean of all parts; never of those that happen to be there (voice logs, 1.7, defect 9)."""
 
     def mean(*values: float) -> float:
@@ -53,16 +67,18 @@ def _mean(name: str, question: str, parts: tuple[CompositePart, ...]) -> Derived
 
     The mean of {", ".join(_names(parts))}. No value while one of them has none.
     """
-    return derived(name, version=2, over="conversation", unit=RATIO, better=HIGHER, inputs=_names(parts))(mean)
+    return derived(
+        name, version=2, over="conversation", unit=RATIO, better=HIGHER, inputs=_names(parts), **audit._asdict()
+    )(mean)
 
 
 def _names(parts: tuple[CompositePart, ...]) -> tuple[str, ...]:
     return tuple(part.metric for part in parts)
 
 
-a_pass = _passes("eva.a_pass", "Was the call accurate?", ACCURACY)
-x_pass = _passes("eva.x_pass", "Was the call a good experience?", EXPERIENCE)
-overall_pass = _passes("eva.overall_pass", "Was the call both accurate and a good experience?", BOTH)
-a_mean = _mean("eva.a_mean", "How accurate was the call?", ACCURACY)
-x_mean = _mean("eva.x_mean", "How good an experience was the call?", EXPERIENCE)
-overall_mean = _mean("eva.overall_mean", "How good was the call, all in all?", ACCURACY + EXPERIENCE)
+a_pass = _passes("eva.a_pass", "Was the call accurate?", ACCURACY, _OF_ACCURACY)
+x_pass = _passes("eva.x_pass", "Was the call a good experience?", EXPERIENCE, _OF_EXPERIENCE)
+overall_pass = _passes("eva.overall_pass", "Was the call both accurate and a good experience?", BOTH, _OF_EXPERIENCE)
+a_mean = _mean("eva.a_mean", "How accurate was the call?", ACCURACY, _OF_ACCURACY)
+x_mean = _mean("eva.x_mean", "How good an experience was the call?", EXPERIENCE, _OF_EXPERIENCE)
+overall_mean = _mean("eva.overall_mean", "How good was the call, all in all?", ACCURACY + EXPERIENCE, _OF_EXPERIENCE)

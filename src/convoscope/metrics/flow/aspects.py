@@ -45,8 +45,8 @@ LOOP = 3
 """A state that is entered again so often is a loop."""
 
 _BOUNDS = re.compile(r"(?:from )?0(?:\.0*)?\s*(?:-|–|to|\.\.\.?|…|/)\s*(\d+(?:\.\d+)?)")
-_walk_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES))
-_flow_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES, FLOW_DECLARED))
+_walk_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES), notices=())
+_flow_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES, FLOW_DECLARED), notices=())
 
 
 class _Part(NamedTuple):
@@ -274,6 +274,7 @@ _HUMANNESS = Need(
     better=HIGHER,
     needs=(NOT_BROKEN, _HUMANNESS),
     aspect="humanness",
+    notices=(),
     ten=FULL_MARKS,
 )
 def humanness(conversation: Conversation) -> Iterator[Observation]:

@@ -167,6 +167,7 @@ def _declared(
         reduce=Reduce(SUM, MEAN_OF_CONVERSATIONS) if summed else MEAN_OF_ALL,
         also={"mean": MEAN_OF_SUBJECTS, **_SPREAD} if summed else _SPREAD,
         ten=ten,
+        notices=(),
     )(measure)
     return LATENCIES[name]
 
@@ -398,6 +399,7 @@ def _mean_of_calls(name: str, question: str, absent_in: tuple[str, ...] = ()) ->
         better=LOWER,
         needs=(CALL,),
         reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+        notices=(),
     )(latency)
 
 

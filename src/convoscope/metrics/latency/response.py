@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from math import inf
 
 from convoscope.conversation import Conversation, Turn, Utterance
 from convoscope.metrics.latency.measures import STOPPED_CLOCK
 from convoscope.metrics.needs import TIMES, USER_SPEECH
+from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.metrics.presets import wait_metric
 from convoscope.metrics.voice.call_facts import (
     CALL,
@@ -22,11 +24,13 @@ from convoscope.scores.observation import Observation, in_turn, measured, not_ap
 from convoscope.views import MetricContext, metric_context
 from convoscope.views.user_turns import end_of, start_of
 
+_timed_wait = partial(wait_metric, notices=(SKEWED_CLOCKS,), falls_silent=(EMPTY_AGENT, EQUAL_TIMES))
+
 LONGEST = 1000.0
 """Seconds. By the published rule a longer wait is a fault of the log (voice logs, 1.4)."""
 
 
-@wait_metric("timing.response_latency", version=2, needs=(USER_SPEECH, TIMES))
+@_timed_wait("timing.response_latency", version=2, needs=(USER_SPEECH, TIMES))
 def response_latency(conversation: Conversation) -> Iterator[Observation]:
     """How long does the user wait for the agent's reply?
 
@@ -68,7 +72,7 @@ def _has_end(utterance: Utterance) -> bool:
     return bool(utterance.segments) or (utterance.time is not None and utterance.time.until is not None)
 
 
-@wait_metric("voice.response_speed", version=2, needs=(CALL,))
+@_timed_wait("voice.response_speed", version=2, needs=(CALL,))
 def response_speed(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, as the call's own log has it?
 
@@ -81,7 +85,7 @@ def response_speed(conversation: Conversation) -> Iterator[Observation]:
     yield from _waits(conversation, context, context.latency_assistant_turns, _source(context))
 
 
-@wait_metric("voice.response_speed", variant="eva", version=1, needs=(CALL,))
+@_timed_wait("voice.response_speed", variant="eva", version=1, needs=(CALL,))
 def response_speed_eva(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, where it answers within 1000 s?
 
@@ -107,7 +111,7 @@ def _source(context: MetricContext) -> str:
     return "sound" if context.latency_assistant_turns == context.sound_latency_assistant_turns else "log"
 
 
-@wait_metric("voice.response_speed.sound", version=2, needs=(CALL,))
+@_timed_wait("voice.response_speed.sound", version=2, needs=(CALL,))
 def response_speed_by_sound(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, by the sound alone?
 
@@ -117,7 +121,7 @@ def response_speed_by_sound(conversation: Conversation) -> Iterator[Observation]
     yield from _waits(conversation, context, context.sound_latency_assistant_turns, "sound")
 
 
-@wait_metric("voice.response_speed.with_tool_calls", version=2, needs=(CALL,))
+@_timed_wait("voice.response_speed.with_tool_calls", version=2, needs=(CALL,))
 def response_speed_with_tool_calls(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer in turns in which it calls a tool?
 
@@ -127,7 +131,7 @@ def response_speed_with_tool_calls(conversation: Conversation) -> Iterator[Obser
     yield from _only(conversation, lambda turn: turn in tools, "no_tool_calls")
 
 
-@wait_metric("voice.response_speed.no_tool_calls", version=2, needs=(CALL,))
+@_timed_wait("voice.response_speed.no_tool_calls", version=2, needs=(CALL,))
 def response_speed_without_tool_calls(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer in turns without a tool call?
 

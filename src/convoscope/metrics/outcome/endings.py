@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from convoscope.conversation import Conversation, Logged
+from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.outcome.task import ENDED_REASON
 from convoscope.metrics.presets import conversation_share_metric
 from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, left_waiting
@@ -12,7 +13,9 @@ from convoscope.views import MetricContext, metric_context
 from convoscope.views.user_turns import breakdown
 
 
-@conversation_share_metric("outcome.conversation_correctly_finished", version=2, needs=(ENDED_REASON,))
+@conversation_share_metric(
+    "outcome.conversation_correctly_finished", version=2, needs=(ENDED_REASON,), notices=(EMPTY_AGENT,)
+)
 def conversation_correctly_finished(conversation: Conversation) -> Observation:
     """Did the agent still answer when the call ended?
 
@@ -45,7 +48,7 @@ def _left_waiting(context: MetricContext) -> Observation:
     return measured(context, 0 if waiting else 1, details={"ended_reason": context.conversation_ended_reason})
 
 
-@conversation_share_metric("outcome.conversation_valid_end", version=1, needs=(CALL,))
+@conversation_share_metric("outcome.conversation_valid_end", version=1, needs=(CALL,), notices=())
 def conversation_valid_end(conversation: Conversation) -> Observation:
     """Did the simulated call end so that it says something about the agent?
 

@@ -32,6 +32,7 @@ from convoscope.conversation.databases import (
 )
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, metric
 from convoscope.metrics.needs import Need
+from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.metrics.tools.calls import says_nothing
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
@@ -109,7 +110,9 @@ ENDED_REASON = Need(
 _ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 
 
-@conversation_share_metric("outcome.task_completion", version=2, needs=(FINAL_DATABASE, EXPECTATION))
+@conversation_share_metric(
+    "outcome.task_completion", version=2, needs=(FINAL_DATABASE, EXPECTATION), notices=(EMPTY_AGENT,)
+)
 def task_completion(conversation: Conversation) -> Observation:
     """Is the database afterwards as it should be?
 
@@ -133,7 +136,9 @@ def task_completion(conversation: Conversation) -> Observation:
     return measured(conversation, 0 if broken else 1, details=_details(after, broken))
 
 
-@conversation_share_metric("outcome.authentication_success", version=1, needs=(EXPECTED_SESSION, FINAL_DATABASE))
+@conversation_share_metric(
+    "outcome.authentication_success", version=1, needs=(EXPECTED_SESSION, FINAL_DATABASE), notices=(EMPTY_AGENT,)
+)
 def authentication_success(conversation: Conversation) -> Observation:
     """Is the user logged in whom the scenario expects to be?
 
@@ -150,7 +155,9 @@ def authentication_success(conversation: Conversation) -> Observation:
     return measured(conversation, 0 if lines else 1, details={"session": lines} if lines else None)
 
 
-@conversation_share_metric("outcome.authentication_success.first_try", version=2, needs=(AUTH_TOOLS,))
+@conversation_share_metric(
+    "outcome.authentication_success.first_try", version=2, needs=(AUTH_TOOLS,), notices=(), falls_silent=(EMPTY_AGENT,)
+)
 def first_try(conversation: Conversation) -> Observation:
     """Does the first call of an authentication tool succeed?
 
@@ -174,6 +181,7 @@ def first_try(conversation: Conversation) -> Observation:
     better=NEITHER,
     needs=(AUTH_TOOLS,),
     reduce=_ONE_EACH,
+    notices=(EMPTY_AGENT,),
 )
 def auth_calls(conversation: Conversation) -> Observation:
     """How often does the agent call an authentication tool?
@@ -194,6 +202,7 @@ def auth_calls(conversation: Conversation) -> Observation:
     better=NEITHER,
     needs=(EXPECTED_SESSION, FINAL_DATABASE, AUTH_TOOLS),
     reduce=_ONE_EACH,
+    notices=(),
 )
 def calls_on_failure(conversation: Conversation) -> Observation:
     """How often was authentication tried where it failed in the end?
@@ -210,7 +219,13 @@ def calls_on_failure(conversation: Conversation) -> Observation:
 
 
 @share_metric(
-    "outcome.authentication_success.call_success_rate", version=2, observes=EVENT, better=HIGHER, needs=(AUTH_TOOLS,)
+    "outcome.authentication_success.call_success_rate",
+    version=2,
+    observes=EVENT,
+    better=HIGHER,
+    needs=(AUTH_TOOLS,),
+    notices=(),
+    falls_silent=(EMPTY_AGENT,),
 )
 def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the calls of authentication tools succeeds?
@@ -229,7 +244,9 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
             yield ratio(call, worked, 1, empty="no_auth_calls", details={"tool": call.name})
 
 
-@conversation_share_metric("outcome.conversation_completed_on_time", version=2, needs=(ENDED_REASON,))
+@conversation_share_metric(
+    "outcome.conversation_completed_on_time", version=2, needs=(ENDED_REASON,), notices=(EMPTY_AGENT,)
+)
 def conversation_completed_on_time(conversation: Conversation) -> Observation:
     """Did the conversation come to an end of its own before its time limit?
 
@@ -243,7 +260,9 @@ def conversation_completed_on_time(conversation: Conversation) -> Observation:
     return measured(conversation, 0, details={"ended_reason": conversation.outcome.ended_reason, "fault": fault})
 
 
-@conversation_share_metric("outcome.conversation_completed_on_time", variant="eva", version=1, needs=(ENDED_REASON,))
+@conversation_share_metric(
+    "outcome.conversation_completed_on_time", variant="eva", version=1, needs=(ENDED_REASON,), notices=()
+)
 def conversation_completed_on_time_eva(conversation: Conversation) -> Observation:
     """Did the conversation end before its time limit?
 

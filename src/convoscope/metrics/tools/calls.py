@@ -14,13 +14,14 @@ from convoscope.conversation.databases import shown
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
+from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
 from convoscope.views.subjects import Subject
 
-_call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,))
+_call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,), notices=(), falls_silent=(EMPTY_AGENT,))
 
 
 @metric(
@@ -31,6 +32,8 @@ _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,))
     better=NEITHER,
     needs=(TOOLS_KNOWN,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+    notices=(),
+    falls_silent=(EMPTY_AGENT,),
 )
 def calls(conversation: Conversation) -> Observation:
     """How many tool calls does the agent make?

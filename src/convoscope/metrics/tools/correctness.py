@@ -14,6 +14,7 @@ from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCa
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import RATIO
 from convoscope.metrics.item_fields import FIELDS, missing, needs_of
+from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.presets import item_metric
 from convoscope.metrics.tools.calls import CallableTool, answer_of, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
@@ -28,7 +29,9 @@ EXTRA = 0.5
 ALL = NAME + ARGUMENTS
 
 
-@item_metric("tools.tool_correctness", version=1, unit=RATIO, needs=needs_of("tool_correctness"))
+@item_metric(
+    "tools.tool_correctness", version=1, unit=RATIO, needs=needs_of("tool_correctness"), notices=(EMPTY_AGENT,)
+)
 def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Did the agent make the tool call that was expected?
 
@@ -52,7 +55,9 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
             yield measured(case.subject, value, details=_evidence_of_pairs(pairs, case.tool_calls))
 
 
-_parameter_metric = partial(item_metric, unit=RATIO, needs=needs_of("parameter_correctness"))
+_parameter_metric = partial(
+    item_metric, unit=RATIO, needs=needs_of("parameter_correctness"), notices=(), falls_silent=(EMPTY_AGENT,)
+)
 
 
 @_parameter_metric("tools.parameter_correctness", version=3)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, RATIO, SECONDS, TURN, metric
-from convoscope.metrics.presets import MEAN_OF_ALL, share_metric
+from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TURN, metric
+from convoscope.metrics.nonsense import EMPTY_AGENT, SKEWED_CLOCKS
+from convoscope.metrics.presets import MEAN_OF_ALL, SUM_OVER_SUM
 from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
 from convoscope.metrics.voice.turn_analysis import (
     NOT_EVALUABLE,
@@ -23,9 +24,10 @@ from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS, SUM, Reduce
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)
-_rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS)
-_seconds_metric = partial(metric, observes=TURN, unit=SECONDS, better=LOWER, needs=_NEEDS, reduce=MEAN_OF_ALL)
-_score_metric = partial(metric, observes=TURN, unit=RATIO, better=HIGHER, needs=_NEEDS, reduce=MEAN_OF_ALL)
+_turn_metric = partial(metric, observes=TURN, needs=_NEEDS, notices=(), falls_silent=(EMPTY_AGENT,))
+_rate_metric = partial(_turn_metric, unit=SHARE, reduce=SUM_OVER_SUM)
+_seconds_metric = partial(_turn_metric, unit=SECONDS, better=LOWER, reduce=MEAN_OF_ALL)
+_score_metric = partial(_turn_metric, unit=RATIO, better=HIGHER, reduce=MEAN_OF_ALL)
 _PER_CALL = Reduce(SUM, MEAN_OF_CONVERSATIONS)
 
 
@@ -48,6 +50,8 @@ def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     better=LOWER,
     needs=_NEEDS,
     reduce=_PER_CALL,
+    notices=(),
+    falls_silent=(EMPTY_AGENT,),
 )
 def agent_interruption_count(context: MetricContext) -> Iterator[Observation]:
     """How often does the agent speak over the user?
@@ -133,7 +137,7 @@ def user_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.yielded is not None, 1, empty=NOT_EVALUABLE))
 
 
-@_seconds_metric("voice.turn_taking.user_interruption.yield_time", version=2)
+@_seconds_metric("voice.turn_taking.user_interruption.yield_time", version=2, notices=(SKEWED_CLOCKS,))
 def yield_time(context: MetricContext) -> Iterator[Observation]:
     """How long does the agent go on when the user breaks in?
 
@@ -143,7 +147,7 @@ def yield_time(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: _yielding(one, lambda seconds: seconds))
 
 
-@_score_metric("voice.turn_taking.user_interruption.yield_score", version=2)
+@_score_metric("voice.turn_taking.user_interruption.yield_score", version=2, notices=(SKEWED_CLOCKS,))
 def user_interruption_yield_score(context: MetricContext) -> Iterator[Observation]:
     """How well does the agent give way when the user breaks in?
 

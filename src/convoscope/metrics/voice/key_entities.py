@@ -74,7 +74,7 @@ ENGLISH = Need(
 _NEEDS = (*NEEDS, ENGLISH)
 
 
-@share_metric("voice.key_entities", version=2, observes=TURN, better=HIGHER, needs=_NEEDS)
+@share_metric("voice.key_entities", version=2, observes=TURN, better=HIGHER, needs=_NEEDS, notices=())
 def key_entities(conversation: Conversation) -> Iterator[Observation]:
     """What share of the names, codes, times and amounts does the recogniser get right?
 
@@ -132,7 +132,9 @@ def _of_kind(name: str) -> Metric:
 
     `voice.key_entities` of these types alone: {", ".join(types)}.
     """
-    return share_metric(f"voice.key_entities.{name}", version=2, observes=TURN, better=HIGHER, needs=_NEEDS)(of_kind)
+    return share_metric(
+        f"voice.key_entities.{name}", version=2, observes=TURN, better=HIGHER, needs=_NEEDS, notices=()
+    )(of_kind)
 
 
 names = _of_kind("name")

@@ -173,7 +173,13 @@ def _errors(conversation: Conversation) -> dict[int, Errors]:
 
 
 _wer_metric = partial(
-    metric, observes=TURN, unit=ERRORS_PER_WORD, better=LOWER, needs=NEEDS, reduce=Reduce(RATIO, RATIO_OF_SUMS)
+    metric,
+    observes=TURN,
+    unit=ERRORS_PER_WORD,
+    better=LOWER,
+    needs=NEEDS,
+    reduce=Reduce(RATIO, RATIO_OF_SUMS),
+    notices=(),
 )
 
 

@@ -16,6 +16,7 @@ from convoscope.metrics.declaration import (
     metric,
 )
 from convoscope.metrics.needs import Need
+from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.metrics.presets import share_metric, wait_metric
 from convoscope.metrics.voice.call_facts import CALL, NO_REPLY, SOUND, inapplicable
 from convoscope.metrics.voice.turn_analysis import (
@@ -37,7 +38,7 @@ from convoscope.scores.reducers import (
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)
-_rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS)
+_rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS, falls_silent=(EMPTY_AGENT,))
 
 
 def _logs_nudges(conversation: Conversation) -> bool:
@@ -55,7 +56,13 @@ NUDGES = Need(
 
 
 _taking_metric = partial(
-    metric, observes=TURN, unit=RATIO, better=HIGHER, needs=_NEEDS, reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS)
+    metric,
+    observes=TURN,
+    unit=RATIO,
+    better=HIGHER,
+    needs=_NEEDS,
+    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+    notices=(EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS),
 )
 
 
@@ -103,7 +110,14 @@ def _taken(context: MetricContext) -> Iterator[Observation]:
         yield from each_turn(context, lambda one: measured(in_turn(one.id), one.score, details=one.evidence))
 
 
-@wait_metric("voice.turn_taking.latency", version=2, needs=_NEEDS, also={"p50": percentile(50), "p90": percentile(90)})
+@wait_metric(
+    "voice.turn_taking.latency",
+    version=2,
+    needs=_NEEDS,
+    notices=(SKEWED_CLOCKS,),
+    falls_silent=(EMPTY_AGENT, EQUAL_TIMES),
+    also={"p50": percentile(50), "p90": percentile(90)},
+)
 def latency(context: MetricContext) -> Iterator[Observation]:
     """How long is the silence before the reply, where nobody interrupts?
 
@@ -121,7 +135,7 @@ def _wait(turn: EvaluatedTurn) -> Observation:
     return measured(in_turn(turn.id), turn.gap)
 
 
-@_rate_metric("voice.turn_taking.on_time_rate", version=2, better=HIGHER)
+@_rate_metric("voice.turn_taking.on_time_rate", version=2, better=HIGHER, notices=(EQUAL_TIMES, SKEWED_CLOCKS))
 def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes neither too early nor too late?
 
@@ -130,7 +144,7 @@ def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, late: EARLY_MS <= ms < late)
 
 
-@_rate_metric("voice.turn_taking.early_rate", version=2, better=LOWER)
+@_rate_metric("voice.turn_taking.early_rate", version=2, better=LOWER, notices=(EQUAL_TIMES,))
 def early_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too early?
 
@@ -139,7 +153,7 @@ def early_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, _: ms < EARLY_MS)
 
 
-@_rate_metric("voice.turn_taking.late_rate", version=2, better=LOWER)
+@_rate_metric("voice.turn_taking.late_rate", version=2, better=LOWER, notices=(SKEWED_CLOCKS,))
 def late_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too late?
 
@@ -160,7 +174,15 @@ def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iter
     yield from each_turn(context, observe_turn)
 
 
-@share_metric("voice.turn_taking.fallback_nudge.rate", version=2, observes=TURN, better=LOWER, needs=(*_NEEDS, NUDGES))
+@share_metric(
+    "voice.turn_taking.fallback_nudge.rate",
+    version=2,
+    observes=TURN,
+    better=LOWER,
+    needs=(*_NEEDS, NUDGES),
+    notices=(),
+    falls_silent=(EMPTY_AGENT,),
+)
 def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns did the agent have to be nudged to reply?
 
@@ -177,6 +199,8 @@ def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
     unit=COUNT,
     better=LOWER,
     needs=(CALL, NUDGES),
+    notices=(),
+    falls_silent=(EMPTY_AGENT,),
 )
 def fallback_nudge_count(context: MetricContext) -> Observation:
     """How often did the agent have to be nudged to reply?

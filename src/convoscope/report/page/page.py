@@ -21,6 +21,7 @@ from convoscope.report.page.flow_section import flow_section
 from convoscope.report.page.packing import Packed, pack
 from convoscope.report.page.sections import sections
 from convoscope.report.targets import run_checks
+from convoscope.report.vacuity import vacuity_panel
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import PAGE, Run
 
@@ -65,6 +66,7 @@ def write_page(
     path = Path(out) if out is not None else run.folder / PAGE
     ranking = rank(run)
     facts = {**sections(run, ranking, run_checks(run, targets)), "flow": flow_section(run, ranking)}
+    facts["vacuity"] = vacuity_panel(run)
     frame = len(_render(facts, _NOTHING).encode())
     room = int(max_mb * _MB) - frame
     packed = pack(run, ranking, conversations, room)

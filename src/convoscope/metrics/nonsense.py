@@ -1,0 +1,40 @@
+"""Kinds of nonsense that an agent or a log can be: a metric declares which of them it has to notice.
+
+How a conversation is turned into nonsense: `convoscope.analysis.nonsense`.
+"""
+
+from __future__ import annotations
+
+Nonsense = str
+"""The name of a kind."""
+
+EMPTY_AGENT: Nonsense = "empty_agent"
+PARROT: Nonsense = "parrot"
+SAYS_EVERYTHING: Nonsense = "says_everything"
+SHUFFLED_TURNS: Nonsense = "shuffled_turns"
+SWAPPED_ROLES: Nonsense = "swapped_roles"
+RANDOM_WORDS: Nonsense = "random_words"
+EQUAL_TIMES: Nonsense = "equal_times"
+SKEWED_CLOCKS: Nonsense = "skewed_clocks"
+
+NONSENSE: dict[Nonsense, str] = {
+    EMPTY_AGENT: "the agent says nothing and calls no tool",
+    PARROT: "the agent repeats the user's last words",
+    SAYS_EVERYTHING: "each reply of the agent is all of its replies",
+    SHUFFLED_TURNS: "each reply of the agent stands in another turn",
+    SWAPPED_ROLES: "the user is taken for the agent, and the agent for the user",
+    RANDOM_WORDS: "the agent's words are random letters, each word as long as it was",
+    EQUAL_TIMES: "everything happens at the same moment",
+    SKEWED_CLOCKS: "the agent's clock is 5 s off, and half a second more with each of its utterances",
+}
+"""Every kind, in words."""
+
+ANSWERED_BADLY: tuple[Nonsense, ...] = (
+    EMPTY_AGENT,
+    PARROT,
+    SAYS_EVERYTHING,
+    SHUFFLED_TURNS,
+    SWAPPED_ROLES,
+    RANDOM_WORDS,
+)
+"""What whoever holds an answer against the truth has to notice."""
