@@ -96,7 +96,7 @@ def texts_lost(sample: LogSample, conversations: Sequence[Conversation]) -> list
         f"{steps}: {text[:40]}"
         for steps, text in walk(dict(sample.files))
         if _is_text(steps, text)
-        and not sample.is_copy(steps)
+        and not sample.need_not_be_kept(steps)
         and json.dumps(text, ensure_ascii=False)[1:-1] not in written
     ]
 

@@ -25,6 +25,8 @@ class LogSample(NamedTuple):
     """Fields that hold a time of the wall clock."""
     copies: tuple[str, ...] = ()
     """Files and fields that say again what others say; they count only where those are missing."""
+    withheld: tuple[str, ...] = ()
+    """Fields that must not be in the conversation."""
     is_folder: bool = False
 
     def write(self, folder: Path, name: str) -> Path:
@@ -37,9 +39,9 @@ class LogSample(NamedTuple):
             paths.append(write(folder / name / file if self.is_folder else folder / f"{name}-{file}", text))
         return folder / name if self.is_folder else paths[0]
 
-    def is_copy(self, steps: Steps) -> bool:
+    def need_not_be_kept(self, steps: Steps) -> bool:
         way = ".".join(step for step in steps if isinstance(step, str)) + "."
-        return any(way.startswith(f"{copy}.") for copy in self.copies)
+        return any(way.startswith(f"{copy}.") for copy in (*self.copies, *self.withheld))
 
     def replaced(self, steps: Steps, value: Any) -> LogSample:
         files = copy.deepcopy(dict(self.files))
@@ -97,6 +99,7 @@ SAMPLES = {
     ),
     "standard-data": _first("standard-data/items.jsonl", id="trace-5101"),
     "state-events": _lines("state-events/nightly.jsonl", "v-101", times=("timestamp",)),
+    "tau-bench": _first("tau-bench/library.json", withheld=("library.json.info",)),
     "tau-voice": _sample("tau-voice/simulations/cut-short.json"),
     "vapi": _sample(
         "vapi/call.json", times=("time", "endTime", "startedAt", "endedAt"), copies=("call.json.messages",)

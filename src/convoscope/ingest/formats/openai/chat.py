@@ -39,7 +39,7 @@ class OpenAIChatReader(OpenAIReader):
     field = "messages"
     expects = '{"messages": [{"role": …, "content": …}]}'
     stranger = "not_a_message"
-    typed = Chat
+    typed: Any = Chat
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:

@@ -100,8 +100,8 @@ def _looks_like_a_simulation(value: Any) -> float:
         isinstance(tick, dict) and {"user_chunk", "agent_chunk", "tick_id"} & tick.keys() for tick in ticks[:_LOOKED_AT]
     ):
         return 1.0
-    if "termination_reason" not in value and "task_id" not in value:
-        return 0.0
+    if "traj" in value or ("termination_reason" not in value and "task_id" not in value):
+        return 0.0  # a trajectory of τ-bench has a task, too
     # A text simulation of the same tool has messages, which another format reads.
     return 0.95 if "ticks" in value or value.get("mode") == "full_duplex" else 0.5
 

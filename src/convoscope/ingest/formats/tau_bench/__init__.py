@@ -1,0 +1,1 @@
+"""Trajectories of τ-bench."""
