@@ -26,7 +26,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from convoscope.harmless import clean, one_line
 from convoscope.metrics.parts import parent_metric
 from convoscope.report.files import write_text
-from convoscope.report.targets import MISSED, UNDETERMINED, Check, meets, observed, run_checks, target_text
+from convoscope.report.targets import MISSED, UNDETERMINED, Check, observed, run_checks, target_text
 from convoscope.report.words import (
     counted,
     coverage_text,
@@ -40,6 +40,7 @@ from convoscope.report.words import (
 from convoscope.runs.ranking import highest, lowest, worst
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
+from convoscope.runs.targets import meets
 from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
 

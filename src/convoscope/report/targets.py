@@ -6,7 +6,6 @@ scored with, and a user gives more. For one figure, the latter replaces the form
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from math import isclose
 from typing import Literal, NamedTuple
@@ -18,7 +17,7 @@ from convoscope.metrics.declaration import SHARE, Target
 from convoscope.report.words import counted, name_text, reason_text, value_text
 from convoscope.runs.run import Run
 from convoscope.runs.summary import NotMeasured, Summary, empty_figure
-from convoscope.runs.targets import By, FigureTarget, figure_names, given_target, group_text, kept_target
+from convoscope.runs.targets import By, FigureTarget, figure_names, given_target, group_text, kept_target, meets
 from convoscope.scores.observation import ERROR, UNMEASURED
 from convoscope.statistics.summary import Figure
 
@@ -32,7 +31,6 @@ DECLARED: Source = "declared"
 RECORDED: Source = "recorded"
 GIVEN: Source = "given"
 
-_HOLDS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _SIGNS = {">": ">", ">=": "≥", "<": "<", "<=": "≤"}
 
 
@@ -86,11 +84,6 @@ def check(figure: Figure, target: Target) -> TargetVerdict:
     if meets(interval.lowest, target) == meets(interval.highest, target) == met:
         return TargetVerdict(outcome, True, outcome)
     return TargetVerdict(outcome, False, f"{outcome}, but the interval reaches across it")
-
-
-def meets(value: float, target: Target) -> bool:
-    """Whether a value is on the right side of a target."""
-    return bool(_HOLDS[target.comparison](value, target.value))
 
 
 def checks(summary: Summary, given: Sequence[str] = ()) -> list[Check]:

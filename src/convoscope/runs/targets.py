@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -33,6 +34,8 @@ _PAIR = re.compile(
     r"\s*(?P<value>\"(?:[^\"\\]|\\.)*+\"|[^,\"]*)\s*(?:,|$)"
 )
 _BARE = re.compile(r"[^\s,\"\[\]=](?:[^,\"\[\]=\r\n]*[^\s,\"\[\]=])?")
+
+_HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 By = tuple[tuple[str, str], ...]
 """The dimensions that a group shares, by name; none for all conversations."""
@@ -73,6 +76,11 @@ def kept_target(text: str) -> FigureTarget:
     """A target as a run keeps it: the name is whole, and was looked up before it was kept."""
     parsed = _parse(text)
     return FigureTarget(parsed.name, Target(_comparison(parsed), float(parsed.number)), parsed.by)
+
+
+def meets(value: float, target: Target) -> bool:
+    """Whether a value is on the right side of a target."""
+    return bool(_HOLDS[target.comparison](value, target.value))
 
 
 def group_text(by: By) -> str:

@@ -54,7 +54,16 @@ def _places(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
         (item,) = conversation.items
         places["item"] = item.extras
         places["expected"] = item.expected.extras
+    places["messages"] = _of_messages(conversation)
     return places
+
+
+def _of_messages(conversation: Conversation) -> dict[str, Json]:
+    """What stands beside messages, as a column of a table with one row a message: of several values the last."""
+    beside: dict[str, Json] = {}
+    for event in conversation.timeline:
+        beside |= event.extras
+    return beside
 
 
 def _labels(conversation: Conversation) -> dict[str, Json]:
@@ -71,11 +80,11 @@ def _at(place: Mapping[str, Json], name: str) -> Json:
     if name in place:
         return place[name]
     end = name.rfind(".")
-    while end > 0:
+    while end >= 0:
         inner = place.get(name[:end])
         if isinstance(inner, Mapping) and (value := _at(inner, name[end + 1 :])) is not None:
             return value
-        end = name.rfind(".", 0, end)
+        end = name.rfind(".", 0, end) if end else -1
     return None
 
 
