@@ -169,6 +169,11 @@ def outcome_text(outcome: str, reason: str) -> str:
     return f"{outcome} ({reason})" if reason else outcome
 
 
+def lost_text(standing: Standing) -> str:
+    """The outcome in words, where a conversation is lost."""
+    return outcome_text(LOST, standing.outcome_reason) if standing.outcome == LOST else ""
+
+
 def because_texts(error: str, because: Sequence[Behind], lost: str = "") -> list[str]:
     """Why a conversation stands where it stands; `lost` is the outcome in words, where it is lost."""
     broke = [f"the integration broke: {error}"] if error else []
@@ -177,8 +182,7 @@ def because_texts(error: str, because: Sequence[Behind], lost: str = "") -> list
 
 def standing_text(standing: Standing, most: int = 2) -> str:
     """The same in one line."""
-    lost = outcome_text(LOST, standing.outcome_reason) if standing.outcome == LOST else ""
-    if reasons := because_texts(standing.error, standing.because, lost):
+    if reasons := because_texts(standing.error, standing.because, lost_text(standing)):
         return "; ".join(reasons[:most])
     return "no metric with a direction was measured" if standing.behind is None else "worse than no other in any metric"
 
