@@ -19,6 +19,7 @@ from convoscope.metrics import (
     LOWER,
     NEITHER,
     GroupSample,
+    Metric,
     Observation,
     derived,
     measured,
@@ -348,6 +349,15 @@ class TestJudges:
         assert behind(judged)["d"] is None
 
 
+def variant(name: str, better: Better) -> Metric:
+    @metric("test.quality", version=1, observes=CONVERSATION, unit="points", better=better, variant=name)
+    def read(conversation: Conversation) -> Observation:
+        """What does the log say?"""
+        return measured(conversation, conversation.extras["quality"])
+
+    return read
+
+
 class TestHeadlines:
     def test_a_figure_over_groups_says_nothing_of_a_conversation(self, tmp_path: Path) -> None:
         def best(samples: list[GroupSample]) -> float:
@@ -372,17 +382,16 @@ class TestHeadlines:
         assert [name for name, _, _ in reasons(run)["a"]] == ["test.quality"]
         assert behind(run) == {"a": 0.5, "b": 0.0}  # √((1/2)² ÷ 1): the half is no second metric
 
-    def test_variants_count_once_the_worst_of_them(self, tmp_path: Path) -> None:
-        @metric("test.quality", version=1, observes=CONVERSATION, unit="points", better=LOWER, variant="turned")
-        def turned(conversation: Conversation) -> Observation:
-            """The other way round?"""
-            return measured(conversation, conversation.extras["quality"])
-
-        run = listed(tmp_path, {"quality": [1.0, 2.0]}, [QUALITY, turned])
+    def test_of_variants_without_a_default_the_worst_counts_once(self, tmp_path: Path) -> None:
+        run = listed(tmp_path, {"quality": [1.0, 2.0]}, [variant("up", HIGHER), variant("down", LOWER)])
         found = {one.conversation: [each.headline.key for each in one.because] for one in worst(run, 2)}
-        assert found == {"c00000": ["test.quality"], "c00001": ["test.quality@turned"]}
+        assert found == {"c00000": ["test.quality@up"], "c00001": ["test.quality@down"]}
         # one is behind in the one, one in the other: √((1/2)² ÷ 1) for both, where two metrics would give √(1/8)
         assert behind(run) == {"c00000": 0.5, "c00001": 0.5}
+
+    def test_a_variant_is_left_to_the_metric_itself(self, tmp_path: Path) -> None:
+        run = listed(tmp_path, {"quality": [1.0, 2.0]}, [QUALITY, variant("down", LOWER)])
+        assert reasons(run) == {"c00000": [("test.quality", 1.0, 1 / 2)], "c00001": []}
 
     def test_further_reductions_are_not_counted_twice(self, tmp_path: Path) -> None:
         run = score(write_lines(tmp_path / "chats.jsonl", range(4)), out=tmp_path / "run", workers=1)

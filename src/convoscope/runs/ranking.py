@@ -5,9 +5,9 @@ what is done comes last. Among equals, whatever has more failures comes first: a
 worst, a missed target, a value below the pass mark of its metric. Among equals again, how far it is behind: of the
 conversations that were measured in a metric with a direction, the share that did better, and of these shares the
 quadratic mean, so that one thing very wrong weighs more than several a little wrong. A value that passes puts nobody
-behind, nor does what was not measured. Metrics that say the same count once: parts are left to the whole, a derived
-figure to what it is made of, and of variants the worst counts. Where the integration broke, a conversation says
-nothing about the agent: it comes after all others, and `Ranking.errors` lists it.
+behind, nor does what was not measured. Metrics that say the same count once: parts and variants are left to the metric
+itself, a derived figure to what it is made of; where there are only variants, the worst of them counts. Where the
+integration broke, a conversation says nothing about the agent: it comes last, and `Ranking.errors` lists it.
 
 It is an order, not a measurement: in a run where all is well, somebody is still last.
 """
@@ -200,8 +200,8 @@ OUTCOME_METRIC = "outcome.success"
 
 
 def _says_again(headline: Headline, summary: Summary, valued: set[tuple[str, ...]]) -> bool:
-    """Whether other metrics of the run say the same: those that a derived figure is made of."""
-    if headline.key == OUTCOME_METRIC:
+    """Whether others of the run say the same: the metric itself of a variant, or what a derived figure is made of."""
+    if headline.key == OUTCOME_METRIC or (headline.variant and headline.metric in summary.by_key):
         return True
     known = {f"{metric}@{variant}" if variant else metric for metric, variant, _ in valued}
     return any(name in known for name in summary.by_key[headline.key].inputs)
