@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -40,20 +41,18 @@ _SOMEBODY = frozenset(
 _LOOKS_ONLY = frozenset(
     ("get", "search", "find", "list", "lookup", "look", "check", "calculate", "think", "fetch", "query", "read")
 ) | frozenset(("verify", "authenticate", "describe", "show", "retrieve", "view", "count", "identify", "validate"))
-_HANDS_OVER = re.compile(
-    r"\b(?:transfer(?:ring|red)?|connect(?:ing|ed)?|forward(?:ing|ed)?) (?:you|your (?:call|request))\b"
-    r"|\bhand(?:ing|ed)? you over\b"
-)
-_CANNOT = re.compile(
-    r"\b(?:i|we)(?: am|'m| are|'re) (?:unable|not able) to\b|\b(?:i|we) (?:cannot|can't|can not)\b"
-    r"|\bunfortunately\b|\b(?:i|we) apologi[sz]e\b|\b(?:i|we)(?:'m| am|'re| are) (?:very |so |really )?sorry\b"
+# One boundary before all of them: where no word begins, nothing else is tried.
+_GIVES_UP = re.compile(
+    r"\b(?:(?:transfer(?:ring|red)?|connect(?:ing|ed)?|forward(?:ing|ed)?) (?:you|your (?:call|request))\b"
+    r"|hand(?:ing|ed)? you over\b|(?:i|we)(?:(?: am|'m| are|'re) (?:unable|not able) to| cannot| can't| can not"
+    r"| apologi[sz]e|(?:'m| am|'re| are) (?:very |so |really )?sorry)\b|unfortunately\b)"
 )
 _OBJECTS = re.compile(
-    r"\bno,? (?:i|we) (?:want|wanted|need|needed|meant|would like)\b"
-    r"|\b(?:that|this|it)(?:'s| is| was) (?:not (?:what|right|correct|true|the)|wrong|incorrect)"
-    r"|\bnot what i\b|\bi (?:already|just) (?:told|said|gave|asked|provided|mentioned|explained)\b"
-    r"|\bi (?:said|asked for|meant)\b|\bare you sure\b|\byou(?:'re| are) (?:wrong|mistaken)\b"
-    r"|\bas i (?:said|mentioned)\b|\b(?:doesn't|does not|didn't|did not) (?:work|help|make sense|answer)\b"
+    r"\b(?:no,? (?:i|we) (?:want|wanted|need|needed|meant|would like)\b"
+    r"|(?:that|this|it)(?:'s| is| was) (?:not (?:what|right|correct|true|the)|wrong|incorrect)|not what i\b"
+    r"|i (?:(?:already|just) (?:told|said|gave|asked|provided|mentioned|explained)|said|asked for|meant)\b"
+    r"|are you sure\b|you(?:'re| are) (?:wrong|mistaken)\b|as i (?:said|mentioned)\b"
+    r"|(?:doesn't|does not|didn't|did not) (?:work|help|make sense|answer)\b)"
 )
 
 
@@ -79,7 +78,7 @@ def _giving_up(conversation: Conversation) -> str:
     speaking = [text for turn in conversation.turns if (text := turn.assistant_text)]
     for text in reversed(speaking[-LAST_TURNS:]):
         plain = text.casefold().replace("’", "'")
-        if match := _HANDS_OVER.search(plain) or _CANNOT.search(plain):
+        if match := _GIVES_UP.search(plain):
             return match[0]
     return ""
 
@@ -124,24 +123,36 @@ def pushback(conversation: Conversation) -> Iterator[Observation]:
         if not text:
             yield not_applicable(turn, "no_user_text")
         else:
-            sign = _objection(text, requests) if answered else ""
-            yield (
-                ratio(turn, 1 if sign else 0, 1, empty="no_opportunity", details={"sign": sign} if sign else None)
-                if answered
-                else not_applicable(turn, "nothing_to_object_to")
-            )
-            requests += [frozenset(one.normalised_words.split()) for one in long_sentences(text, MIN_REQUEST_WORDS)]
+            sentences = _requests(text)
+            if answered:
+                sign = _objection(text, sentences, requests)
+                yield ratio(turn, 1 if sign else 0, 1, empty="no_user_text", details={"sign": sign} if sign else None)
+            else:
+                yield not_applicable(turn, "nothing_to_object_to")
+            requests += [sentence.words for sentence in sentences]
             del requests[:-MAX_REQUESTS]
         answered = answered or bool(turn.assistant_text)
 
 
-def _objection(text: str, earlier: list[frozenset[str]]) -> str:
+class _Request(NamedTuple):
+    """A sentence of the user that is long enough to be known again."""
+
+    text: str
+    words: frozenset[str]
+
+
+def _requests(text: str) -> list[_Request]:
+    return [
+        _Request(one.text, frozenset(one.normalised_words.split())) for one in long_sentences(text, MIN_REQUEST_WORDS)
+    ]
+
+
+def _objection(text: str, sentences: Sequence[_Request], earlier: Sequence[frozenset[str]]) -> str:
     match = _OBJECTS.search(text.casefold().replace("’", "'"))
     if match:
         return match[0]
-    for sentence in long_sentences(text, MIN_REQUEST_WORDS):
-        words = frozenset(sentence.normalised_words.split())
-        if any(len(words & before) >= ALIKE * len(words | before) for before in earlier):
+    for sentence in sentences:
+        if any(len(sentence.words & before) >= ALIKE * len(sentence.words | before) for before in earlier):
             return sentence.text
     return ""
 
