@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, expect
 import convoscope
 from browser.conftest import Look
 from browser.looking import View
-from convoscope.report.words import behind_text
+from convoscope.report.words import because_texts, lost_text
 from convoscope.runs.run import Run
 
 CALL = "bike-desk-031/trial-2"
@@ -100,7 +100,8 @@ class TestWaysIn:
             view.open(one.conversation)
             expect(view.article.get_by_role("heading", name="Scores")).to_be_attached()
             because = view.article.get_by_role("list").first.get_by_role("listitem").all_inner_texts()
-            assert because[: len(one.because)] == [behind_text(line) for line in one.because]
+            expected = because_texts("", one.because, lost_text(one))
+            assert because[: len(expected)] == expected
 
     def test_one_without_an_event_says_so(self, look: Look, shop: Run) -> None:
         view = look(shop, "#conversation=silent-call")

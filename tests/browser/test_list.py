@@ -14,8 +14,8 @@ import convoscope
 from browser.conftest import Look
 from browser.given import CHATS, asked
 from convoscope.conversation import DIMENSIONS
-from convoscope.report.words import behind_text, key_text, value_text
-from convoscope.runs.ranking import headlines
+from convoscope.report.words import because_texts, key_text, lost_text, value_text
+from convoscope.runs.ranking import headlines, worst_and_broken
 from convoscope.runs.run import Run
 
 AT_ONCE = 100
@@ -25,7 +25,7 @@ STATUSES = {"v": "measured", "u": "unmeasured", "n": "not_applicable", "e": "err
 
 @cache
 def order(run: Run) -> list[str]:
-    return [one.conversation for one in convoscope.worst(run, EVERYBODY)]
+    return [one.conversation for several in worst_and_broken(run, EVERYBODY) for one in several]
 
 
 def some(run: Run, condition: str, *values: object) -> list[str]:
@@ -56,7 +56,7 @@ class TestOrder:
             "all => all.map((row) => [...row.querySelectorAll('.why li')].map((one) => one.textContent))"
         )
         standings = convoscope.worst(run, AT_ONCE)
-        told = [[behind_text(one) for one in standing.because[:2]] for standing in standings]
+        told = [because_texts("", one.because, lost_text(one))[:2] for one in standings]
         wrong = [
             (standing.conversation, row, lines)
             for standing, row, lines in zip(standings, rows, told, strict=True)

@@ -25,6 +25,9 @@ class TestWithTrials:
     def test_the_figures_over_trials_are_those_of_k(self) -> None:
         found = keys("outcome", k=5)
         assert [key for key in found if "pass_" in key] == [
+            "outcome.success.pass_at@k5",
+            "outcome.success.pass_hat@k5",
+            "outcome.success.pass_hat_theoretical@k5",
             "outcome.task_completion.pass_at@k5",
             "outcome.task_completion.pass_hat@k5",
             "outcome.task_completion.pass_hat_theoretical@k5",

@@ -170,7 +170,7 @@ class TestWhatItSays:
         place = lines.index("Worst conversations:")
         assert lines[place + 2 : place + 4] == ["- `c0`: `tools.success` 0.0 %: lower than 3 of 4", ""]
 
-    def test_where_the_integration_broke_is_said_first_and_as_code(self, tmp_path: Path) -> None:
+    def test_where_the_integration_broke_is_said_apart_and_as_code(self, tmp_path: Path) -> None:
         conversations = [
             chat(user("hi"), id="a", extras={"quality": 1.0}),
             chat(user("hi"), id="b", extras={"quality": 2.0}, outcome=Outcome(error="*no* `line`\n# <b>")),
@@ -179,11 +179,13 @@ class TestWhatItSays:
         run = score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
         lines = markdown(run).splitlines()
         place = lines.index("Worst conversations:")
-        assert lines[place + 2 : place + 6] == [
-            "- `c`: the integration broke: `no line`; `test.quality` 0.50 points: lower than 2 of 3",
-            "- `b`: the integration broke: ``*no* `line` # <b>``",
+        assert lines[place + 2 : place + 8] == [
             "- `a`: `test.quality` 1.00 points: lower than 1 of 3",  # only b has more
             "",
+            "The integration broke, which says nothing about the agent:",
+            "",
+            "- `c`: `no line`",
+            "- `b`: ``*no* `line` # <b>``",
         ]
         assert_harmless(markdown(run))
 

@@ -297,6 +297,7 @@ class TestAboutTheWhole:
             )
         )
         assert [tuple(msgspec.structs.astuple(fact)) for fact in told.about] == [
+            ("outcome", "done (the log says so)"),
             ("read from", "a.jsonl, record 3"),
             ("pipeline", "cascade"),
             ("agent", "Ava, clerk"),
@@ -310,7 +311,7 @@ class TestAboutTheWhole:
         assert (told.id, told.dimensions) == ("c", {"flow": "orders"})
 
     def test_what_the_log_does_not_say_is_not_told(self) -> None:
-        assert tell(chat(user("hi"), clocks=())).about == ()
+        assert tell(chat(user("hi"), clocks=())).about == (StoryFact("outcome", "unknown"),)
         assert tell(chat(user("hi"), clocks=())).context == ()
 
     def test_an_integration_that_broke_is_why_it_stands_where_it_stands(self) -> None:

@@ -101,9 +101,10 @@ class TestTheList:
         assert title == "runs/mine: the worst 3 of 3 conversations"
         # order took 5.5 s to answer and its tool failed; slow took 8 s, and its tool came back:
         # each is behind the other in one thing, and the id decides
-        assert first.split(maxsplit=2) == ["1", "order", "tools.success 0.0 %: lower than 1 of 2"]
-        assert second.split(maxsplit=2) == ["2", "slow", "timing.response_latency 8.00 s: higher than 1 of 2"]
-        assert third.split(maxsplit=2) == ["3", "bare", "no metric with a direction was measured"]
+        assert first.split(maxsplit=3) == ["1", "order", "unknown", "tools.success 0.0 %: lower than 1 of 2"]
+        assert second.split(maxsplit=3)[:3] == ["2", "slow", "unknown"]
+        assert second.endswith("timing.response_latency 8.00 s: higher than 1 of 2")
+        assert third.split(maxsplit=3) == ["3", "bare", "unknown", "no metric with a direction was measured"]
         assert rest == ["one of them: convoscope show runs/mine order"]
 
     def test_can_be_shorter(self, work: Path) -> None:
@@ -117,10 +118,11 @@ class TestTheList:
 
     def test_for_a_program(self, work: Path) -> None:
         first, second, third = convoscope("show", "runs/mine", "--json", cwd=work).json
-        because = {"metric": "tools.success", "value": 0.0, "share_better": 0.5, "measured": 2}
+        because = {"metric": "tools.success", "value": 0.0, "share_better": 0.5, "measured": 2, "failure": ""}
         assert (first["conversation"], first["because"], first["error"]) == ("order", [because], "")
         assert second["because"][0]["metric"] == "timing.response_latency"
-        assert third == {"conversation": "bare", "behind": None, "error": "", "because": []}
+        ended = {"outcome": "unknown", "outcome_reason": ""}
+        assert third == {"conversation": "bare", "behind": None, "error": "", "because": [], **ended}
 
     def test_a_run_that_is_none(self, work: Path) -> None:
         ended = convoscope("show", "runs/none", cwd=work)
@@ -248,27 +250,31 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestWhereTheIntegrationBroke:
-    def test_is_the_first_of_the_list(self, broken: Path) -> None:
-        _, _, first, second, *_ = convoscope("show", "run", cwd=broken).out.splitlines()
-        assert first.split(maxsplit=2) == ["1", "gone", "the integration broke: no line turn 7  forged"]
-        assert second.split(maxsplit=2) == ["2", "fine", "test.quality 1.00 points: lower than 1 of 2"]
+    def test_has_a_list_of_its_own(self, broken: Path) -> None:
+        _, _, first, *rest = convoscope("show", "run", cwd=broken).out.splitlines()
+        assert first.split(maxsplit=3) == ["1", "fine", "unknown", "test.quality 1.00 points: lower than 1 of 2"]
+        assert rest[:2] == [
+            "the integration broke, which says nothing about the agent:",
+            "  gone: no line turn 7  forged",
+        ]
 
     def test_is_told_to_a_program_with_all_its_letters(self, broken: Path) -> None:
         first, second = convoscope("show", "run", "--json", cwd=broken).json
-        assert first == {"conversation": "gone", "behind": 0.0, "error": "no line\nturn 7  forged", "because": []}
-        assert second["error"] == ""
+        assert first["error"] == ""
+        assert (second["conversation"], second["behind"], second["because"]) == ("gone", 0.0, [])
+        assert second["error"] == "no line\nturn 7  forged"
 
     def test_is_why_it_stands_where_it_stands(self, broken: Path) -> None:
         lines = convoscope("show", "run", "gone", cwd=broken).out.splitlines()
-        assert lines[0] == "gone: 1 of 2, worst first"
+        assert lines[0] == "gone: 2 of 2, worst first"
         assert lines[1].startswith("the integration broke: no line")
 
     def test_is_named_on_the_terminal_after_scoring(self, broken: Path) -> None:
         lines = convoscope("runs", "show", "run", cwd=broken).out.splitlines()
         assert [line for line in lines if line.startswith("worst: ")] == [
-            "worst: gone (the integration broke: no line turn 7  forged)",
             "worst: fine (test.quality 1.00 points: lower than 1 of 2)",
         ]
+        assert "integration broke: gone (no line turn 7  forged)" in lines
 
     def test_forges_no_line_of_its_own(self, broken: Path) -> None:
         lines = convoscope("show", "run", "gone", cwd=broken).out.splitlines()

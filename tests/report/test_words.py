@@ -24,7 +24,7 @@ from convoscope.report.words import (
     value_text,
 )
 from convoscope.runs.make import make_run as score
-from convoscope.runs.ranking import Behind, Headline, Standing, worst
+from convoscope.runs.ranking import Behind, Headline, Standing, worst, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.statistics.summary import Figure
@@ -215,11 +215,23 @@ class TestAPlaceInOneLine:
         ]
         run = score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
         assert [(one.conversation, standing_text(one)) for one in worst(run, 10)] == [
-            ("b", "the integration broke: no line"),
             ("a", "test.quality 1.00 points: lower than 2 of 3"),  # 2 of 3
             ("c", "test.quality 2.00 points: lower than 1 of 3"),  # 1 of 3
             ("d", "no metric with a direction was measured"),
         ]
+        assert [standing_text(one) for one in worst_and_broken(run, 10).broken] == ["the integration broke: no line"]
+
+    def test_failures_are_sentences_with_what_they_fail(self) -> None:
+        assert behind_text(Behind(SUCCESS, 0.5, 0.75, 4, "target")) == (
+            "tools.success 50.0 %: misses its target, lower than 3 of 4"
+        )
+        assert behind_text(Behind(SUCCESS, 0.0, 0.0, 4, "mark")) == "tools.success 0.0 %: below its pass mark"
+        assert behind_text(Behind(SUCCESS, 0.0, 0.5, 4, "outcome")) == "tools.success 0.0 %: failed, lower than 2 of 4"
+
+    def test_what_is_lost_comes_first(self) -> None:
+        lost = Standing(0, "c", None, (), "", "lost", "reward: 0")
+        assert standing_text(lost) == "lost (reward: 0)"
+        assert standing_text(lost._replace(outcome_reason="")) == "lost"
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from convoscope.metrics import (
     LOWER,
     NEITHER,
     GroupSample,
+    Metric,
     Observation,
     derived,
     measured,
@@ -27,7 +28,7 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.declaration import Better
 from convoscope.runs.make import make_run as score
-from convoscope.runs.ranking import REASONS, headlines, names, rank, worst
+from convoscope.runs.ranking import FAILURES, REASONS, Standing, headlines, names, rank, worst, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.statistics.panel import panel_name
 from support.chats import chat, user
@@ -43,6 +44,10 @@ def reasons(run: Run) -> dict[str, list[tuple[str, float, float]]]:
         one.conversation: [(each.headline.metric, each.value, each.share) for each in one.because]
         for one in worst(run, 1000)
     }
+
+
+def integration_broke(run: Run, limit: int) -> list[Standing]:
+    return worst_and_broken(run, limit).broken
 
 
 def behind(run: Run) -> dict[str, float | None]:
@@ -281,24 +286,28 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 class TestWhereTheIntegrationBroke:
-    def test_comes_before_all_others_and_among_themselves_by_behind(self, broken: Run) -> None:
-        # d 2/4 and b 0/4, then e, of which nothing is known; a 3/4 and c 1/4 come after all of them
-        found = [(one.conversation, one.behind) for one in worst(broken, 10)]
-        assert found == [("d", 0.5), ("b", 0.0), ("e", None), ("a", 0.75), ("c", 0.25)]
+    def test_is_not_among_the_worst_and_has_a_list_of_its_own(self, broken: Run) -> None:
+        # a 3/4 and c 1/4 say something about the agent; d 2/4, b 0/4 and e, of which nothing is known, do not
+        assert [(one.conversation, one.behind) for one in worst(broken, 10)] == [("a", 0.75), ("c", 0.25)]
+        listed = [(one.conversation, one.behind) for one in integration_broke(broken, 10)]
+        assert listed == [("d", 0.5), ("b", 0.0), ("e", None)]
+        assert rank(broken).order.tolist() == [0, 2, 3, 1, 4]
 
     def test_says_what_broke(self, broken: Run) -> None:
-        found = {one.conversation: one.error for one in worst(broken, 10)}
-        assert found == {"d": "timeout\nafter 3 s", "b": "no line", "e": "no agent", "a": "", "c": ""}
+        found = {one.conversation: one.error for one in integration_broke(broken, 10)}
+        assert found == {"d": "timeout\nafter 3 s", "b": "no line", "e": "no agent"}
         assert rank(broken).errors == {1: "no line", 3: "timeout\nafter 3 s", 4: "no agent"}
 
     def test_is_measured_as_any_other(self, broken: Run) -> None:
-        assert reasons(broken)["d"] == [("test.quality", 2.0, 0.5)]
+        (first, *_) = integration_broke(broken, 1)
+        assert [(one.headline.metric, one.value, one.share) for one in first.because] == [("test.quality", 2.0, 0.5)]
         assert reasons(broken)["a"] == [("test.quality", 1.0, 0.75)]  # b, c and d of four
 
     def test_equals_go_in_the_order_of_the_input(self, tmp_path: Path) -> None:
         conversations = [chat(user("hi"), id=id, outcome=Outcome(error="no line")) for id in ("z", "a", "m")]
         run = score([*conversations, chat(user("hi"), id="0")], metrics=[QUALITY], out=tmp_path / "run", workers=1)
-        assert [one.conversation for one in worst(run, 10)] == ["z", "a", "m", "0"]
+        assert [one.conversation for one in integration_broke(run, 10)] == ["z", "a", "m"]
+        assert [one.conversation for one in worst(run, 10)] == ["0"]
 
     def test_a_run_in_which_nothing_broke_has_no_errors(self, run: Run) -> None:
         assert rank(run).errors == {}
@@ -340,6 +349,15 @@ class TestJudges:
         assert behind(judged)["d"] is None
 
 
+def variant(name: str, better: Better) -> Metric:
+    @metric("test.quality", version=1, observes=CONVERSATION, unit="points", better=better, variant=name)
+    def read(conversation: Conversation) -> Observation:
+        """What does the log say?"""
+        return measured(conversation, conversation.extras["quality"])
+
+    return read
+
+
 class TestHeadlines:
     def test_a_figure_over_groups_says_nothing_of_a_conversation(self, tmp_path: Path) -> None:
         def best(samples: list[GroupSample]) -> float:
@@ -351,7 +369,7 @@ class TestHeadlines:
         run = score(conversations, metrics=[QUALITY, group(best)], out=tmp_path / "run", workers=1)
         assert [one.key for one in headlines(run.summary)] == ["test.quality"]
 
-    def test_a_figure_within_a_conversation_counts_as_any_other(self, tmp_path: Path) -> None:
+    def test_a_figure_within_a_conversation_is_left_to_what_it_is_made_of(self, tmp_path: Path) -> None:
         def half(quality: float) -> float:
             """Half of it?"""
             return quality / 2
@@ -361,17 +379,19 @@ class TestHeadlines:
         )
         conversations = [chat(user("hi"), id=id, extras={"quality": float(ord(id))}) for id in "ab"]
         run = score(conversations, metrics=[QUALITY, within(half)], out=tmp_path / "run", workers=1)
-        assert {name for name, _, _ in reasons(run)["a"]} == {"test.quality", "test.half"}
+        assert [name for name, _, _ in reasons(run)["a"]] == ["test.quality"]
+        assert behind(run) == {"a": 0.5, "b": 0.0}  # √((1/2)² ÷ 1): the half is no second metric
 
-    def test_variants_are_told_apart(self, tmp_path: Path) -> None:
-        @metric("test.quality", version=1, observes=CONVERSATION, unit="points", better=LOWER, variant="turned")
-        def turned(conversation: Conversation) -> Observation:
-            """The other way round?"""
-            return measured(conversation, conversation.extras["quality"])
-
-        run = listed(tmp_path, {"quality": [1.0, 2.0]}, [QUALITY, turned])
+    def test_of_variants_without_a_default_the_worst_counts_once(self, tmp_path: Path) -> None:
+        run = listed(tmp_path, {"quality": [1.0, 2.0]}, [variant("up", HIGHER), variant("down", LOWER)])
         found = {one.conversation: [each.headline.key for each in one.because] for one in worst(run, 2)}
-        assert found == {"c00000": ["test.quality"], "c00001": ["test.quality@turned"]}
+        assert found == {"c00000": ["test.quality@up"], "c00001": ["test.quality@down"]}
+        # one is behind in the one, one in the other: √((1/2)² ÷ 1) for both, where two metrics would give √(1/8)
+        assert behind(run) == {"c00000": 0.5, "c00001": 0.5}
+
+    def test_a_variant_is_left_to_the_metric_itself(self, tmp_path: Path) -> None:
+        run = listed(tmp_path, {"quality": [1.0, 2.0]}, [QUALITY, variant("down", LOWER)])
+        assert reasons(run) == {"c00000": [("test.quality", 1.0, 1 / 2)], "c00001": []}
 
     def test_further_reductions_are_not_counted_twice(self, tmp_path: Path) -> None:
         run = score(write_lines(tmp_path / "chats.jsonl", range(4)), out=tmp_path / "run", workers=1)
@@ -387,32 +407,39 @@ def told(value: float) -> Decimal:
 
 def by_the_book(run: Run) -> list[tuple[str, float | None]]:
     """The ranking from its definition, one pair of conversations at a time."""
-    better = {one.metric: one.better for one in run.summary.declared}
-    wholes = tuple(f"{key.partition('@')[0]}." for key in better)
-    with_value: dict[str, dict[str, Decimal]] = {}
-    for id, key, value in _measured(run):
-        # A part of a metric is left to the whole, and a published rule to ours.
-        if better[key] != NEITHER and not key.startswith(wholes) and not key.endswith(("@eva", "@standard-data")):
-            with_value.setdefault(key, {})[id] = told(value)
-    standing: list[tuple[bool, str, float | None]] = []
+    declared = run.summary.by_key
+    wholes = tuple(f"{key.partition('@')[0]}." for key in declared)
+    rows = [row for row in _measured(run) if declared[row[1]].better != NEITHER and not row[1].startswith(wholes)]
+    rows = [row for row in rows if not row[1].endswith(("@eva", "@standard-data"))]
+    measured_keys = {key for _, key, _, _ in rows}
+    with_value: dict[str, dict[str, tuple[Decimal, float | None]]] = {}
+    for id, key, value, points in rows:
+        # A part of a metric is left to the whole, a derived figure to what it is made of.
+        if not measured_keys & set(declared[key].inputs):
+            with_value.setdefault(key, {})[id] = (told(value), points)
+    standing: list[tuple[int, float | None, str]] = []
     for conversation in run.conversations():
-        shares = []
+        shares, failures = [], 0
         for key, values in with_value.items():
             if conversation.id in values:
-                sign, mine = 1 if better[key] == HIGHER else -1, values[conversation.id]
-                shares.append(sum(sign * other > sign * mine for other in values.values()) / len(values))
+                sign, (mine, points) = 1 if declared[key].better == HIGHER else -1, values[conversation.id]
+                ten = declared[key].ten_points
+                passes = ten is not None and points is not None and points >= ten.passes_at
+                failures += ten is not None and points is not None and points < ten.passes_at
+                better = sum(sign * other > sign * mine for other, _ in values.values())
+                shares.append(0.0 if passes else better / len(values))
         behind = math.sqrt(math.fsum(one**2 for one in shares) / len(with_value)) if shares else None
-        standing.append((not conversation.outcome.error, conversation.id, behind))
-    standing.sort(key=lambda one: (one[0], 1 if one[2] is None else -round(one[2], 9), one[1]))
-    return [(id, behind) for _, id, behind in standing]
+        standing.append((-failures, behind, conversation.id))
+    standing.sort(key=lambda one: (one[0], 1 if one[1] is None else -round(one[1], 9), one[2]))
+    return [(id, behind) for _, behind, id in standing]
 
 
-def _measured(run: Run) -> list[tuple[str, str, float]]:
+def _measured(run: Run) -> list[tuple[str, str, float, float | None]]:
     from convoscope.runs.database import connect
 
     with connect() as connection:
         query = (
-            f"SELECT c.conversation, if(variant = '', metric, metric || '@' || variant), value "
+            f"SELECT c.conversation, if(variant = '', metric, metric || '@' || variant), value, score "
             f"FROM {run.table('conversation_scores')} JOIN {run.table('conversations')} c USING (number) "
             "WHERE status = 'measured' ORDER BY number"
         )
@@ -438,9 +465,10 @@ class TestAWholeRun:
 
     def test_reasons_descend_and_never_name_all(self, whole: Run) -> None:
         for one in worst(whole, 1000):
-            shares = [each.share for each in one.because]
-            assert shares == sorted(shares, reverse=True)
-            assert all(0 < share < 1 for share in shares)  # never all: it is itself among those measured
+            places = [(FAILURES.index(each.failure), each.share) for each in one.because]
+            assert places == sorted(places, reverse=True)  # what fails first
+            # never all: it is itself among those measured; and none where it failed as all others did
+            assert all(share < 1 and (share > 0 or failure) for failure, share in places)
 
     def test_who_worked_on_it_does_not_matter(self, whole: Run, tmp_path: Path) -> None:
         logs = write_lines(tmp_path / "chats.jsonl", range(90))

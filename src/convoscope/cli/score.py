@@ -45,12 +45,16 @@ def score_command(
         int, typer.Option("--at-once", help="Questions in flight, for metrics that wait for an answer.", min=1)
     ] = 200,
     by: Annotated[
-        list[str] | None, typer.Option("--by", help="Group by these dimensions, e.g. flow,agent. May be repeated.")
+        list[str] | None, typer.Option("--by", help="Group by these fields, e.g. flow,agent. May be repeated.")
     ] = None,
     format: Format = None,
     readers_from: ReadersFrom = None,
     turns: Turns = None,
     flows: Flows = None,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", help="The field that is your own verdict, e.g. resolved, or 'csat >= 4' for a number."),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
     target: Targets = None,
     junit: Junit = None,
@@ -87,6 +91,7 @@ def score_command(
             readers_from=readers_from or (),
             turns=turns,
             flows=flows or (),
+            label=label,
             targets=target or (),
             progress=progress,
         )

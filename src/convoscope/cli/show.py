@@ -39,15 +39,17 @@ def show(
 
 def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
     from convoscope.report.conversation_terminal import print_worst
-    from convoscope.runs.ranking import worst
+    from convoscope.runs.ranking import worst_and_broken
 
-    standing = worst(run, limit)
+    standing, broken = worst_and_broken(run, limit)
     if json:
         screen.json(
             [
                 {
                     "conversation": one.conversation,
                     "behind": one.behind,
+                    "outcome": one.outcome,
+                    "outcome_reason": one.outcome_reason,
                     "error": one.error,
                     "because": [
                         {
@@ -55,15 +57,16 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
                             "value": each.value,
                             "share_better": each.share,
                             "measured": each.measured,
+                            "failure": each.failure,
                         }
                         for each in one.because
                     ],
                 }
-                for one in standing
+                for one in (*standing, *broken)
             ]
         )
     else:
-        print_worst(screen, run, standing)
+        print_worst(screen, run, standing, broken)
 
 
 def _show(screen: Screen, run: Run, conversation: str, json: bool) -> None:

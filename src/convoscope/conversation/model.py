@@ -129,6 +129,15 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     extras: dict[str, Json] = {}
 
 
+class LabelVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The user's own verdict on a conversation: a field of the record that was named as its label."""
+
+    field: str
+    value: Json
+    passed: bool | None = None
+    """None for a number without a mark, and for a text that says neither pass nor fail."""
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """How it ended, as the log tells it. None and "" are "the log does not say"."""
 
@@ -141,6 +150,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     error: str = ""
     """The integration broke: such a conversation says nothing about the agent."""
     duration: float | None = None
+    label: LabelVerdict | None = None
+    """What the user's own field says, which counts before all of these."""
     extras: dict[str, Json] = {}
 
 

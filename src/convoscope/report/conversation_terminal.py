@@ -21,14 +21,20 @@ _LONG = 400
 """Letters of a tool's value that are printed; `--json` has all."""
 
 
-def print_worst(screen: Screen, run: Run, standing: Sequence[Standing]) -> None:
+def print_worst(screen: Screen, run: Run, standing: Sequence[Standing], broken: Sequence[Standing]) -> None:
     """The worst conversations, and in what they are worse than others."""
     total = run.summary.conversations
     screen.line(f"{run.folder}: the worst {len(standing):,} of {counted(total, 'conversation')}", "bold")
     rows = [
-        (str(at), one_line(one.conversation), one_line(standing_text(one), _LONG)) for at, one in enumerate(standing, 1)
+        (str(at), one_line(one.conversation), one.outcome, one_line(standing_text(one), _LONG))
+        for at, one in enumerate(standing, 1)
     ]
-    print_table(screen, text_table((number_column(""), "conversation", "because"), rows))
+    print_table(screen, text_table((number_column(""), "conversation", "outcome", "because"), rows))
+    errors = [f"  {one_line(each.conversation)}: {one_line(each.error, _LONG)}" for each in broken]
+    if errors:
+        screen.line("the integration broke, which says nothing about the agent:")
+    for error in errors:
+        screen.line(error)
     if standing:
         id = standing[0].conversation
         command = shlex.join(["convoscope", "show", str(run.folder), *(["--"] if id.startswith("-") else []), id])

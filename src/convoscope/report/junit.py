@@ -26,7 +26,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from convoscope.harmless import clean, one_line
 from convoscope.metrics.parts import parent_metric
 from convoscope.report.files import write_text
-from convoscope.report.targets import MISSED, UNDETERMINED, Check, meets, observed, run_checks, target_text
+from convoscope.report.targets import MISSED, UNDETERMINED, Check, observed, run_checks, target_text
 from convoscope.report.words import (
     counted,
     coverage_text,
@@ -176,7 +176,7 @@ def _worst(run: Run, check: Check) -> list[str]:
     """The conversations on the wrong end of the metric; of a figure over groups, the worst of the run."""
     figure, below = check.figure, check.target.comparison in {">", ">="}
     far = (lowest if below else highest)(run, figure, MAX_CONVERSATIONS)
-    far = [one for one in far if not meets(one.value, check.target)] or far
+    far = [one for one in far if not check.target.is_met_by(one.value)] or far
     if far:
         title = f"{'lowest' if below else 'highest'} (target {target_text(check.target, figure.unit)}):"
         return [title, *(f"  {one_line(one.conversation)}: {value_text(one.value, figure.unit)}" for one in far)]

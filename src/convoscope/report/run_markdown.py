@@ -27,11 +27,13 @@ from convoscope.report.visible_figures import visible_figures
 from convoscope.report.words import (
     behind_text,
     counted,
+    outcome_text,
     value_text,
 )
-from convoscope.runs.ranking import Standing, worst
+from convoscope.runs.ranking import Standing, WorstAndBroken, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
+from convoscope.views.flow.endings import LOST
 
 MAX_CHARACTERS = 65_536
 """What GitHub takes as a comment."""
@@ -63,7 +65,7 @@ def markdown(run: Run, targets: Sequence[str] = ()) -> str:
         _title(run, checks),
         _group_targets([check for check in checks if check.by]),
         _figures(run.summary, [check for check in checks if not check.by]),
-        _worst(worst(run, MAX_WORST)),
+        *_worst(worst_and_broken(run, MAX_WORST)),
         *_groups(run.summary),
         _reading(run),
     ]
@@ -133,16 +135,20 @@ def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
     return Block(table.head, table.rows, [*tail, ""])
 
 
-def _worst(standings: Sequence[Standing]) -> Block:
-    lines = [f"- {code(one.conversation)}: {'; '.join(_reasons(one))}" for one in standings if one.because or one.error]
-    if not lines:
-        return Block([], [])
-    return Block(["Worst conversations:", ""], lines, [""])
+def _worst(listed: WorstAndBroken) -> Iterator[Block]:
+    """The worst conversations, and apart those whose integration broke."""
+    telling = [one for one in listed.worst if one.because or one.outcome == LOST]
+    lines = [f"- {code(one.conversation)}: {'; '.join(_reasons(one))}" for one in telling]
+    broken = [f"- {code(one.conversation)}: {code(one.error)}" for one in listed.broken]
+    if lines:
+        yield Block(["Worst conversations:", ""], lines, [""])
+    if broken:
+        yield Block(["The integration broke, which says nothing about the agent:", ""], broken, [""])
 
 
 def _reasons(standing: Standing) -> Iterator[str]:
-    if standing.error:
-        yield f"the integration broke: {code(standing.error)}"
+    if standing.outcome == LOST:
+        yield plain(outcome_text(LOST, standing.outcome_reason))
     for behind in standing.because:
         key, _, words = behind_text(behind).partition(" ")
         yield f"{code(key)} {plain(words)}"

@@ -23,10 +23,11 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
-from convoscope.runs.ranking import worst
+from convoscope.runs.ranking import worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.statistics.summary import Figure
+from convoscope.views.flow.endings import LOST
 
 MAX_PROBLEMS = 5
 _WORST = 3
@@ -57,10 +58,13 @@ def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
             screen.line(f"  {silence.text}")
     print_groups(screen, summary)
     screen.line()
-    for standing in worst(run, _WORST):
-        if standing.because or standing.error:
+    first, broken = worst_and_broken(run, _WORST)
+    for standing in first:
+        if standing.because or standing.outcome == LOST:
             why = one_line(standing_text(standing, 1))
             screen.line(f"worst: {one_line(standing.conversation)} ({why})")
+    for standing in broken:
+        screen.line(f"integration broke: {one_line(standing.conversation)} ({one_line(standing.error)})")
     print_reading(screen, run.read_report)
 
 

@@ -33,11 +33,12 @@ from convoscope.metrics.parts import parent_metric
 from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
 from convoscope.report.text_diff import TextVersion, readings
 from convoscope.report.visible_figures import FEW, REASONS, visible_figures
-from convoscope.report.words import because_texts, counted, key_text, points_text, reason_text, value_text
+from convoscope.report.words import because_texts, counted, key_text, outcome_text, points_text, reason_text, value_text
 from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.ranking import Behind
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
+from convoscope.views.flow.endings import outcome_of
 
 MAX_TEXT = 20_000
 """Longer values of tools and annotations are cut, and it is said how much is missing."""
@@ -139,11 +140,14 @@ def story(
     worth = worth_telling(summary) if worth is None else worth
     # Without figures there is nothing to tell a silent metric by.
     everything = not worth
+    ended = outcome_of(conversation)
+    outcome = outcome_text(ended.name, ended.evidence)
+    lost = outcome if ended.done is False else ""
     return Story(
         id=conversation.id,
         dimensions=conversation.dimensions,
-        because=tuple(because_texts(conversation.outcome.error, because)),
-        about=tuple(_about(conversation)),
+        because=tuple(because_texts(conversation.outcome.error, because, lost)),
+        about=(StoryFact("outcome", outcome), *_about(conversation)),
         context=tuple(_context(conversation)),
         scores=tuple(
             teller.whole(one)

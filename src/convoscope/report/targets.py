@@ -76,19 +76,14 @@ def check(figure: Figure, target: Target) -> TargetVerdict:
     value, interval = figure.value, figure.interval
     if value is None:
         return TargetVerdict(UNDETERMINED, False, f"undetermined: {reason_text(figure.reason or 'no_value')}")
-    met = meets(value, target)
+    met = target.is_met_by(value)
     outcome = MET if met else MISSED
     if interval is None:
         return TargetVerdict(outcome, False, f"{outcome}, but there is no interval")
     # Both ends on one side: so is all between them.
-    if meets(interval.lowest, target) == meets(interval.highest, target) == met:
+    if target.is_met_by(interval.lowest) == target.is_met_by(interval.highest) == met:
         return TargetVerdict(outcome, True, outcome)
     return TargetVerdict(outcome, False, f"{outcome}, but the interval reaches across it")
-
-
-def meets(value: float, target: Target) -> bool:
-    """Whether a value is on the right side of a target."""
-    return target.is_met_by(value)
 
 
 def checks(summary: Summary, given: Sequence[str] = ()) -> list[Check]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
 from convoscope.ingest.beside.flow_files import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, LOWER, RATIO, SHARE
-from convoscope.runs.ranking import Behind, Standing
+from convoscope.runs.ranking import Behind, Failure, Standing
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.statistics.summary import Figure
+from convoscope.views.flow.endings import LOST
 
 if TYPE_CHECKING:
     from convoscope.analysis.flows.state_table import Excluded, Rate
@@ -154,18 +155,39 @@ def behind_text(behind: Behind) -> str:
     value = value_text(behind.value, behind.headline.unit)
     worse = "higher" if behind.headline.better == LOWER else "lower"
     count = round(behind.share * behind.measured)
-    return f"{behind.headline.key} {value}: {worse} than {count:,} of {behind.measured:,}"
+    compared = f"{worse} than {count:,} of {behind.measured:,}" if count or not behind.failure else ""
+    words = ", ".join(filter(None, (FAILED[behind.failure], compared)))
+    return f"{behind.headline.key} {value}: {words}"
 
 
-def because_texts(error: str, because: Sequence[Behind]) -> list[str]:
-    """Why a conversation stands where it stands."""
+FAILED: Mapping[Failure, str] = {
+    "": "",
+    "mark": "below its pass mark",
+    "target": "misses its target",
+    "outcome": "failed",
+}
+"""How a value fails, in words; page.js has the same."""
+
+
+def outcome_text(outcome: str, reason: str) -> str:
+    """`lost (reward: 0)`."""
+    return f"{outcome} ({reason})" if reason else outcome
+
+
+def lost_text(standing: Standing) -> str:
+    """The outcome in words, where a conversation is lost."""
+    return outcome_text(LOST, standing.outcome_reason) if standing.outcome == LOST else ""
+
+
+def because_texts(error: str, because: Sequence[Behind], lost: str = "") -> list[str]:
+    """Why a conversation stands where it stands; `lost` is the outcome in words, where it is lost."""
     broke = [f"the integration broke: {error}"] if error else []
-    return [*broke, *map(behind_text, because)]
+    return [*broke, *([lost] if lost else []), *map(behind_text, because)]
 
 
 def standing_text(standing: Standing, most: int = 2) -> str:
     """The same in one line."""
-    if reasons := because_texts(standing.error, standing.because):
+    if reasons := because_texts(standing.error, standing.because, lost_text(standing)):
         return "; ".join(reasons[:most])
     return "no metric with a direction was measured" if standing.behind is None else "worse than no other in any metric"
 

@@ -9,16 +9,19 @@ import msgspec
 
 from convoscope.conversation import Conversation, from_json
 from convoscope.ingest.report import Note
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, parquet
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect, parquet
 from convoscope.runs.null_rows import PROFILES
 from convoscope.runs.run import SCORE_COLUMNS, Run, named, score_of
 from convoscope.scores.observation import COMPUTED, Score, Status
+from convoscope.views.fields import field_names
 
 if TYPE_CHECKING:
     import duckdb
 
 _BATCH_BYTES = 16_000_000
 """Of the bodies of conversations that are read together."""
+_LOOKED_AT = 20
+"""Conversations that are looked through for fields."""
 _REDUCED = "metric, variant, judge, status, value, score, unit, n, not_applicable + unmeasured + errors, reason, detail"
 
 
@@ -70,6 +73,14 @@ def records(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
             batch, weight = [], 0
     if batch:
         yield from _batch(run, batch)
+
+
+def some_fields(tables: Tables) -> list[str]:
+    """The fields that the first conversations of a run have, each once."""
+    with connect() as connection:
+        query = f"SELECT body FROM {tables.table(CONVERSATIONS)} ORDER BY number LIMIT {_LOOKED_AT}"
+        bodies = connection.execute(query).fetchall()
+    return list(dict.fromkeys(name for (body,) in bodies for name in field_names(from_json(body))))
 
 
 def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from convoscope.conversation import DIMENSIONS
 from convoscope.errors import RunError
 from convoscope.harmless import is_utf8
 
@@ -57,6 +58,13 @@ TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES)
 """Every part has a file of these; of side tables, only where it has rows."""
 RENAMED = "renamed.parquet"
 """The conversations of which another has the id already, and the names that they got."""
+
+
+def dimension_column(name: str) -> str:
+    """A dimension of conversations, as SQL."""
+    # A JSON pointer, which can name anything.
+    pointer = quoted("/" + name.replace("~", "~0").replace("/", "~1"))
+    return f'"{name}"' if name in DIMENSIONS else f"json_extract_string(dimensions, {pointer})"
 
 
 class Tables:

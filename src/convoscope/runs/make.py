@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
 from time import perf_counter
@@ -24,19 +24,25 @@ from convoscope.ingest.split import PART_BYTES
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.signatures import signature, table_signature
 from convoscope.runs.audit import audit
+from convoscope.runs.conversations import some_fields
+from convoscope.runs.database import Tables
 from convoscope.runs.finish import finish_tables
 from convoscope.runs.identity import reader_sources, sources
+from convoscope.runs.outcomes import read_label
 from convoscope.runs.part_files import RunFiles
 from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
 from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SIDE_TABLES, SUMMARY, Run, write_json, write_summary
 from convoscope.runs.side_tables import check_tables, write_combined
+from convoscope.runs.subjects import axis_of
 from convoscope.runs.summarise import summarise
+from convoscope.runs.summary import Summary
 from convoscope.runs.targets import kept_texts
 from convoscope.scores.side_tables import SideTable, as_kept
 from convoscope.scoring.engines import local
 from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.job import Job, choose, plan_job
+from convoscope.scoring.labels import LabelRule, SettledLabel, fields_hint, label_rule, settled
 from convoscope.scoring.partition import PartDone, Timings
 from convoscope.scoring.session import DEFAULT_AT_ONCE
 from convoscope.statistics import intervals
@@ -73,6 +79,7 @@ def make_run(
     readers_from: Iterable[PathLike] = (),
     turns: str | None = None,
     flows: Iterable[PathLike | Flow] = (),
+    label: str | None = None,
     targets: Sequence[str] = (),
     progress: Callable[[Progress], None] | None = None,
     part_bytes: int = PART_BYTES,
@@ -90,6 +97,8 @@ def make_run(
     `readers_from` are Python files and modules whose readers come beside the installed ones.
     `turns` is the rule that turns are cut by, `exchange` or `eva`. `flows` are files and folders of flow
     definitions, beside those that lie among the logs.
+    `label` names a field of the record that is the user's own verdict, such as `reward`, or `csat >= 4` where it
+    is a number: it decides what is done and what is lost, and leads ranking and pass^k.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them. `engine` does the work, by default `workers` processes on this machine.
     """
@@ -101,6 +110,7 @@ def make_run(
     by = None if by is None else [list(dict.fromkeys(names)) for names in by]
     chosen = choose(metrics, metrics_from, resources)
     check_tables(chosen.tables)
+    rule = None if label is None else label_rule(label)
     wanted = kept_texts([targets] if isinstance(targets, str) else targets, chosen.metrics)
     with keeping(lambda: "nothing was scored yet"):
         files = _files(source)
@@ -118,7 +128,7 @@ def make_run(
                 at_once=at_once,
             )
             with closing(job.session):
-                builder = _RunBuilder(job, by, wanted)
+                builder = _RunBuilder(job, by, wanted, rule)
                 return builder.run(_out(out, builder), engine, strict, progress or (lambda _: None))
 
 
@@ -161,9 +171,12 @@ def _check_place(out: Path) -> None:
 class _RunBuilder:
     """One run to be made: the job, and what it depends on."""
 
-    def __init__(self, job: Job, by: Sequence[Sequence[str]] | None, targets: Sequence[str]) -> None:
+    def __init__(
+        self, job: Job, by: Sequence[Sequence[str]] | None, targets: Sequence[str], label: LabelRule | None
+    ) -> None:
         self.started, self._began = now(), perf_counter()
         self.job, self.by, self.report = job, by, job.report
+        self.label = None if label is None else SettledLabel(label)
         self.signatures = {one.key: signature(one) for one in job.metrics}
         self.config: dict[str, Any] = {
             "metrics": {one.key: one.version for one in job.metrics},
@@ -177,6 +190,8 @@ class _RunBuilder:
             self.config["flows"] = {flow.name: canonical_hash(flow) for flow in job.definitions}
         if strange := {one.name: table_signature(one) for one in job.tables if one.name not in installed().tables}:
             self.config["tables"] = strange
+        if label is not None:
+            self.config["label"] = label.text
         if targets:
             self.config["targets"] = list(targets)
         if job.resources:
@@ -201,6 +216,8 @@ class _RunBuilder:
             return self._existing(out, strict)
         if not self.job.inputs:
             raise nothing_readable(self.report)
+        if self.label is not None:
+            self.label = settled(self.label.rule, self.job.inputs, self.job.limit, self.job.part_bytes)
         unfinished = Partial(out, {**self.depends_on, "part_bytes": str(self.job.part_bytes)})
         try:
             if not unfinished.is_late:
@@ -266,9 +283,12 @@ class _RunBuilder:
     ) -> dict[int, PartDone]:
         job = self.job
         seen = sum(part.conversations for part in unfinished.done.values())
-        writer = RunFiles(unfinished.folder.resolve(), job.tables)
+        kinds = axis_of(job.metrics)
+        fields = dict.fromkeys(name for names in self.by or () for name in names if name not in kinds)
+        writer = RunFiles(unfinished.folder.resolve(), job.tables, tuple(fields))
+        rule = None if self.label is None else self.label.rule
         # Closed at once when anything goes wrong, and with it the workers.
-        with closing(job.parts(engine, writer, unfinished.scratch, unfinished.done)) as parts:
+        with closing(job.parts(engine, writer, unfinished.scratch, unfinished.done, rule)) as parts:
             for part in parts:
                 unfinished.finish_part(part)
                 seen += part.conversations
@@ -290,6 +310,8 @@ class _RunBuilder:
             some = ", ".join(tables.shared[:MAX_SHARED_IDS]) + (", …" if len(tables.shared) > MAX_SHARED_IDS else "")
             report.warnings.append(f"several conversations share an id; a number was added to it: {some}")
         progress(Progress("reducing", report.conversations))
+        label = None if self.label is None else read_label(tables, *self.label)
+        report.warnings += label.warnings if label is not None else ()
         summary = summarise(
             tables,
             self.job.metrics,
@@ -299,10 +321,9 @@ class _RunBuilder:
             by=self.by,
             scratch=scratch,
             resources=self.job.session.names,
+            label=None if label is None else label.counts,
         )
-        for names in self.by or ():
-            if not any(set(group.by) == set(names) for group in summary.groups):
-                report.warnings.append(f"no conversation has {' and '.join(names)}: there are no groups by it")
+        report.warnings += _without_groups(tables, summary, self.by or ())
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},
             "finishing": finished - began,
@@ -336,6 +357,14 @@ class _RunBuilder:
             progress(Progress("auditing", report.conversations))
             write_json(folder / RECEIPT, audited(run, self.job.tables))
         unfinished.finish()
+
+
+def _without_groups(tables: Tables, summary: Summary, by: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A warning for each grouping that was asked for and that no conversation is in, with the fields there are."""
+    for names in by:
+        if not any(set(group.by) == set(names) for group in summary.groups):
+            hint = fields_hint(names[0], some_fields(tables))
+            yield f"no conversation has {' and '.join(names)}: there are no groups by it; {hint}"
 
 
 def audited(run: Run, declared: Sequence[SideTable]) -> Receipt:

@@ -27,6 +27,8 @@ from convoscope.scoring.evaluate import say
 from convoscope.scoring.partition import problem_of
 from convoscope.scoring.profiles import Profile
 from convoscope.statistics.columns import Observed, Reduced
+from convoscope.views.fields import field_value
+from convoscope.views.flow.endings import outcome_of, shown_value
 
 if TYPE_CHECKING:
     import duckdb
@@ -44,10 +46,11 @@ def _connection(process: int) -> duckdb.DuckDBPyConnection:
 class PartFiles:
     """What a part holds, until its tables are written column by column."""
 
-    def __init__(self, folder: Path, part: int, tables: Sequence[SideTable]) -> None:
+    def __init__(self, folder: Path, part: int, tables: Sequence[SideTable], fields: Sequence[str] = ()) -> None:
         self.folder = folder
         self.part = part
         self.answers = AnswerFile(folder, part)
+        self._fields = fields
         self._conversations: list[tuple[Any, ...]] = []
         self._sides = [_SideRows(table) for table in tables]
 
@@ -60,8 +63,11 @@ class PartFiles:
         dimensions = conversation.dimensions
         if conversation.flow is not None and "flow" not in dimensions:
             dimensions = {**dimensions, "flow": conversation.flow.name}
+        if self._fields:
+            dimensions = {**_fields_of(conversation, self._fields), **dimensions}
         for side in self._sides:
             side.add(conversation, len(self._conversations), dimensions, report)
+        label, outcome = conversation.outcome.label, outcome_of(conversation)
         others = None if dimensions.keys() <= _DIMENSIONS else _others(dimensions)
         self._conversations.append(
             (
@@ -70,6 +76,9 @@ class PartFiles:
                 _encode(others).decode() if others else None,
                 conversation.source.format,
                 conversation.outcome.error or None,
+                None if label is None else cut(shown_value(label.value)),
+                outcome.name,
+                cut(outcome.evidence) or None,
                 _encode(read.notes).decode() if read.notes else None,
                 body,
                 profile.key,
@@ -112,9 +121,11 @@ class RunFiles(msgspec.Struct, frozen=True):
 
     folder: Path
     tables: tuple[SideTable, ...] = ()
+    fields: tuple[str, ...] = ()
+    """Fields that are kept among the dimensions, because runs are grouped by them."""
 
     def part(self, number: int) -> PartFiles:
-        return PartFiles(self.folder, number, self.tables)
+        return PartFiles(self.folder, number, self.tables, self.fields)
 
 
 def _objects(values: Sequence[str]) -> NDArray[np.object_]:
@@ -123,12 +134,29 @@ def _objects(values: Sequence[str]) -> NDArray[np.object_]:
     return column
 
 
+def _fields_of(conversation: Conversation, names: Sequence[str]) -> dict[str, str]:
+    """The fields of these names that a conversation has, as text."""
+    values = ((name, field_value(conversation, name)) for name in names)
+    return {name: cut(shown_value(value)) for name, value in values if value is not None}
+
+
 def _others(dimensions: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in dimensions.items() if name not in _DIMENSIONS}
 
 
 _DIMENSIONS = frozenset(DIMENSIONS)
-_CONVERSATION_COLUMNS = ("conversation", *DIMENSIONS, "dimensions", "format", "error", "notes", "body", "profile")
+_OUTCOME = ("label", "outcome", "outcome_reason")
+_CONVERSATION_COLUMNS = (
+    "conversation",
+    *DIMENSIONS,
+    "dimensions",
+    "format",
+    "error",
+    *_OUTCOME,
+    "notes",
+    "body",
+    "profile",
+)
 _BODY = _CONVERSATION_COLUMNS.index("body")
 
 

@@ -1,28 +1,34 @@
-"""Worst first: how far a conversation is behind the others, and in what.
+"""Worst first: what was lost, what failed, and how far a conversation is behind the others.
 
-The scale is the same for every metric that has a direction: of the conversations that were measured,
-the share that did better. A conversation is as far behind as the quadratic mean of its shares says,
-so that one thing very wrong weighs more than several a little wrong; what was not measured in it
-cannot put it behind. Where the integration broke, the conversation says nothing about the agent and
-comes before all others. It is an order, not a measurement: in a run where all is well, somebody is
-still last.
+First what is lost, by the user's label, the log or the flow (`views.flow.endings.outcome_of`); then what nobody knows;
+what is done comes last. Among equals, whatever has more failures comes first: a metric of the family `outcome` at its
+worst, a missed target, a value below the pass mark of its metric. Among equals again, how far it is behind: of the
+conversations that were measured in a metric with a direction, the share that did better, and of these shares the
+quadratic mean, so that one thing very wrong weighs more than several a little wrong. A value that passes puts nobody
+behind, nor does what was not measured. Metrics that say the same count once: parts and variants are left to the metric
+itself, a derived figure to what it is made of; where there are only variants, the worst of them counts. Where the
+integration broke, a conversation says nothing about the agent: it comes last, and `Ranking.errors` lists it.
+
+It is an order, not a measurement: in a run where all is well, somebody is still last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.metrics.declaration import HIGHER, NEITHER
+from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, SHARE, Target
 from convoscope.metrics.parts import PUBLISHED, parent_metric
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, quoted
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, dimension_column, quoted
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
+from convoscope.runs.targets import FigureTarget, kept_target
 from convoscope.scores.observation import COMPUTED
 from convoscope.statistics.summary import Figure
+from convoscope.views.flow.endings import LOST, OUTCOMES, UNKNOWN
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,6 +68,11 @@ class Headline(NamedTuple):
         return f"metric = {quoted(self.metric)} AND variant = {quoted(self.variant)}"
 
 
+Failure = Literal["", "mark", "target", "outcome"]
+FAILURES: tuple[Failure, ...] = ("", "mark", "target", "outcome")
+"""How a value fails, if it does, gravest last: below the pass mark, a missed target, an outcome at its worst."""
+
+
 class Behind(NamedTuple):
     """In one metric: the value, and the share of the measured conversations that did better."""
 
@@ -69,6 +80,7 @@ class Behind(NamedTuple):
     value: float
     share: float
     measured: int
+    failure: Failure = ""
 
 
 class Standing(NamedTuple):
@@ -80,6 +92,10 @@ class Standing(NamedTuple):
     because: tuple[Behind, ...]
     error: str = ""
     """What broke, where the integration did."""
+    outcome: str = UNKNOWN
+    """`lost`, `done` or `unknown`."""
+    outcome_reason: str = ""
+    """What tells so."""
 
 
 class Ranking(NamedTuple):
@@ -97,14 +113,25 @@ class Ranking(NamedTuple):
     """Conversations that each headline was measured in."""
     errors: Mapping[int, str]
     """What broke, by the number of the conversation."""
+    failure: NDArray[np.int8]
+    """How each of `column` fails: a place in `FAILURES`."""
+    outcome: NDArray[np.int8]
+    """What came of each conversation: a place in `OUTCOMES`."""
+    lost: Mapping[int, str]
+    """What tells that a conversation is lost, by its number."""
 
     def because(self, number: int) -> tuple[Behind, ...]:
-        rows = zip(self.column[:, number], self.value[:, number], self.share[:, number], strict=True)
+        rows = zip(*(one[:, number] for one in (self.column, self.value, self.share, self.failure)), strict=True)
         return tuple(
-            Behind(self.headlines[column], float(value), float(share), self.measured[column])
-            for column, value, share in rows
+            Behind(self.headlines[column], float(value), float(share), self.measured[column], FAILURES[failure])
+            for column, value, share, failure in rows
             if column >= 0
         )
+
+    @property
+    def whole(self) -> NDArray[np.int64]:
+        """The order without those whose integration broke."""
+        return self.order[: len(self.order) - len(self.errors)]
 
     def of(self, number: int) -> float | None:
         behind = float(self.behind[number])
@@ -137,46 +164,241 @@ def rank(run: Run) -> Ranking:
     """Put the conversations of a run in order, worst first."""
     count = run.summary.conversations
     columns = headlines(run.summary)
-    squares, seen = np.zeros(count), np.zeros(count, dtype=np.bool_)
-    column = np.full((REASONS, count), -1, dtype=np.int16)
-    share, value = np.zeros((REASONS, count)), np.zeros((REASONS, count))
-    measured = [0] * len(columns)
+    places = _Places(count, len(columns))
     with connect() as connection:
         valued = with_values(connection, run)
+        twins: dict[str, list[int]] = {}
         for code, headline in enumerate(columns):
-            if headline.better == NEITHER or headline[:3] not in valued:
-                continue
-            rows = connection.execute(
-                f"SELECT number, value FROM {run.table(CONVERSATION_SCORES)} "
-                f"WHERE {headline.condition} AND status = 'measured' ORDER BY number"
-            ).fetchnumpy()
-            number, values = np.asarray(rows["number"], dtype=np.int64), np.asarray(rows["value"], dtype=np.float64)
-            shares = _better(values if headline.better == HIGHER else -values)
-            squares[number] += shares**2
-            seen[number] = True
-            measured[code] = len(number)
-            _remember(code, number, values, shares, column, value, share)
-        broken = f"SELECT number, error FROM {run.table(CONVERSATIONS)} WHERE error <> '' ORDER BY number"
-        errors = dict(connection.execute(broken).fetchall())
-    behind = np.full(count, np.nan)
-    behind[seen] = np.sqrt(squares[seen] / max(1, sum(1 for one in measured if one)))
-    whole = np.ones(count, dtype=np.bool_)
-    whole[list(errors)] = False
-    order = np.lexsort((np.arange(count), -np.nan_to_num(behind, nan=-1.0), whole))
-    return Ranking(columns, order, behind, column, share, value, measured, errors)
+            if headline.better != NEITHER and headline[:3] in valued and not _says_again(headline, run.summary, valued):
+                twins.setdefault(headline.metric, []).append(code)
+        marks = _Marks(connection, run)
+        for codes in twins.values():
+            places.add([_Column(code, *marks.read(columns[code])) for code in codes])
+        ended = _read_endings(connection, run, count)
+    behind = places.behind(len(twins))
+    label = ended.label if run.summary.label is not None else np.zeros(count)
+    leads = run.summary.label is not None and not run.summary.label.passed and not run.summary.label.failed
+    keys = (np.arange(count), -np.nan_to_num(behind, nan=-1.0), -places.failures, -places.outcome_failures)
+    order = np.lexsort((*keys, *((ended.outcome, label) if leads else (label, ended.outcome)), ended.broken))
+    return Ranking(
+        headlines=columns,
+        order=order,
+        behind=behind,
+        column=places.column,
+        share=places.share,
+        value=places.value,
+        measured=places.measured,
+        errors=ended.errors,
+        failure=places.failure,
+        outcome=ended.outcome,
+        lost=ended.lost,
+    )
+
+
+OUTCOME_METRIC = "outcome.success"
+"""It says what the outcome says, which comes first anyway."""
+
+
+def _says_again(headline: Headline, summary: Summary, valued: set[tuple[str, ...]]) -> bool:
+    """Whether others of the run say the same: the metric itself of a variant, or what a derived figure is made of."""
+    if headline.key == OUTCOME_METRIC or (headline.variant and headline.metric in summary.by_key):
+        return True
+    known = {f"{metric}@{variant}" if variant else metric for metric, variant, _ in valued}
+    return any(name in known for name in summary.by_key[headline.key].inputs)
+
+
+class _Column(NamedTuple):
+    """What one metric says of the conversations that it was measured in."""
+
+    code: int
+    number: NDArray[np.int64]
+    value: NDArray[np.float64]
+    share: NDArray[np.float64]
+    failure: NDArray[np.int8]
+
+
+class _Read(NamedTuple):
+    """The same without the place of the metric."""
+
+    number: NDArray[np.int64]
+    value: NDArray[np.float64]
+    share: NDArray[np.float64]
+    failure: NDArray[np.int8]
+
+
+class _Marks:
+    """Reads what metrics say, and holds it against pass marks and targets."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, run: Run) -> None:
+        self._connection = connection
+        self._run = run
+        self._targets: dict[str, list[FigureTarget]] = {}
+        for target in map(kept_target, run.receipt.config.get("targets", ())):
+            self._targets.setdefault(target.figure, []).append(target)
+
+    def read(self, headline: Headline) -> _Read:
+        rows = self._connection.execute(
+            f"SELECT number, value, score FROM {self._run.table(CONVERSATION_SCORES)} "
+            f"WHERE {headline.condition} AND status = 'measured' ORDER BY number"
+        ).fetchnumpy()
+        number, values = np.asarray(rows["number"], dtype=np.int64), np.asarray(rows["value"], dtype=np.float64)
+        points = np.ma.filled(np.ma.asarray(rows["score"]).astype(np.float64), np.nan)
+        shares = _better(values if headline.better == HIGHER else -values)
+        failure, passes = self._failures(headline, number, values, points)
+        return _Read(number, values, np.where(passes, 0.0, shares), failure)
+
+    def _failures(
+        self, headline: Headline, number: NDArray[np.int64], values: NDArray[np.float64], points: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+        """How each value fails, and whether it passes whatever it is held against."""
+        declared = self._run.summary.by_key[headline.key]
+        failure = np.zeros(len(values), dtype=np.int8)
+        held = np.zeros(len(values), dtype=np.bool_)
+        if declared.ten_points is not None:
+            known = ~np.isnan(points)
+            held |= known
+            failure[known & (points < declared.ten_points.passes_at)] = FAILURES.index("mark")
+        for target, mine in self._targets_of(headline, declared.target, number):
+            held |= mine
+            missed = np.array([not target.is_met_by(value) for value in values.tolist()], dtype=np.bool_)
+            failure[mine & missed] = FAILURES.index("target")
+        if declared.family == "outcome" and headline.unit == SHARE:
+            failure[values == (1.0 if headline.better == LOWER else 0.0)] = FAILURES.index("outcome")
+        return failure, held & (failure == 0)
+
+    def _targets_of(
+        self, headline: Headline, declared: Target | None, number: NDArray[np.int64]
+    ) -> list[tuple[Target, NDArray[np.bool_]]]:
+        """The targets that conversations are held against, and which of them."""
+        given = [(one.target, self._members(dict(one.by), number)) for one in self._targets.get(headline.key, ())]
+        if given or declared is None:
+            return given
+        return [(declared, np.ones(len(number), dtype=np.bool_))]
+
+    def _members(self, by: Mapping[str, str], number: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which conversations belong to the group of a target."""
+        if not by:
+            return np.ones(len(number), dtype=np.bool_)
+        where = " AND ".join(f"{dimension_column(name)} = {quoted(value)}" for name, value in by.items())
+        query = f"SELECT number FROM {self._run.table(CONVERSATIONS)} WHERE {where}"
+        members: NDArray[np.bool_] = np.isin(number, self._connection.execute(query).fetchnumpy()["number"])
+        return members
+
+
+class _Places:
+    """What is known of every conversation while the metrics are gone through, one group of twins after the other."""
+
+    def __init__(self, count: int, columns: int) -> None:
+        self.failures, self.outcome_failures = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        self.column = np.full((REASONS, count), -1, dtype=np.int16)
+        self.share, self.value = np.zeros((REASONS, count)), np.zeros((REASONS, count))
+        self.failure = np.zeros((REASONS, count), dtype=np.int8)
+        self.measured = [0] * columns
+        self._weight = np.zeros((REASONS, count))
+        self._squares, self._seen = np.zeros(count), np.zeros(count, dtype=np.bool_)
+
+    def behind(self, metrics: int) -> NDArray[np.float64]:
+        """How far each is behind; not a number where nothing was measured."""
+        behind = np.full(len(self._seen), np.nan)
+        behind[self._seen] = np.sqrt(self._squares[self._seen] / max(1, metrics))
+        return behind
+
+    def add(self, twins: Sequence[_Column]) -> None:
+        """Count metrics that say the same, once: of each conversation the worst of them."""
+        for column in twins:
+            self.measured[column.code] = len(column.number)
+            self._seen[column.number] = True
+        code = np.repeat([one.code for one in twins], [len(one.number) for one in twins])
+        number, value, share = (np.concatenate([one[field] for one in twins]) for field in (1, 2, 3))
+        failure = np.concatenate([one.failure for one in twins])
+        weight = share + failure
+        # The heaviest of each conversation; of equals the metric that comes first.
+        order = np.lexsort((code, -weight, number))
+        first = order[np.diff(number[order], prepend=-1) != 0]
+        number, value, share, failure = number[first], value[first], share[first], failure[first]
+        self._squares[number] += share**2
+        self.failures[number] += failure > 0
+        self.outcome_failures[number] += failure == FAILURES.index("outcome")
+        self._remember(weight[first], number, (code[first], value, share, failure))
+
+    def _remember(
+        self, weight: NDArray[np.float64], number: NDArray[np.int64], facts: tuple[NDArray[Any], ...]
+    ) -> None:
+        """Keep the few heaviest of each conversation, heaviest first; earlier metrics win ties."""
+        kept: tuple[NDArray[Any], ...] = (self._weight, self.column, self.value, self.share, self.failure)
+        new: tuple[NDArray[Any], ...] = (weight, *facts)
+        for place in range(REASONS):
+            takes = new[0] > self._weight[place, number]
+            at = number[takes]
+            for array, values in zip(kept, new, strict=True):
+                for below in range(REASONS - 1, place, -1):
+                    array[below, at] = array[below - 1, at]
+                array[place, at] = values[takes]
+            number, new = number[~takes], tuple(values[~takes] for values in new)
+
+
+class _Endings(NamedTuple):
+    """How conversations ended, by their numbers."""
+
+    outcome: NDArray[np.int8]
+    lost: dict[int, str]
+    label: NDArray[np.float64]
+    """What a label that is a number is worth, least worst; infinite where there is none."""
+    broken: NDArray[np.bool_]
+    errors: dict[int, str]
+
+
+def _read_endings(connection: duckdb.DuckDBPyConnection, run: Run, count: int) -> _Endings:
+    source = run.table(CONVERSATIONS)
+    rows = connection.execute(
+        f"SELECT number, list_position({list(OUTCOMES)}, outcome) - 1 AS outcome, TRY_CAST(label AS DOUBLE) AS label "
+        f"FROM {source} ORDER BY number"
+    ).fetchnumpy()
+    label = np.ma.filled(np.ma.asarray(rows["label"]).astype(np.float64), np.inf)
+    if run.summary.label is not None and " <" in run.summary.label.label:
+        label = np.where(np.isfinite(label), -label, np.inf)
+    lost = f"SELECT number, coalesce(outcome_reason, '') FROM {source} WHERE outcome = '{LOST}' ORDER BY number"
+    errors = dict(
+        connection.execute(f"SELECT number, error FROM {source} WHERE error <> '' ORDER BY number").fetchall()
+    )
+    broken = np.zeros(count, dtype=np.bool_)
+    broken[list(errors)] = True
+    outcome = np.asarray(rows["outcome"], dtype=np.int8)
+    return _Endings(outcome, dict(connection.execute(lost).fetchall()), label, broken, errors)
 
 
 def worst(run: Run, limit: int) -> list[Standing]:
-    """The first conversations of the ranking, with what puts them there."""
+    """The first conversations of the ranking, with what puts them there; without those whose integration broke."""
+    return worst_and_broken(run, limit).worst
+
+
+class WorstAndBroken(NamedTuple):
+    """The first conversations of the ranking, and apart those whose integration broke."""
+
+    worst: list[Standing]
+    broken: list[Standing]
+
+
+def worst_and_broken(run: Run, limit: int) -> WorstAndBroken:
+    """At most `limit` of each."""
     ranking = rank(run)
-    return standings(run, ranking, ranking.order[:limit].tolist())
+    first, apart = ranking.whole[:limit].tolist(), ranking.order[len(ranking.whole) :][:limit].tolist()
+    return WorstAndBroken(standings(run, ranking, first), standings(run, ranking, apart))
 
 
 def standings(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[Standing]:
     """The places of some conversations, in the order given."""
     ids = names(run, numbers)
     return [
-        Standing(number, ids[number], ranking.of(number), ranking.because(number), ranking.errors.get(number, ""))
+        Standing(
+            number,
+            ids[number],
+            ranking.of(number),
+            ranking.because(number),
+            ranking.errors.get(number, ""),
+            OUTCOMES[ranking.outcome[number]],
+            ranking.lost.get(number, ""),
+        )
         for number in numbers
     ]
 
@@ -205,26 +427,6 @@ def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     scale = 10.0 ** np.clip(_DIGITS - 1 - size, -300, 300)
     rounded: NDArray[np.float64] = np.round(values * scale) / scale
     return rounded
-
-
-def _remember(
-    code: int,
-    number: NDArray[np.int64],
-    values: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    column: NDArray[np.int16],
-    value: NDArray[np.float64],
-    share: NDArray[np.float64],
-) -> None:
-    """Keep the few greatest shares of each conversation, greatest first; earlier metrics win ties."""
-    for place in range(REASONS):
-        takes = shares > share[place, number]
-        at = number[takes]
-        for below in range(REASONS - 1, place, -1):
-            for array in (column, value, share):
-                array[below, at] = array[below - 1, at]
-        column[place, at], value[place, at], share[place, at] = code, values[takes], shares[takes]
-        number, values, shares = number[~takes], values[~takes], shares[~takes]
 
 
 class ConversationValue(NamedTuple):

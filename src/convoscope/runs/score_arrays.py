@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.declaration import GroupSample, Metric
 from convoscope.metrics.registry import Declared
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, quoted
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, dimension_column, quoted
 from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_scores, subject_groups
 from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, UNMEASURED, Status
 from convoscope.scoring.profiles import Absence, Profile
@@ -136,10 +136,7 @@ class Arrays:
         return clusters
 
     def _read_dimension(self, name: str) -> _Dimension:
-        # A JSON pointer, which can name anything.
-        path = quoted("/" + name.replace("~", "~0").replace("/", "~1"))
-        column = f'"{name}"' if name in DIMENSIONS else f"json_extract_string(dimensions, {path})"
-        return self._coded(column)
+        return self._coded(dimension_column(name))
 
     def _coded(self, column: str) -> _Dimension:
         """The values of a column of conversations, in the order of their letters."""

@@ -12,6 +12,7 @@ from convoscope.errors import UsageError
 from convoscope.metrics.declaration import AXES, Derived
 from convoscope.metrics.registry import Declared
 from convoscope.runs.database import Tables, connect
+from convoscope.runs.outcomes import LabelCounts, count_outcomes
 from convoscope.runs.score_arrays import EVERYTHING, MIN_GROUP, Arrays, Subset
 from convoscope.runs.subjects import SubjectGroup, axis_of
 from convoscope.runs.summary import SCHEMA, Group, SmallGroups, Summary, describe, not_measured
@@ -29,6 +30,7 @@ def summarise(
     by: Sequence[Sequence[str]] | None,
     scratch: Path,
     resources: frozenset[str] = frozenset(),
+    label: LabelCounts | None = None,
 ) -> Summary:
     """Read the run's scores and reduce them, over all conversations and over each group."""
     planned = Profiles(metrics, resources)
@@ -55,6 +57,8 @@ def summarise(
             config_hash=config_hash,
             input_hash=input_hash,
             conversations=arrays.count,
+            outcomes=count_outcomes(tables),
+            label=label,
             metrics=_measured(results[0]),
             not_measured=not_measured([one for one in results[0] if not one.samples_measured]),
             groups=[
@@ -89,13 +93,12 @@ class _Groups:
         self._declared = [names for kind in kinds if (names := (*AXES[kind], kind)) not in self._asked]
         for names in arrays.groupings(None if by is None else [names for names in by if names not in by_subjects]):
             subsets = list(arrays.subsets(names))
-            # What was asked for is shown, however small.
-            few = [count for _, count in subsets if by is None and count < MIN_GROUP]
-            self.whole += [subset for subset, count in subsets if by is not None or count >= MIN_GROUP]
+            # What was asked for is shown, however small, unless there is no end to it.
+            minimum = MIN_GROUP if by is None else _least([count for _, count in subsets], MAX_ASKED)
+            few = [count for _, count in subsets if count < minimum]
+            self.whole += [subset for subset, count in subsets if count >= minimum]
             if few:
-                self.small.append(
-                    SmallGroups(by=list(names), minimum=MIN_GROUP, groups=len(few), conversations=sum(few))
-                )
+                self.small.append(SmallGroups(by=list(names), minimum=minimum, groups=len(few), conversations=sum(few)))
 
     def by_subject(self) -> Iterator[SubjectGroup]:
         """Groups by subjects: those that are declared are made whatever is asked for, however small.
@@ -106,13 +109,10 @@ class _Groups:
             yield from self._arrays.subject_groups(names)
         for names in self._declared:
             groups = self._arrays.subject_groups(names)
-            if len(groups) <= MAX_SUBJECTS:
-                yield from groups
-                continue
-            sizes = sorted((group.conversations for group in groups), reverse=True)
-            minimum = sizes[MAX_SUBJECTS] + 1
-            few = [size for size in sizes if size < minimum]
-            self.small.append(SmallGroups(by=list(names), minimum=minimum, groups=len(few), conversations=sum(few)))
+            minimum = _least([group.conversations for group in groups], MAX_SUBJECTS)
+            few = [group.conversations for group in groups if group.conversations < minimum]
+            if few:
+                self.small.append(SmallGroups(by=list(names), minimum=minimum, groups=len(few), conversations=sum(few)))
             yield from (group for group in groups if group.conversations >= minimum)
 
 
@@ -126,6 +126,13 @@ def _axes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
 
 MAX_SUBJECTS = 1000
 """Of a kind of subjects with more names than this, those of the fewest conversations are counted."""
+MAX_ASKED = 200
+"""Of a field with more values than this that was asked for by `--by`, those of the fewest conversations are counted."""
+
+
+def _least(sizes: Sequence[int], most: int) -> int:
+    """The conversations that a group needs so that no more than `most` groups have them."""
+    return 0 if len(sizes) <= most else sorted(sizes, reverse=True)[most] + 1
 
 
 def _figures(

@@ -12,6 +12,7 @@ import msgspec
 
 from convoscope.metrics.declaration import Better, Derived, Metric, Target, TenPoints
 from convoscope.metrics.registry import Declared
+from convoscope.runs.outcomes import LabelCounts, OutcomeCounts
 from convoscope.scores.observation import COMPUTED, Status
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS
 from convoscope.statistics.summary import Figure
@@ -102,6 +103,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
     config_hash: str
     input_hash: str
     conversations: int
+    outcomes: OutcomeCounts = OutcomeCounts()
+    """What came of the conversations: by the label, else as the log says, else by the end of the flow."""
+    label: LabelCounts | None = None
+    """The user's own verdict, where a field was named as the label."""
     metrics: list[Figure]
     not_measured: list[NotMeasured] = []
     groups: list[Group] = []

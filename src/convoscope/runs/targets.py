@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -33,6 +34,8 @@ _PAIR = re.compile(
     r"\s*(?P<value>\"(?:[^\"\\]|\\.)*+\"|[^,\"]*)\s*(?:,|$)"
 )
 _BARE = re.compile(r"[^\s,\"\[\]=](?:[^,\"\[\]=\r\n]*[^\s,\"\[\]=])?")
+
+_HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 By = tuple[tuple[str, str], ...]
 """The dimensions that a group shares, by name; none for all conversations."""

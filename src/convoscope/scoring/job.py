@@ -21,6 +21,7 @@ from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.check_declarations import check_declarations
 from convoscope.scoring.engines.engine import Engine
+from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.partition import PartDone, Writer
 from convoscope.scoring.partition_task import PartitionTask
 from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
@@ -89,7 +90,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     bytes_total: int
 
     def parts(
-        self, engine: Engine, writer: Writer, scratch: Path, done: Mapping[int, PartDone]
+        self,
+        engine: Engine,
+        writer: Writer,
+        scratch: Path,
+        done: Mapping[int, PartDone],
+        label: LabelRule | None = None,
     ) -> Generator[PartDone, None, None]:
         """The parts that are not done, as they come. Whoever takes them adds them to `done`.
 
@@ -109,6 +115,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             turn_rule=self.turn_rule,
             flows=self.definitions,
             limit=self.limit,
+            label=label,
             resources=self.resources,
             at_once=self._at_once_each(engine),
             metrics_from=self.metrics_from,

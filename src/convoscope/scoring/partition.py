@@ -16,6 +16,7 @@ from convoscope.ingest.split import Partition, Read, read_partition
 from convoscope.metrics.registry import Declared
 from convoscope.scores.evidence import cut
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
+from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.profiles import Profile
 from convoscope.scoring.session import Session
 
@@ -84,6 +85,7 @@ def score_partition(
     flows: Sequence[Flow] = (),
     session: Session | None = None,
     limit: int | None = None,
+    label: LabelRule | None = None,
 ) -> PartDone:
     """Read, score and keep one partition; of more conversations than `limit`, only the first are scored."""
     with closing(writer.part(partition.number)) as part_writer, _without_collecting():
@@ -99,7 +101,7 @@ def score_partition(
             if limit is not None and part.scored >= limit:
                 part.left_out += 1
             else:
-                part.add(read)
+                part.add(read if label is None else read._replace(conversation=label.applied(read.conversation)))
         began = clock()
         columns = part.batch.columns()
         part.timings.metrics += clock() - began

@@ -15,6 +15,7 @@ from convoscope.ingest.split import Partition
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.user_metrics import registered as registered_metrics
 from convoscope.resources.registry import Resource
+from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.partition import PartDone, Writer, score_partition
 from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
 
@@ -27,6 +28,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     turn_rule: str | None = None
     flows: Sequence[Flow] = ()
     limit: int | None = None
+    label: LabelRule | None = None
     resources: Mapping[str, Resource] = {}
     """Who gives each type that metrics ask for."""
     at_once: int = DEFAULT_AT_ONCE
@@ -44,6 +46,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             flows=self.flows,
             session=self.session,
             limit=self.limit,
+            label=self.label,
         )
 
     @property

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
+from convoscope.report.words import outcome_text
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
 from convoscope.runs.null_rows import PROFILES
 from convoscope.runs.ranking import Headline, Ranking
 from convoscope.runs.run import Run
 from convoscope.scores.observation import MEASURED
+from convoscope.views.flow.endings import LOST, UNKNOWN
 
 DIGITS = 12
 
@@ -44,12 +46,14 @@ class Index(msgspec.Struct):
 
     ids: list[str]
     behind: list[float | None]
-    because: list[list[tuple[int, float]]]
-    """For each conversation, in which columns it is behind how many of the others."""
+    because: list[list[tuple[int, float, int]]]
+    """For each conversation, in which columns it is behind how many of the others, and how it fails in them."""
     measured: list[int]
     """How many conversations of the run each column was measured in."""
     broke: list[tuple[int, str]]
     """Places of conversations whose integration broke, and what broke."""
+    lost: list[tuple[int, str]]
+    """Places of conversations that are lost, and what tells so."""
     reasons: list[str]
     dimensions: list[Dimension]
     columns: list[IndexColumn]
@@ -61,7 +65,7 @@ def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
         connection.register("wanted", _placed(numbers))
         names = ", ".join(f'"{name}"' for name in DIMENSIONS)
         rows = connection.execute(
-            f"SELECT conversation, error, profile, dimensions, {names} "
+            f"SELECT conversation, error, profile, dimensions, outcome, {names} "
             f"FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
         ).fetchall()
         cells = _Cells(connection, run, [row[2] for row in rows])
@@ -73,8 +77,16 @@ def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
         because=_because(ranking, placed),
         measured=list(ranking.measured),
         broke=[(at, row[1]) for at, row in enumerate(rows) if row[1]],
+        lost=[
+            (at, outcome_text(LOST, ranking.lost[number]))
+            for at, number in enumerate(numbers)
+            if number in ranking.lost
+        ],
         reasons=list(cells.reasons),
-        dimensions=_dimensions([row[3] for row in rows], list(zip(*(row[4:] for row in rows), strict=True))),
+        dimensions=[
+            *_outcomes([row[4] for row in rows]),
+            *_dimensions([row[3] for row in rows], list(zip(*(row[5:] for row in rows), strict=True))),
+        ],
         columns=columns,
     )
 
@@ -137,14 +149,22 @@ def _behind(ranking: Ranking, numbers: NDArray[np.int64]) -> list[float | None]:
     return [None if value != value else value for value in values]  # noqa: PLR0124 - NaN is not itself
 
 
-def _because(ranking: Ranking, numbers: NDArray[np.int64]) -> list[list[tuple[int, float]]]:
-    """For each conversation, in which columns it is behind how many of the others."""
+def _because(ranking: Ranking, numbers: NDArray[np.int64]) -> list[list[tuple[int, float, int]]]:
+    """For each conversation, in which columns it is behind how many of the others, and how it fails in them."""
     columns = ranking.column[:, numbers].T.tolist()
     shares = np.round(ranking.share[:, numbers], 6).T.tolist()
+    failures = ranking.failure[:, numbers].T.tolist()
     return [
-        [(column, share) for column, share in zip(mine, behind, strict=True) if column >= 0]
-        for mine, behind in zip(columns, shares, strict=True)
+        [one for one in zip(*mine, strict=True) if one[0] >= 0] for mine in zip(columns, shares, failures, strict=True)
     ]
+
+
+def _outcomes(outcomes: Sequence[str]) -> list[Dimension]:
+    """What came of each conversation, as a dimension that can be looked for; none where nobody knows of any."""
+    values = sorted(set(outcomes))
+    if values == [UNKNOWN]:
+        return []
+    return [Dimension("outcome", values, [values.index(one) for one in outcomes])]
 
 
 def _dimensions(others: Sequence[str | None], own: Sequence[Sequence[str | None]]) -> list[Dimension]:

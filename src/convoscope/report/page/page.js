@@ -69,7 +69,7 @@
   let index;
   let run;
   let full;
-  let broke;
+  let broke, lost;
   const texts = new Map();
   const stories = new Map();
   const filter = { text: "", metric: "", status: "", low: null, high: null, last: false, dimensions: {} };
@@ -272,10 +272,14 @@
   }
 
   function because(place) {
-    return index.because[place].map(([column, share]) => {
+    const reasons = index.because[place].map(([column, share, failure]) => {
       const { metric, unit, better, cells } = index.columns[column];
-      return `${metric} ${valueText(cells[place], unit)}: ${better === "lower" ? "higher" : "lower"} than ${Math.round(share * index.measured[column]).toLocaleString("en-US")} of ${index.measured[column].toLocaleString("en-US")}`;
+      const count = Math.round(share * index.measured[column]);
+      const compared = `${better === "lower" ? "higher" : "lower"} than ${count.toLocaleString("en-US")} of ${index.measured[column].toLocaleString("en-US")}`;
+      const failed = ["", "below its pass mark", "misses its target", "failed"][failure];
+      return `${metric} ${valueText(cells[place], unit)}: ${[failed, count || !failure ? compared : ""].filter(Boolean).join(", ")}`;
     });
+    return lost.has(place) ? [lost.get(place), ...reasons] : reasons;
   }
 
   function row([place, match]) {
@@ -286,8 +290,8 @@
     } else {
       if (broke.has(place)) why.append(node("li", {}, `the integration broke: ${broke.get(place)}`));
       for (const line of because(place).slice(0, 2)) why.append(node("li", {}, line));
-      if (broke.has(place)) { /* said above */ } else if (index.behind[place] === null) why.append(node("li", { class: "soft" }, "no metric with a direction was measured"));
-      else if (!index.because[place].length) why.append(node("li", { class: "soft" }, "worse than no other in any metric"));
+      if (broke.has(place)) { /* said above */ } else if (index.behind[place] === null && !lost.has(place)) why.append(node("li", { class: "soft" }, "no metric with a direction was measured"));
+      else if (!because(place).length) why.append(node("li", { class: "soft" }, "worse than no other in any metric"));
     }
     if (match) why.append(node("li", { class: "soft" }, "…", match[0], node("mark", {}, match[1]), match[2], "…"));
     const chips = index.dimensions.flatMap(({ name, values, codes }) =>
@@ -592,6 +596,7 @@
     run.title = document.title;
     full = new Set(run.full);
     broke = new Map(index.broke);
+    lost = new Map(index.lost);
     prepare();
     if (pictures) await pictures.start();
     await setFilter(new URLSearchParams());

@@ -37,6 +37,7 @@ from convoscope.runs.run import Run
 from convoscope.runs.score_arrays import MAX_GROUPS
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.statistics.summary import Figure
+from convoscope.views.flow.endings import LOST
 
 MAX_TILES = 8
 MAX_ROWS = 200
@@ -287,8 +288,8 @@ def _coverage(run: Run, headlines: Sequence[Figure]) -> Iterator[str]:
 
 
 def _standing(run: Run, ranking: Ranking) -> list[Standing]:
-    worst = standings(run, ranking, ranking.order[:5].tolist())
-    return [one for one in worst if one.because or one.error]
+    worst = standings(run, ranking, ranking.whole[:5].tolist())
+    return [one for one in worst if one.because or one.outcome == LOST]
 
 
 def _families(summary: Summary, figures: Sequence[Figure], checked: Sequence[Check]) -> list[Family]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from convoscope.conversation import Conversation, Flow
+from convoscope.conversation import Conversation, Flow, Json
 from convoscope.conversation.flow import ESCALATIONS, Terminal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words, snake_case
@@ -28,8 +28,72 @@ _LIMIT = tuple(
     frozenset(words.split())
     for words in ("max turns", "max turn", "turn limit", "turns limit", "max steps", "step limit", "too many turns")
 )
-_SUCCESS = frozenset(("completed", "complete", "success", "succeeded", "successful", "done", "resolved", "ok"))
-_FAILURE = frozenset(("failed", "failure", "abandoned", "incomplete", "aborted", "timeout", "escalated", "unresolved"))
+# Verdicts as people and tools write them: of a final status, and of a label that a user names.
+_PASS_WORDS = frozenset(
+    (
+        "pass",
+        "passed",
+        "passes",
+        "success",
+        "succeeded",
+        "successful",
+        "resolved",
+        "solved",
+        "completed",
+        "complete",
+        "done",
+        "ok",
+        "okay",
+        "yes",
+        "y",
+        "true",
+        "good",
+        "correct",
+        "right",
+        "accepted",
+        "satisfied",
+        "positive",
+        "thumbs_up",
+    )
+)
+_FAIL_WORDS = frozenset(
+    (
+        "fail",
+        "failed",
+        "fails",
+        "failure",
+        "unsuccessful",
+        "unresolved",
+        "unsolved",
+        "not_resolved",
+        "not_solved",
+        "incomplete",
+        "not_completed",
+        "abandoned",
+        "aborted",
+        "timeout",
+        "escalated",
+        "error",
+        "no",
+        "n",
+        "false",
+        "bad",
+        "incorrect",
+        "wrong",
+        "rejected",
+        "unsatisfied",
+        "dissatisfied",
+        "negative",
+        "thumbs_down",
+    )
+)
+
+
+@lru_cache(maxsize=4096)
+def passed_in_words(text: str) -> bool | None:
+    """Whether a word says pass or fail; None where it says neither."""
+    word = snake_case(text)
+    return word in _PASS_WORDS if word in _PASS_WORDS or word in _FAIL_WORDS else None
 
 
 @lru_cache(maxsize=4096)
@@ -120,23 +184,65 @@ def terminal_of(conversation: Conversation) -> Terminal:
     return _ends(conversation.flow).terminals.get(walk(conversation).last, "")
 
 
-def is_completed(conversation: Conversation) -> bool | None:
-    """Whether the caller's task was done; None where neither the log nor the flow tells.
+DONE, LOST, UNKNOWN = "done", "lost", "unknown"
+OUTCOMES = (LOST, UNKNOWN, DONE)
+"""What came of a conversation, worst first."""
 
-    The log's own flag decides; without one, its final status, by the flow's contract or in plain words; without
-    that, the state that it ended in, where the flow declares what its ends are: one that is over, and reached
-    no success, did not complete.
+
+class OutcomeReading(NamedTuple):
+    """Whether a conversation reached what it was for, and what tells so."""
+
+    done: bool | None
+    evidence: str = ""
+
+    @property
+    def name(self) -> str:
+        return UNKNOWN if self.done is None else DONE if self.done else LOST
+
+
+_NOTHING_TELLS = OutcomeReading(None)
+
+
+def outcome_of(conversation: Conversation) -> OutcomeReading:
+    """Whether a conversation is done or lost: the one definition of all reports.
+
+    The user's label decides; without one, the log's own flag; without that, its final status, by the flow's contract
+    or in plain words; without that, the state that it ended in, where the flow declares what its ends are: one that
+    is over, and reached no success, is lost. Else nobody knows.
     """
     outcome = conversation.outcome
+    label = outcome.label
+    if label is not None and label.passed is not None:
+        return OutcomeReading(label.passed, f"{label.field}: {shown_value(label.value)}")
     if outcome.completed is not None:
-        return outcome.completed
-    if outcome.final_status:
-        status, flow = snake_case(outcome.final_status), conversation.flow
-        if flow is not None and flow.final_status is not None:
-            return status in contract_of(flow)
-        if status in _SUCCESS or status in _FAILURE:
-            return status in _SUCCESS
+        return OutcomeReading(outcome.completed, "the log says so")
+    if outcome.final_status and (kept := _kept_status(conversation)) is not None:
+        return OutcomeReading(kept, f"final status: {outcome.final_status}")
+    if conversation.flow is None and not conversation.contents.has_states:
+        return _NOTHING_TELLS
     ended = terminal_of(conversation)
     if ended in ("success", "failure", "escalation"):
-        return ended == "success"
-    return False if outcome.ended_reason and _ends(conversation.flow).succeeds else None
+        return OutcomeReading(ended == "success", f"ended in the state {walk(conversation).last}")
+    if outcome.ended_reason and _ends(conversation.flow).succeeds:
+        return OutcomeReading(False, f"ended before any end of the flow: {outcome.ended_reason}")
+    return _NOTHING_TELLS
+
+
+def _kept_status(conversation: Conversation) -> bool | None:
+    """Whether the final status is a success, by the flow's contract or in plain words."""
+    status, flow = conversation.outcome.final_status, conversation.flow
+    if flow is not None and flow.final_status is not None:
+        return snake_case(status) in contract_of(flow)
+    return passed_in_words(status)
+
+
+def shown_value(value: Json) -> str:
+    """A value of a field as people write it: `true`, `4`, `4.5`, `solved`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def is_completed(conversation: Conversation) -> bool | None:
+    """Whether the caller's task was done; None where neither label, log nor flow tells."""
+    return outcome_of(conversation).done

@@ -1,0 +1,45 @@
+"""Real τ-bench trajectories: with their reward as the label, failures come first; without it, it is not shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.ranking import SHOWN, auc
+
+from convoscope.runs.make import make_run
+from convoscope.runs.ranking import rank, worst
+from convoscope.runs.sql import query
+
+NAME = "data/formats/tau-bench/gpt-4o-airline_all_even_tasks.json"
+
+
+@pytest.fixture
+def trajectories(shared: Callable[[str], Path]) -> Path:
+    return shared(NAME)
+
+
+def test_with_the_reward_as_the_label_failures_come_first(trajectories: Path, tmp_path: Path) -> None:
+    run = make_run(trajectories, label="reward", metrics=["outcome.success", "tools"], out=tmp_path / "run", workers=1)
+    rewards = [one["reward"] for one in json.loads(trajectories.read_text())]
+    failed = sum(reward < 1 for reward in rewards)
+    outcomes = [one.outcome for one in worst(run, 1000)]
+    assert outcomes == ["lost"] * failed + ["done"] * (len(rewards) - failed)
+    assert (run.summary.outcomes.lost, run.summary.outcomes.done) == (failed, len(rewards) - failed)
+    order = rank(run).order
+    assert [rewards[number] < 1 for number in order[:failed]] == [True] * failed
+
+
+def test_without_a_label_no_outcome_is_known(trajectories: Path, tmp_path: Path) -> None:
+    run = make_run(trajectories, metrics=["tools"], out=tmp_path / "run", workers=1)
+    assert query([run], "SELECT DISTINCT label, outcome FROM conversations").rows == [(None, "unknown")]
+    assert "reward" not in SHOWN
+    assert "info" not in SHOWN
+
+
+def test_the_area_is_the_share_of_pairs_in_the_right_order() -> None:
+    # failures at places 0 and 2, successes at 1 and 3: 0<1, 0<3, 2<3 of four pairs
+    assert auc(np.array([0.0, 1.0, 2.0, 3.0]), np.array([True, False, True, False])) == 0.75
