@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.conversation import Conversation, ToolCall, ToolResult
-from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, LOWER, TURN, WORDS, TenPoints, metric
+from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH, TOOL_CALLS, USER_SPEECH
 from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.scores.observation import (
@@ -32,8 +32,6 @@ ALIKE = 0.6
 MAX_REQUESTS = 100
 """So many earlier sentences of the user are compared."""
 
-_NONE_IS_GOOD = TenPoints(zero=1.0, ten=0.0, passes_at=9.0)
-"""One is a failure; over a group, up to one in ten passes."""
 _HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
 _SOMEBODY = frozenset(
     ("human", "humans", "agent", "agents", "person", "operator", "representative", "supervisor", "specialist", "live")
@@ -56,13 +54,14 @@ _OBJECTS = re.compile(
 )
 
 
-@conversation_share_metric("agent.gave_up", version=1, better=LOWER, needs=(ASSISTANT_SPEECH,), ten=_NONE_IS_GOOD)
+@conversation_share_metric("agent.gave_up", version=1, better=NEITHER, needs=(ASSISTANT_SPEECH,))
 def gave_up(conversation: Conversation) -> Observation:
     """Did the agent hand over or decline in the end, without having done anything?
 
     1 where it calls a tool that hands over to a person, or says in its last two turns that it hands over, cannot or
     is sorry, and no call of a tool that changes something came back without an error. Else 0. A tool changes
-    something unless its name begins with a verb of looking: get, search, find, list, check, calculate.
+    something unless its name begins with a verb of looking: get, search, find, list, check, calculate. Which is better
+    depends on the request: to decline what the rules forbid is right.
     """
     sign = _giving_up(conversation)
     done = _action_done(conversation) if sign else ""
@@ -183,7 +182,6 @@ def effort(conversation: Conversation) -> Observation:
     better=LOWER,
     needs=(TOOL_CALLS,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-    ten=_NONE_IS_GOOD,
 )
 def unrecovered_errors(conversation: Conversation) -> Observation:
     """How many tools failed, and never worked afterwards?
