@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from convoscope.conversation import Conversation, ToolCall, ToolResult
-from convoscope.metrics.signs import effort, gave_up, pushback, repeated_calls, unrecovered_errors
+from convoscope.metrics.signs import declined, effort, pushback, repeated_calls, unrecovered_errors
 from convoscope.scoring.evaluate import observe
 from support.chats import UNPLACED, agent, call, chat, result, told, user
 
@@ -17,10 +17,10 @@ def value(metric: object, conversation: Conversation) -> float | str:
     return only
 
 
-class TestGaveUp:
+class TestDeclined:
     def test_hands_over_and_did_nothing(self) -> None:
         conversation = chat(user("cancel it"), call(HANDS_OVER), result(HANDS_OVER), agent("Please hold."))
-        assert value(gave_up, conversation) == 1
+        assert value(declined, conversation) == 1
 
     @pytest.mark.parametrize(
         "words",
@@ -33,8 +33,8 @@ class TestGaveUp:
         ],
     )
     def test_declines_in_the_end(self, words: str) -> None:
-        assert value(gave_up, chat(user("cancel it"), agent(words))) == 1
-        assert value(gave_up, chat(user("cancel it"), agent(words), user("ok"), agent("Goodbye."))) == 1
+        assert value(declined, chat(user("cancel it"), agent(words))) == 1
+        assert value(declined, chat(user("cancel it"), agent(words), user("ok"), agent("Goodbye."))) == 1
 
     def test_what_was_declined_long_ago_is_not_the_end(self) -> None:
         conversation = chat(
@@ -45,24 +45,24 @@ class TestGaveUp:
             user("May"),
             agent("Done."),
         )
-        assert value(gave_up, conversation) == 0
+        assert value(declined, conversation) == 0
 
     def test_who_did_something_did_not_give_up(self) -> None:
         done = [call("cancel_reservation"), result("cancel_reservation")]
-        assert value(gave_up, chat(user("cancel it"), *done, agent("I'm sorry to see you go."))) == 0
+        assert value(declined, chat(user("cancel it"), *done, agent("I'm sorry to see you go."))) == 0
 
     def test_looking_is_not_doing_and_a_failed_action_neither(self) -> None:
         looked = [call("get_reservation"), result("get_reservation")]
         failed = [call("cancel_reservation"), result("cancel_reservation", error="too late")]
-        assert value(gave_up, chat(user("cancel it"), *looked, *failed, agent("I'm sorry."))) == 1
+        assert value(declined, chat(user("cancel it"), *looked, *failed, agent("I'm sorry."))) == 1
         unknown = [call("cancel_reservation")]  # the log has no result
-        assert value(gave_up, chat(user("cancel it"), *unknown, agent("I'm sorry."))) == 1
+        assert value(declined, chat(user("cancel it"), *unknown, agent("I'm sorry."))) == 1
 
     def test_an_ordinary_end(self) -> None:
-        assert value(gave_up, chat(user("when?"), agent("At nine."))) == 0
+        assert value(declined, chat(user("when?"), agent("At nine."))) == 0
 
     def test_the_evidence_is_what_was_said_or_called(self) -> None:
-        (observation,) = gave_up(chat(user("cancel it"), agent("Sorry, but I cannot do that.")))
+        (observation,) = declined(chat(user("cancel it"), agent("Sorry, but I cannot do that.")))
         assert observation.details == {"sign": "i cannot"}
 
 

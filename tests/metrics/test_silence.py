@@ -11,7 +11,7 @@ from convoscope.metrics.agent import ignored_questions, talks_over_user, unanswe
 from convoscope.metrics.declaration import Metric
 from convoscope.scoring.evaluate import evaluate, observe
 from support.calls import bot, caller, voice_call
-from support.chats import agent, call, chat, told, user
+from support.chats import agent, call, chat, result, told, user
 
 LEFT = Outcome(ended_reason="goodbye")
 
@@ -43,6 +43,18 @@ class TestUnanswered:
         (first, second) = observe(unanswered_turns, chat(user("hi"), call("find"), user("well?"), agent("found")))
         assert (first.value, first.details) == (1.0, {"text": "hi", "used_tool": True})
         assert second.value == 0.0
+
+    def test_who_is_put_through_to_a_person_is_answered(self) -> None:
+        before = (user("hi"), agent("hello"), user("A human?"))
+        assert value(unanswered_turns, chat(*before, call("transfer_to_human_agents"))) == 0.0
+        assert (
+            value(
+                ignored_questions,
+                chat(*before, call("transfer_to_human_agents", "1"), result(call_id="1", success=False)),
+            )
+            == 1.0
+        )
+        assert value(ignored_questions, chat(*before, call("transfer_money"))) == 1.0
 
     def test_who_goes_on_at_once_is_in_the_same_turn(self) -> None:
         # 3 s between the sounds: one turn. 4 s: two.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 import tempfile
 from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -419,17 +420,22 @@ def by_the_book(run: Run) -> list[tuple[str, float | None]]:
             with_value.setdefault(key, {})[id] = (told(value), points)
     standing: list[tuple[int, float | None, str]] = []
     for conversation in run.conversations():
-        shares, failures = [], 0
+        squares: dict[str, list[float]] = {}
+        failed: set[str] = set()
         for key, values in with_value.items():
             if conversation.id in values:
                 sign, (mine, points) = 1 if declared[key].better == HIGHER else -1, values[conversation.id]
                 ten = declared[key].ten_points
                 passes = ten is not None and points is not None and points >= ten.passes_at
-                failures += ten is not None and points is not None and points < ten.passes_at
+                if ten is not None and points is not None and points < ten.passes_at:
+                    failed.add(declared[key].family)
                 better = sum(sign * other > sign * mine for other, _ in values.values())
-                shares.append(0.0 if passes else better / len(values))
-        behind = math.sqrt(math.fsum(one**2 for one in shares) / len(with_value)) if shares else None
-        standing.append((-failures, behind, conversation.id))
+                squares.setdefault(declared[key].family, []).append(0.0 if passes else (better / len(values)) ** 2)
+        # A family counts once, however many of its metrics have a value in the run.
+        size = Counter(declared[key].family for key in with_value)
+        total = math.fsum(math.fsum(mine) / size[family] for family, mine in squares.items())
+        behind = math.sqrt(total / len(size)) if squares else None
+        standing.append((-len(failed), behind, conversation.id))
     standing.sort(key=lambda one: (one[0], 1 if one[1] is None else -round(one[1], 9), one[2]))
     return [(id, behind) for _, behind, id in standing]
 

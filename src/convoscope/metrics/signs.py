@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from convoscope.conversation import Conversation, ToolCall, ToolResult
+from convoscope.conversation import Conversation, ToolResult
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH, TOOL_CALLS, USER_SPEECH
+from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.scores.observation import (
     Observation,
@@ -23,6 +24,7 @@ from convoscope.scores.observation import (
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.identifiers import name_words
 from convoscope.text.words import count_words, long_sentences
+from convoscope.views.user_turns import hands_over
 
 LAST_TURNS = 2
 """Of the agent: what it says in them is its last word, be it followed by a goodbye."""
@@ -32,15 +34,11 @@ ALIKE = 0.6
 MAX_REQUESTS = 100
 """So many earlier sentences of the user are compared."""
 
-_HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
-_SOMEBODY = frozenset(
-    ("human", "humans", "agent", "agents", "person", "operator", "representative", "supervisor", "specialist", "live")
-)
 _LOOKS_ONLY = frozenset(
     ("get", "search", "find", "list", "lookup", "look", "check", "calculate", "think", "fetch", "query", "read")
 ) | frozenset(("verify", "authenticate", "describe", "show", "retrieve", "view", "count", "identify", "validate"))
 # One boundary before all of them: where no word begins, nothing else is tried.
-_GIVES_UP = re.compile(
+_DECLINES = re.compile(
     r"\b(?:(?:transfer(?:ring|red)?|connect(?:ing|ed)?|forward(?:ing|ed)?) (?:you|your (?:call|request))\b"
     r"|hand(?:ing|ed)? you over\b|(?:i|we)(?:(?: am|'m| are|'re) (?:unable|not able) to| cannot| can't| can not"
     r"| apologi[sz]e|(?:'m| am|'re| are) (?:very |so |really )?sorry)\b|unfortunately\b)"
@@ -54,8 +52,8 @@ _OBJECTS = re.compile(
 )
 
 
-@conversation_share_metric("agent.gave_up", version=1, better=NEITHER, needs=(ASSISTANT_SPEECH,))
-def gave_up(conversation: Conversation) -> Observation:
+@conversation_share_metric("agent.declined", version=1, better=NEITHER, needs=(ASSISTANT_SPEECH,), notices=())
+def declined(conversation: Conversation) -> Observation:
     """Did the agent hand over or decline in the end, without having done anything?
 
     1 where it calls a tool that hands over to a person, or says in its last two turns that it hands over, cannot or
@@ -63,28 +61,23 @@ def gave_up(conversation: Conversation) -> Observation:
     something unless its name begins with a verb of looking: get, search, find, list, check, calculate. Which is better
     depends on the request: to decline what the rules forbid is right.
     """
-    sign = _giving_up(conversation)
+    sign = _sign_of_declining(conversation)
     done = _action_done(conversation) if sign else ""
     details = {name: text for name, text in (("sign", sign), ("done", done)) if text}
     return measured(conversation, 1 if sign and not done else 0, details=details or None)
 
 
-def _giving_up(conversation: Conversation) -> str:
+def _sign_of_declining(conversation: Conversation) -> str:
     """What the agent did or said that hands over or declines; nothing where it did not."""
     for call in conversation.tool_calls:
-        if _hands_over(call):
+        if hands_over(call):
             return call.name
     speaking = [text for turn in conversation.turns if (text := turn.assistant_text)]
     for text in reversed(speaking[-LAST_TURNS:]):
         plain = text.casefold().replace("’", "'")
-        if match := _GIVES_UP.search(plain):
+        if match := _DECLINES.search(plain):
             return match[0]
     return ""
-
-
-def _hands_over(call: ToolCall) -> bool:
-    words = name_words(call.name)
-    return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words)
 
 
 def _action_done(conversation: Conversation) -> str:
@@ -95,7 +88,7 @@ def _action_done(conversation: Conversation) -> str:
         if (
             words
             and words[0] not in _LOOKS_ONLY
-            and not _hands_over(call)
+            and not hands_over(call)
             and has_failed(results.get(call.seq)) is False
         ):
             return call.name
@@ -107,7 +100,7 @@ def has_failed(result: ToolResult | None) -> bool | None:
     return None if result is None else result.success is False or (result.success is None and bool(result.error))
 
 
-@share_metric("user.pushback", version=1, observes=TURN, better=LOWER, needs=(USER_SPEECH,))
+@share_metric("user.pushback", version=1, observes=TURN, better=LOWER, needs=(USER_SPEECH,), notices=())
 def pushback(conversation: Conversation) -> Iterator[Observation]:
     """In what share of their turns does the user object, or ask for the same thing again?
 
@@ -164,6 +157,7 @@ def _objection(text: str, sentences: Sequence[_Request], earlier: Sequence[froze
     better=LOWER,
     needs=(USER_SPEECH,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+    notices=(),
 )
 def effort(conversation: Conversation) -> Observation:
     """How many words does the user have to say?
@@ -182,6 +176,8 @@ def effort(conversation: Conversation) -> Observation:
     better=LOWER,
     needs=(TOOL_CALLS,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+    notices=(),
+    falls_silent=(EMPTY_AGENT,),
 )
 def unrecovered_errors(conversation: Conversation) -> Observation:
     """How many tools failed, and never worked afterwards?
@@ -200,7 +196,15 @@ def unrecovered_errors(conversation: Conversation) -> Observation:
     return measured(conversation, len(names), details={"tools": names} if names else None)
 
 
-@share_metric("tools.repeated_calls", version=1, observes=EVENT, better=LOWER, needs=(TOOL_CALLS,))
+@share_metric(
+    "tools.repeated_calls",
+    version=1,
+    observes=EVENT,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    notices=(),
+    falls_silent=(EMPTY_AGENT,),
+)
 def repeated_calls(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls says again what an earlier one said, and learns nothing new?
 

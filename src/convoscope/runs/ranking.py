@@ -1,10 +1,11 @@
 """Worst first: what was lost, what failed, and how far a conversation is behind the others.
 
 First what is lost, by the user's label, the log or the flow (`views.flow.endings.outcome_of`); then what nobody knows;
-what is done comes last. Among equals, whatever has more failures comes first: a metric of the family `outcome` at its
+what is done comes last. Among equals, whatever fails in more families comes first: a metric of the family `outcome` at its
 worst, a missed target, a value below the pass mark of its metric. Among equals again, how far it is behind: of the
-conversations that were measured in a metric with a direction, the share that did better, and of these shares the
-quadratic mean, so that one thing very wrong weighs more than several a little wrong. A value that passes puts nobody
+conversations that were measured in a metric with a direction, the share that did better; the squares of these shares
+are averaged within a family of metrics and then over families, so that one thing very wrong weighs more than several a
+little wrong, and thirteen latencies do not outvote one wrong answer. A value that passes puts nobody
 behind, nor does what was not measured. Metrics that say the same count once: parts and variants are left to the metric
 itself, a derived figure to what it is made of; where there are only variants, the worst of them counts. Where the
 integration broke, a conversation says nothing about the agent: it comes last, and `Ranking.errors` lists it.
@@ -167,15 +168,18 @@ def rank(run: Run) -> Ranking:
     places = _Places(count, len(columns))
     with connect() as connection:
         valued = with_values(connection, run)
-        twins: dict[str, list[int]] = {}
+        families: dict[str, dict[str, list[int]]] = {}
         for code, headline in enumerate(columns):
             if headline.better != NEITHER and headline[:3] in valued and not _says_again(headline, run.summary, valued):
-                twins.setdefault(headline.metric, []).append(code)
+                family = families.setdefault(run.summary.by_key[headline.key].family, {})
+                family.setdefault(headline.metric, []).append(code)
         marks = _Marks(connection, run)
-        for codes in twins.values():
-            places.add([_Column(code, *marks.read(columns[code])) for code in codes])
+        for metrics in families.values():
+            places.add_family(
+                [[_Column(code, *marks.read(columns[code])) for code in twins] for twins in metrics.values()]
+            )
         ended = _read_endings(connection, run, count)
-    behind = places.behind(len(twins))
+    behind = places.behind(len(families))
     label = ended.label if run.summary.label is not None else np.zeros(count)
     leads = run.summary.label is not None and not run.summary.label.passed and not run.summary.label.failed
     keys = (np.arange(count), -np.nan_to_num(behind, nan=-1.0), -places.failures, -places.outcome_failures)
@@ -297,14 +301,24 @@ class _Places:
         self._weight = np.zeros((REASONS, count))
         self._squares, self._seen = np.zeros(count), np.zeros(count, dtype=np.bool_)
 
-    def behind(self, metrics: int) -> NDArray[np.float64]:
+    def behind(self, families: int) -> NDArray[np.float64]:
         """How far each is behind; not a number where nothing was measured."""
         behind = np.full(len(self._seen), np.nan)
-        behind[self._seen] = np.sqrt(self._squares[self._seen] / max(1, metrics))
+        behind[self._seen] = np.sqrt(self._squares[self._seen] / max(1, families))
         return behind
 
-    def add(self, twins: Sequence[_Column]) -> None:
-        """Count metrics that say the same, once: of each conversation the worst of them."""
+    def add_family(self, metrics: Sequence[Sequence[_Column]]) -> None:
+        """Count a family once, however many metrics it has: the mean of their squares, and a failure if one fails."""
+        failed, outcome_failed = np.zeros_like(self._seen), np.zeros_like(self._seen)
+        for twins in metrics:
+            number, failure = self._add(twins, 1 / len(metrics))
+            failed[number] |= failure > 0
+            outcome_failed[number] |= failure == FAILURES.index("outcome")
+        self.failures += failed
+        self.outcome_failures += outcome_failed
+
+    def _add(self, twins: Sequence[_Column], weight_in_family: float) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """Count variants of one metric once: of each conversation the worst of them. Gives numbers and failures."""
         for column in twins:
             self.measured[column.code] = len(column.number)
             self._seen[column.number] = True
@@ -316,10 +330,9 @@ class _Places:
         order = np.lexsort((code, -weight, number))
         first = order[np.diff(number[order], prepend=-1) != 0]
         number, value, share, failure = number[first], value[first], share[first], failure[first]
-        self._squares[number] += share**2
-        self.failures[number] += failure > 0
-        self.outcome_failures[number] += failure == FAILURES.index("outcome")
+        self._squares[number] += weight_in_family * share**2
         self._remember(weight[first], number, (code[first], value, share, failure))
+        return number, failure
 
     def _remember(
         self, weight: NDArray[np.float64], number: NDArray[np.int64], facts: tuple[NDArray[Any], ...]

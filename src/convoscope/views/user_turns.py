@@ -19,6 +19,10 @@ _QUESTION = ("?", "？", "؟", "՞", "፧")
 _AFTER_MARK = " \t\n\"'”’»)]}*_"
 _BROKEN = frozenset(("error", "errored", "failed", "failure", "crash", "crashed", "exception", "disconnected"))
 _LEFT_WAITING = _BROKEN | {"inactivity", "inactive", "silence", "idle", "timeout", "timed"}
+_HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
+_SOMEBODY = frozenset(
+    ("human", "humans", "agent", "agents", "person", "operator", "representative", "supervisor", "specialist", "live")
+)
 
 Reply = Literal["yes", "no", "ended", "unknown"]
 """Whether the agent spoke before the user did again; at the end, whether a reply was still to come."""
@@ -52,10 +56,11 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
     """The user's turns in their order. Backchannels, and what is said to somebody else, are none."""
     turns: list[UserTurn] = []
     utterances: list[Utterance] = []
-    used_tool = spoke = False
+    used_tool = spoke = handed_over = False
     for event in conversation.timeline:
         if type(event) is ToolCall:
             used_tool = True
+            handed_over = handed_over or _was_handed_over(conversation, event)
         if type(event) is not Utterance or not _has_content(event):
             continue
         role = conversation.roles[event.speaker]
@@ -69,13 +74,30 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
                 turns.append(UserTurn(tuple(utterances), "no", used_tool))
                 utterances = []
             if not utterances:
-                used_tool = False
+                used_tool = handed_over = False
             utterances.append(event)
     if utterances:
         last, outcome = UserTurn(tuple(utterances), "unknown", used_tool), conversation.outcome
-        reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
+        # Who is put through to a person gets no more words of the agent.
+        if handed_over and not outcome.error:
+            reply: Reply = "yes"
+        else:
+            reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
         turns.append(last._replace(reply=reply))
     return turns
+
+
+def hands_over(call: ToolCall) -> bool:
+    """Whether the name of a tool says that it puts the user through to a person."""
+    words = name_words(call.name)
+    return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words)
+
+
+def _was_handed_over(conversation: Conversation, call: ToolCall) -> bool:
+    if not hands_over(call):
+        return False
+    result = conversation.tool_results.get(call.seq)
+    return result is None or result.success is not False
 
 
 def breakdown(conversation: Conversation) -> str:
