@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Worst first: what was lost, what failed, and how far a conversation is behind the others.
 
 First what is lost, by the user's label, the log or the flow (`views.flow.endings.outcome_of`); then what nobody knows;
-what is done comes last. Among equals, whatever fails in more families comes first: a metric of the family `outcome` at its
-worst, a missed target, a value below the pass mark of its metric. Among equals again, how far it is behind: of the
+what is done comes last. Among equals, whatever fails in more families comes first: a metric of the family `outcome` at
+its worst, a missed target, a value below the pass mark of its metric. Among equals again, how far it is behind: of the
 conversations that were measured in a metric with a direction, the share that did better; the squares of these shares
 are averaged within a family of metrics and then over families, so that one thing very wrong weighs more than several a
 little wrong, and thirteen latencies do not outvote one wrong answer. A value that passes puts nobody

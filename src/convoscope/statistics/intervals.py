@@ -74,7 +74,7 @@ def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool, least: float =
     if is_trials or (bounded and data.is_at_bound()):
         trials = data.effective_size(_TRIALS_CORRELATE if is_trials else _SCORES_CORRELATE)
         return _interval(*wilson(value * trials, trials), "wilson_effective_n", data.count)
-    if data.variance <= 0:
+    if data.standard_error <= 0:
         return None
     low, high = data.student(symmetric=not bounded)
     if bounded:
@@ -121,12 +121,15 @@ class _Clustered:
         self.count = len(below)
         self.size = float(below.sum())
         self._leverage = below / self.size
-        self._residuals = above - value * below
+        residuals = above - value * below
+        self._scale = float(np.max(np.abs(residuals))) or 1.0
+        self._residuals = residuals / self._scale  # the squares of the largest numbers would be infinite
 
     @property
-    def variance(self) -> float:
-        """Linearised variance of the ratio, each residual corrected for how far its cluster draws the ratio to it."""
-        return float(np.sum(self._residuals**2 / np.maximum(1 - self._leverage, 1e-12))) / self.size**2
+    def standard_error(self) -> float:
+        """Linearised, of the ratio; each residual is corrected for how far its cluster draws the ratio to it."""
+        squares = float(np.sum(self._residuals**2 / np.maximum(1 - self._leverage, 1e-12)))
+        return self._scale * (math.sqrt(squares) / self.size)
 
     def degrees(self) -> float:
         """Degrees of freedom of that variance (Bell and McCaffrey): fewer where few clusters are much of the data.
@@ -149,7 +152,7 @@ class _Clustered:
         `symmetric`: each end is at least as far out as without the correction, because few values tell little of how
         skewed they are.
         """
-        error, quantile = math.sqrt(self.variance), student_quantile(self.degrees())
+        error, quantile = self.standard_error, student_quantile(self.degrees())
         skewness = self._skewness() / math.sqrt(self.count)
         low = self.value - error * _hall(quantile, skewness)
         high = self.value - error * _hall(-quantile, skewness)
@@ -177,7 +180,7 @@ class _Clustered:
         largest = self.value * (1 - self.value) / self.size
         if largest <= 0:
             return self.size / assumed
-        seen = self.variance / largest
+        seen = self.standard_error**2 / largest
         weight = self.count - 1
         return self.size / ((seen * weight + assumed * _PRIOR_CLUSTERS) / (weight + _PRIOR_CLUSTERS))
 
@@ -252,4 +255,4 @@ def _interval(low: float | None, high: float | None, method: str, clusters: int)
 
 def _rounded(end: float | None) -> float | None:
     # Ten digits: enough for anybody, and equal on machines that add in another order.
-    return None if end is None else float(f"{end:.10g}")
+    return None if end is None or math.isinf(end) else float(f"{end:.10g}")
