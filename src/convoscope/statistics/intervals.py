@@ -23,6 +23,8 @@ _MAX_DEGREES = 1000
 """Degrees of freedom above which Student's quantile is the normal one to two digits and more."""
 _FEW_OFF_THE_BOUND = 5
 """With so few clusters off a bound of 0 or 1, their spread says little of how far off the others could be."""
+_LEAST_ERROR = 0.04
+"""Of a mean of scores between 0 and 1, times the number of clusters: two scores may agree by chance."""
 _PRIOR_CLUSTERS = 2
 """Clusters that the assumed design effect counts for, beside those that were seen."""
 _TRIALS_CORRELATE = 1.0
@@ -76,7 +78,7 @@ def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool, least: float =
         return _interval(*wilson(value * trials, trials), "wilson_effective_n", data.count)
     if data.standard_error <= 0:
         return None
-    low, high = data.student(symmetric=not bounded)
+    low, high = data.student(bounded=bounded)
     if bounded:
         least, high = 0.0, min(1.0, high)
     return _interval(max(least, low), high, "student_t", data.count)
@@ -146,17 +148,19 @@ class _Clustered:
         diagonal = float(np.sum(share**2 * (scale**2 + 2 * scale * (mean - 2 * pull))))
         return 1 / (2 * square - mean**2 + diagonal)
 
-    def student(self, *, symmetric: bool) -> tuple[float, float]:
+    def student(self, *, bounded: bool) -> tuple[float, float]:
         """Student's t, corrected for skewness by Hall's transformation.
 
-        `symmetric`: each end is at least as far out as without the correction, because few values tell little of how
-        skewed they are.
+        Scores that are not bounded: each end is at least as far out as without the correction, because few values
+        tell little of how skewed they are. Bounded ones: the error is at least what so few could hide.
         """
         error, quantile = self.standard_error, student_quantile(self.degrees())
+        if bounded:
+            error = max(error, _LEAST_ERROR / self.count)
         skewness = self._skewness() / math.sqrt(self.count)
         low = self.value - error * _hall(quantile, skewness)
         high = self.value - error * _hall(-quantile, skewness)
-        if symmetric:
+        if not bounded:
             low, high = min(low, self.value - error * quantile), max(high, self.value + error * quantile)
         return low, high
 
