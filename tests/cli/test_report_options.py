@@ -234,7 +234,7 @@ def theirs(work: Path) -> Path:
 
 
 class TestWhatAMetricDeclares:
-    LINE = "target: theirs.ones < 1: missed (1{whose})"
+    LINE = "target: theirs.ones < 1: missed, but there is no interval (1{whose})"
 
     def score(self, work: Path, *arguments: object) -> Ended:
         with_theirs = ("-m", "turns,ones", "--metrics-from", "theirs.py")

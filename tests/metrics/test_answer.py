@@ -282,11 +282,11 @@ class TestWhichAnswer:
         assert value(metric, chat(user("?"), agent(" "), expected=Expected(ground_truth="Paris"))) == 0.0
 
     def test_a_log_that_holds_no_answer_is_unmeasured(self, metric: Metric) -> None:
-        for nobody in (
-            chat(user("?"), expected=Expected(ground_truth="Paris")),
-            chat(expected=Expected(ground_truth="Paris")),
-        ):
-            assert told(observe(metric, nobody)) == [("conversation", "unmeasured: no_agent_response")]
+        nobody = chat(expected=Expected(ground_truth="Paris"))
+        assert told(observe(metric, nobody)) == [("conversation", "unmeasured: no_agent_response")]
+
+    def test_a_user_who_gets_no_reply_is_answered_wrongly(self, metric: Metric) -> None:
+        assert value(metric, chat(user("?"), expected=Expected(ground_truth="Paris"))) == 0.0
 
 
 @EACH

@@ -30,6 +30,8 @@ from convoscope.conversation import (
     Scenario,
 )
 from convoscope.metrics import CONVERSATION, EVENT, HIGHER, Observation, measured, metric, unmeasured
+from convoscope.metrics.declaration import RATIO, SHARE
+from convoscope.metrics.parts import PUBLISHED
 from convoscope.metrics.registry import installed
 from convoscope.views.items import cases
 from support.chats import agent, call, chat, result, user
@@ -51,6 +53,13 @@ def test_no_metric_of_ours_depends_on_the_outcome_but_those_that_say_why(
 
 def test_no_reason_is_left_over(dependent: dict[tuple[str, str], OutcomeDependence]) -> None:
     assert sorted(KNOWN_DEPENDENCE) == sorted(dependent)
+
+
+def test_they_give_bounds_or_are_published_rules() -> None:
+    """The least and the greatest value that the unmeasured allow: of shares, and of scores up to 1."""
+    by_key = {one.key: one for one in installed().resolve()}
+    bare = [key for key, _ in KNOWN_DEPENDENCE if by_key[key].unit not in (SHARE, RATIO)]
+    assert [key for key in bare if by_key[key].variant not in PUBLISHED] == []
 
 
 def test_the_outcomes_are_all_tried() -> None:

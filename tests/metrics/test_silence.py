@@ -75,10 +75,10 @@ class TestUnanswered:
     @pytest.mark.parametrize(
         ("text", "outcome", "last"),
         [
-            ("Thanks.", LEFT, "not_applicable: user_left"),
+            ("Thanks.", LEFT, 0.0),
             ("Thanks.", Outcome(), "unmeasured: end_unknown"),
             ("Is it booked?", Outcome(), 1.0),
-            ("Is it booked?", LEFT, "not_applicable: user_left"),
+            ("Is it booked?", LEFT, 0.0),
             ("Thanks.", Outcome(ended_reason="inactivity_timeout"), 1.0),
             ("Thanks.", Outcome(ended_reason="goodbye", error="no backend"), 1.0),
         ],

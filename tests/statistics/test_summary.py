@@ -203,3 +203,48 @@ def test_whatever_happened_the_numbers_add_up(conversations: list[list[Observati
         assert one.value is None
         assert one.status != "measured"
         assert one.reason in one.skipped_reasons
+
+
+class TestBounds:
+    """What those without a value allow: all of them at 0, all of them at 1."""
+
+    POOLED = reduced_by("ratio", "ratio_of_sums", "share")
+    EACH = reduced_by("mean", "mean_of_conversations", "share")
+
+    def test_of_pooled_subjects(self) -> None:
+        # 1 of 2 in a, nothing known of the third; nothing known of b. 1 ÷ 4 and (1 + 2) ÷ 4.
+        gap = unmeasured(turn(3), "no_text")
+        figure = headline(self.POOLED, [*ratios((1, 1), (0, 1)), gap], NO_TEXT)
+        assert (figure.value, figure.bounds) == (0.5, (0.25, 0.75))
+
+    def test_of_conversations(self) -> None:
+        # a: 1 of 1 and one unknown, so 0.5 to 1. b: unknown, 0 to 1. c: 0. Of three: 0.5 ÷ 3 and 2 ÷ 3.
+        figure = headline(self.EACH, [*values(1.0), unmeasured(turn(2), "no_text")], NO_TEXT, values(0.0))
+        assert figure.value == 0.5
+        assert figure.bounds == pytest.approx((0.5 / 3, 2 / 3))
+
+    def test_what_had_no_opportunity_changes_nothing(self) -> None:
+        assert headline(self.EACH, values(1.0), NO_REPLY).bounds is None
+
+    def test_there_are_none_of_seconds_nor_where_subjects_weigh_differently(self) -> None:
+        seconds = reduced_by("mean", "mean_of_conversations", "s")
+        assert headline(seconds, values(1.0), NO_CLOCK).bounds is None
+        assert headline(self.POOLED, ratios((1, 5)), NO_TEXT).bounds is None
+
+    @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, None]), min_size=1, max_size=4), min_size=1, max_size=5))
+    def test_they_hold_whatever_the_missing_would_have_been(self, rows: list[list[float | None]]) -> None:
+        def conversations(unknown: float | None) -> list[list[Observation]]:
+            return [
+                [
+                    unmeasured(turn(place), "no_text") if value is None else measured(turn(place), value)
+                    for place, value in enumerate((unknown if one is None else one for one in row), start=1)
+                ]
+                for row in rows
+            ]
+
+        figure = headline(self.EACH, *conversations(None))
+        if figure.bounds is not None:
+            ends = tuple(headline(self.EACH, *conversations(unknown)).value for unknown in (0.0, 1.0))
+            assert figure.bounds == pytest.approx(ends)
+            assert figure.bounds[0] <= (figure.value or 0.0) + 1e-12
+            assert figure.bounds[1] >= (figure.value or 0.0) - 1e-12

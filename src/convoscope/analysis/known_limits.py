@@ -2,57 +2,48 @@
 
 from __future__ import annotations
 
-from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SAYS_EVERYTHING, Nonsense
+from convoscope.metrics.nonsense import EMPTY_AGENT, SAYS_EVERYTHING, Nonsense
 
 _NEVER_PUT_OFF = (
     "published rule of τ-voice: who never speaks is not put off by anything; interaction.response_rate notices"
 )
 
-_NO_ANSWER = "in a chat without items, an agent that never says a word gave no answer: unmeasured"
-
 KNOWN_LIMITS: dict[tuple[str, Nonsense], str] = {
-    ("answer.accuracy", EMPTY_AGENT): _NO_ANSWER,
     ("answer.accuracy", SAYS_EVERYTHING): (
         "it asks whether the truth is in the answer, and who says everything says that too; answer.f1 and "
         "answer.exact_match notice"
     ),
-    ("answer.exact_match", EMPTY_AGENT): _NO_ANSWER,
-    ("answer.f1", EMPTY_AGENT): _NO_ANSWER,
-    ("answer.multi_pattern_accuracy", EMPTY_AGENT): _NO_ANSWER,
     ("interaction.selectivity_non_directed", EMPTY_AGENT): _NEVER_PUT_OFF,
     ("interaction.selectivity_vocal_tic", EMPTY_AGENT): _NEVER_PUT_OFF,
-    ("outcome.conversation_correctly_finished", EMPTY_AGENT): (
-        "published rule of EVA: only a call that ends because nobody spoke any more is laid at the agent's door"
+    ("voice.turn_taking@eva", EMPTY_AGENT): (
+        "published rule of EVA: a turn without a reply is not rated; voice.turn_taking notices"
     ),
-    ("timing.response_latency", EQUAL_TIMES): "a reply that is dated like its question counts as a wait of 0 s",
-    ("voice.turn_taking", EMPTY_AGENT): "published rule of EVA: a turn without a reply is not rated",
-    ("voice.turn_taking.latency", EQUAL_TIMES): "sound that begins when the user's ends counts as a wait of 0 s",
 }
 """Nonsense that is declared and not noticed, by metric and nonsense."""
 
-_NO_STATUS = "without a final status only a conversation that was not completed can be told to have broken its contract"
+_SAYS_NOTHING = (
+    "a result that says nothing may be a success or not, an error says that it is none: the figure has bounds"
+)
 
 KNOWN_DEPENDENCE: dict[tuple[str, str], str] = {
-    ("flow.correctness", "completed"): _NO_STATUS,
-    ("flow.correctness.final_status", "completed"): _NO_STATUS,
+    ("outcome.authentication_success.call_success_rate", "tool_results"): _SAYS_NOTHING,
+    ("outcome.authentication_success.first_try", "tool_results"): _SAYS_NOTHING,
     ("outcome.conversation_correctly_finished", "ended_reason"): (
-        "who let a call die can be told only by sound; every other end counts for the agent"
+        "who let a call die can be told only by sound; every other end counts for the agent: the figure has bounds"
     ),
+    ("outcome.conversation_correctly_finished@eva", "ended_reason"): "published rule of EVA, as the default's",
     ("outcome.conversation_valid_end", "ended_reason"): (
-        "without the simulator's log only an agent that timed out is known to be a valid end"
+        "without the simulator's log only an agent that timed out is known to be a valid end: the figure has bounds"
     ),
-    ("outcome.task_completion", "database"): (
-        "two hashes that are equal do not tell who is logged in; two that differ are enough"
+    ("tools.parameter_correctness@standard-data", "tool_results"): (
+        "published rule: without a schema only a failed call can be told; tools.parameter_correctness measures both"
     ),
-    (
-        "telephony.drop_off_node@states",
-        "completed",
-    ): "how far one came that was not completed needs the order of stages",
-    ("tools.parameter_correctness", "tool_results"): (
-        "where a log tells only of errors, a result without one says nothing of success"
-    ),
+    ("tools.success", "tool_results"): _SAYS_NOTHING,
+    ("tools.tool_call_validity", "tool_results"): _SAYS_NOTHING,
+    ("tools.tool_call_validity.rejected_rate", "tool_results"): _SAYS_NOTHING,
     ("voice.turn_taking", "ended_reason"): (
         "a call that the agent let die is rated 0 as a whole, any other turn by turn: both are measured"
     ),
+    ("voice.turn_taking@eva", "ended_reason"): "published rule of EVA, as the default's",
 }
 """Metrics of which the outcome decides what is measured, by metric and outcome."""

@@ -95,16 +95,18 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
         yield ratio(turn, len(repeated), sentences, empty="no_sentence", details=details)
 
 
-@share_metric("agent.unanswered_turns", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH,))
+@share_metric(
+    "agent.unanswered_turns", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH,), notices=(EMPTY_AGENT,)
+)
 def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's turns gets no reply?
 
     Per turn of the user: 1 where the agent says nothing before the user speaks again, whatever tools it
     calls meanwhile; else 0. Who goes on within 4 s is still in the same turn. After the user's last turn a
     reply is owed where the agent never spoke at all, where the conversation ended in silence or with an
-    error, or, if nothing tells how it ended, where the turn is a question. It is not applicable where it
-    ended for another reason, and unmeasured where nothing tells. Backchannels, and words to somebody else,
-    are no turns.
+    error, or, if nothing tells how it ended, where the turn is a question. None is owed to a user who is put
+    through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells.
+    Backchannels, and words to somebody else, are no turns.
     """
     turns = user_turns(conversation)
     if not turns:
@@ -113,7 +115,9 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
         yield _unanswered(turn)
 
 
-@share_metric("agent.ignored_questions", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH,))
+@share_metric(
+    "agent.ignored_questions", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH,), notices=(EMPTY_AGENT,)
+)
 def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's questions gets no reply?
 
@@ -127,8 +131,6 @@ def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
 
 
 def _unanswered(turn: UserTurn) -> Observation:
-    if turn.reply == "ended":
-        return not_applicable(turn.utterances[0], AT_END["ended"])
     if turn.reply == "unknown":
         return unmeasured(turn.utterances[0], AT_END["unknown"])
     unanswered = turn.reply == "no"
@@ -136,7 +138,7 @@ def _unanswered(turn: UserTurn) -> Observation:
     return ratio(turn.utterances[0], unanswered, 1, empty="no_user_speech", details=details)
 
 
-@share_metric("agent.talks_over_user", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH, SOUND))
+@share_metric("agent.talks_over_user", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH, SOUND), notices=())
 def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
     """Over what share of the user's turns does the agent go on talking?
 

@@ -84,7 +84,9 @@ def _ranking_metric(
     return item_metric(name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"), notices=())
 
 
-_recall_metric = partial(item_metric, "retrieval.recall", version=2, unit=RATIO, needs=needs_of("retrieval_ranking"))
+_recall_metric = partial(
+    item_metric, "retrieval.recall", version=2, unit=RATIO, needs=needs_of("retrieval_ranking"), notices=()
+)
 
 
 @_ranking_metric("retrieval.mrr")

@@ -217,9 +217,7 @@ def repeated_calls(conversation: Conversation) -> Iterator[Observation]:
         result = results.get(call.seq)
         answer = None if result is None else (result.result, result.error, result.success)
         key = _encode((call.name, call.arguments, call.raw_arguments, answer))
-        yield ratio(
-            subject_of(call), 1 if key in earlier else 0, 1, empty="no_opportunity", details={"tool": call.name}
-        )
+        yield ratio(subject_of(call), 1 if key in earlier else 0, 1, empty="no_tool_calls", details={"tool": call.name})
         earlier.add(key)
 
 

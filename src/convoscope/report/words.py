@@ -85,7 +85,7 @@ def coverage_text(figure: Figure, observes: str) -> str:
     if figure.coverage is None:
         return NOTHING
     text = percent_text(figure.coverage)
-    if figure.subject_coverage >= min(figure.coverage, 1.0):
+    if not figure.has_gaps:
         return text
     return f"{text} ({observes.replace('_', ' ')}s {percent_text(figure.subject_coverage)})"
 
@@ -117,6 +117,9 @@ def reasons_text(figure: Figure, observes: str = "subject") -> str:
         parts.insert(0, reason_text(figure.reason))
     if figure.subjects_skipped:
         parts.append(f"{counted(figure.subjects_skipped, observes)} without a value")
+    if figure.has_gaps and figure.bounds is not None:
+        low, high = (value_text(end, figure.unit) for end in figure.bounds)
+        parts.append(f"with them between {low} and {high}")
     return ", ".join(parts)
 
 

@@ -25,7 +25,16 @@ from convoscope.metrics.declaration import (
     Metric,
 )
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
-from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS, Across, Percentile, Sums
+from convoscope.scores.reducers import (
+    MAXIMUM_OF_SUBJECTS,
+    MEAN,
+    MEAN_OF_CONVERSATIONS,
+    MEAN_OF_SUBJECTS,
+    RATIO_OF_SUMS,
+    Across,
+    Percentile,
+    Sums,
+)
 from convoscope.statistics.across import Columns, Floats, percentile, ratio_of, total
 from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval
 from convoscope.statistics.within import ten_points
@@ -60,6 +69,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Subjects of measured conversations that have no value."""
     subject_coverage: float = 1.0
     """Of the turns, calls or items that should have a value, the share that has one."""
+    bounds: tuple[float, float] | None = None
+    """The least and the greatest value that those without one allow; None where none is, or it cannot be told."""
     interval: Interval | None = None
     interval_reason: str = ""
 
@@ -79,6 +90,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise ValueError("measured and skipped samples must add up")
         if sum(self.skipped_reasons.values()) != self.samples_skipped:
             raise ValueError("each skipped sample needs its reason")
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether measured conversations have turns, calls or items that should have a value and have none."""
+        return self.coverage is not None and self.subject_coverage < min(self.coverage, 1.0)
 
 
 class Subjects(NamedTuple):
@@ -147,7 +163,8 @@ class _Frame:
         self.reasons = _tally(table.reason[rows & ~self.measured], table.reasons)
         self.n = int(total(self.columns.n))
         self.subjects_skipped = int(total(table.skipped[self.measured]))
-        missing = int(total(table.missing[rows]))
+        self.missing = table.missing[rows]
+        missing = int(total(self.missing))
         self.subject_coverage = self.n / (self.n + missing) if missing else 1.0
         self.why = _why(table, rows)
 
@@ -157,13 +174,30 @@ class _Frame:
             return
         # Only what the reducer says that it combines.
         for sums in across.sums(SimpleNamespace(**{name: getattr(self.columns, name) for name in across.combines})):
-            yield self._ratio(" ".join(part for part in (name, sums.name) if part), sums)
+            bounds = self._bounds(across, sums)
+            yield self._ratio(" ".join(part for part in (name, sums.name) if part), sums, bounds)
 
     def failed(self, name: str, detail: str) -> Figure:
         """Values that cannot be reduced, such as a sum that no double can hold."""
         return self._make(name, status=ERROR, value=None, reason="reduction_failed", detail=detail)
 
-    def _ratio(self, name: str, sums: Sums) -> Figure:
+    def _bounds(self, across: Across, sums: Sums) -> tuple[float, float] | None:
+        """What the figure would be if all that is missing were 0, or 1. Only of means that count each subject once."""
+        missing = self.missing
+        if not missing.any() or not self.count or not is_bounded(self.declared, sums):
+            return None
+        if across in (RATIO_OF_SUMS, MEAN_OF_SUBJECTS) and total(sums.below) == self.n:
+            least, all_missing = total(sums.above), total(missing)
+            return least / (self.n + all_missing), (least + all_missing) / (self.n + all_missing)
+        if across == MEAN_OF_CONVERSATIONS and self.declared.reduce.within == MEAN:
+            inside = self.table.missing[self.measured]
+            share = self.columns.n / (self.columns.n + inside)
+            without = int(np.sum(missing > 0)) - int(np.sum(inside > 0))
+            least, rest = total(sums.above * share), total(1 - share) + without
+            return least / (self.count + without), (least + rest) / (self.count + without)
+        return None
+
+    def _ratio(self, name: str, sums: Sums, bounds: tuple[float, float] | None) -> Figure:
         if not self.count:
             return self._empty(name, *self.why)
         value = ratio_of(sums)
@@ -172,7 +206,7 @@ class _Frame:
         interval = ratio_interval(
             sums, self.clusters, bounded=is_bounded(self.declared, sums), least=_least(self.declared)
         )
-        return self._figure(name, value, interval, self._no_interval("no_spread"))
+        return self._figure(name, value, interval, self._no_interval("no_spread"), bounds)
 
     def _no_interval(self, otherwise: str) -> str:
         """Why a figure has no interval, where it has none."""
@@ -190,7 +224,14 @@ class _Frame:
         interval = percentile_interval(values, clusters, across.q)
         return self._figure(name, percentile(values, across.q), interval, self._no_interval("too_few_values"))
 
-    def _figure(self, name: str, value: float, interval: Interval | None, bare: str) -> Figure:
+    def _figure(
+        self,
+        name: str,
+        value: float,
+        interval: Interval | None,
+        bare: str,
+        bounds: tuple[float, float] | None = None,
+    ) -> Figure:
         sums = [total(self.columns.numerator), total(self.columns.denominator)]
         return self._make(
             name,
@@ -199,6 +240,7 @@ class _Frame:
             ten=None if name else ten_points(self.declared.ten, value, *sums),
             interval=interval,
             interval_reason="" if interval else bare,
+            bounds=bounds,
         )
 
     def _empty(self, name: str, status: Status, reason: str) -> Figure:
@@ -215,6 +257,7 @@ class _Frame:
         detail: str = "",
         interval: Interval | None = None,
         interval_reason: str = "",
+        bounds: tuple[float, float] | None = None,
     ) -> Figure:
         applicable = self.total - self.not_applicable
         return Figure(
@@ -240,6 +283,7 @@ class _Frame:
             subject_coverage=self.subject_coverage,
             interval=interval,
             interval_reason=interval_reason,
+            bounds=bounds,
         )
 
 

@@ -52,8 +52,12 @@ class Case:
 
     @remembered
     def answer(self) -> str | None:
-        """What the agent answered: "" where it spoke without words, None where the log has nothing of it."""
-        return self._text(None if self.item is None else self.item.answered, ASSISTANT)
+        """What the agent answered: "" where it spoke without words, None where the log has nothing of it.
+
+        A user who is left without a reply got an empty one: that is a failure, and nothing that is missing.
+        """
+        answer = self._text(None if self.item is None else self.item.answered, ASSISTANT)
+        return "" if answer is None and self.item is None and self.question is not None else answer
 
     @remembered
     def comparison(self) -> Comparison | None:

@@ -344,9 +344,8 @@ def _failure_rate(of: str, field: Field, name: str, question: str, what: str) ->
     Per `{field.component}` metric with a `{of}`: 1 where it is negative, which says that {what}; else 0. A cancelled
     one is not applicable.
     """
-    return share_metric(name, version=1, observes=EVENT, better=LOWER, needs=needs_of(f"{field.component}_{of}"))(
-        failure_rate
-    )
+    needs = needs_of(f"{field.component}_{of}")
+    return share_metric(name, version=1, observes=EVENT, better=LOWER, needs=needs, notices=())(failure_rate)
 
 
 no_token_rate = _failure_rate(

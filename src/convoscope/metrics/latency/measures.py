@@ -139,7 +139,7 @@ def turn_observation(turn: JoinedTurn, timed: TimedTurn) -> Observation:
 
 
 def without_zeros(observations: list[Observation]) -> list[Observation]:
-    """The same, but where all times are exactly 0, none is one: no part of a stack takes no time at all."""
+    """The same, but where all times are exactly 0, none is one: nothing takes no time at all."""
     values = [one.value for one in observations if one.status == MEASURED]
     if not values or any(values):
         return observations

@@ -7,7 +7,7 @@ from functools import partial
 from math import inf
 
 from convoscope.conversation import Conversation, Turn, Utterance
-from convoscope.metrics.latency.measures import STOPPED_CLOCK
+from convoscope.metrics.latency.measures import without_zeros
 from convoscope.metrics.needs import TIMES, USER_SPEECH
 from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.metrics.presets import wait_metric
@@ -41,11 +41,7 @@ def response_latency(conversation: Conversation) -> Iterator[Observation]:
     without times, with times of two clocks that do not relate, or with a reply that is dated before
     the message it answers, are unmeasured, and so are all where each message has the time of its reply.
     """
-    observations = [_response(conversation, turn) for turn in conversation.turns]
-    waits = [one.value for one in observations if one.value is not None]
-    if waits and not any(waits) and not conversation.contents.has_sound:
-        observations = [one if one.value is None else unmeasured(one.subject, STOPPED_CLOCK) for one in observations]
-    yield from observations
+    yield from without_zeros([_response(conversation, turn) for turn in conversation.turns])
 
 
 def _response(conversation: Conversation, turn: Turn) -> Observation:
@@ -82,7 +78,7 @@ def response_speed(conversation: Conversation) -> Iterator[Observation]:
     unmeasured: `agent.unanswered_turns` counts it; of a user who left it is not applicable.
     """
     context = metric_context(conversation)
-    yield from _waits(conversation, context, context.latency_assistant_turns, _source(context))
+    yield from without_zeros(list(_waits(conversation, context, context.latency_assistant_turns, _source(context))))
 
 
 @_timed_wait("voice.response_speed", variant="eva", version=1, needs=(CALL,))
@@ -118,7 +114,7 @@ def response_speed_by_sound(conversation: Conversation) -> Iterator[Observation]
     The same as `voice.response_speed`, but never from what the log states.
     """
     context = metric_context(conversation)
-    yield from _waits(conversation, context, context.sound_latency_assistant_turns, "sound")
+    yield from without_zeros(list(_waits(conversation, context, context.sound_latency_assistant_turns, "sound")))
 
 
 @_timed_wait("voice.response_speed.with_tool_calls", version=2, needs=(CALL,))
@@ -152,14 +148,11 @@ def _waits(
     conversation: Conversation, context: MetricContext, waits: Mapping[int, float], source: str
 ) -> Iterator[Observation]:
     longest = context.duration_seconds or inf
-    stopped = bool(waits) and not any(waits.values()) and source == "log"
     turns = sorted({*turn_ids(context), *waits})
     for turn in turns:
         subject, wait = in_turn(turn), waits.get(turn)
         if wait is None:
             yield _without_wait(context, turn) or without_reply(conversation, turn, turns[-1])
-        elif stopped:
-            yield unmeasured(subject, STOPPED_CLOCK)
         elif wait < 0:
             yield unmeasured(subject, "negative_time", f"{wait:g} s")
         elif wait > longest:

@@ -31,7 +31,9 @@ def conversation_correctly_finished(conversation: Conversation) -> Observation:
     return measured(conversation, 0, details={"ended_reason": conversation.outcome.ended_reason, "fault": fault})
 
 
-@conversation_share_metric("outcome.conversation_correctly_finished", variant="eva", version=1, needs=(ENDED_REASON,))
+@conversation_share_metric(
+    "outcome.conversation_correctly_finished", variant="eva", version=1, needs=(ENDED_REASON,), notices=()
+)
 def conversation_correctly_finished_eva(context: MetricContext) -> Observation:
     """Was the user not left waiting until the call timed out?
 

@@ -16,7 +16,7 @@ OUTCOME_KNOWN = Need(
 )
 
 
-@conversation_share_metric("outcome.success", version=1, needs=(OUTCOME_KNOWN,))
+@conversation_share_metric("outcome.success", version=1, needs=(OUTCOME_KNOWN,), notices=())
 def success(conversation: Conversation) -> Observation:
     """Did the conversation reach what it was for?
 

@@ -86,7 +86,7 @@ def key_entities(conversation: Conversation) -> Iterator[Observation]:
     yield from _share(conversation, None, detailed=True)
 
 
-@share_metric("voice.key_entities", variant="eva", version=1, observes=TURN, better=HIGHER, needs=_NEEDS)
+@share_metric("voice.key_entities", variant="eva", version=1, observes=TURN, better=HIGHER, needs=_NEEDS, notices=())
 def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
     """What share of the facts does the recogniser get right, in the turns up to the last that it wrote?
 

@@ -15,6 +15,7 @@ from convoscope.metrics.declaration import (
     TURN,
     metric,
 )
+from convoscope.metrics.latency.measures import without_zeros
 from convoscope.metrics.needs import Need
 from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.metrics.presets import share_metric, wait_metric
@@ -123,8 +124,9 @@ def latency(context: MetricContext) -> Iterator[Observation]:
 
     From the end of the user's last sound to the start of the agent's first. Turns with an
     interruption, and replies that begin before the user's last sound, are no wait: not applicable.
+    Where all are exactly 0, the log's clock tells nothing, and they are unmeasured.
     """
-    yield from each_turn(context, _wait)
+    yield from without_zeros(list(each_turn(context, _wait)))
 
 
 def _wait(turn: EvaluatedTurn) -> Observation:
