@@ -37,6 +37,8 @@ from support import warm_process  # noqa: E402 (tests are no package)
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ANY_LINES = "…"
 SECONDS = 120
+FEW_NEW_LINES = 3
+"""So many lines between two that a document shows are shown too; more are left out."""
 
 VARIES = [
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"), "‹time›"),
@@ -79,9 +81,11 @@ class Done(NamedTuple):
         return not self.broke and re.fullmatch("".join(lines), printed) is not None
 
     @property
-    def for_the_author(self) -> bool:
-        """Whether what was printed must not simply take the place of what is shown."""
-        return self.broke or ANY_LINES in self.step.shown
+    def put_right(self) -> Sequence[str] | None:
+        """What takes the place of what is shown; None where only the author knows."""
+        if self.broke:
+            return None
+        return abridged(self.step.shown, self.printed) if ANY_LINES in self.step.shown else self.printed
 
     def told(self, document: Path) -> str:
         """Where the document is not what happened, for a person."""
@@ -195,10 +199,44 @@ def rewrite(document: Path) -> list[str]:
     wrong = [done for done in replay(document) if not done.as_shown]
     # From the end, so that the places of earlier outputs stay.
     for done in reversed(wrong):
-        if not done.for_the_author:
-            lines[done.step.line : done.step.line + len(done.step.shown)] = done.printed
+        right = done.put_right
+        if right is not None:
+            lines[done.step.line : done.step.line + len(done.step.shown)] = right
     document.write_text("\n".join(lines))
-    return [done.told(document) for done in wrong if done.for_the_author]
+    return [done.told(document) for done in wrong if done.put_right is None]
+
+
+def abridged(shown: Sequence[str], printed: Sequence[str]) -> list[str] | None:
+    """What was printed, without what the document leaves out; None where most of what it shows is gone.
+
+    A line is known again by its first column, or by most of its letters.
+    """
+    kept: list[str] = []
+    place, lost, leaves_out = 0, 0, False
+    for line in shown:
+        if line == ANY_LINES:
+            leaves_out = True
+            continue
+        found = _known_again(line, printed, place)
+        if found is None:
+            lost += 1
+            continue
+        between = printed[place:found]
+        kept += [ANY_LINES] if between and (leaves_out or len(between) > FEW_NEW_LINES) else between
+        kept.append(printed[found])
+        place, leaves_out = found + 1, False
+    if place < len(printed):
+        kept += [ANY_LINES] if leaves_out else printed[place:]
+    return kept if lost < len(shown) / 2 else None
+
+
+def _known_again(line: str, printed: Sequence[str], place: int) -> int | None:
+    first = line.partition("  ")[0].strip()
+    for number in range(place, len(printed)):
+        if printed[number].partition("  ")[0].strip() == first:
+            return number
+    near = difflib.get_close_matches(line, printed[place:], n=1, cutoff=0.7)
+    return place + printed[place:].index(near[0]) if near else None
 
 
 if __name__ == "__main__":
