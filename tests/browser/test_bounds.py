@@ -84,7 +84,7 @@ class TestFiveOfForty:
         row = view.section("Metrics").get_by_role("row").filter(has_text="conversation.turns").first
         figure = next(one for one in forty.summary.metrics if name_text(one) == "conversation.turns")
         expect(row).to_contain_text(value_text(figure.value, figure.unit))
-        expect(row).to_contain_text(coverage_text(figure))
+        expect(row).to_contain_text(coverage_text(figure, "event"))
         expect(view.section("Distributions")).to_contain_text("Over all 40 conversations")
 
 

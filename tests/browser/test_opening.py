@@ -131,7 +131,14 @@ def told(figure: Figure, summary: Summary) -> list[str]:
     if figure.ten is not None:
         value += f" of 10: {points_text(figure.ten, summary.by_key[figure.key])}"
     better = {"higher": "higher", "lower": "lower"}.get(figure.better, "")
-    facts = [name_text(figure), value, interval_text(figure), f"{figure.n:,}", coverage_text(figure), better]
+    facts = [
+        name_text(figure),
+        value,
+        interval_text(figure),
+        f"{figure.n:,}",
+        coverage_text(figure, observed(figure, summary)),
+        better,
+    ]
     return [plain(one) for one in [*facts, reasons_text(figure, observed(figure, summary))]]
 
 

@@ -54,9 +54,9 @@ def test_a_metric_without_a_declaration_is_reported_and_tells_nothing(work: Path
 
 def test_all_is_noticed(work: Path) -> None:
     ended = convoscope("audit", "chats.jsonl", "--metrics", "agent", cwd=work)
-    # Repetition and words per turn: each says everything, and is silent without an agent.
+    # Repetition and words per turn: each says everything, and is silent without an agent. Unanswered turns: no agent.
     assert ended.code == 0
-    assert ended.out.startswith("8 conversations: 4 of 4 declared kinds of nonsense noticed, 0 not noticed\n")
+    assert ended.out.startswith("8 conversations: 5 of 5 declared kinds of nonsense noticed, 0 not noticed\n")
 
 
 def test_too_few_tell_nothing(work: Path) -> None:
@@ -80,7 +80,7 @@ def test_targets_that_cannot_fail(work: Path) -> None:
 def test_markdown(work: Path) -> None:
     convoscope("audit", "chats.jsonl", "--metrics", "agent", "--markdown", "audit.md", cwd=work)
     text = (work / "audit.md").read_text()
-    assert text.startswith("## Would the metrics notice nonsense?\n\n8 conversations: 4 of 4 declared")
+    assert text.startswith("## Would the metrics notice nonsense?\n\n8 conversations: 5 of 5 declared")
     assert "| `agent.repetition` | 2 of 2 |" in text
 
 
@@ -95,7 +95,7 @@ def test_a_run_keeps_its_audit_and_shows_it(work: Path) -> None:
     assert kept["conversations"] == 8
     page = (work / "run" / "report.html").read_text()
     assert "Would the metrics notice nonsense?" in page
-    assert "4 of 4 declared kinds of nonsense noticed" in page
+    assert "5 of 5 declared kinds of nonsense noticed" in page
 
 
 def test_a_run_that_is_scored_with_an_audit_is_the_same_and_has_it(work: Path) -> None:

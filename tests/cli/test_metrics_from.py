@@ -87,8 +87,8 @@ class TestScore:
         assert figures(ended) == {"custom.tone": (None, 0), "mine.length": (2.5, 2)}
         (tone,) = ended.json["summary"]["not_measured"]
         assert tone["metrics"] == ["custom.tone"]
-        # Two have an answer and no judge; the third has no answer to show to one.
-        assert tone["skipped_reasons"] == {"no_judge": 2, "no_agent_response": 1}
+        # Also the third, of which the agent said nothing: an empty answer.
+        assert tone["skipped_reasons"] == {"no_judge": 3}
 
     def test_with_another_number_of_trials(self, folder: Path) -> None:
         sources = ("--metrics-from", "my_own_scorers.py")

@@ -68,7 +68,7 @@ class TestOutcomes:
 
     def test_no_target_and_no_value_is_skipped_and_says_why(self, run: Run) -> None:
         case = cases(junit(run))["answer.f1"]
-        assert (end(case), message(case).startswith("no target; no value: no agent response; n 0")) == ("skipped", True)
+        assert (end(case), message(case).startswith("no target; no value: no ground truth; n 0")) == ("skipped", True)
 
     def test_a_met_target_passes(self, run: Run) -> None:
         case = cases(junit(run, ["tools.success >= 75%"]))["tools.success"]
@@ -97,7 +97,7 @@ class TestOutcomes:
 
     def test_a_target_that_nobody_can_tell_is_an_error(self, run: Run) -> None:
         case = cases(junit(run, ["answer.f1 > 0.8"]))["answer.f1"]
-        assert (end(case), message(case)) == ("error", "target > 0.800: undetermined: no agent response")
+        assert (end(case), message(case)) == ("error", "target > 0.800: undetermined: no ground truth")
 
     def test_two_targets_of_a_figure_are_one_test_and_one_missed_is_enough(self, run: Run) -> None:
         found = cases(junit(run, ["success > 10%", "success > 90%"]))

@@ -120,7 +120,7 @@ class TestWhatItSays:
         first = lines.index("Nothing to measure here for:") + 2
         assert lines[first : first + 5] == [
             "- `agent.repetition, agent.words_per_turn (no assistant speech)`",
-            "- `answer.exact_match, answer.f1 (no agent response)`",
+            "- `answer.exact_match, answer.f1 (no ground truth)`",
             "- `timing.response_latency (no clock)`",
             "- `tools.tool_call_validity.bad_argument_rate, tools.tool_call_validity.missing_argument_rate, "
             "tools.tool_call_validity.unknown_tool_rate (no arguments schema, tools unknown)`",
@@ -130,7 +130,7 @@ class TestWhatItSays:
     def test_a_silent_figure_that_a_target_asks_for_has_its_row(self, run: Run) -> None:
         found = {cells[0]: cells for cells in tables(markdown(run, ["f1 > 0.5"]))[0][1:]}
         assert found["answer.f1"][1:6] == ["·", "·", "0", "0 %", "higher"]
-        assert found["answer.f1"][7] == "4 no agent response"
+        assert found["answer.f1"][7] == "4 no ground truth"
         assert "answer.exact_match" not in found
 
     def test_targets_have_a_column_where_there_are_any(self, run: Run) -> None:
@@ -141,7 +141,7 @@ class TestWhatItSays:
         first, second = found["tools.success"].split("; ")
         assert first.startswith("> 10.0 %: met")
         assert second.startswith("< 90.0 %: met")
-        assert found["answer.f1"] == "> 0.500: undetermined: no agent response"
+        assert found["answer.f1"] == "> 0.500: undetermined: no ground truth"
         assert found["conversation.turns"] == "≤ 3: met, but there is no interval"  # all have as many turns
         assert found["tools.calls"] == ""
 

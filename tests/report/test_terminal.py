@@ -60,7 +60,7 @@ class TestTargets:
 
     def test_stand_at_their_own_figure(self, run: Run) -> None:
         assert "  < 1: missed" in cells(run, "conversation.turns p95")
-        assert "  > 0.500: undetermined: no agent response" in cells(run, "answer.f1")
+        assert "  > 0.500: undetermined: no ground truth" in cells(run, "answer.f1")
         assert not {":", ";"} & set(cells(run, "conversation.turns p50"))
 
     def test_have_a_column_where_there_are_any(self, run: Run, tmp_path: Path) -> None:

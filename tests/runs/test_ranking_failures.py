@@ -70,8 +70,8 @@ class TestPassMarks:
         assert because(run) == {"a": [("test.latency", "mark")], "b": [("test.latency", "mark")]}
 
     def test_more_failures_come_first(self, tmp_path: Path) -> None:
-        other = marked("test.other", ten=TenPoints(zero=10.0, ten=0.0))
-        grades = {"a": {"test.latency": 9.9, "test.other": 0.0}, "b": {"test.latency": 4.0, "test.other": 4.0}}
+        other = marked("more.other", ten=TenPoints(zero=10.0, ten=0.0))
+        grades = {"a": {"test.latency": 9.9, "more.other": 0.0}, "b": {"test.latency": 4.0, "more.other": 4.0}}
         assert order(run_of(tmp_path, grades, [LATENCY, other])) == ["b", "a"]
 
 
@@ -95,7 +95,7 @@ class TestTargets:
 
 class TestOutcomes:
     def test_a_failed_outcome_comes_before_any_number_of_other_failures(self, tmp_path: Path) -> None:
-        other = marked("test.other", ten=TenPoints(zero=10.0, ten=0.0))
+        other = marked("more.other", ten=TenPoints(zero=10.0, ten=0.0))
         grades = {
             "a": {"outcome.done": 1.0, "test.latency": 9.0, "test.other": 9.0},
             "b": {"outcome.done": 0.0, "test.latency": 1.0, "test.other": 1.0},
