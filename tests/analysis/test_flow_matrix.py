@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import convoscope
@@ -234,3 +235,19 @@ class TestRows:
 
     def test_one_agent_asked_for(self, run: Run) -> None:
         assert [one.agent for one in convoscope.states(run, agent="bob").flows().rows] == ["bob"]
+
+
+def test_one_figure_has_one_interval_wherever_it_is_shown(tmp_path: Path) -> None:
+    """`score` and `states flows` told two, of which one took each conversation for independent."""
+    conversations = [
+        msgspec.structs.replace(one, id=f"{place}", dimensions={**one.dimensions, "scenario_id": f"{place % 4}"})
+        for place, one in enumerate([BOOKED, CUT, BOOKED, CUT, BOOKED, BOOKED, CUT, CUT, BOOKED])
+    ]
+    run = scored(conversations, tmp_path)
+    (row,) = convoscope.states(run).flows().rows
+    figure = next(one for one in run.summary.figures if one.key == "flow.correctness")
+    assert figure.interval is not None
+    assert figure.interval.clusters == 4
+    assert (row.correctness.low, row.correctness.high) == pytest.approx(
+        (10 * figure.interval.lowest, 10 * figure.interval.highest)
+    )
