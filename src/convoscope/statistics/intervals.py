@@ -93,7 +93,7 @@ def percentile_interval(values: Floats, clusters: Codes, q: float) -> Interval |
     count, share = len(values), q / 100
     below = (values <= percentile(values, q)).astype(np.float64)
     data = _Clustered(_by_cluster(below, clusters), _by_cluster(np.ones_like(values), clusters), share)
-    if data.count < 2:
+    if data.count < 2 or share in (0.0, 1.0):  # beyond the least and the greatest value nothing tells how far
         return None
     size = count if data.count == count else max(1, math.floor(data.effective_size(_TRIALS_CORRELATE)))
     first, last = _ranks(size, share)
@@ -223,23 +223,21 @@ def _student_tail(at: float, degrees: float) -> float:
 @lru_cache(maxsize=4096)
 def _ranks(size: int, share: float) -> tuple[int | None, int | None]:
     """The ranks, from 1, between which a percentile of so many values lies; None for one that no rank reaches."""
-    first: int | None = None
-    reached = 0.0
-    for rank in range(1, size + 1):
-        # `reached`: the probability that fewer than `rank` values lie below the percentile.
-        reached += _binomial(rank - 1, size, share)
-        if reached <= _TAIL:
-            first = rank
-        if reached >= 1 - _TAIL:
-            return first, rank
-    return first, None
+    # Of very many values only those that the percentile could lie at: ten standard deviations to either side.
+    far = 10 * math.sqrt(size * share * (1 - share)) + 10
+    start, stop = max(0, math.floor(size * share - far)), min(size, math.ceil(size * share + far))
+    successes = np.arange(start, stop)
+    # The probability that so many values lie below the percentile, from that of one less.
+    ratios = np.log((size - successes) / (successes + 1)) + math.log(share) - math.log1p(-share)
+    reached = np.cumsum(np.exp(_log_binomial(start, size, share) + np.concatenate(([0.0], np.cumsum(ratios)))))
+    below = int(np.searchsorted(reached, _TAIL, side="right")) + start
+    last = int(np.searchsorted(reached, 1 - _TAIL, side="left")) + start + 1
+    return below or None, last if last <= size else None
 
 
-def _binomial(successes: int, size: int, share: float) -> float:
-    if share in (0.0, 1.0):
-        return float(successes == round(size * share))
+def _log_binomial(successes: int, size: int, share: float) -> float:
     ways = math.lgamma(size + 1) - math.lgamma(successes + 1) - math.lgamma(size - successes + 1)
-    return math.exp(ways + successes * math.log(share) + (size - successes) * math.log1p(-share))
+    return ways + successes * math.log(share) + (size - successes) * math.log1p(-share)
 
 
 def _is_trials(sums: Sums) -> bool:
