@@ -152,4 +152,4 @@ def _chosen(metrics: str | None, metrics_from: Sequence[str], k: int | None) -> 
     from convoscope.metrics.composites.trials import with_trials
     from convoscope.metrics.user_metrics import registered
 
-    return with_trials(registered(metrics_from).resolve(split(metrics)), k)
+    return with_trials(registered(metrics_from).to_score(split(metrics)), k)

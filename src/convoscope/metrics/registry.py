@@ -11,6 +11,7 @@ import msgspec
 
 from convoscope.errors import DeclarationError, UnknownMetric, UsageError
 from convoscope.metrics.declaration import Derived, Metric
+from convoscope.metrics.parts import PUBLISHED
 from convoscope.resources.registry import Resource
 from convoscope.scores.side_tables import SideTable
 
@@ -55,6 +56,12 @@ class Registry(msgspec.Struct, frozen=True):
                     if isinstance(declared, Derived):
                         pending.append(declared)
         return tuple(chosen[key] for key in sorted(chosen))
+
+    def to_score(self, names: Iterable[str | Declared] | None) -> tuple[Declared, ...]:
+        """The metrics that are meant; for None all but published rules of which we have one of our own."""
+        return self.resolve(
+            [one for one in self.declared.values() if one.variant not in PUBLISHED] if names is None else names
+        )
 
     def _find(self, name: str) -> Sequence[Declared]:
         if name in self.declared:

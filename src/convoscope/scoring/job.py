@@ -47,7 +47,7 @@ def choose(
 ) -> Chosen:
     """The metrics that are meant, checked, and the resources for them: those of the user's code, and those given."""
     registry = registered(metrics_from)
-    chosen = registry.resolve(_named(metrics))
+    chosen = registry.to_score(_named(metrics))
     if not chosen:
         raise UsageError("no metric to score with")
     check_declarations(chosen)
