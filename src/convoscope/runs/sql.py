@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     import duckdb
 
 
-class Answer(NamedTuple):
+class QueryResult(NamedTuple):
     """The columns and rows of a query."""
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
 
 
-def query(runs: Sequence[Run], sql: str) -> Answer:
+def query(runs: Sequence[Run], sql: str) -> QueryResult:
     """Ask the runs; `views` names what there is to ask. Only files of the runs are read, and nothing is written."""
     import duckdb
 
@@ -54,9 +54,9 @@ def query(runs: Sequence[Run], sql: str) -> Answer:
             answer = connection.execute(select)
             columns, types = [one[0] for one in answer.description], [str(one[1]) for one in answer.description]
             if not any(_TIME_ZONE in kind for kind in types):
-                return Answer(columns, answer.fetchall())
+                return QueryResult(columns, answer.fetchall())
             shown = connection.cursor().sql(select).project(", ".join(_shown(*one) for one in enumerate(types, 1)))
-            return Answer(columns, shown.fetchall())
+            return QueryResult(columns, shown.fetchall())
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}", hint=f"views: {', '.join(views(runs))}") from None
 

@@ -1,0 +1,23 @@
+"""The answer of a run."""
+
+from convoscope.analysis.answer.model import (
+    Answer,
+    Cause,
+    Clause,
+    Evidence,
+    GroupApart,
+    KeyFigure,
+    Outcomes,
+    WorstConversation,
+)
+
+__all__ = [
+    "Answer",
+    "Cause",
+    "Clause",
+    "Evidence",
+    "GroupApart",
+    "KeyFigure",
+    "Outcomes",
+    "WorstConversation",
+]

@@ -1,0 +1,158 @@
+"""The answer of a run: how good, how sure, what breaks first, and which conversation to open.
+
+Made once from a run, and told by the terminal, the page, Markdown, JSON and Python in the same words.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from convoscope.metrics.declaration import Better
+
+Tone = Literal["plain", "bad", "good"]
+Noun = Literal["call", "chat", "conversation"]
+Verdict = Literal["", "met", "missed", "too close"]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What all parts of an answer are: data, written as JSON without what is as usual."""
+
+
+class Clause(_Part):
+    """A sentence of the verdict: the words that carry it, and the rest of the sentence."""
+
+    lead: str
+    rest: str = ""
+    tone: Tone = "plain"
+    """Of the rest: missed or worse is bad, met or better is good."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.lead}{self.rest}"
+
+
+class Outcomes(_Part):
+    """What came of the conversations; the five add up to all of them."""
+
+    done: int = 0
+    lost: int = 0
+    """Without those handed over."""
+    handed_over: int = 0
+    """Lost, too: put through to a person."""
+    unknown: int = 0
+    broken: int = 0
+    """The integration broke: says nothing about the agent."""
+
+    @property
+    def all_lost(self) -> int:
+        return self.lost + self.handed_over
+
+    @property
+    def known(self) -> int:
+        return self.done + self.all_lost
+
+
+class KeyFigure(_Part):
+    """One of the few figures that matter most."""
+
+    name: str
+    """As in the summary: metric, variant, reduction, judge."""
+    label: str
+    """In plain words."""
+    unit: str
+    better: Better
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int
+    coverage: float
+    """Of what should have a value, the share that has one: the smaller of conversations and what is observed."""
+    target: str = ""
+    """`≥ 80 %`."""
+    verdict: Verdict = ""
+    """Whether the whole interval lies on one side of the target."""
+    passes: bool | None = None
+    """Of ten points, whether the value passes its mark; None where the metric has none."""
+
+
+class Evidence(_Part):
+    """A conversation that shows something, and where in it."""
+
+    conversation: str
+    number: int
+    event: int | None = None
+    """The event of its timeline to look at."""
+    seconds: float | None = None
+    """Since the conversation began."""
+
+
+class Cause(_Part):
+    """What lost conversations have in common. Every lost conversation stands under one."""
+
+    rule: str
+    """`tool`, `asked_again`, `talked_over`, `misheard`, `loop`, `no_reply`; `none` where no single cause was found."""
+    subject: str = ""
+    """The tool, the state, the kind of thing misheard; what tells two causes of one rule apart."""
+    sentence: str
+    """Who does what."""
+    evidence: str = ""
+    """One line with a number, or the user's own words."""
+    lost: int
+    example: Evidence | None = None
+    flow: str = ""
+    state: str = ""
+    """Where most of these conversations ended."""
+    numbers: tuple[int, ...] = ()
+    """The conversations, by their number in the run, worst first."""
+
+
+class WorstConversation(_Part):
+    """A place of the list: worst first."""
+
+    conversation: str
+    number: int
+    outcome: Literal["lost", "unknown", "done"]
+    reasons: tuple[str, ...]
+    """In words, the deciding one first; a value that passes is no reason."""
+
+
+class GroupApart(_Part):
+    """A group that differs from the rest after correction."""
+
+    by: dict[str, str]
+    conversations: int
+    sentence: str
+    worse: bool
+    figure: str
+    """The name of the figure in which it differs."""
+
+
+class Answer(_Part):
+    """What a person wants to know of a run."""
+
+    noun: Noun
+    conversations: int
+    verdict: tuple[Clause, ...]
+    outcomes: Outcomes
+    figures: tuple[KeyFigure, ...]
+    causes: tuple[Cause, ...]
+    """Most lost first, at most five; `remaining` holds the others."""
+    remaining: tuple[Cause, ...] = ()
+    """Causes of few conversations, and of those without a single cause: with `causes`, all that is lost."""
+    worst: tuple[WorstConversation, ...] = ()
+    groups: tuple[GroupApart, ...] = ()
+    alike: str = ""
+    """The groups that are like the rest, in one sentence."""
+    not_measured: str = ""
+    """One line with counts."""
+    reading: str = ""
+    """What reading did, in one line."""
+    broken: str = ""
+    """Broken integrations, in one line; they are no cause."""
+
+    @property
+    def headline(self) -> str:
+        """The verdict as text."""
+        return " ".join(clause.text for clause in self.verdict)
