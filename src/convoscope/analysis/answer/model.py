@@ -16,11 +16,7 @@ Noun = Literal["call", "chat", "conversation"]
 Verdict = Literal["", "met", "missed", "too close"]
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What all parts of an answer are: data, written as JSON without what is as usual."""
-
-
-class Clause(_Part):
+class Clause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A sentence of the verdict: the words that carry it, and the rest of the sentence."""
 
     lead: str
@@ -33,7 +29,7 @@ class Clause(_Part):
         return f"{self.lead}{self.rest}"
 
 
-class Outcomes(_Part):
+class Outcomes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of the conversations; the five add up to all of them."""
 
     done: int = 0
@@ -54,7 +50,7 @@ class Outcomes(_Part):
         return self.done + self.all_lost
 
 
-class KeyFigure(_Part):
+class KeyFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One of the few figures that matter most."""
 
     name: str
@@ -77,7 +73,7 @@ class KeyFigure(_Part):
     """Of ten points, whether the value passes its mark; None where the metric has none."""
 
 
-class Evidence(_Part):
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A conversation that shows something, and where in it."""
 
     conversation: str
@@ -88,7 +84,7 @@ class Evidence(_Part):
     """Since the conversation began."""
 
 
-class Cause(_Part):
+class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What lost conversations have in common. Every lost conversation stands under one."""
 
     rule: str
@@ -108,7 +104,7 @@ class Cause(_Part):
     """The conversations, by their number in the run, worst first."""
 
 
-class WorstConversation(_Part):
+class WorstConversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A place of the list: worst first."""
 
     conversation: str
@@ -118,7 +114,7 @@ class WorstConversation(_Part):
     """In words, the deciding one first; a value that passes is no reason."""
 
 
-class GroupApart(_Part):
+class GroupApart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A group that differs from the rest after correction."""
 
     by: dict[str, str]
@@ -129,7 +125,7 @@ class GroupApart(_Part):
     """The name of the figure in which it differs."""
 
 
-class Answer(_Part):
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a person wants to know of a run."""
 
     noun: Noun
