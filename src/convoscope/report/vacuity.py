@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -17,6 +16,7 @@ from convoscope.analysis.vacuity import (
     VacuityAudit,
 )
 from convoscope.metrics.nonsense import NONSENSE
+from convoscope.report.panels import Panel, panel
 from convoscope.report.render.markdown import markdown_table
 from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
@@ -64,18 +64,18 @@ def kept_audit(run: Run) -> VacuityAudit | None:
         return None
 
 
-class VacuityPanel(NamedTuple):
-    """The audit on the page of a run."""
-
-    heading: str
-    tables: Sequence[ReportTable]
-    remarks: Sequence[str]
-
-
-def vacuity_panel(run: Run) -> VacuityPanel | None:
+@panel
+def vacuity_panel(run: Run) -> Panel | None:
     """What the page says of the audit that a run keeps."""
     audit = kept_audit(run)
-    return None if audit is None else VacuityPanel(_heading(audit), _tables(audit), list(_remarks(audit)))
+    if audit is None:
+        return None
+    return Panel(
+        title="Would the metrics notice nonsense?",
+        line=f"{_heading(audit)}.",
+        tables=_tables(audit),
+        remarks=list(_remarks(audit)),
+    )
 
 
 def _heading(audit: VacuityAudit) -> str:

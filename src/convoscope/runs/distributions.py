@@ -94,6 +94,19 @@ def distributions(run: Run) -> Iterator[Distribution]:
             yield Distribution(headline, level, conversations, subjects, turns)
 
 
+def histograms(run: Run) -> Iterator[tuple[Headline, Histogram]]:
+    """How the conversations spread, for each metric of which at least one has a value."""
+    with connect(memory_mb=512) as connection:
+        valued = with_values(connection, run)
+        for headline in headlines(run.summary):
+            if headline[:3] not in valued:
+                continue
+            source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE {headline.condition} AND status = 'measured'"
+            histogram = _histogram(connection, source, headline.unit)
+            if histogram is not None:
+                yield headline, histogram
+
+
 def _histogram(connection: duckdb.DuckDBPyConnection, source: str, unit: str) -> Histogram | None:
     row = _single_row(
         connection,

@@ -1,4 +1,4 @@
-"""The picture of a flow: states coloured by stall, edges as wide as their traffic. The template draws it."""
+"""The picture of a flow: states shaded by what is lost in them, edges as wide as their traffic. The script draws it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from convoscope.report.page.flow_layout import Box, Edge, LaidNode, Layout, Poin
 from convoscope.report.words import NOTHING, counted, cut_text, percent_text
 
 MAX_STATES = 120
-MAX_EDGES = 400
+MAX_EDGES = 300
 """What one picture shows at most; the rest, the least visited, is counted."""
 NAME = 200
 """Letters of a name that are shown where there is room."""
 LEVELS = (0.0, 0.1, 0.3, 0.6)
-"""Upper bounds of the colours of stall: none, below a tenth, below 0.3 (a weak state), below 0.6, above."""
+"""Bounds of the shades: nothing lost, below a tenth, below 0.3 (a weak state), below 0.6, above."""
 MARGIN = 14
 _SIGNS = {"success": "✓", "failure": "✗", "escalation": "↗", "unknown": "■"}
 _LINE = 15
@@ -33,7 +33,8 @@ class Seen(NamedTuple):
     order: float
     n: int
     """Conversations that were in it; 0 where nobody was."""
-    stall: float | None
+    lost: float | None
+    """The share of those in it that were lost there."""
     terminal: str
     arrived: int
     """How often another state led to it."""
@@ -58,7 +59,7 @@ class DrawnState(NamedTuple):
     figures: PlacedText
     bar_x: float
     bar: float
-    """Length of the bar of stall at the foot of the box."""
+    """Length of the bar of losses at the foot of the box."""
     tip: str
 
 
@@ -129,11 +130,11 @@ def _moved(layout: Layout, by: float) -> Layout:
     return layout._replace(width=layout.width + by, height=layout.height + by, boxes=boxes, routes=routes)
 
 
-def level(stall: float | None) -> int | None:
-    """The colour of a stall."""
-    if stall is None:
+def level(lost: float | None) -> int | None:
+    """The shade of a share lost."""
+    if lost is None:
         return None
-    return sum(stall >= bound for bound in LEVELS[1:]) + (stall > 0)
+    return sum(lost >= bound for bound in LEVELS[1:]) + (lost > 0)
 
 
 # ---------------------------------------------------------------------- states
@@ -151,8 +152,8 @@ def _state(number: int, state: Seen, lines: Sequence[str], box: Box) -> DrawnSta
     figures = PlacedText(middle, round(box.y + blank + 19 + _LINE * len(lines), 1), _figures(state))
     styles = ["state"]
     if state.n:
-        shade = None if is_no_fault(state.terminal) else level(state.stall)
-        styles.append("stall-unknown" if shade is None else f"stall-{shade}")
+        shade = None if is_no_fault(state.terminal) else level(state.lost)
+        styles.append("lost-unknown" if shade is None else f"lost-{shade}")
     else:
         styles.append("unentered" if state.arrived else "untested")
     if state.terminal:
@@ -165,7 +166,7 @@ def _state(number: int, state: Seen, lines: Sequence[str], box: Box) -> DrawnSta
         name=name,
         figures=figures,
         bar_x=box.x + _inset(state),
-        bar=0 if is_no_fault(state.terminal) else round((box.width - 2 * _inset(state)) * (state.stall or 0.0), 1),
+        bar=0 if is_no_fault(state.terminal) else round((box.width - 2 * _inset(state)) * (state.lost or 0.0), 1),
         tip=f"{shortened(state.name)}\n{state.words}",
     )
 
@@ -182,9 +183,9 @@ def is_no_fault(terminal: str) -> bool:
 def _figures(state: Seen) -> str:
     if not state.n:
         return f"led to {state.arrived:,}×, not entered" if state.arrived else "untested"
-    if state.terminal and (not state.stall or is_no_fault(state.terminal)):
+    if state.terminal and (not state.lost or is_no_fault(state.terminal)):
         return f"n {state.n:,} · {'end' if state.terminal == 'unknown' else state.terminal}"
-    return f"n {state.n:,} · stall {NOTHING if state.stall is None else percent_text(state.stall)}"
+    return f"n {state.n:,} · {NOTHING if state.lost is None else percent_text(state.lost)} lost"
 
 
 def shortened(text: str, most: int = NAME) -> str:

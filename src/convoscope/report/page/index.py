@@ -1,94 +1,195 @@
-"""The list of conversations that the page searches and sorts: columns, worst first."""
+"""The list of conversations that the page searches, filters and sorts: columns, worst first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from convoscope.analysis.answer import Answer, Evidence
 from convoscope.conversation import DIMENSIONS
-from convoscope.report.words import outcome_text
+from convoscope.report.page.figures import dimension_key
+from convoscope.report.page.flow_screen import Flows
+from convoscope.report.page.overview import OUTCOMES, cause_key
+from convoscope.report.panels import Facet, facets
+from convoscope.report.words import key_text, reason_text, value_text
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
 from convoscope.runs.null_rows import PROFILES
 from convoscope.runs.ranking import Headline, Ranking
 from convoscope.runs.run import Run
 from convoscope.scores.observation import MEASURED
-from convoscope.views.flow.endings import LOST, UNKNOWN
+from convoscope.views.flow.endings import OUTCOMES as ENDINGS
 
-DIGITS = 12
+if TYPE_CHECKING:
+    import duckdb
 
-Cell = float | str
-"""A value, or `u3`: the first letter of the status and the place of the reason among the reasons."""
+MAX_COLUMNS = 4
+MAX_REASONS = 3
+TENTH = 0.9
+"""A value is among the worst tenth where so many did better."""
+FIRST_COLUMN = "conversation.turns"
 
 
-class Dimension(msgspec.Struct):
-    """A dimension: its values, and for each conversation the place of its own; -1 for none."""
+class IndexFacet(msgspec.Struct, frozen=True, kw_only=True):
+    """A facet: its values, how many of the whole run have each, and for each conversation the place of its own."""
+
+    key: str
+    title: str
+    values: list[str]
+    labels: list[str]
+    counts: list[int]
+    codes: list[int]
+    """-1 where a conversation has none."""
+
+
+class IndexColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric beside each conversation, as texts in the order of their values."""
 
     name: str
-    values: list[str]
+    label: str
+    texts: list[str]
     codes: list[int]
+    """Places in `texts`; below 0 the places in `reasons`, from -1 on."""
+    reasons: list[str]
+    bad: list[int]
+    """Places of conversations whose value fails, or is among the worst tenth."""
 
 
-class IndexColumn(msgspec.Struct):
-    """A metric: what it says of each conversation."""
-
-    metric: str
-    unit: str
-    better: str
-    cells: list[Cell]
-
-
-class Index(msgspec.Struct):
-    """Everything that the list knows. All lists go worst first."""
+class Index(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the list knows. All lists but those of facets go worst first."""
 
     ids: list[str]
-    behind: list[float | None]
-    because: list[list[tuple[int, float, int]]]
-    """For each conversation, in which columns it is behind how many of the others, and how it fails in them."""
-    measured: list[int]
-    """How many conversations of the run each column was measured in."""
-    broke: list[tuple[int, str]]
-    """Places of conversations whose integration broke, and what broke."""
-    lost: list[tuple[int, str]]
-    """Places of conversations that are lost, and what tells so."""
-    reasons: list[str]
-    dimensions: list[Dimension]
+    outcomes: list[int]
+    """Places in `kinds`."""
+    kinds: list[str]
+    reasons: list[tuple[str, ...]]
+    ended: list[str]
+    """Where it was lost."""
+    facets: list[IndexFacet]
     columns: list[IndexColumn]
 
 
-def make_index(run: Run, ranking: Ranking, numbers: Sequence[int]) -> Index:
+class ListFacts(NamedTuple):
+    """What the list says of all conversations, by their numbers."""
+
+    noun: str
+    facets: Sequence[Facet]
+    outcomes: Mapping[int, str]
+    reasons: Mapping[int, tuple[str, ...]]
+    lost_in: Mapping[int, str]
+    examples: Mapping[int, Evidence]
+    """Where in a conversation its cause can be seen."""
+    columns: Sequence[Headline]
+
+
+def list_facts(run: Run, answer: Answer, ranking: Ranking, flows: Flows | None) -> ListFacts:
+    """The outcome, the cause, the place and every dimension of all conversations."""
+    outcomes = {number: _outcome(number, ranking) for number in range(len(ranking.order))}
+    lost_in = {number: state for number, (_, state) in flows.lost.states.items()} if flows else {}
+    causes = {number: cause_key(cause) for cause in (*answer.causes, *answer.remaining) for number in cause.numbers}
+    sentences = {cause_key(cause): cause.sentence for cause in (*answer.causes, *answer.remaining)}
+    made = [
+        Facet(key="outcome", title="How it ended", values=outcomes, labels=OUTCOMES),
+        Facet(key="cause", title="Why it was lost", values=causes, labels=sentences),
+        Facet(key="lost_in", title="Lost in", values=lost_in),
+        *_dimensions(run),
+        *facets(run),
+    ]
+    examples = [one.example for one in answer.causes if one.example is not None]
+    return ListFacts(
+        noun=answer.noun,
+        facets=[one for one in made if _tells(one, len(outcomes))],
+        outcomes=outcomes,
+        reasons={one.number: one.reasons for one in answer.worst},
+        lost_in=lost_in,
+        examples={one.number: one for one in examples},
+        columns=_columns(answer, ranking.headlines),
+    )
+
+
+def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[int]) -> Index:
     """The list of the given conversations, in their order."""
     with connect(memory_mb=1024) as connection:
         connection.register("wanted", _placed(numbers))
-        names = ", ".join(f'"{name}"' for name in DIMENSIONS)
         rows = connection.execute(
-            f"SELECT conversation, error, profile, dimensions, outcome, {names} "
-            f"FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
+            f"SELECT conversation, profile FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
         ).fetchall()
-        cells = _Cells(connection, run, [row[2] for row in rows])
-        columns = [IndexColumn(one.key, one.unit, one.better, cells.of(one)) for one in ranking.headlines]
-    placed = np.asarray(numbers, dtype=np.int64)
+        cells = _Cells(connection, run, [row[1] for row in rows])
+        columns = [cells.of(one, _bad(ranking, one, numbers)) for one in facts.columns]
+    kinds = list(OUTCOMES)
     return Index(
         ids=[row[0] for row in rows],
-        behind=_behind(ranking, placed),
-        because=_because(ranking, placed),
-        measured=list(ranking.measured),
-        broke=[(at, row[1]) for at, row in enumerate(rows) if row[1]],
-        lost=[
-            (at, outcome_text(LOST, ranking.lost[number]))
-            for at, number in enumerate(numbers)
-            if number in ranking.lost
-        ],
-        reasons=list(cells.reasons),
-        dimensions=[
-            *_outcomes([row[4] for row in rows]),
-            *_dimensions([row[3] for row in rows], list(zip(*(row[5:] for row in rows), strict=True))),
-        ],
+        outcomes=[kinds.index(facts.outcomes[number]) for number in numbers],
+        kinds=kinds,
+        reasons=[facts.reasons.get(number, ())[:MAX_REASONS] for number in numbers],
+        ended=[facts.lost_in.get(number, "") for number in numbers],
+        facets=[_coded(one, numbers) for one in facts.facets],
         columns=columns,
     )
+
+
+def _outcome(number: int, ranking: Ranking) -> str:
+    return "broken" if number in ranking.errors else ENDINGS[ranking.outcome[number]]
+
+
+def _tells(facet: Facet, total: int) -> bool:
+    """One value says something where others have none."""
+    values = set(facet.values.values())
+    return len(values) > 1 or (len(values) == 1 and len(facet.values) < total)
+
+
+def _dimensions(run: Run) -> Iterator[Facet]:
+    """Our own dimensions first, then those of the log, by name."""
+    own = ", ".join(f'"{name}"' for name in DIMENSIONS)
+    with connect(memory_mb=512) as connection:
+        rows = connection.execute(f"SELECT number, dimensions, {own} FROM {run.table(CONVERSATIONS)}").fetchall()
+    values: dict[str, dict[int, str]] = {name: {} for name in DIMENSIONS}
+    others: dict[str, dict[int, str]] = {}
+    for number, more, *mine in rows:
+        for name, value in zip(DIMENSIONS, mine, strict=True):
+            if value is not None:
+                values[name][number] = str(value)
+        for name, value in (msgspec.json.decode(more) if more else {}).items():
+            others.setdefault(name, {})[number] = value
+    for name, held in (*values.items(), *sorted(others.items())):
+        yield Facet(key=dimension_key(name), title=name.replace("_", " ").capitalize(), values=held)
+
+
+def _coded(facet: Facet, numbers: Sequence[int]) -> IndexFacet:
+    """Values in the order of their labels, else the most frequent first; the rarest of very many are left out."""
+    counts = Counter(facet.values.values())
+    known = [value for value in facet.labels if value in counts]
+    others = sorted((value for value in counts if value not in facet.labels), key=lambda one: (-counts[one], one))
+    values = [*known, *others]
+    code = {value: place for place, value in enumerate(values)}
+    return IndexFacet(
+        key=facet.key,
+        title=facet.title,
+        values=values,
+        labels=[facet.labels.get(value, value) for value in values],
+        counts=[counts[value] for value in values],
+        codes=[code[facet.values[number]] if number in facet.values else -1 for number in numbers],
+    )
+
+
+def _columns(answer: Answer, headlines: Sequence[Headline]) -> list[Headline]:
+    """The number of turns, and the first key figures that say something of one conversation."""
+    by_key = {one.key: one for one in headlines}
+    wanted = [FIRST_COLUMN, *(one.name.split(" ")[0] for one in answer.figures)]
+    chosen = dict.fromkeys(by_key[name] for name in wanted if name in by_key and not name.startswith("outcome."))
+    return list(chosen)[:MAX_COLUMNS]
+
+
+def _bad(ranking: Ranking, headline: Headline, numbers: Sequence[int]) -> list[int]:
+    """Places of conversations that fail in a metric, or are among its worst tenth."""
+    code = list(ranking.headlines).index(headline)
+    chosen = np.asarray(numbers, dtype=np.int64)
+    here = ranking.column[:, chosen] == code
+    fails = here & ((ranking.failure[:, chosen] > 0) | (ranking.share[:, chosen] >= TENTH))
+    return [int(place) for place in np.flatnonzero(fails.any(axis=0))]
 
 
 def _placed(numbers: Sequence[int]) -> dict[str, Any]:
@@ -100,83 +201,40 @@ def _placed(numbers: Sequence[int]) -> dict[str, Any]:
 class _Cells:
     """What each metric says of each conversation of the list; the rows of `wanted` say which these are."""
 
-    def __init__(self, connection: Any, run: Run, profiles: Sequence[str]) -> None:
-        self.reasons: dict[str, int] = {}
+    def __init__(self, connection: duckdb.DuckDBPyConnection, run: Run, profiles: Sequence[str]) -> None:
         self._connection = connection
         self._profiles = profiles
         self._scores = f"FROM {run.table(CONVERSATION_SCORES)} JOIN wanted USING (number)"
         rows = connection.execute(
-            f"SELECT profile, metric, variant, status, reason FROM {parquet(run.folder / PROFILES)}"
+            f"SELECT profile, metric, variant, reason FROM {parquet(run.folder / PROFILES)}"
         ).fetchall()
-        self._absent = {tuple(row[:3]): (row[3], row[4]) for row in rows}
+        self._absent = {tuple(row[:3]): row[3] for row in rows}
 
-    def of(self, headline: Headline) -> list[Cell]:
-        absent = {key: self._without(key, headline) for key in dict.fromkeys(self._profiles)}
-        cells: list[Cell] = [absent[key] for key in self._profiles]
-        for place, status, reason in self._connection.execute(
-            f"SELECT place, status, reason {self._scores} WHERE status <> '{MEASURED}' AND {headline.any_judge}"
+    def of(self, headline: Headline, bad: list[int]) -> IndexColumn:
+        missing = [self._absent.get((one, headline.metric, headline.variant), "not_scored") for one in self._profiles]
+        for place, reason in self._connection.execute(
+            f"SELECT place, reason {self._scores} WHERE status <> '{MEASURED}' AND {headline.any_judge}"
         ).fetchall():
-            cells[place] = self._missing(status, reason or "")
-        measured = self._connection.execute(
-            f"SELECT place, value {self._scores} WHERE status = '{MEASURED}' AND {headline.condition}"
-        ).fetchnumpy()
-        values = _significant(np.asarray(measured["value"], dtype=np.float64)).tolist()
-        for place, value in zip(measured["place"].tolist(), values, strict=True):
-            cells[place] = value
-        return cells
-
-    def _without(self, profile: str, headline: Headline) -> str:
-        """What the metric says that does not look at conversations of a profile."""
-        return self._missing(*self._absent.get((profile, headline.metric, headline.variant), _NOT_SCORED))
-
-    def _missing(self, status: str, reason: str) -> str:
-        return f"{status[0]}{self.reasons.setdefault(reason, len(self.reasons))}"
-
-
-_NOT_SCORED = ("unmeasured", "not_scored")
-
-
-def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """To `DIGITS` significant digits, so that the list is short."""
-    size = np.floor(np.log10(np.abs(values), out=np.zeros_like(values), where=values != 0))
-    scale = 10.0 ** np.clip(DIGITS - 1 - size, -300, 300)
-    rounded = np.round(values * scale) / scale
-    return np.where(np.isfinite(rounded), rounded, values)
+            missing[place] = reason or "not_scored"
+        values = dict(
+            self._connection.execute(
+                f"SELECT place, value {self._scores} WHERE status = '{MEASURED}' AND {headline.condition}"
+            ).fetchall()
+        )
+        ordered = sorted(set(values.values()))
+        code = {value: place for place, value in enumerate(ordered)}
+        reasons = list(dict.fromkeys(reason for place, reason in enumerate(missing) if place not in values))
+        absent = {reason: -1 - place for place, reason in enumerate(reasons)}
+        return IndexColumn(
+            name=headline.key,
+            label=headline_label(headline),
+            texts=[value_text(value, headline.unit) for value in ordered],
+            codes=[code[values[place]] if place in values else absent[reason] for place, reason in enumerate(missing)],
+            reasons=[reason_text(reason) for reason in reasons],
+            bad=bad,
+        )
 
 
-def _behind(ranking: Ranking, numbers: NDArray[np.int64]) -> list[float | None]:
-    values = np.round(ranking.behind[numbers], 4).tolist()
-    return [None if value != value else value for value in values]  # noqa: PLR0124 - NaN is not itself
-
-
-def _because(ranking: Ranking, numbers: NDArray[np.int64]) -> list[list[tuple[int, float, int]]]:
-    """For each conversation, in which columns it is behind how many of the others, and how it fails in them."""
-    columns = ranking.column[:, numbers].T.tolist()
-    shares = np.round(ranking.share[:, numbers], 6).T.tolist()
-    failures = ranking.failure[:, numbers].T.tolist()
-    return [
-        [one for one in zip(*mine, strict=True) if one[0] >= 0] for mine in zip(columns, shares, failures, strict=True)
-    ]
-
-
-def _outcomes(outcomes: Sequence[str]) -> list[Dimension]:
-    """What came of each conversation, as a dimension that can be looked for; none where nobody knows of any."""
-    values = sorted(set(outcomes))
-    if values == [UNKNOWN]:
-        return []
-    return [Dimension("outcome", values, [values.index(one) for one in outcomes])]
-
-
-def _dimensions(others: Sequence[str | None], own: Sequence[Sequence[str | None]]) -> list[Dimension]:
-    """Our own dimensions first, then those of the log, by name."""
-    columns: dict[str, Sequence[str | None]] = dict(zip(DIMENSIONS, own, strict=False))
-    dimensions_of = [msgspec.json.decode(one) if one else {} for one in others]
-    for name in sorted({name for one in dimensions_of for name in one}):
-        columns[name] = [one.get(name) for one in dimensions_of]
-    dimensions: list[Dimension] = []
-    for name, column in columns.items():
-        values = sorted({value for value in column if value is not None})
-        if values:
-            code: dict[str | None, int] = {None: -1, **{value: place for place, value in enumerate(values)}}
-            dimensions.append(Dimension(name, values, [code[value] for value in column]))
-    return dimensions
+def headline_label(headline: Headline) -> str:
+    words = key_text(headline.metric, headline.variant).split(".", 1)[1].replace("_", " ").replace("@", ", ")
+    return words[:1].upper() + words[1:]

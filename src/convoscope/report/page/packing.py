@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from convoscope.report.page.index import Index, make_index
-from convoscope.report.story import story, worth_telling
-from convoscope.report.words import counted, place_text
+from convoscope.report.page.call import Standing, make_call
+from convoscope.report.page.index import Index, ListFacts, make_index
+from convoscope.report.story import worth_telling
+from convoscope.report.words import counted
 from convoscope.runs.conversations import records
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
@@ -35,37 +36,36 @@ class Packed(NamedTuple):
     stories: dict[int, str]
     """By their place in the list."""
     listed: int
-    bounds: str
+    bounds: list[str]
 
 
-def pack(run: Run, ranking: Ranking, wanted: int, room: int) -> Packed:
+def pack(run: Run, facts: ListFacts, ranking: Ranking, wanted: int, room: int) -> Packed:
     """The list first, in at most half of the room; then the worst conversations that fit."""
     total = len(ranking.order)
     listed = min(MAX_LISTED, total)
-    index = make_index(run, ranking, ranking.order[:listed].tolist())
-    folded = _index(run, ranking, index, ())
+    index = make_index(run, facts, ranking, ranking.order[:listed].tolist())
+    folded = _index(index, ())
     while len(folded) > room // 2 and listed > 1:
         listed //= 2
-        index = make_index(run, ranking, ranking.order[:listed].tolist())
-        folded = _index(run, ranking, index, ())
+        index = make_index(run, facts, ranking, ranking.order[:listed].tolist())
+        folded = _index(index, ())
     wanted = min(wanted, total)
     # The list also says which are here in full: room for all that were asked for.
-    folded = _index(run, ranking, index, range(min(wanted, listed)))
-    stories = _fill(run, ranking, min(wanted, listed), room - len(folded) - _WORDS)
-    folded = _index(run, ranking, index, list(stories))
-    return Packed(folded, stories, listed, _bounds(total, listed, wanted, len(stories)))
+    folded = _index(index, range(min(wanted, listed)))
+    stories = _fill(run, facts, ranking, min(wanted, listed), room - len(folded) - _WORDS)
+    folded = _index(index, list(stories))
+    return Packed(folded, stories, listed, _bounds(facts.noun, total, listed, len(stories)))
 
 
-def _index(run: Run, ranking: Ranking, index: Index, full: Sequence[int]) -> str:
-    about = {"name": run.name, "place": place_text(run), "conversations": len(ranking.order), "full": list(full)}
-    return fold(msgspec.json.encode({"run": about, "index": index}))
+def _index(index: Index, full: Sequence[int]) -> str:
+    return fold(msgspec.json.encode({"index": index, "full": list(full)}))
 
 
-def _fill(run: Run, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
+def _fill(run: Run, facts: ListFacts, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
     """The worst conversations in full, but those that are too large for what is left."""
     stories: dict[int, str] = {}
     unfolded = _MAX_UNFOLDED
-    for place, body in _stories(run, ranking, wanted):
+    for place, body in _stories(run, facts, ranking, wanted):
         folded = fold(body)
         if len(folded) + _TAGS <= min(room, _MAX_ONE) and len(body) <= unfolded:
             room -= len(folded) + _TAGS
@@ -74,31 +74,33 @@ def _fill(run: Run, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
     return stories
 
 
-def _stories(run: Run, ranking: Ranking, wanted: int) -> Iterator[tuple[int, bytes]]:
+def _stories(run: Run, facts: ListFacts, ranking: Ranking, wanted: int) -> Iterator[tuple[int, bytes]]:
     worth = worth_telling(run.summary)
     for place, record in enumerate(records(run, ranking.order[:wanted].tolist())):
-        yield place, msgspec.json.encode(story(record, run.summary, ranking.because(record.number), worth))
+        number = record.number
+        standing = Standing(
+            noun=facts.noun,
+            outcome=facts.outcomes[number],
+            lost_in=facts.lost_in.get(number, ""),
+            reasons=facts.reasons.get(number, ()),
+            because=ranking.because(number),
+            example=facts.examples.get(number),
+        )
+        yield place, msgspec.json.encode(make_call(record, run.summary, worth, standing))
 
 
-def _bounds(total: int, listed: int, wanted: int, full: int) -> str:
-    """How much of the run the page holds, in words."""
+def _bounds(noun: str, total: int, listed: int, full: int) -> list[str]:
+    """How much of the run the page holds, in sentences."""
     if full == total:
-        return f"All {counted(total, 'conversation')} {'is' if total == 1 else 'are'} here in full."
-    others = "all others with their scores" if listed == total else f"the worst {listed:,} with their scores"
-    if full:
-        verb = "is" if full == 1 else "are"
-        words = f"{full:,} of {counted(total, 'conversation')} {verb} here in full, the worst first, {others}"
-    else:
-        words = f"None of {counted(total, 'conversation')} is here in full; the list has the scores of "
-        words += "all" if listed == total else f"the worst {listed:,}"
-    hint = "`convoscope report --conversations N` makes a page with more"
-    if full < wanted:
-        words += f". {wanted - full:,} of the worst {wanted:,} did not fit, or were too large for any page"
-        hint = "`convoscope report --max-mb N` makes a larger page, and `convoscope show` prints any of them"
+        return [f"All {counted(total, noun)} {'is' if total == 1 else 'are'} here in full."]
+    lines = [f"Words of {full:,} of {counted(total, noun)} are in this page; `convoscope show ID` has the rest."]
     if listed < total:
-        words += f". {total - listed:,} more are left out of the list; `convoscope show` prints any of them by its id, "
-        words += "and `convoscope sql` finds them"
-    return f"{words}. Figures and charts are over all. {hint}."
+        lines.append(
+            f"The list holds the worst {listed:,}; {total - listed:,} are left out, `convoscope sql` finds them."
+        )
+        lines.append("Figures, causes and counts are over all.")
+    lines.append("`convoscope report --conversations N --max-mb M` makes a larger page.")
+    return lines
 
 
 def fold(body: bytes) -> str:

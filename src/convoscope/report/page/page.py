@@ -1,8 +1,7 @@
-"""From a run to one HTML file: figures drawn here, conversations packed for the page to unfold.
+"""From a run to one HTML file: a shell of markup, style and script, and packed data for it to unfold.
 
-Logs are hostile input. What this module writes as markup is escaped by the template; what a log
-says of a single conversation is packed, and only ever becomes text in the page. The page may run
-its own script and style, known by their hashes, and nothing else.
+Logs are hostile input. The script makes text nodes of what it unfolds, never markup. The page may run its own script
+and style, known by their hashes, and nothing else.
 """
 
 from __future__ import annotations
@@ -10,30 +9,37 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from functools import cache
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
+import msgspec
+
+import convoscope.report.vacuity  # noqa: F401 - declares a panel
+from convoscope.analysis.answer import Answer, GroupApart
 from convoscope.errors import UsageError
 from convoscope.report.files import write_text
-from convoscope.report.page.flow_section import flow_section
-from convoscope.report.page.packing import Packed, pack
-from convoscope.report.page.sections import sections
+from convoscope.report.page.figures import FigureFacts, FiguresScreen, calls_link, figures_screen
+from convoscope.report.page.flow_screen import FlowScreen, flow_screen
+from convoscope.report.page.index import list_facts
+from convoscope.report.page.overview import Overview, overview
+from convoscope.report.page.packing import Packed, fold, pack
+from convoscope.report.page.stub_answer import make_answer
+from convoscope.report.panels import Panel, panels
 from convoscope.report.targets import run_checks
-from convoscope.report.vacuity import vacuity_panel
+from convoscope.report.words import counted, place_text
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import PAGE, Run
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-    from markupsafe import Markup
-
-MAX_CONVERSATIONS = 300
-MAX_MB = 20.0
+MAX_CONVERSATIONS = 400
+MAX_MB = 5.0
 _MB = 1_000_000
 _HERE = Path(__file__).parent
-_NOTHING = Packed("", {}, 0, "")
+_SCRIPTS = ("core", "overview", "figures", "breaks", "calls", "call", "main")
+_NOTHING = Packed("", {}, 0, [])
 
 
 class Written(NamedTuple):
@@ -44,6 +50,39 @@ class Written(NamedTuple):
     conversations: int
     in_full: int
     listed: int
+
+
+class GroupRow(msgspec.Struct, frozen=True):
+    """A group that stands apart, and where the page lists its conversations."""
+
+    name: str
+    sentence: str
+    worse: bool
+    calls: str
+    href: str
+
+
+class Breaks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where it breaks: states, groups, and what families declare."""
+
+    flow: FlowScreen | None = None
+    no_states: str = ""
+    groups: list[GroupRow] = []
+    alike: str = ""
+    panels: list[Panel] = []
+
+
+class PageFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that the page shows but the list and the conversations."""
+
+    name: str
+    place: str
+    """As a command names the run."""
+    noun: str
+    total: int
+    overview: Overview
+    figures: FiguresScreen
+    breaks: Breaks
 
 
 def write_page(
@@ -64,68 +103,84 @@ def write_page(
     if not 0 < max_mb < float("inf"):
         raise UsageError(f"--max-mb must be above 0, not {max_mb:g}")
     path = Path(out) if out is not None else run.folder / PAGE
-    ranking = rank(run)
-    facts = {**sections(run, ranking, run_checks(run, targets)), "flow": flow_section(run, ranking)}
-    facts["vacuity"] = vacuity_panel(run)
-    frame = len(_render(facts, _NOTHING).encode())
-    room = int(max_mb * _MB) - frame
-    packed = pack(run, ranking, conversations, room)
-    markup = _render(facts, packed)
-    if len(markup.encode()) > max_mb * _MB:
-        needed = f"without a conversation it takes {len(markup.encode()) / _MB:.2f} MB"
+    ranking, answer = rank(run), make_answer(run)
+    flows = flow_screen(run, answer, ranking)
+    figures = FigureFacts(run, run_checks(run, targets))
+    facts = PageFacts(
+        name=run.name,
+        place=place_text(run),
+        noun=answer.noun,
+        total=answer.conversations,
+        overview=overview(run, answer, figures, flows.links if flows else {}),
+        figures=figures_screen(figures),
+        breaks=_breaks(run, answer, flows.screen if flows else None),
+    )
+    folded = fold(msgspec.json.encode(facts))
+    room = int(max_mb * _MB) - len(_render(answer, facts, folded, _NOTHING).encode())
+    packed = pack(run, list_facts(run, answer, ranking, flows), ranking, conversations, room)
+    markup = _render(answer, facts, folded, packed)
+    size = len(markup.encode())
+    if size > max_mb * _MB:
+        needed = f"without a conversation it takes {size / _MB:.2f} MB"
         raise UsageError(f"the page does not fit into {max_mb:g} MB", hint=f"{needed}; raise --max-mb")
     write_text(path, markup)
-    return Written(path, len(markup.encode()), len(ranking.order), len(packed.stories), packed.listed)
+    return Written(path, size, len(ranking.order), len(packed.stories), packed.listed)
 
 
-@cache
-def _template() -> Template:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+def _breaks(run: Run, answer: Answer, flow: FlowScreen | None) -> Breaks:
+    return Breaks(
+        flow=flow,
+        no_states=""
+        if flow
+        else "These logs name no states. Events of states, or `state` in each turn, would draw the flow.",
+        groups=[_group(one, answer) for one in answer.groups],
+        alike=answer.alike,
+        panels=list(panels(run)),
     )
-    return environment.get_template("page.html")
 
 
-def _render(facts: Mapping[str, Any], packed: Packed) -> str:
-    from markupsafe import Markup
+def _group(group: GroupApart, answer: Answer) -> GroupRow:
+    name = ", ".join(f"{name} {value}" for name, value in group.by.items())
+    return GroupRow(name, group.sentence, group.worse, counted(group.conversations, answer.noun), calls_link(group.by))
 
-    css, js = (_own(kind, flows=facts["flow"] is not None) for kind in ("css", "js"))
-    text = _template().render(
-        **facts,
-        policy=_policy(css, js),
-        # Our own files, which the policy names by their hashes.
-        css=Markup(css),
-        js=Markup(js),
-        coded=_coded,
-        bounds=packed.bounds,
-        index=packed.listing,
-        stories=list(packed.stories.items()),
-    )
+
+def _render(answer: Answer, facts: PageFacts, folded: str, packed: Packed) -> str:
+    css, js = _style(), _script()
+    parts = {
+        "policy": escape(_policy(css, js)),
+        "title": escape(f"{facts.name}: {counted(facts.total, facts.noun)} · Convoscope"),
+        "headline": escape(answer.headline),
+        "place": escape(facts.place),
+        "css": css,
+        "js": js,
+        "facts": folded,
+        "index": packed.listing,
+        "bounds": fold(msgspec.json.encode(packed.bounds)),
+        "stories": "\n".join(
+            f'<script type="text/plain" id="story-{place}">{story}</script>' for place, story in packed.stories.items()
+        ),
+    }
+    # In one pass: what is put in is not looked at again.
+    text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], _shell())
     # A file name may hold bytes that are no text.
     return text.encode("utf-8", errors="replace").decode()
 
 
 @cache
-def _own(kind: str, *, flows: bool) -> str:
-    """The style or the script of the page; with what a picture of a flow needs only where there is one."""
-    names = ("flow", "page") if flows else ("page",)
-    return "".join((_HERE / f"{name}.{kind}").read_text(encoding="utf-8") for name in names)
+def _shell() -> str:
+    return (_HERE / "page.html").read_text(encoding="utf-8")
 
 
-def _coded(text: str) -> Markup:
-    """What stands between backticks, as code; everything is escaped."""
-    from markupsafe import Markup, escape
+@cache
+def _style() -> str:
+    return (_HERE / "page.css").read_text(encoding="utf-8")
 
-    parts = [escape(part) for part in text.split("`")]
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
-    )
+
+@cache
+def _script() -> str:
+    """All scripts as one, in a scope of its own."""
+    parts = ((_HERE / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS)
+    return '"use strict";\n(() => {\n' + "".join(parts) + "})();\n"
 
 
 def _policy(css: str, js: str) -> str:

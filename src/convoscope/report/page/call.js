@@ -1,0 +1,153 @@
+// ------------------------------------------------------------------ one conversation
+
+const WINDOW = 150;
+const opened = { place: -1, call: null, from: 0 };
+
+async function callScreen(id, second) {
+  const place = index.ids.indexOf(id);
+  if (place < 0) {
+    return [node("h1", {}, "Not in this page"), node("p", {}, `The ${facts.noun} `, node("bdi", {}, id), " is not listed in this page. ", node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), " prints it, if the run has it.")];
+  }
+  const call = full.has(place) ? await storyOf(place) : null;
+  Object.assign(opened, { place, call, from: 0 });
+  const order = list.shown.length && list.shown.includes(place) ? list.shown : index.ids.map((_, at) => at);
+  const at = order.indexOf(place);
+  list.at = list.shown === order ? at : list.at;
+  const step = (to, key, sign, name) => (order[to] === undefined ? null : node("a", { class: "btn", id: name, href: linkTo(order[to]), "aria-label": `${capital(name)} ${facts.noun}` }, sign, node("kbd", {}, key)));
+  const kind = kindOf(place);
+  const reasons = call ? call.reasons || [] : (index.reasons[place] || []).map((text) => [text]);
+  const head = [
+    node("div", { class: "nav2" }, node("a", { href: filterHash(), id: "back" }, capital(nouns())), " / ", node("bdi", { class: "mono" }, id), node("span", { class: "dim" }, `${number(at + 1)} of ${number(order.length)}${list.sort ? "" : ", worst first"}`),
+      node("span", { class: "steps" }, step(at - 1, "k", "↑ ", "previous"), step(at + 1, "j", "↓ ", "next"))),
+    node("div", { class: "ch" }, outcomeSign(kind), node("div", {}, node("h1", {}, bdi(call ? call.title : `${capital(OUTCOME_SIGNS[kind][1])}${index.ended[place] ? ` in ${index.ended[place]}` : ""}`)),
+      call && call.meta ? node("p", { class: "dim", dir: "auto" }, call.meta) : null,
+      reasons.length ? node("ul", { class: "why-l" }, reasons.map(([text, seconds, clock]) => node("li", {}, clock ? node("a", { class: "mono", href: linkTo(place, seconds) }, clock) : null, bdi(text)))) : null)),
+  ];
+  if (!call) return [...head, node("p", { class: "meta" }, `The words of this ${facts.noun} are not in this page. `, node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), " prints it.")];
+  const turns = node("div", { id: "turns" });
+  const article = node("article", { "aria-label": id }, ...head, lanesOf(call, place), node("div", { class: "conv" }, turns, scoresOf(call)));
+  const wanted = second === undefined ? -1 : lineAt(call, Number(second));
+  drawLines(turns, call, place, wanted < 0 ? 0 : Math.floor(wanted / WINDOW) * WINDOW);
+  requestAnimationFrame(() => { if (wanted >= 0) aim(wanted); });
+  return [article];
+}
+
+// The last line that had begun by then.
+function lineAt(call, second) {
+  let found = -1;
+  (call.lines || []).forEach((line, place) => { if (line.at !== undefined && line.at <= second + 0.05 && (line.kind === "words" || line.kind === "tool")) found = place; });
+  return found;
+}
+
+function aim(line) {
+  const { call, place } = opened;
+  if (line < opened.from || line >= opened.from + WINDOW) drawLines($("turns"), call, place, Math.floor(line / WINDOW) * WINDOW);
+  for (const one of document.querySelectorAll(".tu.now, .tc.now")) one.classList.remove("now");
+  const target = $(`line-${line}`);
+  if (!target) return;
+  target.classList.add("now");
+  target.scrollIntoView({ block: "center" });
+}
+
+function drawLines(turns, call, place, from) {
+  opened.from = from;
+  const lines = call.lines || [];
+  const part = lines.slice(from, from + WINDOW);
+  const jump = (to, words) => node("p", { class: "jump" }, node("button", { type: "button", class: "btn", onclick: () => { drawLines(turns, call, place, to); turns.scrollIntoView(); } }, words));
+  turns.replaceChildren(...[
+    from ? jump(from - WINDOW, `Lines ${number(from - WINDOW + 1)} to ${number(from)}`) : null,
+    ...part.map((line, at) => lineOf(line, from + at, place)),
+    lines.length > from + WINDOW ? jump(from + WINDOW, `Lines ${number(from + WINDOW + 1)} to ${number(Math.min(lines.length, from + 2 * WINDOW))} of ${number(lines.length)}`) : null,
+    lines.length ? null : node("p", { class: "mut" }, "Nothing was said."),
+  ].filter(Boolean));
+}
+
+function lineOf(line, at, place) {
+  const id = `line-${at}`;
+  if (line.kind === "state") return node("p", { class: `stt ${line.bad ? "x" : ""}`, id }, node("b", {}, bdi(line.title)), line.note || "");
+  if (line.kind === "silence") return node("p", { class: "gap", id }, line.title);
+  if (line.kind === "more") return fold(node("bdi", {}, line.title), () => pairs(line.facts || []), { class: "tc quiet", id });
+  if (line.kind === "tool") {
+    return node("div", { class: "tool-line" }, fold([node("bdi", { class: "mono who" }, line.title), node("span", { class: line.bad ? "bad" : "dim" }, bdi(`${line.bad ? "✕ " : ""}${line.note || ""}`))], () => pairs(line.facts || []), { class: `tc ${line.bad ? "x" : ""}`, id }), chipsOf(line.chips));
+  }
+  const evidence = (line.chips || []).flatMap((chip) => (chip[2] || []).map((text) => text.slice(text.indexOf(": ") + 2))).filter((text) => text.length >= 6);
+  const readings = line.readings || [];
+  return node("div", { class: `tu ${line.role === "assistant" ? "ag" : ""}`, id },
+    line.clock ? node("a", { class: "tm", href: linkTo(place, line.at) }, line.clock) : node("span", { class: "tm" }),
+    node("bdi", { class: "wh" }, line.who),
+    node("div", {}, readings.map((reading, number) => readingOf(reading, number, readings.length, evidence)), readings.length ? null : node("p", { class: "dim" }, "no words in the log"), chipsOf(line.chips),
+      (line.facts || []).length ? fold("also in the log", () => pairs(line.facts), { class: "small" }) : null));
+}
+
+const chipsOf = (chips) => ((chips || []).length ? node("p", { class: "chs" }, chips.map(([text, bad = true, behind = []]) => node("span", { class: `chip ${bad ? "bad" : ""}`, tabindex: behind.length ? "0" : null, "data-tip": behind.join("\n") || null }, bad ? "✕ " : "", bdi(text)))) : null);
+
+function readingOf(reading, number, count, evidence) {
+  const tags = { "+": "ins", "-": "del" };
+  const pieces = reading.pieces.map(([op, text]) => (op === "=" ? marked(text, evidence) : node(tags[op], {}, text)));
+  const plain = count === 1 && reading.kinds.length === 1 && reading.kinds[0] !== "heard" && reading.confidence === undefined;
+  const sure = reading.confidence === undefined ? "" : `, ${Math.round(100 * reading.confidence)} % sure`;
+  return node("p", { class: number ? "heard" : "said", dir: "auto" }, plain || (!number && count > 1 && reading.confidence === undefined) ? null : node("span", { class: "dim kind", "data-tip": (reading.sources || []).join(", ") || null }, `${reading.kinds.join(" and ")}${sure}: `), node("span", { class: "text" }, pieces));
+}
+
+// Words that are the evidence of a score.
+function marked(text, evidence) {
+  const hit = evidence.find((words) => text.includes(words));
+  if (!hit) return text;
+  const at = text.indexOf(hit);
+  return [text.slice(0, at), node("mark", {}, hit), text.slice(at + hit.length)];
+}
+
+// ------------------------------------------------------------------ lanes
+
+function lanesOf(call, place) {
+  const { timeline, silences = [], caption } = call;
+  if (!timeline) return node("p", { class: "meta" }, caption);
+  const { length } = timeline;
+  const scale = (seconds) => (length ? (100 * seconds) / length : 0);
+  const failed = new Set(call.failed || []);
+  const rows = timeline.lanes.map((lane) => {
+    const track = node("div", { class: "lane" });
+    const spans = lane.spans || [];
+    const put = (start, end, style, label, tip, second) => {
+      const bar = node("i", { class: style, "data-tip": tip }, label || "");
+      bar.style.left = `${Math.min(99.6, scale(start))}%`;
+      bar.style.width = `${Math.max(0.3, Math.min(100, scale(end)) - Math.min(99.6, scale(start)))}%`;
+      if (second !== undefined) bar.addEventListener("click", () => aim(lineAt(call, second)));
+      track.append(bar);
+    };
+    const style = { tools: "tk", states: "st" }[lane.kind] || (lane.role === "assistant" ? "a" : "u");
+    for (const span of spans.slice(0, 300)) {
+      const end = span.end === undefined ? span.start : span.end;
+      const bad = failed.has(span.seq);
+      put(span.start, lane.kind === "states" && span.end === undefined ? length : end, `${style} ${bad ? "x" : ""}`, scale(end - span.start) > 6 || lane.kind === "states" ? span.label : "", `${lane.name}${span.label ? ` ${span.label}` : ""}: ${span.start.toFixed(1)}${end > span.start ? ` to ${end.toFixed(1)}` : ""} s${bad ? ", failed" : ""}`, span.start);
+    }
+    if (lane.role === "assistant") for (const over of (timeline.overlaps || []).slice(0, 200)) put(over.start, over.end, "ov", "", `both speak for ${(over.end - over.start).toFixed(1)} s`, over.start);
+    if (lane.kind === "speaker") for (const [start, end, owes, text] of silences.filter((one) => one[2] === lane.role).slice(0, 100)) put(start, end, "si", scale(end - start) > 4 ? node("span", {}, text) : "", `${text} of silence`, start);
+    return [node("span", { class: "ln" }, bdi(lane.name)), track];
+  });
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => { const seconds = part * length; const at = node("span", {}, `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`); at.style.left = `${100 * part}%`; return at; });
+  const tracks = timeline.tracks || [];
+  const wide = node("div", { class: "lanes" }, rows, node("span", {}), node("div", { class: "axis" }, length ? ticks : null));
+  wide.style.minWidth = `${Math.min(4000, 2.6 * length)}px`;
+  return node("figure", { class: "card tl", "aria-label": `Timeline: ${caption}` },
+    node("figcaption", {}, node("span", {}, caption), node("span", { class: "dim" }, tracks.length ? `recorded: ${tracks.slice(0, 2).join(", ")}; the sound is not in this page` : "no recording in the log: drawn from the times of speech")),
+    node("div", { class: "sc", tabindex: "0", role: "region", "aria-label": "Lanes" }, wide));
+}
+
+// ------------------------------------------------------------------ scores
+
+function scoresOf(call) {
+  const { bad = [], fine = [], silent = [], notes = [], about = [], context = [] } = call;
+  const score = (one) => node("div", { class: "s1" }, node("div", { class: "h" }, bdi(one.label), one.value === "·" ? dot(one.note) : node("b", { class: bad.includes(one) ? "bad" : "" }, one.value)), one.note ? node("p", { class: "e" }, bdi(one.note)) : null, (one.facts || []).length ? fold("evidence", () => pairs(one.facts), { class: "small" }) : null);
+  const many = (rows) => () => { const more = rows.length - 80; return [...rows.slice(0, 80).map(score), more > 0 ? node("p", { class: "dim" }, `and ${number(more)} more`) : null]; };
+  const verb = (count) => (count === 1 ? "is" : "are");
+  return node("aside", { class: "card scs", "aria-label": "Scores" },
+    node("h2", {}, bad.length ? `${counted(bad.length, "score")} ${verb(bad.length)} bad` : "No score is bad"),
+    bad.slice(0, 7).map(score),
+    bad.length > 7 ? fold(`${number(bad.length - 7)} more ${verb(bad.length - 7)} bad`, many(bad.slice(7))) : null,
+    fine.length ? fold(`${number(fine.length)} ${verb(fine.length)} fine`, many(fine)) : null,
+    silent.length ? fold([`${number(silent.length)} ${verb(silent.length)} silent`, node("span", { class: "dim" }, call.silent_line)], many(silent)) : null,
+    notes.length ? fold(counted(notes.length, "reading note"), () => node("ul", { class: "mut" }, notes.slice(0, 100).map((note) => node("li", {}, bdi(note))), notes.length > 100 ? node("li", {}, `and ${number(notes.length - 100)} more`) : null)) : null,
+    about.length ? fold(`About this ${facts.noun}`, () => pairs(about)) : null,
+    context.map(([name, text]) => fold(bdi(name), () => node("pre", { dir: "auto" }, text))));
+}

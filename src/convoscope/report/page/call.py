@@ -1,0 +1,354 @@
+"""One conversation as the page shows it: how it ended and why, lanes, lines of the transcript, scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from convoscope.analysis.answer import Evidence
+from convoscope.harmless import one_line
+from convoscope.report.speech_lanes import LaneSpan, SpeechLanes
+from convoscope.report.story import Happening, Mark, MarkedText, Story, StoryFact, story
+from convoscope.report.text_diff import TextVersion
+from convoscope.report.words import FAILED, counted, cut_text, reason_text, seconds_text
+from convoscope.runs.conversations import KeptConversation
+from convoscope.runs.ranking import Behind
+from convoscope.runs.summary import Summary
+from convoscope.scores.observation import ERROR, MEASURED
+
+SILENCE = 2.0
+"""Seconds from which on a silence is worth a line."""
+TENTH = 0.9
+"""A value is among the worst tenth where so many did better."""
+MAX_BAD = 7
+MAX_WORDS = 120
+REASONS = 3
+
+
+class Reason(msgspec.Struct, frozen=True, array_like=True):
+    """Why it stands where it stands, and the second at which that can be seen."""
+
+    text: str
+    at: float | None = None
+    clock: str = ""
+
+
+class Chip(msgspec.Struct, frozen=True, array_like=True):
+    """What is bad or notable about a line, in words, and what stands behind it."""
+
+    text: str
+    bad: bool = True
+    evidence: tuple[str, ...] = ()
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of the transcript."""
+
+    kind: Literal["state", "words", "tool", "silence", "more"]
+    seq: int = -1
+    at: float | None = None
+    clock: str = ""
+    who: str = ""
+    role: str = ""
+    readings: tuple[TextVersion, ...] = ()
+    title: str = ""
+    note: str = ""
+    bad: bool = False
+    chips: tuple[Chip, ...] = ()
+    facts: tuple[StoryFact, ...] = ()
+
+
+class ScoreLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A score of the whole conversation."""
+
+    label: str
+    value: str
+    note: str = ""
+    facts: tuple[StoryFact, ...] = ()
+
+
+class Silence(msgspec.Struct, frozen=True, array_like=True):
+    """A stretch in which nobody spoke, and the role of who owes the answer."""
+
+    start: float
+    end: float
+    owes: str
+    text: str
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A conversation with everything that the page shows of it."""
+
+    title: str
+    meta: str = ""
+    reasons: tuple[Reason, ...] = ()
+    timeline: SpeechLanes | None = None
+    caption: str = ""
+    silences: tuple[Silence, ...] = ()
+    failed: tuple[int, ...] = ()
+    """Events whose spans are drawn as failed."""
+    lines: tuple[Line, ...] = ()
+    bad: tuple[ScoreLine, ...] = ()
+    fine: tuple[ScoreLine, ...] = ()
+    silent: tuple[ScoreLine, ...] = ()
+    silent_line: str = ""
+    notes: tuple[str, ...] = ()
+    about: tuple[StoryFact, ...] = ()
+    context: tuple[StoryFact, ...] = ()
+
+
+class Standing(NamedTuple):
+    """What the run says of a conversation."""
+
+    noun: str
+    outcome: str
+    lost_in: str
+    reasons: Sequence[str]
+    because: Sequence[Behind]
+    example: Evidence | None = None
+
+
+def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str], standing: Standing) -> Call:
+    """Tell one conversation of a run."""
+    told = story(record, summary, standing.because, worth)
+    silences = tuple(_silences(told.timeline))
+    scores = _Scores(told, standing.because)
+    happenings = [one for stretch in told.stretches for one in stretch.happenings]
+    return Call(
+        title=_title(record, standing),
+        meta=_meta(told),
+        reasons=tuple(_reasons(standing)),
+        timeline=told.timeline,
+        caption=_caption(told.timeline),
+        silences=silences,
+        failed=tuple(one.seq for one in happenings if one.bad and one.kind != "utterance"),
+        lines=tuple(_lines(told.stretches, silences, standing.lost_in)),
+        bad=tuple(scores.bad),
+        fine=tuple(scores.fine),
+        silent=tuple(scores.silent),
+        silent_line=scores.silent_line,
+        notes=(*told.notes, *(note for one in happenings for note in one.notes)),
+        about=told.about,
+        context=told.context,
+    )
+
+
+def clock_text(seconds: float) -> str:
+    """`0:59.0`."""
+    minutes, rest = divmod(round(seconds, 1), 60)
+    return f"{int(minutes)}:{rest:04.1f}"
+
+
+def _title(record: KeptConversation, standing: Standing) -> str:
+    outcome = record.conversation.outcome
+    ended = reason_text(one_line(outcome.ended_reason, MAX_WORDS))
+    if standing.outcome == "broken":
+        return f"The integration broke: {one_line(outcome.error or '', MAX_WORDS)}"
+    words = {
+        "done": "Completed",
+        "lost": "Lost",
+        "handed_over": "Handed to a person",
+    }.get(standing.outcome, "How it ended is not known")
+    if standing.lost_in:
+        words += f" in {one_line(standing.lost_in, MAX_WORDS)}"
+    return f"{words}: {ended}" if ended and standing.outcome in ("lost", "handed_over") else words
+
+
+def _meta(told: Story) -> str:
+    parts = [one_line(f"{name} {value}", MAX_WORDS) for name, value in told.dimensions.items()]
+    if told.timeline is not None and told.timeline.length:
+        parts.append(clock_text(told.timeline.length))
+    return ", ".join(parts)
+
+
+def _reasons(standing: Standing) -> Iterator[Reason]:
+    for place, text in enumerate(standing.reasons[:REASONS]):
+        at = standing.example.seconds if place == 0 and standing.example is not None else None
+        words = text[:1].upper() + text[1:]
+        yield Reason(words, at, "" if at is None else clock_text(at))
+
+
+# ---------------------------------------------------------------------- along the clock
+
+
+def _silences(timeline: SpeechLanes | None) -> Iterator[Silence]:
+    """Long stretches without a word. Who did not speak last owes the answer."""
+    if timeline is None:
+        return
+    ends = {span.end: lane.role for lane in timeline.lanes if lane.kind == "speaker" for span in lane.spans}
+    for gap in timeline.gaps:
+        if gap.end is not None and gap.end - gap.start >= SILENCE:
+            owes = "user" if ends.get(gap.start) == "assistant" else "assistant"
+            yield Silence(gap.start, gap.end, owes, seconds_text(gap.end - gap.start))
+
+
+def _caption(timeline: SpeechLanes | None) -> str:
+    if timeline is None:
+        return "Nothing that was said or done has a time, so there is no timeline."
+    words = [clock_text(timeline.length) if timeline.length else "one moment in time"]
+    if timeline.overlaps:
+        words.append(
+            f"{counted(len(timeline.overlaps), 'overlap')}, {seconds_text(sum(map(_length, timeline.overlaps)))}"
+        )
+    if timeline.gaps:
+        longest = max(timeline.gaps, key=_length)
+        words.append(f"longest silence {seconds_text(_length(longest))} at {clock_text(longest.start)}")
+    if timeline.endless and (timeline.overlaps or timeline.gaps):
+        words.append(f"{counted(timeline.endless, 'utterance')} without an end")
+    if timeline.unplaced:
+        words.append(f"{counted(timeline.unplaced, 'moment')} of other clocks not placed")
+    return "; ".join(words)
+
+
+def _length(span: LaneSpan) -> float:
+    return (span.end or span.start) - span.start
+
+
+# ---------------------------------------------------------------------- line by line
+
+
+def _lines(stretches: Sequence[MarkedText], silences: Sequence[Silence], lost_in: str) -> Iterator[Line]:
+    waiting = list(silences)
+    entries = [one.title for stretch in stretches for one in stretch.happenings if one.kind == "state_entered"]
+    entered = 0
+    for stretch in stretches:
+        marks = _turn_marks(stretch)
+        machinery: list[Happening] = []
+        for one in stretch.happenings:
+            if one.kind in _MACHINERY and not one.bad:
+                machinery.append(one)
+                continue
+            yield from _machinery(machinery)
+            machinery = []
+            while waiting and one.at is not None and waiting[0].end <= one.at + 0.05:
+                yield Line(kind="silence", at=waiting[0].start, title=f"{waiting.pop(0).text} of silence")
+            if one.kind == "state_entered":
+                entered += 1
+                lost = bool(lost_in) and one.title == lost_in and lost_in not in entries[entered:]
+                yield Line(
+                    kind="state", seq=one.seq, at=one.at, title=one.title, note="lost here" if lost else "", bad=lost
+                )
+            else:
+                yield _line(one, [*marks.pop(one.seq, ()), *one.marks])
+        yield from _machinery(machinery)
+
+
+_MACHINERY = frozenset(("component_metric", "state_exited", "guard_evaluated", "slot_filled", "retrieval", "marker"))
+
+
+def _turn_marks(stretch: MarkedText) -> dict[int, Sequence[Mark]]:
+    """What is said of a whole turn stands at the last words of the agent in it, else at what happened last."""
+    spoken = [one.seq for one in stretch.happenings if one.kind == "utterance" and one.role == "assistant"]
+    others = [one.seq for one in stretch.happenings if one.kind in ("utterance", "tool_call")]
+    return {(spoken or others)[-1]: stretch.marks} if spoken or others else {}
+
+
+def _machinery(happenings: Sequence[Happening]) -> Iterator[Line]:
+    """What the machinery reports of itself is seldom read: one line for several of them."""
+    if happenings:
+        counts = Counter(" ".join(filter(None, (one.does, one.title))) for one in happenings)
+        names = [one_line(name, 60) + (f" {count}×" if count > 1 else "") for name, count in counts.items()]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        facts = [
+            StoryFact(f"{one.does} {one.title}".strip(), "; ".join(f"{fact.name}: {fact.text}" for fact in one.facts))
+            for one in happenings
+        ]
+        yield Line(kind="more", seq=happenings[0].seq, title=", ".join(names[:3]) + more, facts=tuple(facts))
+
+
+def _line(one: Happening, marks: Sequence[Mark]) -> Line:
+    is_words = one.kind == "utterance"
+    chips = [_chip(mark) for mark in marks if mark.bad]
+    facts = {fact.name: fact.text for fact in one.facts}
+    if is_words and "cut off by" in facts:
+        chips.append(Chip(f"cut off by {one_line(facts['cut off by'], 40)}", False))
+    if is_words and "manner" in facts:
+        chips.append(Chip(one_line(facts["manner"], 40), False))
+    return Line(
+        kind="words" if is_words else "tool",
+        seq=one.seq,
+        at=one.at,
+        clock="" if one.at is None else clock_text(one.at),
+        who=one.title if is_words else "",
+        role=one.role,
+        readings=one.readings,
+        title="" if is_words else one.title,
+        note="" if is_words else _tool_note(one, facts),
+        bad=one.bad and not is_words,
+        chips=tuple(chips),
+        facts=tuple(fact for fact in one.facts if not is_words or fact.name not in ("cut off by", "manner")),
+    )
+
+
+def _tool_note(one: Happening, facts: Mapping[str, str]) -> str:
+    result = "failed" if one.bad else "ok" if facts.get("success") == "yes" else ""
+    if facts.get("result") == "none in the log":
+        result = "no result in the log"
+    kind = "" if one.kind == "tool_call" else one.does
+    return ", ".join(filter(None, (kind, facts.get("took", ""), result)))
+
+
+def _chip(mark: Mark) -> Chip:
+    text = mark.text if mark.status == MEASURED else f"{mark.status}: {mark.text}"
+    label = mark_label(mark.metric)
+    judge = f" [{mark.judge}]" if mark.judge else ""
+    return Chip(
+        one_line(f"{label}{judge}: {text}", MAX_WORDS),
+        True,
+        tuple(f"{one.name}: {cut_text(one.text, 300)}" for one in mark.evidence),
+    )
+
+
+def mark_label(metric: str) -> str:
+    """A metric in words."""
+    words = metric.split(".", 1)[-1].replace("_", " ").replace("@", ", ")
+    return words[:1].upper() + words[1:]
+
+
+# ---------------------------------------------------------------------- scores
+
+
+class _Scores:
+    """The scores of the whole: bad, fine, silent."""
+
+    def __init__(self, told: Story, because: Sequence[Behind]) -> None:
+        behind = {one.headline.key: one for one in because if one.failure or one.share >= TENTH}
+        self.bad: list[ScoreLine] = []
+        self.fine: list[ScoreLine] = []
+        self.silent: list[ScoreLine] = []
+        marks = [*told.scores, *(mark for mark in told.elsewhere if mark.status in (MEASURED, ERROR))]
+        # In what it is furthest behind comes first.
+        ranks = {key: place for place, key in enumerate(behind)}
+        for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
+            one = behind.get(mark.metric)
+            line = ScoreLine(
+                label=f"{mark.subject}: {mark_label(mark.metric)}" if mark.subject else mark_label(mark.metric),
+                value=mark.text if mark.status == MEASURED else "error" if mark.status == ERROR else "·",
+                note=_compared(one)
+                if one is not None and not mark.subject
+                else mark.text
+                if mark.status != MEASURED
+                else "",
+                facts=(*mark.evidence, *((StoryFact("judge", mark.judge),) if mark.judge else ())),
+            )
+            if mark.status not in (MEASURED, ERROR):
+                self.silent.append(line)
+            elif mark.bad or (one is not None and not mark.subject):
+                self.bad.append(line)
+            else:
+                self.fine.append(line)
+
+    @property
+    def silent_line(self) -> str:
+        counts = Counter(line.note.partition(": ")[0] for line in self.silent).most_common()
+        more = ", …" if len(counts) > 3 else ""
+        return ", ".join(f"{count} {reason}" for reason, count in counts[:3]) + more
+
+
+def _compared(behind: Behind) -> str:
+    count = round(behind.share * behind.measured)
+    compared = f"{count:,} of {behind.measured:,} do better" if count else ""
+    return ", ".join(filter(None, (FAILED[behind.failure], compared)))

@@ -1,0 +1,272 @@
+"""The screen of all figures: families of rows, and for each row the panel that tells more of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+import msgspec
+
+from convoscope.metrics.declaration import HIGHER, LOWER
+from convoscope.report.page.scales import ScaledInterval, Spread, scale_of, scaled, spread
+from convoscope.report.targets import Check, target_text
+from convoscope.report.visible_figures import visible_figures
+from convoscope.report.words import (
+    counted,
+    coverage_text,
+    interval_text,
+    key_text,
+    name_text,
+    points_text,
+    reason_text,
+    reasons_text,
+    value_text,
+)
+from convoscope.runs.database import CONVERSATION_SCORES, connect
+from convoscope.runs.distributions import Histogram, histograms
+from convoscope.runs.ranking import Headline, headlines
+from convoscope.runs.run import Run
+from convoscope.runs.summary import Summary
+from convoscope.statistics.summary import Figure
+
+MAX_GROUPS = 12
+"""Groups of one dimension in a panel; the others are counted."""
+MAX_DIMENSIONS = 6
+WORST = 5
+FOLDED = 2
+"""The families at the end of the table that are folded at first."""
+_BETTER: Mapping[str, str] = {HIGHER: "higher", LOWER: "lower"}
+
+
+class GroupFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The figure of one group."""
+
+    name: str
+    value: str
+    n: str
+    bar: ScaledInterval | None = None
+    href: str = ""
+    reason: str = ""
+
+
+class GroupFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The figures of the groups of one dimension."""
+
+    by: str
+    rows: list[GroupFigure]
+    more: int = 0
+
+
+class Example(msgspec.Struct, frozen=True, array_like=True):
+    """A conversation and its value."""
+
+    conversation: str
+    value: str
+
+
+class FigureRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A figure: what the table shows of it, and what the panel does."""
+
+    name: str
+    label: str
+    value: str
+    reason: str = ""
+    """Why there is no value."""
+    bar: ScaledInterval | None = None
+    interval: str
+    interval_reason: str = ""
+    n: str
+    coverage: str
+    covered: bool = True
+    better: str = ""
+    target: str = ""
+    verdict: str = ""
+    """`met`, `missed`, `too close`."""
+    points: str = ""
+    question: str = ""
+    skipped: str = ""
+    spread: Spread | None = None
+    groups: list[GroupFigures] = []
+    worst: list[Example] = []
+
+
+class FigureFamily(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The figures of a family."""
+
+    name: str
+    rows: list[FigureRow]
+    missed: int = 0
+    folded: bool = False
+
+
+class FiguresScreen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that can be said in figures."""
+
+    measured: int
+    unmeasured: int
+    families: list[FigureFamily]
+    silent: list[str] = []
+    """What is not measured, a line for each family."""
+    any_target: bool = False
+    any_uncovered: bool = False
+
+
+class FigureFacts:
+    """What the rows of all figures need: histograms, targets, groups, the worst conversations."""
+
+    def __init__(self, run: Run, checked: Sequence[Check]) -> None:
+        self.summary: Summary = run.summary
+        self.histograms: dict[str, Histogram] = {one.key: histogram for one, histogram in histograms(run)}
+        self.checks: dict[str, list[Check]] = {}
+        for check in checked:
+            self.checks.setdefault(check.name, []).append(check)
+        self.worst = _worst(run)
+        self.groups: dict[tuple[str, ...], list[tuple[dict[str, str], dict[str, Figure]]]] = {}
+        for group in run.summary.groups:
+            figures = {name_text(one): one for one in group.metrics}
+            self.groups.setdefault(tuple(group.by), []).append((group.by, figures))
+
+    def spread(self, figure: Figure) -> Spread | None:
+        """How the conversations of a headline spread."""
+        histogram = None if figure.reduction else self.histograms.get(figure.key)
+        if histogram is None:
+            return None
+        return spread(histogram, figure, [one.target for one in self.checks.get(name_text(figure), ())])
+
+    def bar(self, figure: Figure) -> ScaledInterval | None:
+        targets = [one.target for one in self.checks.get(name_text(figure), ())]
+        return scaled(figure, scale_of([figure], self.histograms.get(figure.key), targets), targets)
+
+    def row(self, figure: Figure) -> FigureRow:
+        name = name_text(figure)
+        declared = self.summary.by_key.get(figure.key)
+        checks = self.checks.get(name, ())
+        observes = declared.observes if declared else "subject"
+        return FigureRow(
+            name=name,
+            label=figure_label(figure),
+            value=value_text(figure.value, figure.unit),
+            reason="" if figure.value is not None else reason_text(figure.reason),
+            bar=self.bar(figure),
+            interval=interval_text(figure),
+            interval_reason="" if figure.interval else reason_text(figure.interval_reason or figure.reason),
+            n=f"{figure.n:,}",
+            coverage=coverage_text(figure, observes),
+            covered=(figure.coverage or 0.0) >= 1 and not figure.has_gaps,
+            better=_BETTER.get(figure.better, ""),
+            target=", ".join(target_text(one.target, figure.unit) for one in checks),
+            verdict=_verdict(checks),
+            points=points_text(figure.ten, declared),
+            question=declared.question if declared else "",
+            skipped=reasons_text(figure, observes),
+            spread=self.spread(figure),
+            groups=list(self._by_group(name)),
+            worst=[] if figure.reduction else self.worst.get(figure.key, []),
+        )
+
+    def _by_group(self, name: str) -> list[GroupFigures]:
+        made = []
+        for by, groups in self.groups.items():
+            mine = [(group, figures[name]) for group, figures in groups if name in figures]
+            if len(by) > 1 or len(mine) < 2:
+                continue
+            figures = [figure for _, figure in mine]
+            scale = scale_of(figures, self.histograms.get(figures[0].key))
+            rows = [
+                GroupFigure(
+                    name=", ".join(group.values()),
+                    value=value_text(figure.value, figure.unit),
+                    n=f"{figure.n:,}",
+                    bar=scaled(figure, scale),
+                    href=calls_link(group),
+                    reason=reason_text(figure.reason),
+                )
+                for group, figure in mine[:MAX_GROUPS]
+            ]
+            made.append(GroupFigures(by=", ".join(by), rows=rows, more=max(0, len(mine) - MAX_GROUPS)))
+        return made[:MAX_DIMENSIONS]
+
+
+def figures_screen(facts: FigureFacts) -> FiguresScreen:
+    """All figures of the run with a value in families; what has none in a few lines."""
+    summary = facts.summary
+    shown = visible_figures(summary, set(facts.checks))
+    families: dict[str, list[FigureRow]] = {}
+    for figure in shown.figures:
+        families.setdefault(figure.metric.split(".", 1)[0], []).append(facts.row(figure))
+    if shown.parts:
+        families["parts of these"] = [facts.row(figure) for figure in shown.parts]
+    made = [
+        FigureFamily(
+            name=name.replace("_", " ").capitalize(),
+            rows=rows,
+            missed=sum(row.verdict == "missed" for row in rows),
+            folded=place >= max(2, len(families) - FOLDED),
+        )
+        for place, (name, rows) in enumerate(families.items())
+    ]
+    rows = [row for family in made for row in family.rows]
+    measured = [figure for figure in (*shown.figures, *shown.parts) if figure.value is not None]
+    return FiguresScreen(
+        measured=len(measured),
+        unmeasured=sum(figure.value is None for figure in summary.figures),
+        families=made,
+        silent=[one.text for one in shown.silent],
+        any_target=any(row.target for row in rows),
+        any_uncovered=not all(row.covered for row in rows),
+    )
+
+
+def calls_link(by: Mapping[str, str]) -> str:
+    """Where the page lists the conversations of a group."""
+    return "#/calls?" + urlencode({dimension_key(name): value for name, value in by.items()})
+
+
+def dimension_key(name: str) -> str:
+    """A dimension in an address; one that is called as something else there gets a prefix."""
+    return f"by.{name}" if name in _TAKEN or name.startswith("by.") else name
+
+
+_TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in"))
+
+
+def figure_label(figure: Figure) -> str:
+    """A figure in words."""
+    words = key_text(figure.metric, figure.variant).split(".", 1)[1].replace("_", " ").replace("@", ", ")
+    label = words[:1].upper() + words[1:]
+    if figure.reduction:
+        label += f", {figure.reduction}"
+    return label if figure.judge.startswith("(") else f"{label} [{figure.judge}]"
+
+
+def _verdict(checks: Sequence[Check]) -> str:
+    """The gravest of what came of the targets; `too close` where an interval reaches across one."""
+    outcomes = {one.verdict.outcome if one.verdict.sure else "too close" for one in checks}
+    return next((one for one in ("missed", "too close", "met") if one in outcomes), "")
+
+
+def _worst(run: Run) -> dict[str, list[Example]]:
+    """Of each metric with a direction, the conversations with the worst values."""
+    worst = {}
+    with connect(memory_mb=512) as connection:
+        for headline in headlines(run.summary):
+            if headline.better in _BETTER:
+                worst[headline.key] = [
+                    Example(id, value_text(value, headline.unit))
+                    for id, value in connection.execute(_worst_query(run, headline)).fetchall()
+                ]
+    return worst
+
+
+def _worst_query(run: Run, headline: Headline) -> str:
+    order = "ASC" if headline.better == HIGHER else "DESC"
+    return (
+        f"SELECT conversation, value FROM {run.table(CONVERSATION_SCORES)} "
+        f"WHERE {headline.condition} AND status = 'measured' "
+        f"ORDER BY value {order}, number LIMIT {WORST}"
+    )
+
+
+def figures_line(screen: FiguresScreen) -> str:
+    """How many figures there are, in words."""
+    return f"{counted(screen.measured, 'figure')} measured"

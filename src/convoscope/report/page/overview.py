@@ -1,0 +1,252 @@
+"""The first screen: the verdict, what came of the conversations, the key figures, and what breaks first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from convoscope.analysis.answer import Answer, Cause, Clause, KeyFigure
+from convoscope.ingest.report import ReadReport
+from convoscope.metrics.declaration import COUNT, RATIO, SHARE
+from convoscope.report.page.figures import FigureFacts
+from convoscope.report.page.scales import ScaledInterval, Spread
+from convoscope.report.visible_figures import visible_figures
+from convoscope.report.words import counted, name_text, number_text, percent_text, reason_text, seconds_text
+from convoscope.runs.run import Run
+from convoscope.statistics.summary import Figure
+
+MIN_N = 20
+"""A figure of fewer is marked as too small to conclude from."""
+MAX_LINES = 60
+"""Lines of a fold; what is left out is counted."""
+OUTCOMES: Mapping[str, str] = {
+    "done": "completed",
+    "lost": "lost",
+    "handed_over": "handed to a person",
+    "unknown": "of which nobody knows the end",
+    "broken": "broken integrations, not counted",
+}
+
+
+class OutcomePart(msgspec.Struct, frozen=True):
+    """A part of the bar of outcomes."""
+
+    kind: str
+    count: int
+    label: str
+    href: str
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A key figure."""
+
+    name: str
+    label: str
+    value: str
+    unit: str = ""
+    interval: str = ""
+    n: str
+    coverage: str = ""
+    target: str = ""
+    verdict: str = ""
+    bar: ScaledInterval | None = None
+    spread: Spread | None = None
+
+
+class CauseRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A cause: how many it lost, who does what, one line of evidence, and where to go."""
+
+    lost: int
+    share: float
+    """Of the cause that lost most, in percent: the length of its bar."""
+    sentence: str
+    evidence: str = ""
+    example: str = ""
+    href: str
+    calls: str
+    state: str = ""
+
+
+class Fold(msgspec.Struct, frozen=True):
+    """One line that says how much there is, and the lines behind it."""
+
+    line: str
+    lines: list[str]
+
+
+class Rough(msgspec.Struct, frozen=True):
+    """A conversation that was slow or rough, where none was lost."""
+
+    conversation: str
+    reason: str
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a person sees first."""
+
+    verdict: tuple[Clause, ...]
+    meta: str = ""
+    outcomes: list[OutcomePart] = []
+    cards: list[Card] = []
+    cards_line: str = ""
+    causes: list[CauseRow] = []
+    causes_line: str = ""
+    remaining: list[CauseRow] = []
+    nothing_lost: str = ""
+    rough: list[Rough] = []
+    folds: list[Fold] = []
+    banner: str = ""
+    footer: str
+
+
+def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[str, str], str]) -> Overview:
+    """The answer, with what is drawn beside it."""
+    noun, outcomes = answer.noun, answer.outcomes
+    most = max((one.lost for one in (*answer.causes, *answer.remaining)), default=1)
+    figures = {name_text(one): one for one in run.summary.metrics}
+    told = outcomes.known > 0
+    lost = told and outcomes.all_lost > 0
+    return Overview(
+        verdict=answer.verdict,
+        meta=_meta(answer),
+        outcomes=_outcomes(answer) if told else [],
+        cards=[_card(one, facts, figures) for one in answer.figures],
+        cards_line=_cards_line(answer, run),
+        causes=[_cause(one, noun, most, links) for one in answer.causes],
+        causes_line=f"{counted(outcomes.all_lost, f'lost {noun}')}, each counted once, "
+        "under the first thing that went wrong"
+        if lost
+        else "",
+        remaining=[_cause(one, noun, most, links) for one in answer.remaining],
+        nothing_lost=f"No {noun} was lost." if told and not lost else "",
+        rough=[] if lost else [Rough(one.conversation, one.reasons[0]) for one in answer.worst[:3] if one.reasons],
+        folds=[one for one in (_not_measured(run, answer), _reading(run.read_report, answer)) if one.line],
+        banner=_banner(run),
+        footer=_footer(run),
+    )
+
+
+def cause_key(cause: Cause) -> str:
+    """What names a cause in an address."""
+    return f"{cause.rule}:{cause.subject}" if cause.subject else cause.rule
+
+
+def _meta(answer: Answer) -> str:
+    outcomes = answer.outcomes
+    if not outcomes.known:
+        return ""
+    words = f"{outcomes.done:,} of {counted(outcomes.known, answer.noun)} completed"
+    if outcomes.unknown:
+        words += f"; of {outcomes.unknown:,} more nobody knows the end"
+    return f"{words}."
+
+
+def _outcomes(answer: Answer) -> list[OutcomePart]:
+    counts = msgspec.structs.asdict(answer.outcomes)
+    return [
+        OutcomePart(kind, counts[kind], label, f"#/calls?{urlencode({'outcome': kind})}")
+        for kind, label in OUTCOMES.items()
+        if counts[kind]
+    ]
+
+
+def _cards_line(answer: Answer, run: Run) -> str:
+    measured = sum(one.value is not None for one in visible_figures(run.summary).figures)
+    return f"{len(answer.figures)} of {measured:,} measured: those that matter most and cover most {answer.noun}s"
+
+
+def _card(figure: KeyFigure, facts: FigureFacts, figures: Mapping[str, Figure]) -> Card:
+    shown = figures.get(figure.name)
+    unit = {SHARE: "%", COUNT: "", RATIO: ""}.get(figure.unit, figure.unit)
+    interval = ""
+    if figure.low is not None and figure.high is not None:
+        interval = f"{number_text(figure.low, figure.unit)} to {number_text(figure.high, figure.unit)}"
+    return Card(
+        name=figure.name,
+        label=figure.label,
+        value=number_text(figure.value, figure.unit),
+        unit=unit,
+        interval=interval,
+        n=f"{figure.n:,}",
+        coverage=percent_text(figure.coverage) if figure.coverage < 1 else "",
+        target=figure.target,
+        verdict=figure.verdict,
+        bar=facts.bar(shown) if shown is not None else None,
+        spread=facts.spread(shown) if shown is not None else None,
+    )
+
+
+def _cause(cause: Cause, noun: str, most: int, links: Mapping[tuple[str, str], str]) -> CauseRow:
+    return CauseRow(
+        lost=cause.lost,
+        share=round(100 * cause.lost / most, 2),
+        sentence=cause.sentence[:1].upper() + cause.sentence[1:],
+        evidence=cause.evidence,
+        example=call_link(cause.example.conversation, cause.example.seconds) if cause.example else "",
+        href=f"#/calls?{urlencode({'cause': cause_key(cause)})}",
+        calls=counted(cause.lost, noun),
+        state=links.get((cause.flow, cause.state), ""),
+    )
+
+
+def call_link(id: str, seconds: float | None = None) -> str:
+    """Where the page shows one conversation, at a moment of it."""
+    return f"#/call/{quote(id, safe='')}" + ("" if seconds is None else f"/{seconds:g}")
+
+
+def _not_measured(run: Run, answer: Answer) -> Fold:
+    reasons: dict[str, list[str]] = {}
+    for figure in run.summary.figures:
+        if figure.value is None:
+            reasons.setdefault(reason_text(figure.reason), []).append(name_text(figure))
+    lines = [
+        f"{len(names):,} {reason}: {', '.join(names)}"
+        for reason, names in sorted(reasons.items(), key=lambda one: -len(one[1]))
+    ]
+    return Fold(answer.not_measured, _cut(lines))
+
+
+def _reading(report: ReadReport, answer: Answer) -> Fold:
+    return Fold(answer.reading, _cut(list(_reading_lines(report, answer))))
+
+
+def _reading_lines(report: ReadReport, answer: Answer) -> Iterator[str]:
+    if answer.broken:
+        yield answer.broken
+    for one in report.problems:
+        where = f"{one.file}:{one.line}" if one.line else one.file
+        yield f"not read: {', '.join(filter(None, (where, one.field, one.message, one.hint)))}"
+    for kind, tallies in report.tallies.items():
+        for code, tally in tallies.items():
+            yield f"{reason_text(kind)}: {reason_text(code)} ({tally.count:,}), for example {'; '.join(tally.examples)}"
+    for title, names in (("ignored", report.ignored), ("unknown name, kept in extras", report.unknown)):
+        yield from (f"{title}: {name} ({count:,})" for name, count in names.items())
+    for name, file in report.files.items():
+        yield f"{name}: {file.skipped or f'{file.format}, {file.conversations:,}'}"
+
+
+def _cut(lines: Sequence[str]) -> list[str]:
+    more = len(lines) - MAX_LINES
+    return [
+        *lines[:MAX_LINES],
+        *([f"and {counted(more, 'more line')}; `read-report.json` has them"] if more > 0 else []),
+    ]
+
+
+def _banner(run: Run) -> str:
+    receipt = run.receipt
+    if receipt.valid:
+        return ""
+    words = f"This run is marked invalid since {receipt.invalidated_at}: {receipt.invalid_reason}."
+    return words + (f" Superseded by {receipt.superseded_by}." if receipt.superseded_by else "")
+
+
+def _footer(run: Run) -> str:
+    receipt = run.receipt
+    took = seconds_text(receipt.seconds)
+    return (
+        f"Scored {receipt.finished_at}, in {took}, with {counted(len(receipt.metrics), 'metric')}. "
+        f"Convoscope {receipt.versions['convoscope']}, run {receipt.run_id}."
+    )
