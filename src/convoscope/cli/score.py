@@ -103,10 +103,10 @@ def score_command(
 
 def _tell(run: Run, files: ReportFiles, *, contexts: bool, parts: bool, json: bool) -> None:
     """Print the run and write its reports; end with what its targets came to."""
+    from convoscope.analysis.targets import run_checks
     from convoscope.report.record_files import write_contexts
     from convoscope.report.run_terminal import print_run, print_warnings
     from convoscope.report.screen import Screen
-    from convoscope.report.targets import run_checks
     from convoscope.runs.run import PAGE
 
     screen = Screen()

@@ -14,6 +14,13 @@ from itertools import accumulate, groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
+from convoscope.analysis.targets import Check, run_checks, tally_text
+from convoscope.analysis.words import (
+    behind_text,
+    counted,
+    outcome_text,
+    value_text,
+)
 from convoscope.harmless import one_line
 from convoscope.report.files import write_text
 from convoscope.report.groups import small_text
@@ -22,14 +29,7 @@ from convoscope.report.run_tables import FigureRows, group_tables
 from convoscope.report.run_terminal import print_reading
 from convoscope.report.screen import Screen
 from convoscope.report.table import ReportTable, Row, TableCell
-from convoscope.report.targets import Check, run_checks, tally_text
 from convoscope.report.visible_figures import visible_figures
-from convoscope.report.words import (
-    behind_text,
-    counted,
-    outcome_text,
-    value_text,
-)
 from convoscope.runs.ranking import Standing, WorstAndBroken, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary

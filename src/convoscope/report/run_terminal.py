@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
-from convoscope.harmless import one_line
-from convoscope.ingest.report import NoteTally, ReadReport
-from convoscope.report.groups import small_text
-from convoscope.report.render.terminal import print_table
-from convoscope.report.run_tables import FigureRows, group_tables
-from convoscope.report.screen import Screen
-from convoscope.report.table import ReportTable, TableCell
-from convoscope.report.targets import Check, run_checks
-from convoscope.report.visible_figures import visible_figures
-from convoscope.report.words import (
+from convoscope.analysis.targets import Check, run_checks
+from convoscope.analysis.words import (
     NOTHING,
     counted,
     name_text,
@@ -23,6 +15,14 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
+from convoscope.harmless import one_line
+from convoscope.ingest.report import NoteTally, ReadReport
+from convoscope.report.groups import small_text
+from convoscope.report.render.terminal import print_table
+from convoscope.report.run_tables import FigureRows, group_tables
+from convoscope.report.screen import Screen
+from convoscope.report.table import ReportTable, TableCell
+from convoscope.report.visible_figures import visible_figures
 from convoscope.runs.ranking import worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary

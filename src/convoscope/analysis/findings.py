@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
+from convoscope.analysis.words import name_text
 from convoscope.metrics.declaration import HIGHER, NEITHER
 from convoscope.metrics.parts import PUBLISHED, parent_metric
-from convoscope.report.words import name_text
 from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.summary import Figure
 
