@@ -74,7 +74,16 @@ ENGLISH = Need(
 _NEEDS = (*NEEDS, ENGLISH)
 
 
-@share_metric("voice.key_entities", version=2, observes=TURN, better=HIGHER, needs=_NEEDS, notices=())
+@share_metric(
+    "voice.key_entities",
+    version=2,
+    label="names and numbers right",
+    importance=7,
+    observes=TURN,
+    better=HIGHER,
+    needs=_NEEDS,
+    notices=(),
+)
 def key_entities(conversation: Conversation) -> Iterator[Observation]:
     """What share of the names, codes, times and amounts does the recogniser get right?
 
