@@ -1,5 +1,6 @@
 """The answer of a run."""
 
+from convoscope.analysis.answer.make import LostConversation, look_at_lost, make_answer, reasons_of
 from convoscope.analysis.answer.model import (
     Answer,
     Cause,
@@ -9,6 +10,7 @@ from convoscope.analysis.answer.model import (
     KeyFigure,
     Outcomes,
     WorstConversation,
+    metric_label,
 )
 
 __all__ = [
@@ -18,6 +20,11 @@ __all__ = [
     "Evidence",
     "GroupApart",
     "KeyFigure",
+    "LostConversation",
     "Outcomes",
     "WorstConversation",
+    "look_at_lost",
+    "make_answer",
+    "metric_label",
+    "reasons_of",
 ]

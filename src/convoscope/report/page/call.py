@@ -8,12 +8,13 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from convoscope.analysis.answer import Evidence
+from convoscope.analysis.answer import metric_label
+from convoscope.analysis.answer.model import Noun
+from convoscope.analysis.words import FAILED, counted, cut_text, reason_text, seconds_text
 from convoscope.harmless import one_line
 from convoscope.report.speech_lanes import LaneSpan, SpeechLanes
 from convoscope.report.story import Happening, Mark, MarkedText, Story, StoryFact, story
 from convoscope.report.text_diff import TextVersion
-from convoscope.report.words import FAILED, counted, cut_text, reason_text, seconds_text
 from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.ranking import Behind
 from convoscope.runs.summary import Summary
@@ -103,19 +104,21 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Standing(NamedTuple):
     """What the run says of a conversation."""
 
-    noun: str
+    noun: Noun
     outcome: str
     lost_in: str
     reasons: Sequence[str]
     because: Sequence[Behind]
-    example: Evidence | None = None
+    seconds: float | None = None
+    """When the first of the reasons can be seen."""
 
 
 def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str], standing: Standing) -> Call:
     """Tell one conversation of a run."""
     told = story(record, summary, standing.because, worth)
+    labels = _Labels(summary, standing.noun)
     silences = tuple(_silences(told.timeline))
-    scores = _Scores(told, standing.because)
+    scores = _Scores(told, standing.because, labels)
     happenings = [one for stretch in told.stretches for one in stretch.happenings]
     return Call(
         title=_title(record, standing),
@@ -125,7 +128,7 @@ def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str],
         caption=_caption(told.timeline),
         silences=silences,
         failed=tuple(one.seq for one in happenings if one.bad and one.kind != "utterance"),
-        lines=tuple(_lines(told.stretches, silences, standing.lost_in)),
+        lines=tuple(_Transcript(labels, standing.lost_in).lines(told.stretches, silences)),
         bad=tuple(scores.bad),
         fine=tuple(scores.fine),
         silent=tuple(scores.silent),
@@ -166,7 +169,7 @@ def _meta(told: Story) -> str:
 
 def _reasons(standing: Standing) -> Iterator[Reason]:
     for place, text in enumerate(standing.reasons[:REASONS]):
-        at = standing.example.seconds if place == 0 and standing.example is not None else None
+        at = None if place else standing.seconds
         words = text[:1].upper() + text[1:]
         yield Reason(words, at, "" if at is None else clock_text(at))
 
@@ -210,30 +213,90 @@ def _length(span: LaneSpan) -> float:
 # ---------------------------------------------------------------------- line by line
 
 
-def _lines(stretches: Sequence[MarkedText], silences: Sequence[Silence], lost_in: str) -> Iterator[Line]:
-    waiting = list(silences)
-    entries = [one.title for stretch in stretches for one in stretch.happenings if one.kind == "state_entered"]
-    entered = 0
-    for stretch in stretches:
-        marks = _turn_marks(stretch)
-        machinery: list[Happening] = []
-        for one in stretch.happenings:
-            if one.kind in _MACHINERY and not one.bad:
-                machinery.append(one)
-                continue
+class _Transcript:
+    """The lines of a conversation, with what is bad about them in words."""
+
+    def __init__(self, labels: _Labels, lost_in: str) -> None:
+        self._labels = labels
+        self._lost_in = lost_in
+
+    def lines(self, stretches: Sequence[MarkedText], silences: Sequence[Silence]) -> Iterator[Line]:
+        waiting = list(silences)
+        entries = [one for stretch in stretches for one in stretch.happenings if one.kind == "state_entered"]
+        lost = next((one.seq for one in reversed(entries) if one.title == self._lost_in), -1)
+        for stretch in stretches:
+            marks = _turn_marks(stretch)
+            machinery: list[Happening] = []
+            for one in stretch.happenings:
+                if one.kind in _MACHINERY and not one.bad:
+                    machinery.append(one)
+                    continue
+                yield from _machinery(machinery)
+                machinery = []
+                while waiting and one.at is not None and waiting[0].end <= one.at + 0.05:
+                    yield Line(kind="silence", at=waiting[0].start, title=f"{waiting.pop(0).text} of silence")
+                yield self._line(one, [*marks.pop(one.seq, ()), *one.marks], is_lost=one.seq == lost)
             yield from _machinery(machinery)
-            machinery = []
-            while waiting and one.at is not None and waiting[0].end <= one.at + 0.05:
-                yield Line(kind="silence", at=waiting[0].start, title=f"{waiting.pop(0).text} of silence")
-            if one.kind == "state_entered":
-                entered += 1
-                lost = bool(lost_in) and one.title == lost_in and lost_in not in entries[entered:]
-                yield Line(
-                    kind="state", seq=one.seq, at=one.at, title=one.title, note="lost here" if lost else "", bad=lost
-                )
-            else:
-                yield _line(one, [*marks.pop(one.seq, ()), *one.marks])
-        yield from _machinery(machinery)
+
+    def _line(self, one: Happening, marks: Sequence[Mark], *, is_lost: bool) -> Line:
+        if one.kind == "state_entered":
+            note = "lost here" if is_lost else ""
+            return Line(kind="state", seq=one.seq, at=one.at, title=one.title, note=note, bad=is_lost)
+        is_words = one.kind == "utterance"
+        facts = {fact.name: fact.text for fact in one.facts}
+        chips = [self._chip(mark) for mark in marks if mark.bad]
+        if is_words:
+            chips += [Chip(_short(words), False) for words in _manner(facts)]
+        return Line(
+            kind="words" if is_words else "tool",
+            seq=one.seq,
+            at=one.at,
+            clock="" if one.at is None else clock_text(one.at),
+            who=one.title if is_words else "",
+            role=one.role,
+            readings=one.readings,
+            title="" if is_words else one.title,
+            note="" if is_words else _tool_note(one, facts),
+            bad=one.bad and not is_words,
+            chips=tuple(chips),
+            facts=tuple(fact for fact in one.facts if not is_words or fact.name not in _MANNER),
+        )
+
+    def _chip(self, mark: Mark) -> Chip:
+        text = mark.text if mark.status == MEASURED else f"{mark.status}: {mark.text}"
+        judge = f" [{mark.judge}]" if mark.judge else ""
+        return Chip(
+            _short(f"{self._labels.of(mark.metric)}{judge}: {text}"),
+            True,
+            tuple(f"{one.name}: {cut_text(one.text, 300)}" for one in mark.evidence),
+        )
+
+
+class _Labels:
+    """Metrics in words."""
+
+    def __init__(self, summary: Summary, noun: Noun) -> None:
+        self._declared, self._noun = summary.by_key, noun
+
+    def of(self, metric: str) -> str:
+        declared = self._declared.get(metric)
+        words = metric_label(declared, self._noun) if declared is not None else metric
+        return words[:1].upper() + words[1:]
+
+
+def _short(text: str) -> str:
+    return one_line(text, MAX_WORDS)
+
+
+_MANNER = ("cut off by", "manner")
+
+
+def _manner(facts: Mapping[str, str]) -> Iterator[str]:
+    """How something was said, where that is notable."""
+    if "cut off by" in facts:
+        yield f"cut off by {facts['cut off by']}"
+    if "manner" in facts:
+        yield facts["manner"]
 
 
 _MACHINERY = frozenset(("component_metric", "state_exited", "guard_evaluated", "slot_filled", "retrieval", "marker"))
@@ -259,30 +322,6 @@ def _machinery(happenings: Sequence[Happening]) -> Iterator[Line]:
         yield Line(kind="more", seq=happenings[0].seq, title=", ".join(names[:3]) + more, facts=tuple(facts))
 
 
-def _line(one: Happening, marks: Sequence[Mark]) -> Line:
-    is_words = one.kind == "utterance"
-    chips = [_chip(mark) for mark in marks if mark.bad]
-    facts = {fact.name: fact.text for fact in one.facts}
-    if is_words and "cut off by" in facts:
-        chips.append(Chip(f"cut off by {one_line(facts['cut off by'], 40)}", False))
-    if is_words and "manner" in facts:
-        chips.append(Chip(one_line(facts["manner"], 40), False))
-    return Line(
-        kind="words" if is_words else "tool",
-        seq=one.seq,
-        at=one.at,
-        clock="" if one.at is None else clock_text(one.at),
-        who=one.title if is_words else "",
-        role=one.role,
-        readings=one.readings,
-        title="" if is_words else one.title,
-        note="" if is_words else _tool_note(one, facts),
-        bad=one.bad and not is_words,
-        chips=tuple(chips),
-        facts=tuple(fact for fact in one.facts if not is_words or fact.name not in ("cut off by", "manner")),
-    )
-
-
 def _tool_note(one: Happening, facts: Mapping[str, str]) -> str:
     result = "failed" if one.bad else "ok" if facts.get("success") == "yes" else ""
     if facts.get("result") == "none in the log":
@@ -291,30 +330,13 @@ def _tool_note(one: Happening, facts: Mapping[str, str]) -> str:
     return ", ".join(filter(None, (kind, facts.get("took", ""), result)))
 
 
-def _chip(mark: Mark) -> Chip:
-    text = mark.text if mark.status == MEASURED else f"{mark.status}: {mark.text}"
-    label = mark_label(mark.metric)
-    judge = f" [{mark.judge}]" if mark.judge else ""
-    return Chip(
-        one_line(f"{label}{judge}: {text}", MAX_WORDS),
-        True,
-        tuple(f"{one.name}: {cut_text(one.text, 300)}" for one in mark.evidence),
-    )
-
-
-def mark_label(metric: str) -> str:
-    """A metric in words."""
-    words = metric.split(".", 1)[-1].replace("_", " ").replace("@", ", ")
-    return words[:1].upper() + words[1:]
-
-
 # ---------------------------------------------------------------------- scores
 
 
 class _Scores:
     """The scores of the whole: bad, fine, silent."""
 
-    def __init__(self, told: Story, because: Sequence[Behind]) -> None:
+    def __init__(self, told: Story, because: Sequence[Behind], labels: _Labels) -> None:
         behind = {one.headline.key: one for one in because if one.failure or one.share >= TENTH}
         self.bad: list[ScoreLine] = []
         self.fine: list[ScoreLine] = []
@@ -325,7 +347,7 @@ class _Scores:
         for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
             one = behind.get(mark.metric)
             line = ScoreLine(
-                label=f"{mark.subject}: {mark_label(mark.metric)}" if mark.subject else mark_label(mark.metric),
+                label=f"{mark.subject}: {labels.of(mark.metric)}" if mark.subject else labels.of(mark.metric),
                 value=mark.text if mark.status == MEASURED else "error" if mark.status == ERROR else "·",
                 note=_compared(one)
                 if one is not None and not mark.subject

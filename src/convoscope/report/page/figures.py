@@ -7,34 +7,35 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from convoscope.metrics.declaration import HIGHER, LOWER
-from convoscope.report.page.scales import ScaledInterval, Spread, scale_of, scaled, spread
-from convoscope.report.targets import Check, target_text
-from convoscope.report.visible_figures import visible_figures
-from convoscope.report.words import (
-    counted,
+from convoscope.analysis.answer import metric_label
+from convoscope.analysis.answer.figures import SLOWEST
+from convoscope.analysis.answer.model import Noun
+from convoscope.analysis.targets import Check, target_text
+from convoscope.analysis.words import (
     coverage_text,
     interval_text,
-    key_text,
     name_text,
     points_text,
     reason_text,
     reasons_text,
     value_text,
 )
+from convoscope.metrics.declaration import HIGHER, LOWER, SECONDS
+from convoscope.report.page.scales import ScaledInterval, Spread, scale_of, scaled, spread
+from convoscope.report.visible_figures import visible_figures
 from convoscope.runs.database import CONVERSATION_SCORES, connect
 from convoscope.runs.distributions import Histogram, histograms
 from convoscope.runs.ranking import Headline, headlines
 from convoscope.runs.run import Run
-from convoscope.runs.summary import Summary
+from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.statistics.summary import Figure
 
 MAX_GROUPS = 12
 """Groups of one dimension in a panel; the others are counted."""
 MAX_DIMENSIONS = 6
 WORST = 5
-FOLDED = 2
-"""The families at the end of the table that are folded at first."""
+OPEN = 34
+"""Rows that are open at first, so that the screen is not too long; further families are folded."""
 _BETTER: Mapping[str, str] = {HIGHER: "higher", LOWER: "lower"}
 
 
@@ -114,8 +115,9 @@ class FiguresScreen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class FigureFacts:
     """What the rows of all figures need: histograms, targets, groups, the worst conversations."""
 
-    def __init__(self, run: Run, checked: Sequence[Check]) -> None:
+    def __init__(self, run: Run, noun: Noun, checked: Sequence[Check]) -> None:
         self.summary: Summary = run.summary
+        self.noun = noun
         self.histograms: dict[str, Histogram] = {one.key: histogram for one, histogram in histograms(run)}
         self.checks: dict[str, list[Check]] = {}
         for check in checked:
@@ -127,8 +129,8 @@ class FigureFacts:
             self.groups.setdefault(tuple(group.by), []).append((group.by, figures))
 
     def spread(self, figure: Figure) -> Spread | None:
-        """How the conversations of a headline spread."""
-        histogram = None if figure.reduction else self.histograms.get(figure.key)
+        """How the conversations spread in the metric of a figure."""
+        histogram = self.histograms.get(figure.key)
         if histogram is None:
             return None
         return spread(histogram, figure, [one.target for one in self.checks.get(name_text(figure), ())])
@@ -144,7 +146,7 @@ class FigureFacts:
         observes = declared.observes if declared else "subject"
         return FigureRow(
             name=name,
-            label=figure_label(figure),
+            label=figure_label(figure, declared, self.noun),
             value=value_text(figure.value, figure.unit),
             reason="" if figure.value is not None else reason_text(figure.reason),
             bar=self.bar(figure),
@@ -192,19 +194,19 @@ def figures_screen(facts: FigureFacts) -> FiguresScreen:
     summary = facts.summary
     shown = visible_figures(summary, set(facts.checks))
     families: dict[str, list[FigureRow]] = {}
-    for figure in shown.figures:
+    weights = {one.metric: one.importance for one in summary.declared}
+    # What matters most comes first; a figure beside a headline stays beside it.
+    for figure in sorted(shown.figures, key=lambda figure: -weights.get(figure.key, 0)):
         families.setdefault(figure.metric.split(".", 1)[0], []).append(facts.row(figure))
     if shown.parts:
         families["parts of these"] = [facts.row(figure) for figure in shown.parts]
-    made = [
-        FigureFamily(
-            name=name.replace("_", " ").capitalize(),
-            rows=rows,
-            missed=sum(row.verdict == "missed" for row in rows),
-            folded=place >= max(2, len(families) - FOLDED),
-        )
-        for place, (name, rows) in enumerate(families.items())
-    ]
+    made, room = [], OPEN
+    for name, mine in families.items():
+        folded = len(mine) > room
+        room -= 0 if folded else len(mine)
+        missed = sum(row.verdict == "missed" for row in mine)
+        title = name.replace("_", " ").capitalize()
+        made.append(FigureFamily(name=title, rows=mine, missed=missed, folded=folded))
     rows = [row for family in made for row in family.rows]
     measured = [figure for figure in (*shown.figures, *shown.parts) if figure.value is not None]
     return FiguresScreen(
@@ -230,12 +232,14 @@ def dimension_key(name: str) -> str:
 _TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in"))
 
 
-def figure_label(figure: Figure) -> str:
+def figure_label(figure: Figure, declared: DeclaredMetric | None, noun: Noun) -> str:
     """A figure in words."""
-    words = key_text(figure.metric, figure.variant).split(".", 1)[1].replace("_", " ").replace("@", ", ")
+    words = metric_label(declared, noun) if declared else figure.metric
     label = words[:1].upper() + words[1:]
+    if figure.variant:
+        label += f" ({figure.variant})"
     if figure.reduction:
-        label += f", {figure.reduction}"
+        label += ", slowest 5 %" if figure.reduction == SLOWEST and figure.unit == SECONDS else f", {figure.reduction}"
     return label if figure.judge.startswith("(") else f"{label} [{figure.judge}]"
 
 
@@ -265,8 +269,3 @@ def _worst_query(run: Run, headline: Headline) -> str:
         f"WHERE {headline.condition} AND status = 'measured' "
         f"ORDER BY value {order}, number LIMIT {WORST}"
     )
-
-
-def figures_line(screen: FiguresScreen) -> str:
-    """How many figures there are, in words."""
-    return f"{counted(screen.measured, 'figure')} measured"

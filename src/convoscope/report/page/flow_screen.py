@@ -11,15 +11,16 @@ from urllib.parse import urlencode
 import msgspec
 import numpy as np
 
-from convoscope.analysis.answer import Answer
-from convoscope.analysis.flows.diagnosis import Analysis, Cause
+from convoscope.analysis.answer import Answer, LostConversation
+from convoscope.analysis.flows.diagnosis import Analysis, StateCause
 from convoscope.analysis.flows.segments import SegmentFigures
 from convoscope.analysis.flows.state_matrix import Matrix, StateFigures
 from convoscope.analysis.flows.state_table import FEW, Rate, StateTable, rates
 from convoscope.analysis.flows.states import States
+from convoscope.analysis.words import counted, first_of, value_text
 from convoscope.metrics.declaration import SHARE
 from convoscope.metrics.flow.states import STATE_TABLE
-from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, level, picture, shortened
+from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, level, picture, shortened
 from convoscope.report.page.flow_tables import (
     LABELS,
     FlowCell,
@@ -32,12 +33,11 @@ from convoscope.report.page.flow_tables import (
 )
 from convoscope.report.page.overview import MIN_N, cause_key
 from convoscope.report.page.scales import ScaledInterval
-from convoscope.report.words import counted, first_of, value_text
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.database import connect
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
-from convoscope.views.flow.endings import LOST, OUTCOMES, UNKNOWN
+from convoscope.views.flow.endings import OUTCOMES, UNKNOWN
 
 if TYPE_CHECKING:
     import duckdb
@@ -147,17 +147,20 @@ class Flows(NamedTuple):
     lost: LostPlaces
 
 
-def flow_screen(run: Run, answer: Answer, ranking: Ranking) -> Flows | None:
+def flow_screen(
+    run: Run, answer: Answer, ranking: Ranking, lost_conversations: Sequence[LostConversation]
+) -> Flows | None:
     """None where the run holds no state."""
     if not has_states(run):
         return None
     states = States([run])
     source = StateTable([run])
     matrix = states.matrix(neighbours=True)
+    lost = _lost_places(lost_conversations)
     with source.ask() as connection:
         sizes = dict(connection.execute(_SIZES).fetchall())
         order = {(flow, state): place for flow, state, place in connection.execute(_ORDER).fetchall()}
-        lost = _lost_places(connection, matrix, ranking)
+        _mark_lost(connection, lost, ranking)
         rates_of = rates(connection, "lost_rows", ("flow", "state"), {"lost": ("lost", "one")})
         by_version = rates(connection, "lost_rows", ("flow", "state", "agent"), {"lost": ("lost", "one")})
     versions: dict[tuple[str, str], dict[str, Rate]] = {}
@@ -205,42 +208,28 @@ _SIZES = "SELECT flow, count(*) FILTER (position = 0) FROM s GROUP BY flow"
 _ORDER = "SELECT flow, state, avg(position) FROM s GROUP BY flow, state"
 
 
-def _lost_places(connection: duckdb.DuckDBPyConnection, matrix: Matrix, ranking: Ranking) -> LostPlaces:
-    """Each lost conversation where it got stuck, else where it was handed over, else at the end that it came to.
+def _lost_places(lost: Sequence[LostConversation]) -> LostPlaces:
+    """Each lost conversation in the state that it got stuck in, or was handed over from."""
+    states = {one.number: (one.flow or NO_FLOW, one.state) for one in lost if one.state}
+    by_state: dict[tuple[str, str], list[int]] = {}
+    for number, key in states.items():
+        by_state.setdefault(key, []).append(number)
+    return LostPlaces(states, by_state)
 
-    Leaves the table `lost_rows`: the rows of states of which an outcome is known, with whether they are such a place.
-    """
+
+def _mark_lost(connection: duckdb.DuckDBPyConnection, places: LostPlaces, ranking: Ranking) -> None:
+    """Make the table `lost_rows`: the rows of states of which an outcome is known, and whether it was lost there."""
     outcome = ranking.outcome.copy()
     outcome[list(ranking.errors)] = OUTCOMES.index(UNKNOWN)
-    connection.register("ended", {"number": np.arange(len(outcome)), "outcome": outcome})
-    ends = [(row.flow, row.state) for row in matrix.rows if is_no_fault(row.terminal)]
-    connection.register(
-        "ends",
-        {
-            "flow": np.array([one for one, _ in ends], dtype=object),
-            "state": np.array([one for _, one in ends], dtype=object),
-        },
-    )
+    state = np.full(len(outcome), "", dtype=object)
+    for number, (_, name) in places.states.items():
+        state[number] = name
+    connection.register("ended", {"number": np.arange(len(outcome)), "outcome": outcome, "lost_in": state})
     connection.execute(f"""
-        CREATE TEMP TABLE losses AS SELECT number, arg_max(struct_pack(flow, state), rank) AS place FROM (
-            SELECT number, flow, state,
-                   position + 1e6 * CASE WHEN stall = 1 AND ends.state IS NULL THEN 3
-                                         WHEN escalation = 1 THEN 2 ELSE 1 END AS rank
-            FROM s LEFT JOIN ends USING (flow, state) JOIN ended USING (number)
-            WHERE outcome = {OUTCOMES.index(LOST)} AND (stall = 1 OR escalation = 1)
-        ) GROUP BY number
+        CREATE TEMP TABLE lost_rows AS
+        SELECT flow, state, agent, cluster, 1 AS one, (lost_in = state)::INTEGER AS lost
+        FROM s JOIN ended USING (number) WHERE outcome <> {OUTCOMES.index(UNKNOWN)}
     """)
-    connection.execute(f"""
-        CREATE TEMP VIEW lost_rows AS SELECT flow, state, agent, cluster, 1 AS one,
-            CASE WHEN losses.place.flow = s.flow AND losses.place.state = s.state THEN 1 ELSE 0 END AS lost
-        FROM s JOIN ended USING (number) LEFT JOIN losses USING (number)
-        WHERE outcome <> {OUTCOMES.index(UNKNOWN)}
-    """)
-    rows = connection.execute("SELECT number, place.flow, place.state FROM losses ORDER BY number").fetchall()
-    by_state: dict[tuple[str, str], list[int]] = {}
-    for number, flow, state in rows:
-        by_state.setdefault((flow, state), []).append(number)
-    return LostPlaces({number: (flow, state) for number, flow, state in rows}, by_state)
 
 
 def _line(answers: _Answers) -> str:
@@ -374,7 +363,7 @@ class _Page:
             if lost:
                 yield WhyLost(lost, cause.sentence, f"#/calls?{urlencode({'cause': cause_key(cause)})}")
 
-    def _fix(self, cause: Cause | None, lost: int) -> list[str]:
+    def _fix(self, cause: StateCause | None, lost: int) -> list[str]:
         if cause is None or not cause.if_median:
             return []
         if lost < FEW:

@@ -11,9 +11,9 @@ from convoscope.analysis.flows.segments import Archetype, SegmentFigures
 from convoscope.analysis.flows.state_matrix import StateFigures
 from convoscope.analysis.flows.state_table import Rate
 from convoscope.analysis.flows.states import States
+from convoscope.analysis.words import NOTHING, number_text, reason_text, seconds_text, value_text
 from convoscope.metrics.declaration import COUNT, SHARE
 from convoscope.report.page.flow_picture import is_no_fault, shortened
-from convoscope.report.words import NOTHING, number_text, reason_text, seconds_text, value_text
 
 MAX_ROWS = 40
 """Rows of a table; what is left out is counted."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from convoscope.analysis.answer import Answer, Evidence
+from convoscope.analysis.answer import Answer, LostConversation, metric_label, reasons_of
+from convoscope.analysis.answer.model import Noun
+from convoscope.analysis.words import reason_text, value_text
 from convoscope.conversation import DIMENSIONS
 from convoscope.report.page.figures import dimension_key
-from convoscope.report.page.flow_screen import Flows
 from convoscope.report.page.overview import OUTCOMES, cause_key
 from convoscope.report.panels import Facet, facets
-from convoscope.report.words import key_text, reason_text, value_text
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
 from convoscope.runs.null_rows import PROFILES
 from convoscope.runs.ranking import Headline, Ranking
@@ -26,8 +26,9 @@ from convoscope.views.flow.endings import OUTCOMES as ENDINGS
 if TYPE_CHECKING:
     import duckdb
 
+MAX_LISTED = 20_000
+"""Conversations that the list knows; what lies behind them is in the figures and charts all the same."""
 MAX_COLUMNS = 4
-MAX_REASONS = 3
 TENTH = 0.9
 """A value is among the worst tenth where so many did better."""
 FIRST_COLUMN = "conversation.turns"
@@ -75,20 +76,21 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 class ListFacts(NamedTuple):
     """What the list says of all conversations, by their numbers."""
 
-    noun: str
+    noun: Noun
     facets: Sequence[Facet]
     outcomes: Mapping[int, str]
     reasons: Mapping[int, tuple[str, ...]]
     lost_in: Mapping[int, str]
-    examples: Mapping[int, Evidence]
-    """Where in a conversation its cause can be seen."""
+    seconds: Mapping[int, float]
+    """When in a conversation its cause can be seen."""
     columns: Sequence[Headline]
 
 
-def list_facts(run: Run, answer: Answer, ranking: Ranking, flows: Flows | None) -> ListFacts:
+def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> ListFacts:
     """The outcome, the cause, the place and every dimension of all conversations."""
-    outcomes = {number: _outcome(number, ranking) for number in range(len(ranking.order))}
-    lost_in = {number: state for number, (_, state) in flows.lost.states.items()} if flows else {}
+    findings = {one.number: one for one in lost}
+    outcomes = {number: _outcome(number, ranking, findings) for number in range(len(ranking.order))}
+    lost_in = {one.number: one.state for one in lost if one.state}
     causes = {number: cause_key(cause) for cause in (*answer.causes, *answer.remaining) for number in cause.numbers}
     sentences = {cause_key(cause): cause.sentence for cause in (*answer.causes, *answer.remaining)}
     made = [
@@ -98,14 +100,16 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, flows: Flows | None) 
         *_dimensions(run),
         *facets(run),
     ]
-    examples = [one.example for one in answer.causes if one.example is not None]
     return ListFacts(
         noun=answer.noun,
         facets=[one for one in made if _tells(one, len(outcomes))],
         outcomes=outcomes,
-        reasons={one.number: one.reasons for one in answer.worst},
+        reasons={
+            number: tuple(reasons_of(run.summary, ranking, number, findings.get(number), answer.noun))
+            for number in ranking.order[:MAX_LISTED].tolist()
+        },
         lost_in=lost_in,
-        examples={one.number: one for one in examples},
+        seconds={one.number: one.seconds for one in lost if one.seconds is not None},
         columns=_columns(answer, ranking.headlines),
     )
 
@@ -118,21 +122,23 @@ def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[i
             f"SELECT conversation, profile FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
         ).fetchall()
         cells = _Cells(connection, run, [row[1] for row in rows])
-        columns = [cells.of(one, _bad(ranking, one, numbers)) for one in facts.columns]
+        columns = [cells.of(one, _label(run, facts, one), _bad(ranking, one, numbers)) for one in facts.columns]
     kinds = list(OUTCOMES)
     return Index(
         ids=[row[0] for row in rows],
         outcomes=[kinds.index(facts.outcomes[number]) for number in numbers],
         kinds=kinds,
-        reasons=[facts.reasons.get(number, ())[:MAX_REASONS] for number in numbers],
+        reasons=[facts.reasons.get(number, ()) for number in numbers],
         ended=[facts.lost_in.get(number, "") for number in numbers],
         facets=[_coded(one, numbers) for one in facts.facets],
         columns=columns,
     )
 
 
-def _outcome(number: int, ranking: Ranking) -> str:
-    return "broken" if number in ranking.errors else ENDINGS[ranking.outcome[number]]
+def _outcome(number: int, ranking: Ranking, lost: Mapping[int, LostConversation]) -> str:
+    if number in ranking.errors:
+        return "broken"
+    return "handed_over" if number in lost and lost[number].handed_over else ENDINGS[ranking.outcome[number]]
 
 
 def _tells(facet: Facet, total: int) -> bool:
@@ -183,6 +189,10 @@ def _columns(answer: Answer, headlines: Sequence[Headline]) -> list[Headline]:
     return list(chosen)[:MAX_COLUMNS]
 
 
+def _label(run: Run, facts: ListFacts, headline: Headline) -> str:
+    return metric_label(run.summary.by_key[headline.key], facts.noun)
+
+
 def _bad(ranking: Ranking, headline: Headline, numbers: Sequence[int]) -> list[int]:
     """Places of conversations that fail in a metric, or are among its worst tenth."""
     code = list(ranking.headlines).index(headline)
@@ -210,7 +220,7 @@ class _Cells:
         ).fetchall()
         self._absent = {tuple(row[:3]): row[3] for row in rows}
 
-    def of(self, headline: Headline, bad: list[int]) -> IndexColumn:
+    def of(self, headline: Headline, label: str, bad: list[int]) -> IndexColumn:
         missing = [self._absent.get((one, headline.metric, headline.variant), "not_scored") for one in self._profiles]
         for place, reason in self._connection.execute(
             f"SELECT place, reason {self._scores} WHERE status <> '{MEASURED}' AND {headline.any_judge}"
@@ -227,14 +237,9 @@ class _Cells:
         absent = {reason: -1 - place for place, reason in enumerate(reasons)}
         return IndexColumn(
             name=headline.key,
-            label=headline_label(headline),
+            label=label,
             texts=[value_text(value, headline.unit) for value in ordered],
             codes=[code[values[place]] if place in values else absent[reason] for place, reason in enumerate(missing)],
             reasons=[reason_text(reason) for reason in reasons],
             bad=bad,
         )
-
-
-def headline_label(headline: Headline) -> str:
-    words = key_text(headline.metric, headline.variant).split(".", 1)[1].replace("_", " ").replace("@", ", ")
-    return words[:1].upper() + words[1:]

@@ -8,12 +8,13 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from convoscope.analysis.answer import Answer, Cause, Clause, KeyFigure
+from convoscope.analysis.words import counted, name_text, number_text, percent_text, reason_text, seconds_text
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.report.page.figures import FigureFacts
 from convoscope.report.page.scales import ScaledInterval, Spread
 from convoscope.report.visible_figures import visible_figures
-from convoscope.report.words import counted, name_text, number_text, percent_text, reason_text, seconds_text
+from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run
 from convoscope.statistics.summary import Figure
 
@@ -187,7 +188,7 @@ def _cause(cause: Cause, noun: str, most: int, links: Mapping[tuple[str, str], s
         example=call_link(cause.example.conversation, cause.example.seconds) if cause.example else "",
         href=f"#/calls?{urlencode({'cause': cause_key(cause)})}",
         calls=counted(cause.lost, noun),
-        state=links.get((cause.flow, cause.state), ""),
+        state=links.get((cause.flow or NO_FLOW, cause.state), ""),
     )
 
 

@@ -9,16 +9,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from convoscope.analysis.words import counted
 from convoscope.report.page.call import Standing, make_call
-from convoscope.report.page.index import Index, ListFacts, make_index
+from convoscope.report.page.index import MAX_LISTED, Index, ListFacts, make_index
 from convoscope.report.story import worth_telling
-from convoscope.report.words import counted
 from convoscope.runs.conversations import records
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
 
-MAX_LISTED = 20_000
-"""Conversations that the list knows; what lies behind them is in the figures and charts all the same."""
 _MB = 1_000_000
 _MAX_ONE = 2 * _MB
 _MAX_UNFOLDED = 64 * _MB
@@ -84,7 +82,7 @@ def _stories(run: Run, facts: ListFacts, ranking: Ranking, wanted: int) -> Itera
             lost_in=facts.lost_in.get(number, ""),
             reasons=facts.reasons.get(number, ()),
             because=ranking.because(number),
-            example=facts.examples.get(number),
+            seconds=facts.seconds.get(number),
         )
         yield place, msgspec.json.encode(make_call(record, run.summary, worth, standing))
 

@@ -19,7 +19,9 @@ from typing import NamedTuple
 import msgspec
 
 import convoscope.report.vacuity  # noqa: F401 - declares a panel
-from convoscope.analysis.answer import Answer, GroupApart
+from convoscope.analysis.answer import Answer, GroupApart, look_at_lost, make_answer
+from convoscope.analysis.targets import run_checks
+from convoscope.analysis.words import counted, place_text
 from convoscope.errors import UsageError
 from convoscope.report.files import write_text
 from convoscope.report.page.figures import FigureFacts, FiguresScreen, calls_link, figures_screen
@@ -27,10 +29,7 @@ from convoscope.report.page.flow_screen import FlowScreen, flow_screen
 from convoscope.report.page.index import list_facts
 from convoscope.report.page.overview import Overview, overview
 from convoscope.report.page.packing import Packed, fold, pack
-from convoscope.report.page.stub_answer import make_answer
 from convoscope.report.panels import Panel, panels
-from convoscope.report.targets import run_checks
-from convoscope.report.words import counted, place_text
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import PAGE, Run
 
@@ -103,9 +102,11 @@ def write_page(
     if not 0 < max_mb < float("inf"):
         raise UsageError(f"--max-mb must be above 0, not {max_mb:g}")
     path = Path(out) if out is not None else run.folder / PAGE
-    ranking, answer = rank(run), make_answer(run)
-    flows = flow_screen(run, answer, ranking)
-    figures = FigureFacts(run, run_checks(run, targets))
+    ranking = rank(run)
+    lost = look_at_lost(run, ranking)
+    answer = make_answer(run, ranking, lost)
+    flows = flow_screen(run, answer, ranking, lost)
+    figures = FigureFacts(run, answer.noun, run_checks(run, targets))
     facts = PageFacts(
         name=run.name,
         place=place_text(run),
@@ -117,7 +118,7 @@ def write_page(
     )
     folded = fold(msgspec.json.encode(facts))
     room = int(max_mb * _MB) - len(_render(answer, facts, folded, _NOTHING).encode())
-    packed = pack(run, list_facts(run, answer, ranking, flows), ranking, conversations, room)
+    packed = pack(run, list_facts(run, answer, ranking, lost), ranking, conversations, room)
     markup = _render(answer, facts, folded, packed)
     size = len(markup.encode())
     if size > max_mb * _MB:

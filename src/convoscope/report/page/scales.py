@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from convoscope.analysis.words import interval_text, value_text
 from convoscope.metrics.declaration import HIGHER, LOWER, RATIO, SHARE, Target
-from convoscope.report.words import interval_text, value_text
 from convoscope.runs.distributions import Histogram
 from convoscope.statistics.summary import Figure
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from convoscope.analysis.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.conversation import Conversation
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, counted, measured, metric, unmeasured
@@ -16,7 +17,6 @@ from convoscope.metrics.registry import installed
 from convoscope.report.junit import junit
 from convoscope.report.page import write_page
 from convoscope.report.run_markdown import markdown
-from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.runs import make as making
 from convoscope.runs.run import Run
 from convoscope.runs.summary import describe
@@ -422,7 +422,7 @@ def test_the_names_before_scoring_are_those_of_the_summary(tmp_path: Path) -> No
     ]
     run = making.make_run(write_lines(tmp_path / "chats.jsonl", range(3)), out=tmp_path / "run", workers=1)
     measured = {one.key for one in run.summary.metrics}
-    names = {one.key: figure_names(describe(one)) for one in installed().resolve()}
+    names = {one.key: figure_names(describe(one)) for one in installed().to_score(None)}
     assert 10 < len(measured) < len(names)
     # A metric without a value has its headline alone, which says why.
     expected = [name for key, mine in names.items() for name in (mine if key in measured else mine[:1])]
