@@ -15,7 +15,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from playwright.sync_api import Browser, sync_playwright
 
-from browser import given
+from browser import given, walks
 from browser.looking import View, chromium
 from convoscope.runs.run import Run
 
@@ -114,3 +114,15 @@ def forty(runs: Path) -> Run:
 def hostile(runs: Path) -> Run:
     """Logs written by somebody who wants the page to do their bidding."""
     return given.hostile(runs)
+
+
+@pytest.fixture(scope="session")
+def viewings(runs: Path) -> Run:
+    """64 calls through the states of one flow, 28 of them lost."""
+    return walks.make_run(runs / "viewings", list(walks.viewings()))
+
+
+@pytest.fixture(scope="session")
+def many(runs: Path) -> Run:
+    """More chats than the list holds."""
+    return given.many(runs)

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 import convoscope
 from convoscope.conversation import (
     Agent,
@@ -72,16 +70,6 @@ def examples(folder: Path) -> Run:
         shutil.copytree(EXAMPLES / name, folder / "logs" / name)
     by = [["flow"], ["agent"], ["flow", "agent"], ["scenario_id"]]
     return convoscope.score(folder / "logs", metrics=METRICS, out=folder / "examples", workers=1, by=by)
-
-
-TABLES = ("conversations", "conversation_scores", "all_conversation_scores", "scores")
-
-
-def asked(run: Run, query: str, *values: object) -> list[Any]:
-    """The first column of a query over the run's own tables: what the page is held against."""
-    tables = {name: run.table(name) for name in TABLES}
-    with duckdb.connect() as connection:
-        return [row[0] for row in connection.execute(query.format(**tables), list(values)).fetchall()]
 
 
 # ---------------------------------------------------------------------- a shop, and forty chats
@@ -166,6 +154,14 @@ def _shop_metrics() -> list[Any]:
 def forty(folder: Path) -> Run:
     log = write_lines(folder / "forty.jsonl", range(40))
     return convoscope.score(log, metrics=METRICS, out=folder / "forty", workers=1)
+
+
+MANY = 20_500
+
+
+def many(folder: Path) -> Run:
+    log = write_lines(folder / "many.jsonl", range(MANY))
+    return convoscope.score(log, metrics=["conversation.turns", "tools.success"], out=folder / "many", workers=2)
 
 
 # ---------------------------------------------------------------------- hostile logs

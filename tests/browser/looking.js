@@ -37,42 +37,18 @@ window.looking = (() => {
       const keeper = one.parentElement.closest("[tabindex='0']");
       return keeper && /auto|scroll/.test(getComputedStyle(keeper).overflowX) && !out(keeper.getBoundingClientRect());
     };
+    // What is cut off with an ellipsis is not seen beyond the window.
+    const cut = (one) => {
+      for (let box = one; box; box = box.parentElement) if (getComputedStyle(box).overflowX === "hidden" && !out(box.getBoundingClientRect())) return true;
+      return false;
+    };
     const found = all("body *")
-      .filter((one) => !one.ownerSVGElement && drawn(one) && !kept(one))
+      .filter((one) => !one.ownerSVGElement && drawn(one) && !kept(one) && !cut(one))
       .filter((one) => out(one.getBoundingClientRect()) || ownTexts(one).some(reach))
       .map(named);
     const wide = document.documentElement.scrollWidth;
     if (wide > innerWidth) found.unshift(`the page is ${wide} wide in ${innerWidth}`);
     return found.slice(0, 20);
-  }
-
-  function labels(svgs) {
-    return svgs.flatMap((svg) => {
-      const frame = svg.getBoundingClientRect();
-      const title = `${words(svg.closest(".card").querySelector("h3"))}, ${svg.getAttribute("aria-label").slice(0, 20)}`;
-      const texts = all("text", svg).map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }));
-      return texts.flatMap(({ text, box }, place) => {
-        const found = [];
-        const inside = box.left >= frame.left - 1 && box.right <= frame.right + 1;
-        if (!inside || box.top < frame.top - 1 || box.bottom > frame.bottom + 1) found.push(`${title}: ${text} is cut off`);
-        for (const other of texts.slice(place + 1)) {
-          const wide = Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left);
-          const high = Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top);
-          if (wide > 1 && high > 4) found.push(`${title}: ${text} and ${other.text} overlap`);
-        }
-        return found;
-      });
-    });
-  }
-
-  function outside(svgs) {
-    return svgs.flatMap((svg) => {
-      const frame = svg.getBoundingClientRect();
-      return all("rect", svg).filter((one) => {
-        const box = one.getBoundingClientRect();
-        return box.left < frame.left - 0.5 || box.right > frame.right + 0.5 || box.width < 1;
-      }).map((one) => one.dataset.tip);
-    });
   }
 
   // ---------------------------------------------------------------- can it be seen?
@@ -101,14 +77,6 @@ window.looking = (() => {
       const ratio = contrast(one.ownerSVGElement || one, one.ownerSVGElement ? style.fill : style.color);
       return ratio < 4.5 ? [`${ratio.toFixed(2)} ${named(one)}`] : [];
     });
-  }
-
-  function dim(shapes) {
-    const found = shapes.flatMap((one) => {
-      const ratio = contrast(one.ownerSVGElement, getComputedStyle(one).fill);
-      return ratio < 3 ? [`${ratio.toFixed(2)} ${one.getAttribute("class")}`] : [];
-    });
-    return [...new Set(found)];
   }
 
   // Words of our own, behind a name with U+202E in it, that run from right to left.
@@ -143,6 +111,7 @@ window.looking = (() => {
       const bar = document.querySelector("header");
       const covers = getComputedStyle(bar).position === "sticky" && !bar.contains(target) && !target.matches(".skip");
       const top = covers ? bar.getBoundingClientRect().bottom : 0;
+      if (target.matches("main")) return; // where a new screen begins
       if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 1) steps.unseen.push(`not marked: ${named(target)}`);
       if (box.right <= 0 || box.bottom <= top + 1 || box.top >= innerHeight) steps.unseen.push(`out of sight: ${named(target)}`);
     });
@@ -157,38 +126,47 @@ window.looking = (() => {
 
   // ---------------------------------------------------------------- what does it say?
 
-  async function follow(links) {
-    const said = [];
-    const go = async (hash) => {
-      const arrived = new Promise((resolve) => addEventListener("hashchange", resolve, { once: true }));
-      location.hash = hash;
-      await arrived;
-    };
-    for (const link of links) {
-      if (location.hash === link) await go("#summary");
-      await go(link);
+  async function unfold() {
+    for (let round = 0; round < 4; round += 1) {
+      for (const one of all("details:not([open])")) one.open = true;
       await pause();
-      said.push(document.querySelector("[role=status]").textContent);
     }
-    return said;
   }
 
-  function cells(table) {
-    const columns = all("thead th", table).map(words);
-    return all("tbody tr", table).filter((row) => row.cells.length === columns.length).map((row) => ({
-      head: row.cells[0].firstChild ? row.cells[0].firstChild.textContent.trim() : "",
-      by_column: Object.fromEntries([...row.cells].map((cell, place) => [columns[place], words(cell)])),
-    }));
+  // A dot stands for no number: whoever points, tabs or listens learns why.
+  function dots() {
+    return all("main *").filter((one) => ownTexts(one).some((text) => text.data.trim() === "·"))
+      .filter((one) => !(one.dataset.tip && one.tabIndex === 0 && /^not measured: ./.test(one.getAttribute("aria-label"))))
+      .map(named);
   }
 
-  function facts(happening) {
-    const names = all(":scope > .box dt, :scope > dl dt", happening);
-    return Object.fromEntries(names.map((one) => [one.textContent, one.nextElementSibling.textContent]));
+  // Sentences of our own: between full stops, within one block.
+  function longest() {
+    const blocks = all("main p, main li, main h1, main h2, main td, main figcaption, main summary").filter((one) => drawn(one) && !one.querySelector("p, li, ul, dl"));
+    const found = blocks.flatMap((one) => words(one).split(/(?<=[.!?;]) /));
+    return found.filter((text) => text.length > 140);
   }
 
-  function lanes(svgs) {
-    return Object.fromEntries(svgs.map((svg) =>
-      [svg.parentElement.firstElementChild.textContent, all("rect", svg).map((one) => one.dataset.tip)]));
+  // Each colour of text with each ground that it stands on, by the names of page.css.
+  function tokens() {
+    const style = getComputedStyle(document.documentElement);
+    const probe = document.body.appendChild(document.createElement("i"));
+    const colour = (name) => { probe.style.color = style.getPropertyValue(name); return getComputedStyle(probe).color; };
+    const pairs = [];
+    const pair = (text, grounds, least) => { for (const ground of grounds) pairs.push([text, ground, least]); };
+    for (const text of ["--ink", "--ink2", "--ink3"]) pair(text, ["--bg", "--card", "--sunk", "--acc-bg"], 4.5);
+    pair("--acc", ["--bg", "--card", "--sunk", "--acc-bg"], 4.5);
+    pair("--good", ["--bg", "--card", "--good-bg", "--acc-bg"], 4.5);
+    pair("--bad", ["--bg", "--card", "--bad-bg", "--acc-bg"], 4.5);
+    pair("--good-fill", ["--card", "--bg"], 3);
+    pair("--bad-fill", ["--card", "--bg"], 3);
+    const found = pairs.flatMap(([text, ground, least]) => {
+      const [x, y] = [light(colour(text)), light(colour(ground))];
+      const ratio = (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+      return ratio < least ? [`${text} on ${ground}: ${ratio.toFixed(2)}`] : [];
+    });
+    probe.remove();
+    return found;
   }
 
   // What ran, what was made that could run, and what leads out of the page.
@@ -204,5 +182,5 @@ window.looking = (() => {
     };
   }
 
-  return { all, beyond, cells, dim, facts, faint, follow, harm, labels, lanes, outside, pause, turned, walked, watch };
+  return { all, beyond, dots, faint, harm, longest, pause, tokens, turned, unfold, walked, watch };
 })();

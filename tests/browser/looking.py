@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import quote, urldefrag
 
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Locator, Page, Request, expect
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, Request, expect
 
 WAIT = 6_000
 """Milliseconds after which something that should happen did not."""
@@ -126,88 +126,63 @@ class View:
         self.page.reload()
         self.ready()
 
-    # ------------------------------------------------------------------ the overview
+    # ------------------------------------------------------------------ the screens
 
-    def section(self, name: str) -> Locator:
-        return self.page.get_by_role("region", name=name, exact=True)
+    @property
+    def main(self) -> Locator:
+        return self.page.get_by_role("main")
+
+    @property
+    def text(self) -> str:
+        """Everything that the screen says, folded or not."""
+        return str(self.main.evaluate("one => one.textContent"))
+
+    def show(self, screen: str) -> None:
+        """Go to a screen by its address, and wait for it."""
+        self.go(f"#/{screen}")
+        name = screen.partition("/")[0].partition("?")[0]
+        self.page.wait_for_selector(f"main[data-screen={name}]")
+        self.still()
 
     @property
     def search(self) -> Locator:
-        return self.page.get_by_role("searchbox", name="Text")
-
-    def choose(self, label: str, value: str) -> None:
-        """Pick from a list beside the search, by what it says."""
-        self.field(label).select_option(label=value)
-
-    def field(self, label: str) -> Locator:
-        form = self.page.get_by_role("search")
-        return form.get_by_role("combobox", name=label, exact=True).or_(
-            form.get_by_role("searchbox", name=label, exact=True)
-        )
+        return self.page.get_by_role("searchbox")
 
     @property
-    def said(self) -> Locator:
-        """What the page says about the list: the live region."""
-        return self.section("Conversations, worst first").get_by_role("status")
+    def count(self) -> Locator:
+        """How many conversations the list holds: a live region."""
+        return self.page.locator("#count")
 
     @property
     def rows(self) -> Locator:
-        return self.page.locator("#list > li")
+        return self.page.locator("#list .vr")
 
     @property
     def ids(self) -> list[str]:
-        """The conversations that are listed, from top to bottom."""
-        found: list[str] = self.page.eval_on_selector_all("#list .id", "all => all.map((one) => one.textContent)")
+        """The conversations in sight, from top to bottom."""
+        found: list[str] = self.page.eval_on_selector_all("#list .vr .id", "all => all.map((one) => one.textContent)")
         return found
 
-    def follow(self, links: list[str]) -> list[str]:
-        """What the page says of the list behind each of many links."""
-        said: list[str] = self.page.evaluate("(links) => looking.follow(links)", links)
-        return said
-
-    def lists(self, ids: list[str]) -> None:
-        """Wait for the list to be these, in this order."""
-        try:
-            self.page.wait_for_function(
-                """(wanted) => {
-                  const ids = [...document.querySelectorAll("#list .id")].map((one) => one.textContent);
-                  return ids.length === wanted.length && ids.every((id, place) => id === wanted[place]);
-                }""",
-                arg=ids,
-                timeout=WAIT,
-            )
-        except Error:
-            assert self.ids == ids  # says how they differ
-
-    def counts(self, count: int) -> None:
-        """Wait for the page to say how many conversations it lists, all of them, shown or not."""
-        noun = "conversation" if count == 1 else "conversations"
-        expect(self.said).to_contain_text(f"{count:,} {noun} of ", timeout=WAIT)
-
-    # ------------------------------------------------------------------ a conversation
-
-    @property
-    def article(self) -> Locator:
-        return self.page.get_by_role("article")
+    def counts(self, words: str) -> None:
+        """Wait for the list to say how many it holds."""
+        expect(self.count).to_have_text(words, timeout=WAIT)
 
     def shows(self, id: str) -> None:
         """Wait for a conversation to be open."""
-        title = "document.querySelector('article:not([hidden]) h1')"
-        self.page.wait_for_function(f"(id) => {title} && {title}.textContent === id", arg=id)
+        self.page.wait_for_function(
+            "(id) => document.querySelector('main[data-screen=call] .nav2 .mono')?.textContent === id", arg=id
+        )
 
-    def open(self, id: str, turn: int | None = None) -> None:
+    def open(self, id: str, second: float | None = None) -> None:
         """Open a conversation by its address."""
-        self.go(f"#conversation={quote(id, safe='')}" + ("" if turn is None else f"&turn={turn}"))
+        self.go(f"#/call/{quote(id, safe='')}" + ("" if second is None else f"/{second:g}"))
         self.shows(id)
-
-    def turn(self, number: int) -> Locator:
-        return self.article.get_by_role("region", name=f"Turn {number}", exact=True)
 
     # ------------------------------------------------------------------ what is drawn
 
     def unfold(self) -> None:
-        """Open everything that can be opened in place."""
-        self.page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        """Open everything that can be opened in place, also what is folded inside of it."""
+        self.page.evaluate("looking.unfold()")
 
     def beyond(self) -> list[str]:
         """What reaches beyond the window to the left or right, and the page if it can be pushed sideways."""
@@ -237,15 +212,3 @@ class Walk(NamedTuple):
 
     unreached: list[str]
     unseen: list[str]
-
-
-class Cells(NamedTuple):
-    """A row of a table: what its header cell says, and its cells by the name of their column."""
-
-    head: str
-    by_column: dict[str, str]
-
-
-def cells(table: Locator) -> list[Cells]:
-    """The rows of a table with header cells, as they read."""
-    return [Cells(**row) for row in table.evaluate("(table) => looking.cells(table)")]

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import html
-import json
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from browser.walks import make_run, viewings, walk
+from convoscope.analysis.answer import look_at_lost, make_answer
 from convoscope.analysis.words import percent_text
 from convoscope.conversation import Flow, FlowState
-from convoscope.report.page import write_page
 from convoscope.report.page.flow_picture import (
     MAX_EDGES,
     MAX_STATES,
@@ -28,7 +24,7 @@ from convoscope.report.page.flow_picture import (
     shortened,
     wrapped,
 )
-from convoscope.report.page.flow_section import MAX_FLOWS, MAX_IDS, FlowSection, flow_section
+from convoscope.report.page.flow_screen import MAX_FLOWS, FlowScreen, flow_screen
 from convoscope.runs.make import make_run as score
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import Run
@@ -36,7 +32,7 @@ from support.chats import chat, user
 
 
 def seen(name: str, order: float = 0, **facts: Any) -> Seen:
-    usual = {"n": 10, "stall": 0.0, "terminal": "", "arrived": 0, "words": "ten conversations"}
+    usual = {"n": 10, "lost": 0.0, "terminal": "", "arrived": 0, "words": "ten conversations"}
     return Seen(name, order, **usual | facts)
 
 
@@ -48,11 +44,11 @@ def drawn(*states: Seen, **edges: int) -> Picture:
 
 class TestWords:
     @pytest.mark.parametrize(
-        ("stall", "shade"),
+        ("lost", "shade"),
         [(None, None), (0.0, 0), (0.001, 1), (0.0999, 1), (0.1, 2), (0.29, 2), (0.3, 3), (0.59, 3), (0.6, 4), (1.0, 4)],
     )
-    def test_colours(self, stall: float | None, shade: int | None) -> None:
-        assert level(stall) == shade
+    def test_shades(self, lost: float | None, shade: int | None) -> None:
+        assert level(lost) == shade
 
     @pytest.mark.parametrize(
         ("share", "words"), [(0.0, "0 %"), (0.004, "<1 %"), (0.326, "33 %"), (0.998, ">99 %"), (1.0, "100 %")]
@@ -87,22 +83,22 @@ class TestWords:
 
 
 class TestPicture:
-    def test_a_state_says_its_name_n_and_stall(self) -> None:
-        (state,) = drawn(seen("greet", n=1_200, stall=0.4)).states
-        assert ([line.text for line in state.name], state.figures.text) == (["greet"], "n 1,200 · stall 40 %")
-        assert state.style == "state stall-3"
+    def test_a_state_says_its_name_n_and_what_is_lost(self) -> None:
+        (state,) = drawn(seen("greet", n=1_200, lost=0.4)).states
+        assert ([line.text for line in state.name], state.figures.text) == (["greet"], "n 1,200 · 40 % lost")
+        assert state.style == "state lost-3"
         assert state.bar == pytest.approx(0.4 * (180 - 16))
 
-    def test_an_unknown_stall_is_no_number_and_no_colour(self) -> None:
-        (state,) = drawn(seen("greet", stall=None)).states
-        assert (state.style, state.figures.text, state.bar) == ("state stall-unknown", "n 10 · stall ·", 0)
+    def test_an_unknown_share_is_no_number_and_no_colour(self) -> None:
+        (state,) = drawn(seen("greet", lost=None)).states
+        assert (state.style, state.figures.text, state.bar) == ("state lost-unknown", "n 10 · · lost", 0)
 
     def test_a_state_without_a_visit_is_untested_and_not_failed(self) -> None:
-        (state,) = drawn(seen("never", n=0, stall=None)).states
+        (state,) = drawn(seen("never", n=0, lost=None)).states
         assert (state.style, state.figures.text) == ("state untested", "untested")
 
     def test_a_state_that_was_led_to_and_never_entered_is_not_untested(self) -> None:
-        state = drawn(seen("a"), seen("b", 1, n=0, stall=None, arrived=7), a_b=7).states[1]
+        state = drawn(seen("a"), seen("b", 1, n=0, lost=None, arrived=7), a_b=7).states[1]
         assert (state.style, state.figures.text) == ("state unentered", "led to 7×, not entered")
 
     @pytest.mark.parametrize(
@@ -122,8 +118,8 @@ class TestPicture:
         assert state.style.endswith(f"end {terminal}")
 
     def test_who_stays_in_an_escalation_is_no_fault_of_it(self) -> None:
-        (state,) = drawn(seen("human", terminal="escalation", stall=1.0)).states
-        assert (state.style, state.bar) == ("state stall-unknown end escalation", 0)
+        (state,) = drawn(seen("human", terminal="escalation", lost=1.0)).states
+        assert (state.style, state.bar) == ("state lost-unknown end escalation", 0)
 
     def test_traffic_is_width_and_words(self) -> None:
         made = drawn(seen("a"), seen("b", 1), seen("c", 2), a_b=100, b_c=1)
@@ -162,15 +158,12 @@ class TestPicture:
 # ---------------------------------------------------------------------- of a run
 
 
-def section_of(run: Run) -> FlowSection:
-    found = flow_section(run, rank(run))
-    assert found is not None
-    return found
-
-
-def facts_of(section: FlowSection) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(gzip.decompress(base64.b64decode(section.packed)))["flows"]
-    return found
+def screen_of(run: Run) -> FlowScreen:
+    ranking = rank(run)
+    lost = look_at_lost(run, ranking)
+    made = flow_screen(run, make_answer(run, ranking, lost), ranking, lost)
+    assert made is not None
+    return made.screen
 
 
 @pytest.fixture(scope="module")
@@ -179,82 +172,64 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def section(run: Run) -> FlowSection:
-    return section_of(run)
+def screen(run: Run) -> FlowScreen:
+    return screen_of(run)
 
 
-class TestSection:
-    def test_it_says_what_it_is_of(self, section: FlowSection) -> None:
-        assert section.line == "64 conversations of 1 flow went through 6 states; 1 declared state had no visit."
+class TestScreen:
+    def test_it_says_what_it_is_of(self, screen: FlowScreen) -> None:
+        assert screen.line == "64 chats of 1 flow went through 6 states; 1 declared state had no visit."
 
-    def test_the_first_words_are_which_state_broke_the_flow(self, section: FlowSection) -> None:
-        cause = section.causes[0]
-        assert (cause.state.name, cause.headline) == ("collect_details", "conversations get stuck")
-        assert cause.evidence.startswith("21 of 63 conversations got stuck here")
-        assert section.surest == cause
-
-    def test_every_state_is_drawn_in_the_declared_order(self, section: FlowSection) -> None:
-        (flow,) = facts_of(section)
+    def test_every_state_is_there_in_the_declared_order(self, screen: FlowScreen) -> None:
+        (flow,) = screen.flows
         names = ["greet", "collect_details", "collect_contact", "confirm", "waiting_list", "booked", "escalated"]
-        assert [state["name"] for state in flow["states"]] == names
-        assert section.flows[0].untested == 1
+        assert [state.name for state in flow.states] == names
+        assert flow.line == "64 chats, 28 lost"
 
-    def test_edges_carry_how_often_they_were_gone(self, section: FlowSection) -> None:
-        (flow,) = facts_of(section)
+    def test_it_opens_on_the_state_that_loses_most(self, screen: FlowScreen) -> None:
+        (flow,) = screen.flows
+        # 21 got stuck where details are collected, 4 were handed over from there; one was lost at once, two later.
+        assert [state.lost for state in flow.states] == [1, 25, 2, 0, 0, 0, 0]
+        assert flow.opens == 1
+
+    def test_the_panel_of_a_state(self, screen: FlowScreen) -> None:
+        state = screen.flows[0].states[1]
+        assert state.line == "25 of 63 chats are lost here."
+        assert state.interval.startswith("39.7 %; 95 % interval ")  # 25 / 63 = 0.397
+        assert sum(one.lost for one in state.why) == 25
+        assert state.calls == "#/calls?flow=apartment_viewing&lost_in=collect_details"
+        assert len(state.places) == 5
+        assert state.diagnosis[0] == "Conversations get stuck."
+
+    def test_neighbours_carry_how_often(self, screen: FlowScreen) -> None:
         # 30 + 6 + 2 calls went from details to contact, 6 on to confirm when they came back, 4 stayed, 4 escalated.
-        from_details = {to: count for one, to, count in flow["edges"] if one == 1}
-        assert from_details == {2: 38, 3: 6, 1: 4, 6: 4}
+        leads = [(to, count) for how, to, count in screen.flows[0].states[1].neighbours if how == "leads to"]
+        assert sorted(leads) == [("collect_contact", "38×"), ("confirm", "6×"), ("escalated", "4×"), ("itself", "4×")]
 
-    def test_of_a_state_the_stuck_conversations_come_first(self, run: Run, section: FlowSection) -> None:
-        state = facts_of(section)[0]["states"][1]
-        ids = [f"call 2-{number:02}" for number in range(21)]
-        order = rank(run).order.tolist()
-        told = [row[0] for row in run_ids(run)]
-        assert state["stalled"] == 21
-        assert sorted(told[order[place]] for place in state["places"][:21]) == ids
-        assert len(state["places"]) == MAX_IDS
-        assert state["n"] == 63
-
-    def test_of_a_cause_what_it_costs_and_whom_it_starves(self, section: FlowSection) -> None:
-        cause = facts_of(section)[0]["states"][1]["cause"]
-        assert cause["cost"] == "21 of 63 conversations that came here ended here, unfinished"
-        assert {number for number, _ in cause["starves"]} == {2, 3, 5}
-
-    def test_tables_of_the_tiers(self, section: FlowSection) -> None:
-        assert [table.title for table in section.flows[0].tables] == [
+    def test_tables_of_the_tiers(self, screen: FlowScreen) -> None:
+        titles = [table.title for table in (*screen.flows[0].tables, *screen.tables)]
+        assert titles == [
             "States, worst first",
             "Segments, the least cohesive first",
+            "Flows by agent",
+            "Kinds of segments over all flows",
         ]
-        assert [table.title for table in section.tables] == ["Flows by agent", "Kinds of segments over all flows"]
-        matrix = section.flows[0].tables[0]
-        row = next(row for row in matrix.rows if row.name == "collect_details")
-        assert row.href == "#state=0.1"
+        row = next(row for row in screen.flows[0].tables[0].rows if row.name == "collect_details")
+        assert row.href == "#/breaks/0/1"
         stall = row.cells[2]
         assert (stall.value, stall.under, stall.weak) == ("33.3 %", "22.9 to 45.6, n 63", True)
 
-    def test_what_has_no_value_is_a_dot_with_its_reason(self, section: FlowSection) -> None:
-        greet = next(row for row in section.flows[0].tables[0].rows if row.name == "greet")
+    def test_what_has_no_value_is_a_dot_with_its_reason(self, screen: FlowScreen) -> None:
+        greet = next(row for row in screen.flows[0].tables[0].rows if row.name == "greet")
         fill = greet.cells[8]
         assert (fill.value, fill.reason) == ("·", "nothing required")
 
 
-def run_ids(run: Run) -> list[tuple[str]]:
-    from convoscope.runs.database import connect
-
-    with connect(memory_mb=256) as connection:
-        rows: list[tuple[str]] = connection.execute(
-            f"SELECT conversation FROM {run.table('conversations')} ORDER BY number"
-        ).fetchall()
-        return rows
-
-
 class TestBounds:
-    def test_a_run_without_states_has_no_section_and_no_code_for_it(self, tmp_path: Path) -> None:
+    def test_a_run_without_states_has_none(self, tmp_path: Path) -> None:
         run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
-        assert flow_section(run, rank(run)) is None
-        page = write_page(run).path.read_text(encoding="utf-8")
-        for trace in ('id="flow"', "flow-facts", "const flowPictures", ".flow-box"):
-            assert trace not in page
+        ranking = rank(run)
+        assert flow_screen(run, make_answer(run, ranking), ranking, []) is None
 
     def test_many_flows_are_not_all_drawn_and_it_is_said_which(self, tmp_path: Path) -> None:
         calls = [
@@ -262,27 +237,19 @@ class TestBounds:
             for flow in range(MAX_FLOWS + 3)
             for call in range(1 + (flow < 2))
         ]
-        section = section_of(make_run(tmp_path / "run", calls))
-        assert [flow.name for flow in section.flows[:3]] == ["flow 00", "flow 01", "flow 02"]
-        assert len(section.flows) == MAX_FLOWS
-        assert section.left_out == ["flow 12", "flow 13", "flow 14"]
+        screen = screen_of(make_run(tmp_path / "run", calls))
+        assert [flow.name for flow in screen.flows[:3]] == ["flow 00", "flow 01", "flow 02"]
+        assert len(screen.flows) == MAX_FLOWS
+        assert screen.left_out == "Not drawn: flow 12, flow 13, flow 14."
 
-    def test_hostile_names_are_text(self, tmp_path: Path) -> None:
-        names = [
-            "<script>alert(1)</script>",
-            "'\"><svg onload=x>",
-            "</text><a href=javascript:x>",
-            "&amp;",
-            "n" * 10_000,
-        ]
+    def test_hostile_names_are_no_markup(self, tmp_path: Path) -> None:
+        names = ["<script>alert(1)</script>", "</script><svg onload=x>", "&amp;", "n" * 10_000]
         flow = Flow(name="<b>flow</b>", states=tuple(FlowState(name=name) for name in [*names, "<i>never</i>"]))
         run = make_run(tmp_path / "run", [walk(f"<u>{place}", names, completed=False, flow=flow) for place in range(3)])
         page = (run.folder / "report.html").read_text(encoding="utf-8")
-        body = page[page.index('<section id="flow"') : page.index("</section>", page.index('<section id="flow"'))]
-        for tag in ("<script>alert", "<svg onload", "<a href=javascript", "<b>flow", "<i>never", "<u>"):
-            assert tag not in body
-        assert html.escape("<script>alert(1)</script>") in body
-        assert "n" * 201 not in body
+        for tag in ("<script>alert", "<svg onload", "<b>flow", "<i>never", "<u>"):
+            assert tag not in page
+        assert max(len(state.name) for state in screen_of(run).flows[0].states) < 300
 
-    def test_the_page_is_the_same_every_time(self, run: Run) -> None:
-        assert section_of(run) == section_of(Run.open(run.folder))
+    def test_it_is_the_same_every_time(self, run: Run) -> None:
+        assert screen_of(run) == screen_of(Run.open(run.folder))

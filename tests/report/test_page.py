@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import html
+import base64
+import gzip
+import json
 import re
 from pathlib import Path
 
@@ -17,9 +19,7 @@ from convoscope.runs.run import PAGE, Run
 from support.chats import chat, user
 from support.generated import FEW, write_lines
 
-OVER_ALL = "Figures and charts are over all."
-MORE = "`convoscope report --conversations N` makes a page with more."
-LARGER = "`convoscope report --max-mb N` makes a larger page, and `convoscope show` prints any of them."
+MORE = "`convoscope report --conversations N --max-mb M` makes a larger page."
 
 
 @pytest.fixture(scope="module")
@@ -28,60 +28,33 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return score(write_lines(folder / "chats.jsonl", range(40)), metrics=FEW, out=folder / "run", workers=1)
 
 
-def said(page: Path) -> str:
-    """The text of the page, without its markup."""
-    return html.unescape(re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8")))
+def told(page: Path) -> list[str]:
+    """What the page says about how much it holds."""
+    packed = re.search(r'id="bounds">([^<]+)<', page.read_text(encoding="utf-8"))
+    assert packed is not None
+    lines: list[str] = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    return lines
 
 
 class TestTheWords:
     @pytest.mark.parametrize(
         ("total", "words"),
-        [
-            (1, "All 1 conversation is here in full."),
-            (4, "All 4 conversations are here in full."),
-            (1_200, "All 1,200 conversations are here in full."),
-        ],
+        [(1, "All 1 call is here in full."), (1_200, "All 1,200 calls are here in full.")],
     )
     def test_all(self, total: int, words: str) -> None:
-        assert bounds(total, total, total, total) == words
+        assert bounds("call", total, total, total) == [words]
 
-    @pytest.mark.parametrize(
-        ("full", "words"),
-        [
-            (1, "1 of 2,000 conversations is here in full"),
-            (300, "300 of 2,000 conversations are here in full"),
-            (1_999, "1,999 of 2,000 conversations are here in full"),
-        ],
-    )
-    def test_some(self, full: int, words: str) -> None:
-        assert bounds(2_000, 2_000, full, full) == (
-            f"{words}, the worst first, all others with their scores. {OVER_ALL} {MORE}"
-        )
-
-    def test_none(self) -> None:
-        assert bounds(10, 10, 0, 0) == (
-            f"None of 10 conversations is here in full; the list has the scores of all. {OVER_ALL} {MORE}"
-        )
-
-    def test_some_that_did_not_fit(self) -> None:
-        assert bounds(10, 10, 5, 3) == (
-            "3 of 10 conversations are here in full, the worst first, all others with their scores. "
-            f"2 of the worst 5 did not fit, or were too large for any page. {OVER_ALL} {LARGER}"
-        )
-
-    def test_none_that_did_fit(self) -> None:
-        assert bounds(2_000, 2_000, 1_500, 0) == (
-            "None of 2,000 conversations is here in full; the list has the scores of all. "
-            f"1,500 of the worst 1,500 did not fit, or were too large for any page. {OVER_ALL} {LARGER}"
-        )
+    def test_some(self) -> None:
+        words = "Words of 400 of 2,000 calls are in this page; `convoscope show ID` has the rest."
+        assert bounds("call", 2_000, 2_000, 400) == [words, MORE]
 
     def test_where_not_even_the_list_is_whole(self) -> None:
-        assert bounds(5_000, 1_250, 300, 300) == (
-            "300 of 5,000 conversations are here in full, the worst first, the worst 1,250 with their scores. "
-            "3,750 more are left out of the list; `convoscope show` prints any of them by its id, "
-            "and `convoscope sql` finds them. "
-            f"{OVER_ALL} {MORE}"
-        )
+        assert bounds("chat", 5_000, 1_250, 400) == [
+            "Words of 400 of 5,000 chats are in this page; `convoscope show ID` has the rest.",
+            "The list holds the worst 1,250; 3,750 are left out, `convoscope sql` finds them.",
+            "Figures, causes and counts are over all.",
+            MORE,
+        ]
 
 
 class TestWhatIsWritten:
@@ -89,21 +62,14 @@ class TestWhatIsWritten:
         page = write_page(run, tmp_path / "page.html")
         assert (page.conversations, page.in_full, page.listed) == (40, 40, 40)
         assert page.bytes == (tmp_path / "page.html").stat().st_size
-        assert "All 40 conversations are here in full." in said(tmp_path / "page.html")
+        assert told(tmp_path / "page.html") == ["All 40 chats are here in full."]
 
-    @pytest.mark.parametrize(
-        ("asked", "words"), [(1, "1 of 40 conversations is here"), (39, "39 of 40 conversations are here")]
-    )
-    def test_as_many_as_were_asked_for(self, run: Run, tmp_path: Path, asked: int, words: str) -> None:
+    @pytest.mark.parametrize("asked", [0, 1, 39])
+    def test_as_many_as_were_asked_for(self, run: Run, tmp_path: Path, asked: int) -> None:
         page = write_page(run, tmp_path / "page.html", conversations=asked)
         assert (page.in_full, page.listed) == (asked, 40)
-        told = said(tmp_path / "page.html")
-        assert f"{words} in full, the worst first, all others with their scores. {OVER_ALL}" in told
-        assert MORE.replace("`", "") in told
-
-    def test_none_of_them(self, run: Run, tmp_path: Path) -> None:
-        assert write_page(run, tmp_path / "page.html", conversations=0).in_full == 0
-        assert "None of 40 conversations is here in full" in said(tmp_path / "page.html")
+        words = f"Words of {asked} of 40 chats are in this page; `convoscope show ID` has the rest."
+        assert told(tmp_path / "page.html") == [words, MORE]
 
     def test_more_than_there_are_is_all(self, run: Run, tmp_path: Path) -> None:
         assert write_page(run, tmp_path / "page.html", conversations=1_000).in_full == 40
@@ -114,17 +80,14 @@ class TestWhatIsWritten:
         page = write_page(run, tmp_path / "page.html", max_mb=(bare + whole) / 2 / 1e6)
         assert 0 < page.in_full < 40
         assert page.listed == 40
-        told = said(tmp_path / "page.html")
-        assert f"{40 - page.in_full} of the worst 40 did not fit, or were too large for any page. {OVER_ALL}" in told
-        assert LARGER.replace("`", "") in told
+        assert told(tmp_path / "page.html")[0].startswith(f"Words of {page.in_full} of 40 chats ")
 
     def test_the_list_has_an_end(self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert packing.MAX_LISTED == 20_000
         monkeypatch.setattr(packing, "MAX_LISTED", 7)
         page = write_page(run, tmp_path / "page.html")
         assert (page.conversations, page.in_full, page.listed) == (40, 7, 7)
-        told = said(tmp_path / "page.html")
-        assert "7 of 40 conversations are here in full, the worst first" in told
+        assert "The list holds the worst 7; 33 are left out, `convoscope sql` finds them." in told(page.path)
 
     def test_into_the_run_where_no_place_is_given(self, tmp_path: Path) -> None:
         run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
 from convoscope.analysis.findings import comparable
-from convoscope.analysis.words import name_text, value_text
+from convoscope.analysis.words import cut_text, name_text, value_text
 from convoscope.metrics.declaration import HIGHER
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
 from convoscope.statistics.intervals import Z
@@ -67,7 +67,9 @@ def groups_apart(summary: Summary, noun: Noun) -> Groups:
         if holds and _is_worse(figure, reference.value or 0.0)
     ]
     unlike = {tuple(one.by.items()) for one in apart}
-    like = [", ".join(one.by.values()) for one in summary.groups if tuple(one.by.items()) not in unlike]
+    # Of states and other pairs there are many: the picture of the flow tells of them.
+    single = [one.by for one in summary.groups if len(one.by) == 1 and tuple(one.by.items()) not in unlike]
+    like = [cut_text(value, 20) for by in single for value in by.values()]
     alike = (
         f"Like the rest: {', '.join(dict.fromkeys(like[:8]))}{' and others' if len(like) > 8 else ''}." if like else ""
     )

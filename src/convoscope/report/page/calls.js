@@ -39,14 +39,14 @@ function callsScreen(query) {
   const box = node("div", { class: "vlist", id: "list", tabindex: "0", role: "list", "aria-label": capital(nouns()) }, node("div", { class: "vpad" }));
   box.addEventListener("scroll", () => { list.top = box.scrollTop; drawRows(); });
   return [
-    node("div", { class: "head" }, node("h1", { id: "count", role: "status" }), node("span", { class: "dim", id: "found" })),
+    node("div", { class: "head" }, node("h1", { id: "count", "aria-live": "polite" }), node("span", { class: "dim", id: "found" })),
     node("div", { class: "tbar" }, node("label", { class: "search" }, search, node("kbd", {}, "/")),
       node("button", { type: "button", class: "btn phone-only", "aria-expanded": "false", onclick: (event) => { const open = $("facets").classList.toggle("open"); event.target.setAttribute("aria-expanded", String(open)); } }, "Filter"),
       node("label", { class: "sort" }, "Sort ", sort), node("button", { type: "button", class: "btn", id: "clear", hidden: true, onclick: () => { location.hash = "#/calls"; } }, "Clear filters"),
       node("span", { class: "dim keys-hint" }, node("kbd", {}, "j"), " ", node("kbd", {}, "k"), " move, ", node("kbd", {}, "Enter"), " open")),
     node("p", { class: "dim", id: "bounds-line" }, bounds.map((line) => [coded(line), " "])),
     node("div", { class: "cl" }, node("div", { class: "fac", id: "facets", role: "group", "aria-label": "Filters" }),
-      node("div", { class: "card" }, node("div", { class: "vh", "aria-hidden": "true" }, node("span", {}), node("span", {}, facts.noun), node("span", {}, "why"), node("span", { class: "c-e" }, "lost in"), index.columns.map((column) => node("span", { class: "n c-e", "data-tip": column.name }, column.label))), box)),
+      node("div", { class: "card" }, node("div", { class: "vh", "aria-hidden": "true" }, node("span", {}), node("span", {}, facts.noun), node("span", {}, "why"), node("span", { class: "c-e" }, "lost in"), index.columns.map((column) => node("span", { class: "n c-e", "data-tip": `${column.label} (${column.name})` }, column.label))), box)),
   ];
 }
 
@@ -136,7 +136,8 @@ function facetOf(facet) {
   const most = open ? 60 : MANY;
   const shown = order.slice(0, most);
   if (chosen !== undefined && !shown.some((code) => facet.values[code] === chosen) && facet.values.includes(chosen)) shown.push(facet.values.indexOf(chosen));
-  if (!shown.length) return [];
+  // What is different in each tells nothing beside the list; an address and the search still find it.
+  if (!shown.length || (chosen === undefined && facet.values.length > MANY && facet.counts.every((count) => count === 1))) return [];
   const button = (code) => node("button", { type: "button", "aria-pressed": String(facet.values[code] === chosen), onclick: () => {
     if (facet.values[code] === chosen) delete list.filters[facet.key];
     else list.filters[facet.key] = facet.values[code];

@@ -25,9 +25,10 @@ from convoscope.report.page.scales import ScaledInterval, Spread, scale_of, scal
 from convoscope.report.visible_figures import visible_figures
 from convoscope.runs.database import CONVERSATION_SCORES, connect
 from convoscope.runs.distributions import Histogram, histograms
-from convoscope.runs.ranking import Headline, headlines
+from convoscope.runs.ranking import headlines
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric, Summary
+from convoscope.scores.observation import MEASURED
 from convoscope.statistics.summary import Figure
 
 MAX_GROUPS = 12
@@ -250,22 +251,21 @@ def _verdict(checks: Sequence[Check]) -> str:
 
 
 def _worst(run: Run) -> dict[str, list[Example]]:
-    """Of each metric with a direction, the conversations with the worst values."""
-    worst = {}
+    """Of each metric with a direction, the conversations with the worst values, from one look at all scores."""
     with connect(memory_mb=512) as connection:
-        for headline in headlines(run.summary):
-            if headline.better in _BETTER:
-                worst[headline.key] = [
-                    Example(id, value_text(value, headline.unit))
-                    for id, value in connection.execute(_worst_query(run, headline)).fetchall()
-                ]
+        rows = connection.execute(f"""
+            SELECT metric, variant, judge,
+                   min(struct_pack(rank := value, number, conversation, value), {WORST}) AS low,
+                   min(struct_pack(rank := -value, number, conversation, value), {WORST}) AS high
+            FROM {run.table(CONVERSATION_SCORES)} WHERE status = '{MEASURED}' GROUP BY ALL
+        """).fetchall()
+    found = {(metric, variant, judge): (low, high) for metric, variant, judge, low, high in rows}
+    worst: dict[str, list[Example]] = {}
+    for headline in headlines(run.summary):
+        if headline.better in _BETTER and headline[:3] in found:
+            low, high = found[headline[:3]]
+            examples = low if headline.better == HIGHER else high
+            worst[headline.key] = [
+                Example(one["conversation"], value_text(one["value"], headline.unit)) for one in examples
+            ]
     return worst
-
-
-def _worst_query(run: Run, headline: Headline) -> str:
-    order = "ASC" if headline.better == HIGHER else "DESC"
-    return (
-        f"SELECT conversation, value FROM {run.table(CONVERSATION_SCORES)} "
-        f"WHERE {headline.condition} AND status = 'measured' "
-        f"ORDER BY value {order}, number LIMIT {WORST}"
-    )

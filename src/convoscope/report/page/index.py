@@ -14,7 +14,7 @@ from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import reason_text, value_text
 from convoscope.conversation import DIMENSIONS
 from convoscope.report.page.figures import dimension_key
-from convoscope.report.page.overview import OUTCOMES, cause_key
+from convoscope.report.page.overview import cause_key
 from convoscope.report.panels import Facet, facets
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
 from convoscope.runs.null_rows import PROFILES
@@ -31,6 +31,13 @@ MAX_LISTED = 20_000
 MAX_COLUMNS = 4
 TENTH = 0.9
 """A value is among the worst tenth where so many did better."""
+ENDED = {
+    "done": "Completed",
+    "lost": "Lost",
+    "handed_over": "Handed to a person",
+    "unknown": "Not known",
+    "broken": "Integration broke",
+}
 FIRST_COLUMN = "conversation.turns"
 
 
@@ -94,7 +101,7 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCo
     causes = {number: cause_key(cause) for cause in (*answer.causes, *answer.remaining) for number in cause.numbers}
     sentences = {cause_key(cause): cause.sentence for cause in (*answer.causes, *answer.remaining)}
     made = [
-        Facet(key="outcome", title="How it ended", values=outcomes, labels=OUTCOMES),
+        Facet(key="outcome", title="How it ended", values=outcomes, labels=ENDED),
         Facet(key="cause", title="Why it was lost", values=causes, labels=sentences),
         Facet(key="lost_in", title="Lost in", values=lost_in),
         *_dimensions(run),
@@ -123,7 +130,7 @@ def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[i
         ).fetchall()
         cells = _Cells(connection, run, [row[1] for row in rows])
         columns = [cells.of(one, _label(run, facts, one), _bad(ranking, one, numbers)) for one in facts.columns]
-    kinds = list(OUTCOMES)
+    kinds = list(ENDED)
     return Index(
         ids=[row[0] for row in rows],
         outcomes=[kinds.index(facts.outcomes[number]) for number in numbers],

@@ -24,7 +24,7 @@ function card(one) {
     node("span", { class: "l" }, one.label),
     node("span", { class: "row" }, node("span", { class: `big ${TONES[one.verdict] || ""}` }, one.value, one.unit ? node("small", {}, ` ${one.unit}`) : null), spreadOf(one.spread)),
     intervalBar(one.bar, one.verdict),
-    node("span", { class: "f" }, node("span", {}, one.interval || "no interval"), node("span", {}, `n ${one.n}`, one.coverage ? node("b", {}, `, ${one.coverage} covered`) : null)),
+    node("span", { class: "f" }, node("span", {}, one.interval || "no interval"), node("span", {}, `n ${one.n}`, one.coverage ? [", ", node("b", {}, `${one.coverage} covered`)] : null)),
     node("span", { class: "t" }, last));
 }
 

@@ -8,7 +8,15 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from convoscope.analysis.answer import Answer, Cause, Clause, KeyFigure
-from convoscope.analysis.words import counted, name_text, number_text, percent_text, reason_text, seconds_text
+from convoscope.analysis.words import (
+    counted,
+    interval_text,
+    name_text,
+    number_text,
+    percent_text,
+    reason_text,
+    seconds_text,
+)
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.report.page.figures import FigureFacts
@@ -129,6 +137,11 @@ def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[
     )
 
 
+def _begun(words: str) -> str:
+    """As a sentence begins; a name of the log stays as it is."""
+    return words if "_" in words.partition(" ")[0] else words[:1].upper() + words[1:]
+
+
 def cause_key(cause: Cause) -> str:
     """What names a cause in an address."""
     return f"{cause.rule}:{cause.subject}" if cause.subject else cause.rule
@@ -161,15 +174,12 @@ def _cards_line(answer: Answer, run: Run) -> str:
 def _card(figure: KeyFigure, facts: FigureFacts, figures: Mapping[str, Figure]) -> Card:
     shown = figures.get(figure.name)
     unit = {SHARE: "%", COUNT: "", RATIO: ""}.get(figure.unit, figure.unit)
-    interval = ""
-    if figure.low is not None and figure.high is not None:
-        interval = f"{number_text(figure.low, figure.unit)} to {number_text(figure.high, figure.unit)}"
     return Card(
         name=figure.name,
-        label=figure.label,
+        label=_begun(figure.label),
         value=number_text(figure.value, figure.unit),
         unit=unit,
-        interval=interval,
+        interval=interval_text(shown) if shown is not None and shown.interval else "",
         n=f"{figure.n:,}",
         coverage=percent_text(figure.coverage) if figure.coverage < 1 else "",
         target=figure.target,
@@ -183,7 +193,7 @@ def _cause(cause: Cause, noun: str, most: int, links: Mapping[tuple[str, str], s
     return CauseRow(
         lost=cause.lost,
         share=round(100 * cause.lost / most, 2),
-        sentence=cause.sentence[:1].upper() + cause.sentence[1:],
+        sentence=_begun(cause.sentence),
         evidence=cause.evidence,
         example=call_link(cause.example.conversation, cause.example.seconds) if cause.example else "",
         href=f"#/calls?{urlencode({'cause': cause_key(cause)})}",
@@ -206,11 +216,11 @@ def _not_measured(run: Run, answer: Answer) -> Fold:
         f"{len(names):,} {reason}: {', '.join(names)}"
         for reason, names in sorted(reasons.items(), key=lambda one: -len(one[1]))
     ]
-    return Fold(answer.not_measured, _cut(lines))
+    return Fold(_begun(answer.not_measured), _cut(lines))
 
 
 def _reading(report: ReadReport, answer: Answer) -> Fold:
-    return Fold(answer.reading, _cut(list(_reading_lines(report, answer))))
+    return Fold(_begun(answer.reading), _cut(list(_reading_lines(report, answer))))
 
 
 def _reading_lines(report: ReadReport, answer: Answer) -> Iterator[str]:
@@ -219,13 +229,13 @@ def _reading_lines(report: ReadReport, answer: Answer) -> Iterator[str]:
     for one in report.problems:
         where = f"{one.file}:{one.line}" if one.line else one.file
         yield f"not read: {', '.join(filter(None, (where, one.field, one.message, one.hint)))}"
+    for name, file in report.files.items():
+        yield f"{name}: {file.skipped or f'{file.format}, {file.conversations:,}'}"
     for kind, tallies in report.tallies.items():
         for code, tally in tallies.items():
             yield f"{reason_text(kind)}: {reason_text(code)} ({tally.count:,}), for example {'; '.join(tally.examples)}"
     for title, names in (("ignored", report.ignored), ("unknown name, kept in extras", report.unknown)):
         yield from (f"{title}: {name} ({count:,})" for name, count in names.items())
-    for name, file in report.files.items():
-        yield f"{name}: {file.skipped or f'{file.format}, {file.conversations:,}'}"
 
 
 def _cut(lines: Sequence[str]) -> list[str]:
