@@ -206,9 +206,9 @@ _NOTHING_TELLS = OutcomeReading(None)
 def outcome_of(conversation: Conversation) -> OutcomeReading:
     """Whether a conversation is done or lost: the one definition of all reports.
 
-    The user's label decides. Without one, nobody knows where the integration broke; else the log's own flag decides; without that, its final status, by the flow's contract
-    or in plain words; without that, the state that it ended in, where the flow declares what its ends are: one that
-    is over, and reached no success, is lost. Else nobody knows.
+    The user's label decides. Without one, nobody knows where the integration broke. Else the log's own flag decides;
+    without that, its final status, by the flow's contract or in plain words; without that, the state that it ended in,
+    where the flow declares what its ends are: one that is over, and reached no success, is lost. Else nobody knows.
     """
     outcome = conversation.outcome
     label = outcome.label
