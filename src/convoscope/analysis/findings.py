@@ -64,7 +64,7 @@ def findings(summary: Summary) -> Findings:
     apart: list[Apart] = []
     compared = 0
     for group in summary.groups:
-        for figure in _comparable(group, summary.conversations):
+        for figure in comparable(group, summary.conversations):
             reference = whole.get(name_text(figure))
             if reference is None or reference.value is None:
                 continue
@@ -89,7 +89,7 @@ def side(figure: Figure, whole: Figure) -> Side | None:
     return "better" if above == (figure.better == HIGHER) else "worse"
 
 
-def _comparable(group: Group, conversations: int) -> Iterator[Figure]:
+def comparable(group: Group, conversations: int) -> Iterator[Figure]:
     if group.conversations == conversations:
         return
     names = {figure.metric for figure in group.metrics}
