@@ -3,9 +3,9 @@
 Everything follows from a seed. Nothing of Convoscope is imported: the logs are read like anybody's.
 """
 
-from convoscope.demo.faults import AgentVersion, Fault
+from convoscope.demo.faults import AgentVersion, PlantedFault
 from convoscope.demo.generator import make_calls
 from convoscope.demo.logs import write_logs
 from convoscope.demo.story import COMPANY
 
-__all__ = ["COMPANY", "AgentVersion", "Fault", "make_calls", "write_logs"]
+__all__ = ["COMPANY", "AgentVersion", "PlantedFault", "make_calls", "write_logs"]

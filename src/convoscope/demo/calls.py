@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from convoscope.demo.faults import Fault
+from convoscope.demo.faults import PlantedFault
 from convoscope.demo.story import Task
 
 AGENT, CALLER = "agent", "caller"
 HUNG_UP, PUT_THROUGH, DROPPED = "caller hung up", "put through to a person", "the line dropped"
 
 
-class Speech(NamedTuple):
+class SpeechStep(NamedTuple):
     """Someone speaks; `heard` is what the recogniser wrote of a caller's words."""
 
     start: float
@@ -25,7 +25,7 @@ class Speech(NamedTuple):
     """Seconds that the caller waited for it, where it is a reply."""
 
 
-class ToolUse(NamedTuple):
+class ToolStep(NamedTuple):
     """A tool is called, and answers."""
 
     start: float
@@ -36,7 +36,7 @@ class ToolUse(NamedTuple):
     error: str = ""
 
 
-class StateChange(NamedTuple):
+class StateStep(NamedTuple):
     """The flow leaves a state, if it was in one, and enters another."""
 
     start: float
@@ -44,7 +44,7 @@ class StateChange(NamedTuple):
     former: str
 
 
-class SlotValue(NamedTuple):
+class SlotStep(NamedTuple):
     """The flow learns something."""
 
     start: float
@@ -53,7 +53,7 @@ class SlotValue(NamedTuple):
     state: str
 
 
-Step = Speech | ToolUse | StateChange | SlotValue
+Step = SpeechStep | ToolStep | StateStep | SlotStep
 
 
 class PhoneCall(NamedTuple):
@@ -72,5 +72,5 @@ class PhoneCall(NamedTuple):
     completed: bool | None
     ended: str
     error: str
-    fault: Fault | None
+    fault: PlantedFault | None
     """None where nothing was lost, or the line dropped."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Fault(StrEnum):
+class PlantedFault(StrEnum):
     """Why a call was lost."""
 
     STALL = "stall"
@@ -26,7 +26,7 @@ class AgentVersion:
     """One version of the agent: what goes wrong in it, and how fast it is."""
 
     name: str
-    faults: Mapping[Fault, float]
+    faults: Mapping[PlantedFault, float]
     """The share of calls that each fault loses."""
     stalling_state: str = "collect_vehicle"
     bad_tool: str = "find_sailings"
@@ -46,17 +46,22 @@ VERSIONS = (
     AgentVersion(
         "v1",
         {
-            Fault.STALL: 0.12,
-            Fault.SLOW_TOOL: 0.13,
-            Fault.TALK_OVER: 0.02,
-            Fault.MISHEARING: 0.05,
-            Fault.NO_FAULT: 0.03,
+            PlantedFault.STALL: 0.12,
+            PlantedFault.SLOW_TOOL: 0.13,
+            PlantedFault.TALK_OVER: 0.02,
+            PlantedFault.MISHEARING: 0.05,
+            PlantedFault.NO_FAULT: 0.03,
         },
         bad_tool_seconds=(1.8, 6.0),
     ),
     AgentVersion(
         "v2",
-        {Fault.STALL: 0.12, Fault.TALK_OVER: 0.12, Fault.MISHEARING: 0.05, Fault.NO_FAULT: 0.03},
+        {
+            PlantedFault.STALL: 0.12,
+            PlantedFault.TALK_OVER: 0.12,
+            PlantedFault.MISHEARING: 0.05,
+            PlantedFault.NO_FAULT: 0.03,
+        },
         wait=(0.5, 1.1),
         haste=0.12,
     ),

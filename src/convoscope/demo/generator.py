@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from convoscope.demo.calls import PhoneCall
-from convoscope.demo.faults import VERSIONS, AgentVersion, Fault
+from convoscope.demo.faults import VERSIONS, AgentVersion, PlantedFault
 from convoscope.demo.story import draw_task
 from convoscope.demo.walk import walk
 
@@ -45,7 +45,7 @@ def _rehearsed(seed: int, version: AgentVersion, begin: float, scenarios: int, t
 
 def _live(seed: int, version: AgentVersion, begin: float, count: int) -> Iterator[PhoneCall]:
     # What a live caller meant to say is in no log, so that a mishearing could not be seen: none is planted.
-    faults = {**version.faults, Fault.MISHEARING: 0.0}
+    faults = {**version.faults, PlantedFault.MISHEARING: 0.0}
     for number in range(count):
         id = f"{version.name}-live-{number + 1:02d}"
         draw = random.Random(f"{seed} {id}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from convoscope.demo import story
-from convoscope.demo.calls import AGENT, CALLER, PhoneCall, SlotValue, Speech, StateChange, Step, ToolUse
+from convoscope.demo.calls import AGENT, CALLER, PhoneCall, SlotStep, SpeechStep, StateStep, Step, ToolStep
 
 Record = dict[str, Any]
 MODELS = {"stt": "ear-2", "llm": "llm-small-3", "tts": "voice-4"}
@@ -97,35 +97,35 @@ def _wall(call: PhoneCall, seconds: float) -> float:
 def _events(step: Step) -> Iterator[Record]:
     """The events of a timeline that a step is, with the seconds since the call began."""
     match step:
-        case Speech():
+        case SpeechStep():
             if step.waited:
                 yield {"type": "component_metric", "at": step.start, "component": "turn", "values": _waited(step)}
             heard = {"heard": {"text": step.heard, "source": MODELS["stt"]}} if step.speaker == CALLER else {}
             cut = {"cut_off_by": CALLER} if step.cut_off else {}
-            said = {"speaker": step.speaker, "intended": {"text": step.text}, **heard, **cut}
-            yield {"type": "utterance", "at": step.start, **said, "segments": [{"start": step.start, "end": step.end}]}
-        case ToolUse():
+            words = {"speaker": step.speaker, "intended": {"text": step.text}, **heard, **cut}
+            yield {"type": "utterance", "at": step.start, **words, "segments": [{"start": step.start, "end": step.end}]}
+        case ToolStep():
             name = {"name": step.name, "call_id": f"{step.name}-{step.start}"}
             result = {"error": step.error} if step.error else {"result": step.result}
             yield {"type": "tool_call", "at": step.start, **name, "arguments": step.arguments}
             yield {"type": "tool_result", "at": step.end, **name, "success": not step.error, **result}
-        case StateChange():
+        case StateStep():
             if step.former:
                 yield {"type": "state_exited", "at": step.start, "state": step.former, "to_state": step.state}
             yield {"type": "state_entered", "at": step.start, "state": step.state}
-        case SlotValue():
+        case SlotStep():
             value = {"slot": step.slot, "value": step.value, "state": step.state}
             yield {"type": "slot_filled", "at": step.start, **value}
 
 
-def _waited(step: Speech) -> dict[str, float]:
+def _waited(step: SpeechStep) -> dict[str, float]:
     return {"e2e_latency": step.waited}
 
 
 def _records(step: Step) -> Iterator[Record]:
     """The records of Pipecat that a step leaves, with the seconds since the call began."""
     match step:
-        case Speech():
+        case SpeechStep():
             speech = {"record": "SpeechEvent", "started_at": step.start, "timestamp": step.end}
             turn = {"timestamp": step.start, "interrupted": step.cut_off}
             if step.speaker == CALLER:
@@ -136,15 +136,15 @@ def _records(step: Step) -> Iterator[Record]:
                 yield {"record": "UserBotLatency", "timestamp": step.start, "seconds": step.waited}
             yield {**speech, "kind": "bot_speech_stopped"}
             yield {"record": "AssistantTurnStoppedMessage", "content": step.text, **turn}
-        case ToolUse():
+        case ToolStep():
             id = f"{step.name}-{step.start}"
             event = {"record": "FunctionCallEvent", "function_name": step.name, "tool_call_id": id}
             arguments = {"arguments": step.arguments}
             yield {**event, "kind": "function_call_started", "timestamp": step.start, **arguments}
             ending, result = ("failed", {"error": step.error}) if step.error else ("completed", {"result": step.result})
             yield {**event, "kind": f"function_call_{ending}", "timestamp": step.end, **result}
-        case StateChange():
+        case StateStep():
             former = {"previous_node": step.former} if step.former else {}
             yield {"record": "FlowNode", "timestamp": step.start, "current_node": step.state, **former}
-        case SlotValue():
+        case SlotStep():
             yield {"record": "FlowState", "timestamp": step.start, "state": {step.slot: step.value}}

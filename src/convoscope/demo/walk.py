@@ -12,13 +12,13 @@ from convoscope.demo.calls import (
     HUNG_UP,
     PUT_THROUGH,
     PhoneCall,
-    SlotValue,
-    Speech,
-    StateChange,
+    SlotStep,
+    SpeechStep,
+    StateStep,
     Step,
-    ToolUse,
+    ToolStep,
 )
-from convoscope.demo.faults import AgentVersion, Fault
+from convoscope.demo.faults import AgentVersion, PlantedFault
 from convoscope.demo.story import PHRASES, SLIPS, Task, date, misheard
 
 MIN_ASKED, MIN_SLOW, MIN_OVERLAP = 3, 8.5, 2.2
@@ -55,7 +55,7 @@ def walk(draw: random.Random, version: AgentVersion, task: Task, id: str, starte
     )
 
 
-def _drawn_fault(draw: random.Random, version: AgentVersion) -> Fault | None:
+def _drawn_fault(draw: random.Random, version: AgentVersion) -> PlantedFault | None:
     chance = draw.random()
     for fault, share in version.faults.items():
         chance -= share
@@ -65,7 +65,7 @@ def _drawn_fault(draw: random.Random, version: AgentVersion) -> Fault | None:
 
 
 def _end(step: Step) -> float:
-    return step.end if isinstance(step, Speech | ToolUse) else step.start
+    return step.end if isinstance(step, SpeechStep | ToolStep) else step.start
 
 
 class _End(Exception):
@@ -75,7 +75,7 @@ class _End(Exception):
 class _Walk:
     """Goes through the states; what has been said and done is in `steps`."""
 
-    def __init__(self, draw: random.Random, version: AgentVersion, task: Task, fault: Fault | None) -> None:
+    def __init__(self, draw: random.Random, version: AgentVersion, task: Task, fault: PlantedFault | None) -> None:
         self.draw, self.version, self.task, self.fault = draw, version, task, fault
         self.steps: list[Step] = []
         self.now = 0.0
@@ -83,12 +83,12 @@ class _Walk:
         self.asked: float | None = None
         """Since when the caller waits for a reply."""
         self.state = ""
-        self.waiting: list[SlotValue | StateChange] = []
+        self.waiting: list[SlotStep | StateStep] = []
         """What happens when the agent next does something."""
         self.ended = HUNG_UP
         self.leaves_at = draw.choice(_LEAVES_AT)
         self.hasty = draw.sample(PHRASES["hasty"], 5)
-        self.overlaps = draw.randint(MIN_ASKED, 4) if fault == Fault.TALK_OVER else 0
+        self.overlaps = draw.randint(MIN_ASKED, 4) if fault == PlantedFault.TALK_OVER else 0
         """How often the agent is yet to talk over the caller, who then gives up."""
 
     def go(self) -> str:
@@ -114,7 +114,7 @@ class _Walk:
         waited = 0.0 if early or self.asked is None else round(start - self.asked, 2)
         self.asked = None
         self.now = max(self.now, round(start + self.seconds(text), 2))
-        self.steps.append(Speech(start, self.now, AGENT, text, waited=waited))
+        self.steps.append(SpeechStep(start, self.now, AGENT, text, waited=waited))
 
     def caller(self, text: str, *, after: float | None = None, code: str = "") -> None:
         """The caller speaks; `code` is what the recogniser takes the booking code for."""
@@ -122,7 +122,7 @@ class _Walk:
         self.now = round(start + self.seconds(self.task.tell(text)), 2)
         self.asked = self.now
         written = self.recognised(self.task.tell(text, code=code or self.task.code))
-        self.steps.append(Speech(start, self.now, CALLER, self.task.tell(text), written))
+        self.steps.append(SpeechStep(start, self.now, CALLER, self.task.tell(text), written))
 
     def phrase(self, occasion: str) -> str:
         return self.draw.choice(PHRASES[occasion])
@@ -137,11 +137,11 @@ class _Walk:
         )
 
     def enter(self, state: str) -> None:
-        self.waiting.append(StateChange(0.0, state, self.state))
+        self.waiting.append(StateStep(0.0, state, self.state))
         self.state = state
 
     def learn(self, slot: str, value: str) -> None:
-        self.waiting.append(SlotValue(0.0, slot, value, self.state))
+        self.waiting.append(SlotStep(0.0, slot, value, self.state))
 
     def happen(self, at: float) -> None:
         self.steps += [step._replace(start=at) for step in self.waiting]
@@ -152,9 +152,9 @@ class _Walk:
         bad = name == self.version.bad_tool
         if lead:
             self.agent(lead)
-        if bad and self.fault == Fault.SLOW_TOOL:
+        if bad and self.fault == PlantedFault.SLOW_TOOL:
             self.wait_in_vain(name, arguments, result)
-        if bad and self.fault == Fault.FAILED_TOOL:
+        if bad and self.fault == PlantedFault.FAILED_TOOL:
             self.fail(name, arguments)
         self.use(name, arguments, result, self.version.bad_tool_seconds if bad else self.version.tool_seconds)
 
@@ -169,7 +169,7 @@ class _Walk:
         start = round(self.now + 0.25, 2)
         self.happen(start)
         self.now = round(start + self.draw.uniform(*seconds), 2)
-        self.steps.append(ToolUse(start, self.now, name, arguments, result, error))
+        self.steps.append(ToolStep(start, self.now, name, arguments, result, error))
 
     def hang_up(self, text: str) -> NoReturn:
         self.caller(text)
@@ -193,7 +193,7 @@ class _Walk:
         self.enter("identify")
         lead = self.phrase("thanks")
         heard = misheard(task.code, draw)
-        if self.fault == Fault.MISHEARING:
+        if self.fault == PlantedFault.MISHEARING:
             self.ask(lead, self.phrase("codes"), code=heard)
             self.miss(heard)
             self.caller(self.phrase("spelled"), code=misheard(task.code, draw))
@@ -236,7 +236,7 @@ class _Walk:
     def confirm(self) -> None:
         task, draw = self.task, self.draw
         self.enter("confirm")
-        if self.fault == Fault.LOOP:
+        if self.fault == PlantedFault.LOOP:
             self.go_round()
         if self.fault is None and draw.random() < _CORRECTS:
             self.agent(self.phrase("read back"), day=task.other)
@@ -262,13 +262,13 @@ class _Walk:
         text = f"{lead} {question}"
         barges_in = not self.overlaps and self.draw.random() < _BARGES_IN
         self.agent(text)
-        if self.fault == Fault.STALL and state == self.version.stalling_state:
+        if self.fault == PlantedFault.STALL and state == self.version.stalling_state:
             self.stall()
-        if self.fault == Fault.NO_FAULT and state == self.leaves_at:
+        if self.fault == PlantedFault.NO_FAULT and state == self.leaves_at:
             self.leave()
         if barges_in:
             self.cut_off()
-        elif self.fault != Fault.STALL and self.draw.random() < _ASKED_AGAIN:
+        elif self.fault != PlantedFault.STALL and self.draw.random() < _ASKED_AGAIN:
             self.caller(self.phrase(f"useless {state}"))
             self.agent(f"{self.phrase('not understood')} {question}")
         self.answer(state, answer, code=code)
@@ -276,7 +276,7 @@ class _Walk:
     def cut_off(self) -> None:
         """The caller begins before the question is over; the agent stops."""
         last = self.steps[-1]
-        if isinstance(last, Speech):
+        if isinstance(last, SpeechStep):
             self.steps[-1] = last._replace(end=round(last.end - 0.4, 2), cut_off=True)
             self.now = round(last.end - 1.6, 2)
 
@@ -290,7 +290,7 @@ class _Walk:
             self.protest()
             return
         self.caller(text, code=code)
-        if self.fault == Fault.SILENCE and state == self.leaves_at:
+        if self.fault == PlantedFault.SILENCE and state == self.leaves_at:
             self.caller(self.phrase("waiting"), after=self.draw.uniform(6, 9))
             self.caller(self.phrase("waited too long"), after=self.draw.uniform(5, 8))
             raise _End
