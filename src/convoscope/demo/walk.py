@@ -25,7 +25,7 @@ MIN_ASKED, MIN_SLOW, MIN_OVERLAP = 3, 8.5, 2.2
 """How often a stalling state asks, seconds of a slow tool, and of talking over a caller: at least."""
 _PER_LETTER, _PER_SIGN_OF_CODE = 0.06, 0.22
 _ASKED_AGAIN, _BARGES_IN, _CORRECTS, _MISHEARD_ONCE, _SLIP = 0.06, 0.06, 0.08, 0.05, 0.3
-"""Shares of what happens in calls that go well, too."""
+"""Shares of what happens in any call, and loses none."""
 _LEAVES_AT = ("choose_day", "choose_sailing", "collect_vehicle")
 
 
@@ -200,7 +200,7 @@ class _Walk:
             self.tool("find_booking", {"code": heard}, {"booking": None})
             self.agent(self.phrase("not found"), wrong=heard)
             self.hang_up(self.phrase("gives up"))
-        if draw.random() < _MISHEARD_ONCE and self.fault is None:
+        if draw.random() < _MISHEARD_ONCE:
             self.ask(lead, self.phrase("codes"), code=heard)
             self.miss(heard)
             self.caller(self.phrase("spelled"))
@@ -238,7 +238,7 @@ class _Walk:
         self.enter("confirm")
         if self.fault == PlantedFault.LOOP:
             self.go_round()
-        if self.fault is None and draw.random() < _CORRECTS:
+        if draw.random() < _CORRECTS:
             self.agent(self.phrase("read back"), day=task.other)
             self.caller(self.phrase("corrections"))
             self.enter("choose_day")
@@ -282,7 +282,7 @@ class _Walk:
 
     def answer(self, state: str, text: str, code: str = "") -> None:
         """The caller answers, and may be talked over."""
-        hasty = self.fault is None and self.draw.random() < self.version.haste
+        hasty = self.draw.random() < self.version.haste
         if self.overlaps or hasty:
             self.caller(self.phrase(f"long answers {state}"), code=code)
             early = self.draw.uniform(MIN_OVERLAP, 2.9) if self.overlaps or self.draw.random() < 0.3 else 0.7
