@@ -196,9 +196,10 @@ class _Walk:
         if self.fault == PlantedFault.MISHEARING:
             self.ask(lead, self.phrase("codes"), code=heard)
             self.miss(heard)
-            self.caller(self.phrase("spelled"), code=misheard(task.code, draw))
-            self.tool("find_booking", {"code": heard}, {"booking": None})
-            self.agent(self.phrase("not found"), wrong=heard)
+            again = misheard(task.code, draw)
+            self.caller(self.phrase("spelled"), code=again)
+            self.tool("find_booking", {"code": again}, {"booking": None})
+            self.agent(self.phrase("not found"), wrong=again)
             self.hang_up(self.phrase("gives up"))
         if draw.random() < _MISHEARD_ONCE:
             self.ask(lead, self.phrase("codes"), code=heard)
@@ -269,7 +270,7 @@ class _Walk:
         if barges_in:
             self.cut_off()
         elif self.fault != PlantedFault.STALL and self.draw.random() < _ASKED_AGAIN:
-            self.caller(self.phrase(f"useless {state}"))
+            self.caller(self.phrase(f"useless {state}"), code=code)
             self.agent(f"{self.phrase('not understood')} {question}")
         self.answer(state, answer, code=code)
 
