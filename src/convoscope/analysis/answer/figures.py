@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict
+from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict, metric_label
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import name_text
 from convoscope.metrics.declaration import NEITHER, SECONDS
 from convoscope.metrics.parts import PUBLISHED, parent_metric
-from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.statistics.summary import Figure
 
@@ -31,10 +30,15 @@ def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> lis
     )
     enough = [one for one in ranked if one[1].n >= LEAST_N or name_text(one[1]) in targets] or ranked
     families: dict[str, int] = {}
+    twins: set[tuple[float, int]] = set()
     chosen: list[KeyFigure] = []
     for weight, figure, declared in enough:
         named = name_text(figure) in targets
+        twin = (round(figure.value or 0.0, 6), figure.n)  # the same number of the same things says nothing new
+        if twin in twins and not named:
+            continue
         if weight > 0 and len(chosen) < MOST and (named or families.get(declared.family, 0) < MOST_OF_A_FAMILY):
+            twins.add(twin)
             families[declared.family] = families.get(declared.family, 0) + 1
             chosen.append(_key_figure(figure, declared, targets, noun))
     return chosen
@@ -72,9 +76,7 @@ def _candidates(summary: Summary, targets: dict[str, Check]) -> Iterator[tuple[F
 
 def _key_figure(figure: Figure, declared: DeclaredMetric, targets: dict[str, Check], noun: Noun) -> KeyFigure:
     check = targets.get(name_text(figure))
-    label = declared.label or declared.name.partition(".")[2].replace("_", " ").replace(".", ", ")
-    if declared.metric == OUTCOME_METRIC:
-        label = f"{noun}s that {label}"
+    label = metric_label(declared, noun)
     if figure.reduction == SLOWEST:
         label += ", slowest 5 %"
     mark = declared.ten_points
