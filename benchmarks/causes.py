@@ -56,7 +56,7 @@ class LostCall(NamedTuple):
 
 
 def draw_version(seed: int, kinds: Sequence[PlantedFault]) -> AgentVersion:
-    """An agent with one to four of the kinds of faults, each strong or weak; every fourth seed has none."""
+    """An agent with one to four of the kinds of faults, each plain or hard to see; every fourth seed has none."""
     draw = random.Random(f"causes {seed}")
     chosen = draw.sample(kinds, draw.randint(1, 4)) if seed % 4 else []
     shares = {fault: draw.uniform(0.04, 0.16) for fault in chosen}
@@ -65,6 +65,9 @@ def draw_version(seed: int, kinds: Sequence[PlantedFault]) -> AgentVersion:
         {**shares, PlantedFault.NO_FAULT: draw.uniform(0.02, 0.08)},
         stalling_state=draw.choice(_STATES),
         bad_tool=draw.choice(_TOOLS),
+        slow_seconds=draw.choice(((5.0, 9.0), (7.0, 12.0), (9.0, 16.0))),
+        overlap_seconds=draw.choice(((1.2, 2.4), (2.2, 2.9))),
+        rewording=draw.choice((0.0, 0.3, 0.7)),
         wait=(0.6, draw.uniform(1.2, 2.5)),
         bad_tool_seconds=(0.5, draw.uniform(1.5, 7.5)),
         haste=draw.uniform(0.0, 0.12),

@@ -10,7 +10,7 @@ import pytest
 import convoscope
 from convoscope.conversation import Conversation, StateEntered, ToolCall, Utterance
 from convoscope.demo import AgentVersion, PlantedFault, make_calls, write_logs
-from convoscope.demo.calls import PhoneCall
+from convoscope.demo.calls import PhoneCall, StateStep
 from convoscope.demo.story import misheard
 
 VEHICLE = "How long is your vehicle, in metres?"
@@ -210,3 +210,16 @@ def test_a_silent_agent_says_nothing_after_the_caller(tmp_path: Path) -> None:
     for conversation in one_fault(PlantedFault.SILENCE, tmp_path):
         last = [conversation.roles[one.speaker] for one in conversation.timeline if isinstance(one, Utterance)][-3:]
         assert last == ["user"] * 3
+
+
+@pytest.mark.parametrize("fault", PlantedFault)
+def test_a_fault_loses_every_call_that_has_it(fault: PlantedFault) -> None:
+    for state, tool in (
+        ("identify", "find_booking"),
+        ("choose_day", "move_booking"),
+        ("choose_sailing", "find_sailings"),
+    ):
+        version = AgentVersion("v9", {fault: 1.0}, stalling_state=state, bad_tool=tool, broken=0.0, haste=0.2)
+        for call in make_calls(3, [version], scenarios=30, trials=1, live=0):
+            assert call.completed is False
+            assert "moved" not in [step.state for step in call.steps if isinstance(step, StateStep)]

@@ -31,6 +31,12 @@ class AgentVersion:
     stalling_state: str = "collect_vehicle"
     bad_tool: str = "find_sailings"
     """The tool that is slow, or that fails."""
+    slow_seconds: tuple[float, float] = (9.0, 16.0)
+    """Of the slow tool, in calls that it loses."""
+    overlap_seconds: tuple[float, float] = (2.2, 2.9)
+    """Of talking over a caller who gives up for it."""
+    rewording: float = 0.0
+    """The share of its repeated questions that a stalling state puts into other words."""
     wait: tuple[float, float] = (1.1, 2.1)
     """Seconds before it replies."""
     tool_seconds: tuple[float, float] = (0.4, 1.3)

@@ -21,8 +21,8 @@ from convoscope.demo.calls import (
 from convoscope.demo.faults import AgentVersion, PlantedFault
 from convoscope.demo.story import PHRASES, SLIPS, Task, date, misheard
 
-MIN_ASKED, MIN_SLOW, MIN_OVERLAP = 3, 8.5, 2.2
-"""How often a stalling state asks, seconds of a slow tool, and of talking over a caller: at least."""
+MIN_TIMES = 3
+"""How often a stalling state asks, and an agent talks over a caller who gives up: at least."""
 _PER_LETTER, _PER_SIGN_OF_CODE = 0.06, 0.22
 _ASKED_AGAIN, _BARGES_IN, _CORRECTS, _MISHEARD_ONCE, _SLIP = 0.06, 0.06, 0.08, 0.05, 0.3
 """Shares of what happens in any call, and loses none."""
@@ -88,7 +88,7 @@ class _Walk:
         self.ended = HUNG_UP
         self.leaves_at = draw.choice(_LEAVES_AT)
         self.hasty = draw.sample(PHRASES["hasty"], 5)
-        self.overlaps = draw.randint(MIN_ASKED, 4) if fault == PlantedFault.TALK_OVER else 0
+        self.overlaps = draw.randint(MIN_TIMES, 4) if fault == PlantedFault.TALK_OVER else 0
         """How often the agent is yet to talk over the caller, who then gives up."""
 
     def go(self) -> str:
@@ -260,14 +260,12 @@ class _Walk:
     def ask(self, lead: str, answer: str, code: str = "") -> None:
         """The agent asks what its state asks, and the caller answers, if this is not where it goes wrong."""
         state, question = self.state, self.phrase(f"question {self.state}")
-        text = f"{lead} {question}"
-        barges_in = not self.overlaps and self.draw.random() < _BARGES_IN
-        self.agent(text)
+        self.agent(f"{lead} {question}")
         if self.fault == PlantedFault.STALL and state == self.version.stalling_state:
             self.stall()
         if self.fault == PlantedFault.NO_FAULT and state == self.leaves_at:
             self.leave()
-        if barges_in:
+        if not self.overlaps and self.draw.random() < _BARGES_IN:
             self.cut_off()
         elif self.fault != PlantedFault.STALL and self.draw.random() < _ASKED_AGAIN:
             self.caller(self.phrase(f"useless {state}"), code=code)
@@ -279,19 +277,22 @@ class _Walk:
         last = self.steps[-1]
         if isinstance(last, SpeechStep):
             self.steps[-1] = last._replace(end=round(last.end - 0.4, 2), cut_off=True)
-            self.now = round(last.end - 1.6, 2)
+            self.now = round(last.end - 1.9, 2)
 
     def answer(self, state: str, text: str, code: str = "") -> None:
         """The caller answers, and may be talked over."""
-        hasty = self.draw.random() < self.version.haste
+        falls_silent = self.fault == PlantedFault.SILENCE and state == self.leaves_at
+        hasty = self.draw.random() < self.version.haste and not falls_silent
         if self.overlaps or hasty:
             self.caller(self.phrase(f"long answers {state}"), code=code)
-            early = self.draw.uniform(MIN_OVERLAP, 2.9) if self.overlaps or self.draw.random() < 0.3 else 0.7
+            early = (
+                self.draw.uniform(*self.version.overlap_seconds) if self.overlaps else self.draw.choice((0.7, 0.9, 2.3))
+            )
             self.agent(self.hasty.pop(), early=early)
             self.protest()
             return
         self.caller(text, code=code)
-        if self.fault == PlantedFault.SILENCE and state == self.leaves_at:
+        if falls_silent:
             self.caller(self.phrase("waiting"), after=self.draw.uniform(6, 9))
             self.caller(self.phrase("waited too long"), after=self.draw.uniform(5, 8))
             raise _End
@@ -307,19 +308,21 @@ class _Walk:
         if self.draw.random() < 0.6:
             self.caller(self.phrase("protests"))
 
-    def stall(self) -> None:
+    def stall(self) -> NoReturn:
         """The state asks for the same thing until the caller gives up, or is put through."""
         draw, question = self.draw, self.phrase(f"question {self.state}")
         answers = draw.sample(PHRASES[f"useless {self.state}"], 4)
-        for _ in range(draw.randint(MIN_ASKED, 5) - 1):
+        for _ in range(draw.randint(MIN_TIMES, 5) - 1):
             self.caller(answers.pop())
-            self.agent(f"{self.phrase('not understood')} {question}")
+            reworded = draw.random() < self.version.rewording
+            again = self.phrase(f"reworded {self.state}") if reworded else question
+            self.agent(f"{self.phrase('not understood')} {again}")
         if draw.random() < 0.2:
             self.caller(self.phrase("wants person"))
             self.hand_over()
         self.hang_up(self.phrase("gives up"))
 
-    def leave(self) -> None:
+    def leave(self) -> NoReturn:
         if self.draw.random() < 0.5:
             self.caller(self.phrase("wants person"))
             self.hand_over()
@@ -328,10 +331,10 @@ class _Walk:
     def wait_in_vain(self, name: str, arguments: dict[str, str], result: dict[str, Any] | None) -> NoReturn:
         """The tool takes so long that the caller leaves, before it answers or right after."""
         began = self.now
-        self.use(name, arguments, result, (MIN_SLOW + 0.5, 16.0))
+        self.use(name, arguments, result, self.version.slow_seconds)
         answered = self.now
         self.now = began
-        self.caller(self.phrase("waiting"), after=self.draw.uniform(4.0, 5.5))
+        self.caller(self.phrase("waiting"), after=self.draw.uniform(0.35, 0.5) * (answered - began))
         if self.draw.random() < 0.5:
             self.now = answered
             self.agent(self.phrase("too late"), wait=0.4)
