@@ -84,7 +84,7 @@ function flowBars(flow, number, chosen) {
     const [on, lost] = [node("i", {}), node("i", { class: "lost" })];
     on.style.width = `${(100 * (state.n - (state.lost || 0))) / most}%`;
     lost.style.width = `${(100 * (state.lost || 0)) / most}%`;
-    return node("a", { href: `#/breaks/${number}/${place}`, "aria-current": place === chosen ? "true" : null }, node("bdi", {}, state.name), node("span", {}, `${facts && counted(state.n, facts.noun)}`, state.lost ? node("b", { class: "bad" }, ` −${state.lost}`) : null), node("span", { class: "tr" }, on, lost));
+    return node("a", { href: `#/breaks/${number}/${place}`, "aria-current": place === chosen ? "true" : null }, node("bdi", {}, state.name), node("span", {}, counted(state.n, facts.noun), state.lost ? node("b", { class: "bad" }, ` −${state.lost}`) : null), node("span", { class: "tr" }, on, lost));
   };
   return node("div", { class: "fun" }, flow.states.slice(0, 60).map(bar));
 }
@@ -119,7 +119,7 @@ function versionTable(flow, number) {
     if (!rate) return node("td", { class: "none" }, dot("no visit of this version"));
     return node("td", { class: rate.level < 0 ? "few" : `h${rate.level}`, "data-tip": rate.level < 0 ? `n ${rate.n}: too few to conclude` : null }, rate.text, node("small", {}, ` n ${rate.n}`));
   };
-  return node("section", { "aria-label": "States by version" }, node("div", { class: "head" }, node("h2", {}, "States by version"), node("span", { class: "dim" }, "the share lost in each")),
+  return node("section", { class: "by-version", "aria-label": "States by version" }, node("div", { class: "head" }, node("h2", {}, "States by version"), node("span", { class: "dim" }, "the share lost in each")),
     node("div", { class: "card box sc", tabindex: "0", role: "region", "aria-label": "States by version" }, node("table", { class: "heat" },
       node("thead", {}, node("tr", {}, node("th", { scope: "col" }, "state"), flow.versions.map((name) => node("th", { scope: "col" }, bdi(name))))),
       node("tbody", {}, rows.map(([state, place]) => node("tr", {}, node("th", { scope: "row", class: "mono" }, node("a", { href: `#/breaks/${number}/${place}` }, bdi(state.name))), flow.versions.map((name) => cell(state, name))))))));
@@ -130,4 +130,14 @@ function flowTable([title, head, columns, rows, more, note]) {
   return fold([node("b", {}, title), node("span", { class: "dim" }, counted(rows.length + more, "row"))], () => [
     table([head, ...columns], rows.map(([name, href, cells]) => node("tr", {}, node("th", { scope: "row" }, href ? node("a", { href }, bdi(name)) : bdi(name)), cells.map(cell))), { label: title }),
     node("p", { class: "dim" }, more ? `${counted(more, "more row")}. ` : "", note)], { class: "fold" });
+}
+
+// A large picture is scrolled to the state that is chosen.
+function seeChosen() {
+  const frame = document.querySelector(".flow-box");
+  const chosen = frame && frame.querySelector(".chosen");
+  if (!chosen) return;
+  const [box, inner] = [chosen.getBoundingClientRect(), frame.getBoundingClientRect()];
+  if (box.bottom > inner.bottom || box.top < inner.top) frame.scrollTop += box.top - inner.top - (inner.height - box.height) / 2;
+  if (box.right > inner.right || box.left < inner.left) frame.scrollLeft += box.left - inner.left - (inner.width - box.width) / 2;
 }

@@ -84,7 +84,7 @@ const chipsOf = (chips) => ((chips || []).length ? node("p", { class: "chs" }, c
 function readingOf(reading, number, count, evidence) {
   const tags = { "+": "ins", "-": "del" };
   const pieces = reading.pieces.map(([op, text]) => (op === "=" ? marked(text, evidence) : node(tags[op], {}, text)));
-  const plain = count === 1 && reading.kinds.length === 1 && reading.kinds[0] !== "heard" && reading.confidence === undefined;
+  const plain = count === 1 && reading.confidence === undefined;
   const sure = reading.confidence === undefined ? "" : `, ${Math.round(100 * reading.confidence)} % sure`;
   return node("p", { class: number ? "heard" : "said", dir: "auto" }, plain || (!number && count > 1 && reading.confidence === undefined) ? null : node("span", { class: "dim kind", "data-tip": (reading.sources || []).join(", ") || null }, `${reading.kinds.join(" and ")}${sure}: `), node("span", { class: "text" }, pieces));
 }

@@ -12,6 +12,7 @@ from convoscope.analysis.answer import metric_label
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import FAILED, counted, cut_text, reason_text, seconds_text
 from convoscope.harmless import one_line
+from convoscope.report.page.overview import sentence_start
 from convoscope.report.speech_lanes import LaneSpan, SpeechLanes
 from convoscope.report.story import Happening, Mark, MarkedText, Story, StoryFact, story
 from convoscope.report.text_diff import TextVersion
@@ -24,7 +25,7 @@ SILENCE = 2.0
 """Seconds from which on a silence is worth a line."""
 TENTH = 0.9
 """A value is among the worst tenth where so many did better."""
-MAX_BAD = 7
+ALL = "100.0 %"
 MAX_WORDS = 120
 REASONS = 3
 
@@ -111,12 +112,15 @@ class Standing(NamedTuple):
     because: Sequence[Behind]
     seconds: float | None = None
     """When the first of the reasons can be seen."""
+    event: int | None = None
+    """And where."""
 
 
 def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str], standing: Standing) -> Call:
     """Tell one conversation of a run."""
     told = story(record, summary, standing.because, worth)
     labels = _Labels(summary, standing.noun)
+    timeline = _named(told.timeline, standing.noun)
     silences = tuple(_silences(told.timeline))
     scores = _Scores(told, standing.because, labels)
     happenings = [one for stretch in told.stretches for one in stretch.happenings]
@@ -124,11 +128,11 @@ def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str],
         title=_title(record, standing),
         meta=_meta(told),
         reasons=tuple(_reasons(standing)),
-        timeline=told.timeline,
+        timeline=timeline,
         caption=_caption(told.timeline),
         silences=silences,
         failed=tuple(one.seq for one in happenings if one.bad and one.kind != "utterance"),
-        lines=tuple(_Transcript(labels, standing.lost_in).lines(told.stretches, silences)),
+        lines=tuple(_Transcript(labels, standing, _event(record, standing)).lines(told.stretches, silences)),
         bad=tuple(scores.bad),
         fine=tuple(scores.fine),
         silent=tuple(scores.silent),
@@ -137,6 +141,26 @@ def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str],
         about=told.about,
         context=told.context,
     )
+
+
+def _event(record: KeptConversation, standing: Standing) -> int | None:
+    """The event that shows the first of the reasons; a result is told with its call."""
+    calls = {result.seq: call for call, result in record.conversation.tool_results.items()}
+    return None if standing.event is None else calls.get(standing.event, standing.event)
+
+
+def _who(name: str, role: str, noun: Noun) -> str:
+    """Who speaks; whoever has no name but the role is called as people call them."""
+    if name not in ("assistant", "agent", "user", "caller", "customer"):
+        return name
+    return {"assistant": "Agent", "user": "Caller" if noun == "call" else "User"}.get(role, name)
+
+
+def _named(timeline: SpeechLanes | None, noun: Noun) -> SpeechLanes | None:
+    if timeline is None:
+        return None
+    lanes = tuple(msgspec.structs.replace(lane, name=_who(lane.name, lane.role, noun)) for lane in timeline.lanes)
+    return msgspec.structs.replace(timeline, lanes=lanes)
 
 
 def clock_text(seconds: float) -> str:
@@ -170,21 +194,22 @@ def _meta(told: Story) -> str:
 def _reasons(standing: Standing) -> Iterator[Reason]:
     for place, text in enumerate(standing.reasons[:REASONS]):
         at = None if place else standing.seconds
-        words = text[:1].upper() + text[1:]
-        yield Reason(words, at, "" if at is None else clock_text(at))
+        yield Reason(sentence_start(text), at, "" if at is None else clock_text(at))
 
 
 # ---------------------------------------------------------------------- along the clock
 
 
 def _silences(timeline: SpeechLanes | None) -> Iterator[Silence]:
-    """Long stretches without a word. Who did not speak last owes the answer."""
+    """Long stretches without a word. Who did not speak last owes the answer; while a tool runs, the agent does."""
     if timeline is None:
         return
     ends = {span.end: lane.role for lane in timeline.lanes if lane.kind == "speaker" for span in lane.spans}
+    tools = [span for lane in timeline.lanes if lane.kind == "tools" for span in lane.spans]
     for gap in timeline.gaps:
         if gap.end is not None and gap.end - gap.start >= SILENCE:
-            owes = "user" if ends.get(gap.start) == "assistant" else "assistant"
+            waits = any(one.start < gap.end and (one.end or one.start) > gap.start for one in tools)
+            owes = "user" if ends.get(gap.start) == "assistant" and not waits else "assistant"
             yield Silence(gap.start, gap.end, owes, seconds_text(gap.end - gap.start))
 
 
@@ -216,14 +241,16 @@ def _length(span: LaneSpan) -> float:
 class _Transcript:
     """The lines of a conversation, with what is bad about them in words."""
 
-    def __init__(self, labels: _Labels, lost_in: str) -> None:
+    def __init__(self, labels: _Labels, standing: Standing, event: int | None) -> None:
         self._labels = labels
-        self._lost_in = lost_in
+        self._standing = standing
+        self._event = event
+        """Where the first of the reasons can be seen."""
 
     def lines(self, stretches: Sequence[MarkedText], silences: Sequence[Silence]) -> Iterator[Line]:
         waiting = list(silences)
         entries = [one for stretch in stretches for one in stretch.happenings if one.kind == "state_entered"]
-        lost = next((one.seq for one in reversed(entries) if one.title == self._lost_in), -1)
+        lost = next((one.seq for one in reversed(entries) if one.title == self._standing.lost_in), -1)
         for stretch in stretches:
             marks = _turn_marks(stretch)
             machinery: list[Happening] = []
@@ -245,6 +272,8 @@ class _Transcript:
         is_words = one.kind == "utterance"
         facts = {fact.name: fact.text for fact in one.facts}
         chips = [self._chip(mark) for mark in marks if mark.bad]
+        if one.seq == self._event and self._standing.reasons:
+            chips.insert(0, Chip(_short(self._standing.reasons[0])))
         if is_words:
             chips += [Chip(_short(words), False) for words in _manner(facts)]
         return Line(
@@ -252,7 +281,7 @@ class _Transcript:
             seq=one.seq,
             at=one.at,
             clock="" if one.at is None else clock_text(one.at),
-            who=one.title if is_words else "",
+            who=_who(one.title, one.role, self._standing.noun) if is_words else "",
             role=one.role,
             readings=one.readings,
             title="" if is_words else one.title,
@@ -264,9 +293,10 @@ class _Transcript:
 
     def _chip(self, mark: Mark) -> Chip:
         text = mark.text if mark.status == MEASURED else f"{mark.status}: {mark.text}"
-        judge = f" [{mark.judge}]" if mark.judge else ""
+        name = self._labels.of(mark.metric) + (f" [{mark.judge}]" if mark.judge else "")
         return Chip(
-            _short(f"{self._labels.of(mark.metric)}{judge}: {text}"),
+            # That something happened needs no share.
+            _short(name if text == ALL else f"{name}: {text}"),
             True,
             tuple(f"{one.name}: {cut_text(one.text, 300)}" for one in mark.evidence),
         )

@@ -14,7 +14,7 @@ from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import reason_text, value_text
 from convoscope.conversation import DIMENSIONS
 from convoscope.report.page.figures import dimension_key
-from convoscope.report.page.overview import cause_key
+from convoscope.report.page.overview import cause_key, sentence_start
 from convoscope.report.panels import Facet, facets
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
 from convoscope.runs.null_rows import PROFILES
@@ -90,6 +90,8 @@ class ListFacts(NamedTuple):
     lost_in: Mapping[int, str]
     seconds: Mapping[int, float]
     """When in a conversation its cause can be seen."""
+    events: Mapping[int, int]
+    """And in which event."""
     columns: Sequence[Headline]
 
 
@@ -99,7 +101,7 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCo
     outcomes = {number: _outcome(number, ranking, findings) for number in range(len(ranking.order))}
     lost_in = {one.number: one.state for one in lost if one.state}
     causes = {number: cause_key(cause) for cause in (*answer.causes, *answer.remaining) for number in cause.numbers}
-    sentences = {cause_key(cause): cause.sentence for cause in (*answer.causes, *answer.remaining)}
+    sentences = {cause_key(cause): sentence_start(cause.sentence) for cause in (*answer.causes, *answer.remaining)}
     made = [
         Facet(key="outcome", title="How it ended", values=outcomes, labels=ENDED),
         Facet(key="cause", title="Why it was lost", values=causes, labels=sentences),
@@ -117,6 +119,7 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCo
         },
         lost_in=lost_in,
         seconds={one.number: one.seconds for one in lost if one.seconds is not None},
+        events={one.number: one.finding.event for one in lost if one.finding.event is not None},
         columns=_columns(answer, ranking.headlines),
     )
 

@@ -25,6 +25,7 @@ async function route() {
   tabs(name === "call" ? "calls" : name);
   document.title = name === "call" ? `${decoded(rest[0] || alone || "")} · ${facts.name}` : title;
   if (name === "calls") refreshList();
+  if (name === "breaks") seeChosen();
   if (name === "metrics" && rest[0] && innerWidth >= 1180) main.querySelector("tr.sel")?.scrollIntoView({ block: "nearest" });
   else if (!same || name === "overview") { if (!(name === "call" && rest[1])) scrollTo(0, 0); }
   if (left !== "" && !same) main.focus({ preventScroll: true });

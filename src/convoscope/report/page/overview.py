@@ -137,7 +137,7 @@ def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[
     )
 
 
-def _begun(words: str) -> str:
+def sentence_start(words: str) -> str:
     """As a sentence begins; a name of the log stays as it is."""
     return words if "_" in words.partition(" ")[0] else words[:1].upper() + words[1:]
 
@@ -176,7 +176,7 @@ def _card(figure: KeyFigure, facts: FigureFacts, figures: Mapping[str, Figure]) 
     unit = {SHARE: "%", COUNT: "", RATIO: ""}.get(figure.unit, figure.unit)
     return Card(
         name=figure.name,
-        label=_begun(figure.label),
+        label=sentence_start(figure.label),
         value=number_text(figure.value, figure.unit),
         unit=unit,
         interval=interval_text(shown) if shown is not None and shown.interval else "",
@@ -193,8 +193,8 @@ def _cause(cause: Cause, noun: str, most: int, links: Mapping[tuple[str, str], s
     return CauseRow(
         lost=cause.lost,
         share=round(100 * cause.lost / most, 2),
-        sentence=_begun(cause.sentence),
-        evidence=cause.evidence,
+        sentence=sentence_start(cause.sentence),
+        evidence=sentence_start(cause.evidence),
         example=call_link(cause.example.conversation, cause.example.seconds) if cause.example else "",
         href=f"#/calls?{urlencode({'cause': cause_key(cause)})}",
         calls=counted(cause.lost, noun),
@@ -216,11 +216,11 @@ def _not_measured(run: Run, answer: Answer) -> Fold:
         f"{len(names):,} {reason}: {', '.join(names)}"
         for reason, names in sorted(reasons.items(), key=lambda one: -len(one[1]))
     ]
-    return Fold(_begun(answer.not_measured), _cut(lines))
+    return Fold(sentence_start(answer.not_measured), _cut(lines))
 
 
 def _reading(report: ReadReport, answer: Answer) -> Fold:
-    return Fold(_begun(answer.reading), _cut(list(_reading_lines(report, answer))))
+    return Fold(sentence_start(answer.reading), _cut(list(_reading_lines(report, answer))))
 
 
 def _reading_lines(report: ReadReport, answer: Answer) -> Iterator[str]:

@@ -83,6 +83,7 @@ def _stories(run: Run, facts: ListFacts, ranking: Ranking, wanted: int) -> Itera
             reasons=facts.reasons.get(number, ()),
             because=ranking.because(number),
             seconds=facts.seconds.get(number),
+            event=facts.events.get(number),
         )
         yield place, msgspec.json.encode(make_call(record, run.summary, worth, standing))
 
