@@ -18,8 +18,8 @@ def report(
     ] = None,
     conversations: Annotated[
         int, typer.Option("--conversations", help="How many to show in full, the worst first.")
-    ] = 300,
-    max_mb: Annotated[float, typer.Option("--max-mb", help="How large the page may become.")] = 20.0,
+    ] = 400,
+    max_mb: Annotated[float, typer.Option("--max-mb", help="How large the page may become.")] = 5.0,
     target: Targets = None,
     junit: Junit = None,
     markdown: Markdown = None,

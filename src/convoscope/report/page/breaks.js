@@ -38,7 +38,8 @@ function flowPicture(flow, number, chosen) {
   const inside = new Set([chosen, ...after]);
   const leads = new Set(flow.down.map(([from, to]) => `${from} ${to}`));
   const svg = drawn("svg", { class: "flow-picture", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `The states of ${flow.name}, from top to bottom` });
-  svg.style.maxWidth = `${width * 1.15}px`;
+  // As large as there is room, and no smaller than can be read.
+  svg.style.maxWidth = `${width * Math.min(1.15, Math.max(0.88, 850 / height))}px`;
   svg.style.minWidth = `${Math.min(width, 1400) * 0.72}px`;
   svg.append(drawn("defs", {}, drawn("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, drawn("path", { class: "hatch", d: "M0 0V7" }))));
   for (const [source, target, style, path, head, wide, , tip] of edges) {
