@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 import convoscope
@@ -49,9 +48,8 @@ class TestThePicture:
         expect(view.page.locator(".flow-picture")).to_be_hidden()
         expect(view.page.locator(".fun a").filter(has_text="collect_details")).to_contain_text("63 chats −25")
 
-    @pytest.mark.parametrize("states", [40, 79])
-    def test_many_states_stay_within_bounds(self, look: Look, tmp_path: Path, states: int) -> None:
-        calls = list(walks.branching(states, 120, 7, weak=(5,)))
+    def test_many_states_stay_within_bounds(self, look: Look, tmp_path: Path) -> None:
+        calls = list(walks.branching(79, 120, 7, weak=(5,)))
         view = look(walks.make_run(tmp_path / "run", calls), "#/breaks")
         assert view.page.evaluate("document.querySelectorAll('*').length") < 3_000
         assert view.page.evaluate("document.documentElement.scrollHeight") <= 2_700

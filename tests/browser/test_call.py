@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 import convoscope
 from browser.conftest import Look
 from browser.looking import View
-from convoscope.conversation import Outcome, Segment
+from convoscope.conversation import Outcome, Segment, Text, Utterance
 from convoscope.runs.run import Run
 from support.chats import agent, chat, user
 
@@ -100,8 +100,9 @@ class TestLanes:
 
     def test_a_long_silence_stands_with_who_owes_the_answer(self, look: Look, tmp_path: Path) -> None:
         """The user ends at 2 s, the agent begins at 9 s: 7 s in which the agent owes a reply."""
-        lines = (user("Are you there?", segments=(Segment(1, 2),)), agent("Yes.", segments=(Segment(9, 10),)))
-        run = convoscope.score([chat(*lines, id="slow")], out=tmp_path / "run", workers=1)
+        waits = Utterance(seq=0, speaker="user", heard=Text("Are you there?"), segments=(Segment(1, 2),))
+        replies = Utterance(seq=1, speaker="agent", spoken=Text("Yes."), segments=(Segment(9, 10),))
+        run = convoscope.score([chat(waits, replies, id="slow")], out=tmp_path / "run", workers=1)
         view = look(run)
         expect(view.page.locator(".gap")).to_have_text("7.0 s of silence")
         lane = view.page.locator(".lane").filter(has=view.page.locator(".si"))

@@ -167,7 +167,7 @@ def _import_all() -> None:
 
     import convoscope
 
-    for name in ("duckdb", "jinja2", "rich.console", "rich.progress", "rich.table"):
+    for name in ("duckdb", "rich.console", "rich.progress", "rich.table"):
         importlib.import_module(name)
     for found in pkgutil.walk_packages(convoscope.__path__, "convoscope."):
         if found.name.endswith("__main__"):
