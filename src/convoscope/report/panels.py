@@ -13,7 +13,7 @@ from convoscope.report.table import ReportTable
 from convoscope.runs.run import Run
 
 
-class Panel(msgspec.Struct, frozen=True, kw_only=True):
+class PagePanel(msgspec.Struct, frozen=True, kw_only=True):
     """A title, a sentence, tables that can be unfolded, and remarks. Everything is text."""
 
     title: str
@@ -22,7 +22,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     remarks: Sequence[str] = ()
 
 
-class Facet(msgspec.Struct, frozen=True, kw_only=True):
+class ListFacet(msgspec.Struct, frozen=True, kw_only=True):
     """A property of conversations that the list can be filtered by."""
 
     key: str
@@ -34,8 +34,8 @@ class Facet(msgspec.Struct, frozen=True, kw_only=True):
     """What a value is called where that is not the value itself; in the order in which they are shown."""
 
 
-PanelMaker = Callable[[Run], Panel | None]
-FacetMaker = Callable[[Run], Facet | None]
+PanelMaker = Callable[[Run], PagePanel | None]
+FacetMaker = Callable[[Run], ListFacet | None]
 _PANELS: list[PanelMaker] = []
 _FACETS: list[FacetMaker] = []
 
@@ -52,11 +52,11 @@ def facet(make: FacetMaker) -> FacetMaker:
     return make
 
 
-def panels(run: Run) -> Iterator[Panel]:
+def panels(run: Run) -> Iterator[PagePanel]:
     """The panels of a run, in the order in which they were declared."""
     return (made for make in _PANELS if (made := make(run)) is not None)
 
 
-def facets(run: Run) -> Iterator[Facet]:
+def facets(run: Run) -> Iterator[ListFacet]:
     """The facets of a run, in the order in which they were declared."""
     return (made for make in _FACETS if (made := make(run)) is not None)

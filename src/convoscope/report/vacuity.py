@@ -17,7 +17,7 @@ from convoscope.analysis.vacuity import (
 )
 from convoscope.analysis.words import counted, reason_text
 from convoscope.metrics.nonsense import NONSENSE
-from convoscope.report.panels import Panel, panel
+from convoscope.report.panels import PagePanel, panel
 from convoscope.report.render.markdown import markdown_table
 from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
@@ -65,12 +65,12 @@ def kept_audit(run: Run) -> VacuityAudit | None:
 
 
 @panel
-def vacuity_panel(run: Run) -> Panel | None:
+def vacuity_panel(run: Run) -> PagePanel | None:
     """What the page says of the audit that a run keeps."""
     audit = kept_audit(run)
     if audit is None:
         return None
-    return Panel(
+    return PagePanel(
         title="Would the metrics notice nonsense?",
         line=f"{_heading(audit)}.",
         tables=_tables(audit),

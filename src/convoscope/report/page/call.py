@@ -102,7 +102,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     context: tuple[StoryFact, ...] = ()
 
 
-class Standing(NamedTuple):
+class CallStanding(NamedTuple):
     """What the run says of a conversation."""
 
     noun: Noun
@@ -116,35 +116,35 @@ class Standing(NamedTuple):
     """And where."""
 
 
-def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str], standing: Standing) -> Call:
+def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str], standing: CallStanding) -> Call:
     """Tell one conversation of a run."""
-    told = story(record, summary, standing.because, worth)
+    narrative = story(record, summary, standing.because, worth)
     labels = _Labels(summary, standing.noun)
-    timeline = _named(told.timeline, standing.noun)
-    silences = tuple(_silences(told.timeline))
-    scores = _Scores(told, standing.because, labels)
-    happenings = [one for stretch in told.stretches for one in stretch.happenings]
+    timeline = _named(narrative.timeline, standing.noun)
+    silences = tuple(_silences(narrative.timeline))
+    scores = _Scores(narrative, standing.because, labels)
+    happenings = [one for stretch in narrative.stretches for one in stretch.happenings]
     return Call(
         title=_title(record, standing),
-        meta=_meta(told),
+        meta=_meta(narrative),
         reasons=tuple(_reasons(standing)),
         timeline=timeline,
-        caption=_caption(told.timeline),
+        caption=_caption(narrative.timeline),
         silences=silences,
         failed=tuple(one.seq for one in happenings if one.bad and one.kind != "utterance"),
-        lines=tuple(_Transcript(labels, standing, _event(record, standing)).lines(told.stretches, silences)),
+        lines=tuple(_Transcript(labels, standing, _event(record, standing)).lines(narrative.stretches, silences)),
         bad=tuple(scores.bad),
         fine=tuple(scores.fine),
         silent=tuple(scores.silent),
         silent_line=scores.silent_line,
-        notes=(*told.notes, *(note for one in happenings for note in one.notes)),
-        about=told.about,
-        context=told.context,
+        notes=(*narrative.notes, *(note for one in happenings for note in one.notes)),
+        about=narrative.about,
+        context=narrative.context,
     )
 
 
-def _event(record: KeptConversation, standing: Standing) -> int | None:
-    """The event that shows the first of the reasons; a result is told with its call."""
+def _event(record: KeptConversation, standing: CallStanding) -> int | None:
+    """The event that shows the first of the reasons; a result is narrative with its call."""
     calls = {result.seq: call for call, result in record.conversation.tool_results.items()}
     return None if standing.event is None else calls.get(standing.event, standing.event)
 
@@ -169,7 +169,7 @@ def clock_text(seconds: float) -> str:
     return f"{int(minutes)}:{rest:04.1f}"
 
 
-def _title(record: KeptConversation, standing: Standing) -> str:
+def _title(record: KeptConversation, standing: CallStanding) -> str:
     outcome = record.conversation.outcome
     ended = reason_text(one_line(outcome.ended_reason, MAX_WORDS))
     if standing.outcome == "broken":
@@ -184,14 +184,14 @@ def _title(record: KeptConversation, standing: Standing) -> str:
     return f"{words}: {ended}" if ended and standing.outcome in ("lost", "handed_over") else words
 
 
-def _meta(told: Story) -> str:
-    parts = [one_line(f"{name} {value}", MAX_WORDS) for name, value in told.dimensions.items()]
-    if told.timeline is not None and told.timeline.length:
-        parts.append(clock_text(told.timeline.length))
+def _meta(narrative: Story) -> str:
+    parts = [one_line(f"{name} {value}", MAX_WORDS) for name, value in narrative.dimensions.items()]
+    if narrative.timeline is not None and narrative.timeline.length:
+        parts.append(clock_text(narrative.timeline.length))
     return ", ".join(parts)
 
 
-def _reasons(standing: Standing) -> Iterator[Reason]:
+def _reasons(standing: CallStanding) -> Iterator[Reason]:
     for place, text in enumerate(standing.reasons[:REASONS]):
         at = None if place else standing.seconds
         yield Reason(sentence_start(text), at, "" if at is None else clock_text(at))
@@ -241,7 +241,7 @@ def _length(span: LaneSpan) -> float:
 class _Transcript:
     """The lines of a conversation, with what is bad about them in words."""
 
-    def __init__(self, labels: _Labels, standing: Standing, event: int | None) -> None:
+    def __init__(self, labels: _Labels, standing: CallStanding, event: int | None) -> None:
         self._labels = labels
         self._standing = standing
         self._event = event
@@ -254,41 +254,41 @@ class _Transcript:
         for stretch in stretches:
             marks = _turn_marks(stretch)
             machinery: list[Happening] = []
-            for one in stretch.happenings:
-                if one.kind in _MACHINERY and not one.bad:
-                    machinery.append(one)
+            for event in stretch.happenings:
+                if event.kind in _MACHINERY and not event.bad:
+                    machinery.append(event)
                     continue
                 yield from _machinery(machinery)
                 machinery = []
-                while waiting and one.at is not None and waiting[0].end <= one.at + 0.05:
+                while waiting and event.at is not None and waiting[0].end <= event.at + 0.05:
                     yield Line(kind="silence", at=waiting[0].start, title=f"{waiting.pop(0).text} of silence")
-                yield self._line(one, [*marks.pop(one.seq, ()), *one.marks], is_lost=one.seq == lost)
+                yield self._line(event, [*marks.pop(event.seq, ()), *event.marks], is_lost=event.seq == lost)
             yield from _machinery(machinery)
 
-    def _line(self, one: Happening, marks: Sequence[Mark], *, is_lost: bool) -> Line:
-        if one.kind == "state_entered":
+    def _line(self, event: Happening, marks: Sequence[Mark], *, is_lost: bool) -> Line:
+        if event.kind == "state_entered":
             note = "lost here" if is_lost else ""
-            return Line(kind="state", seq=one.seq, at=one.at, title=one.title, note=note, bad=is_lost)
-        is_words = one.kind == "utterance"
-        facts = {fact.name: fact.text for fact in one.facts}
+            return Line(kind="state", seq=event.seq, at=event.at, title=event.title, note=note, bad=is_lost)
+        is_words = event.kind == "utterance"
+        facts = {fact.name: fact.text for fact in event.facts}
         chips = [self._chip(mark) for mark in marks if mark.bad]
-        if one.seq == self._event and self._standing.reasons:
+        if event.seq == self._event and self._standing.reasons:
             chips.insert(0, Chip(_short(self._standing.reasons[0])))
         if is_words:
             chips += [Chip(_short(words), False) for words in _manner(facts)]
         return Line(
             kind="words" if is_words else "tool",
-            seq=one.seq,
-            at=one.at,
-            clock="" if one.at is None else clock_text(one.at),
-            who=_who(one.title, one.role, self._standing.noun) if is_words else "",
-            role=one.role,
-            readings=one.readings,
-            title="" if is_words else one.title,
-            note="" if is_words else _tool_note(one, facts),
-            bad=one.bad and not is_words,
+            seq=event.seq,
+            at=event.at,
+            clock="" if event.at is None else clock_text(event.at),
+            who=_who(event.title, event.role, self._standing.noun) if is_words else "",
+            role=event.role,
+            readings=event.readings,
+            title="" if is_words else event.title,
+            note="" if is_words else _tool_note(event, facts),
+            bad=event.bad and not is_words,
             chips=tuple(chips),
-            facts=tuple(fact for fact in one.facts if not is_words or fact.name not in _MANNER),
+            facts=tuple(fact for fact in event.facts if not is_words or fact.name not in _MANNER),
         )
 
     def _chip(self, mark: Mark) -> Chip:
@@ -352,11 +352,11 @@ def _machinery(happenings: Sequence[Happening]) -> Iterator[Line]:
         yield Line(kind="more", seq=happenings[0].seq, title=", ".join(names[:3]) + more, facts=tuple(facts))
 
 
-def _tool_note(one: Happening, facts: Mapping[str, str]) -> str:
-    result = "failed" if one.bad else "ok" if facts.get("success") == "yes" else ""
+def _tool_note(event: Happening, facts: Mapping[str, str]) -> str:
+    result = "failed" if event.bad else "ok" if facts.get("success") == "yes" else ""
     if facts.get("result") == "none in the log":
         result = "no result in the log"
-    kind = "" if one.kind == "tool_call" else one.does
+    kind = "" if event.kind == "tool_call" else event.does
     return ", ".join(filter(None, (kind, facts.get("took", ""), result)))
 
 
@@ -366,21 +366,21 @@ def _tool_note(one: Happening, facts: Mapping[str, str]) -> str:
 class _Scores:
     """The scores of the whole: bad, fine, silent."""
 
-    def __init__(self, told: Story, because: Sequence[Behind], labels: _Labels) -> None:
+    def __init__(self, narrative: Story, because: Sequence[Behind], labels: _Labels) -> None:
         behind = {one.headline.key: one for one in because if one.failure or one.share >= TENTH}
         self.bad: list[ScoreLine] = []
         self.fine: list[ScoreLine] = []
         self.silent: list[ScoreLine] = []
-        marks = [*told.scores, *(mark for mark in told.elsewhere if mark.status in (MEASURED, ERROR))]
+        marks = [*narrative.scores, *(mark for mark in narrative.elsewhere if mark.status in (MEASURED, ERROR))]
         # In what it is furthest behind comes first.
         ranks = {key: place for place, key in enumerate(behind)}
         for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
-            one = behind.get(mark.metric)
+            rank = behind.get(mark.metric)
             line = ScoreLine(
                 label=f"{mark.subject}: {labels.of(mark.metric)}" if mark.subject else labels.of(mark.metric),
                 value=mark.text if mark.status == MEASURED else "error" if mark.status == ERROR else "·",
-                note=_compared(one)
-                if one is not None and not mark.subject
+                note=_compared(rank)
+                if rank is not None and not mark.subject
                 else mark.text
                 if mark.status != MEASURED
                 else "",
@@ -388,7 +388,7 @@ class _Scores:
             )
             if mark.status not in (MEASURED, ERROR):
                 self.silent.append(line)
-            elif mark.bad or (one is not None and not mark.subject):
+            elif mark.bad or (rank is not None and not mark.subject):
                 self.bad.append(line)
             else:
                 self.fine.append(line)

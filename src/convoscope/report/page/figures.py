@@ -259,11 +259,11 @@ def _worst(run: Run) -> dict[str, list[Example]]:
                    min(struct_pack(rank := -value, number, conversation, value), {WORST}) AS high
             FROM {run.table(CONVERSATION_SCORES)} WHERE status = '{MEASURED}' GROUP BY ALL
         """).fetchall()
-    found = {(metric, variant, judge): (low, high) for metric, variant, judge, low, high in rows}
+    extremes = {(metric, variant, judge): (low, high) for metric, variant, judge, low, high in rows}
     worst: dict[str, list[Example]] = {}
     for headline in headlines(run.summary):
-        if headline.better in _BETTER and headline[:3] in found:
-            low, high = found[headline[:3]]
+        if headline.better in _BETTER and headline[:3] in extremes:
+            low, high = extremes[headline[:3]]
             examples = low if headline.better == HIGHER else high
             worst[headline.key] = [
                 Example(one["conversation"], value_text(one["value"], headline.unit)) for one in examples

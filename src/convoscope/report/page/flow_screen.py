@@ -373,11 +373,11 @@ class _Page:
     def _neighbours(self, name: str) -> Iterator[list[str]]:
         """`from`, `to`, and how often, the most frequent first."""
         mine = self.at[name]
-        for (one, other), count in sorted(self.edges.items(), key=lambda edge: -edge[1])[:200]:
-            if one == mine:
-                yield ["leads to", "itself" if other == mine else shortened(self.names[other]), f"{count:,}×"]
-            elif other == mine:
-                yield ["comes from", shortened(self.names[one]), f"{count:,}×"]
+        for (source, target), count in sorted(self.edges.items(), key=lambda edge: -edge[1])[:200]:
+            if source == mine:
+                yield ["leads to", "itself" if target == mine else shortened(self.names[target]), f"{count:,}×"]
+            elif target == mine:
+                yield ["comes from", shortened(self.names[source]), f"{count:,}×"]
 
 
 def _rate_line(rate: Rate | None) -> str:

@@ -15,7 +15,7 @@ from convoscope.analysis.words import reason_text, value_text
 from convoscope.conversation import DIMENSIONS
 from convoscope.report.page.figures import dimension_key
 from convoscope.report.page.overview import cause_key, sentence_start
-from convoscope.report.panels import Facet, facets
+from convoscope.report.panels import ListFacet, facets
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
 from convoscope.runs.null_rows import PROFILES
 from convoscope.runs.ranking import Headline, Ranking
@@ -84,7 +84,7 @@ class ListFacts(NamedTuple):
     """What the list says of all conversations, by their numbers."""
 
     noun: Noun
-    facets: Sequence[Facet]
+    facets: Sequence[ListFacet]
     outcomes: Mapping[int, str]
     reasons: Mapping[int, tuple[str, ...]]
     lost_in: Mapping[int, str]
@@ -103,9 +103,9 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCo
     causes = {number: cause_key(cause) for cause in (*answer.causes, *answer.remaining) for number in cause.numbers}
     sentences = {cause_key(cause): sentence_start(cause.sentence) for cause in (*answer.causes, *answer.remaining)}
     made = [
-        Facet(key="outcome", title="How it ended", values=outcomes, labels=ENDED),
-        Facet(key="cause", title="Why it was lost", values=causes, labels=sentences),
-        Facet(key="lost_in", title="Lost in", values=lost_in),
+        ListFacet(key="outcome", title="How it ended", values=outcomes, labels=ENDED),
+        ListFacet(key="cause", title="Why it was lost", values=causes, labels=sentences),
+        ListFacet(key="lost_in", title="Lost in", values=lost_in),
         *_dimensions(run),
         *facets(run),
     ]
@@ -151,13 +151,13 @@ def _outcome(number: int, ranking: Ranking, lost: Mapping[int, LostConversation]
     return "handed_over" if number in lost and lost[number].handed_over else ENDINGS[ranking.outcome[number]]
 
 
-def _tells(facet: Facet, total: int) -> bool:
+def _tells(facet: ListFacet, total: int) -> bool:
     """One value says something where others have none."""
     values = set(facet.values.values())
     return len(values) > 1 or (len(values) == 1 and len(facet.values) < total)
 
 
-def _dimensions(run: Run) -> Iterator[Facet]:
+def _dimensions(run: Run) -> Iterator[ListFacet]:
     """Our own dimensions first, then those of the log, by name."""
     own = ", ".join(f'"{name}"' for name in DIMENSIONS)
     with connect(memory_mb=512) as connection:
@@ -171,10 +171,10 @@ def _dimensions(run: Run) -> Iterator[Facet]:
         for name, value in (msgspec.json.decode(more) if more else {}).items():
             others.setdefault(name, {})[number] = value
     for name, held in (*values.items(), *sorted(others.items())):
-        yield Facet(key=dimension_key(name), title=name.replace("_", " ").capitalize(), values=held)
+        yield ListFacet(key=dimension_key(name), title=name.replace("_", " ").capitalize(), values=held)
 
 
-def _coded(facet: Facet, numbers: Sequence[int]) -> IndexFacet:
+def _coded(facet: ListFacet, numbers: Sequence[int]) -> IndexFacet:
     """Values in the order of their labels, else the most frequent first; the rarest of very many are left out."""
     counts = Counter(facet.values.values())
     known = [value for value in facet.labels if value in counts]

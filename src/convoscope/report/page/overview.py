@@ -115,12 +115,12 @@ def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[
     noun, outcomes = answer.noun, answer.outcomes
     most = max((one.lost for one in (*answer.causes, *answer.remaining)), default=1)
     figures = {name_text(one): one for one in run.summary.metrics}
-    told = outcomes.known > 0
-    lost = told and outcomes.all_lost > 0
+    is_known = outcomes.known > 0
+    lost = is_known and outcomes.all_lost > 0
     return Overview(
         verdict=answer.verdict,
         meta=_meta(answer),
-        outcomes=_outcomes(answer) if told else [],
+        outcomes=_outcomes(answer) if is_known else [],
         cards=[_card(one, facts, figures) for one in answer.figures],
         cards_line=_cards_line(answer, run),
         causes=[_cause(one, noun, most, links) for one in answer.causes],
@@ -129,7 +129,7 @@ def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[
         if lost
         else "",
         remaining=[_cause(one, noun, most, links) for one in answer.remaining],
-        nothing_lost=f"No {noun} was lost." if told and not lost else "",
+        nothing_lost=f"No {noun} was lost." if is_known and not lost else "",
         rough=[] if lost else [Rough(one.conversation, one.reasons[0]) for one in answer.worst[:3] if one.reasons],
         folds=[one for one in (_not_measured(run, answer), _reading(run.read_report, answer)) if one.line],
         banner=_banner(run),
@@ -226,9 +226,9 @@ def _reading(report: ReadReport, answer: Answer) -> Fold:
 def _reading_lines(report: ReadReport, answer: Answer) -> Iterator[str]:
     if answer.broken:
         yield answer.broken
-    for one in report.problems:
-        where = f"{one.file}:{one.line}" if one.line else one.file
-        yield f"not read: {', '.join(filter(None, (where, one.field, one.message, one.hint)))}"
+    for problem in report.problems:
+        where = f"{problem.file}:{problem.line}" if problem.line else problem.file
+        yield f"not read: {', '.join(filter(None, (where, problem.field, problem.message, problem.hint)))}"
     for name, file in report.files.items():
         yield f"{name}: {file.skipped or f'{file.format}, {file.conversations:,}'}"
     for kind, tallies in report.tallies.items():

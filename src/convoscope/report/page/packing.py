@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.analysis.words import counted
-from convoscope.report.page.call import Standing, make_call
+from convoscope.report.page.call import CallStanding, make_call
 from convoscope.report.page.index import MAX_LISTED, Index, ListFacts, make_index
 from convoscope.report.story import worth_telling
 from convoscope.runs.conversations import records
@@ -76,7 +76,7 @@ def _stories(run: Run, facts: ListFacts, ranking: Ranking, wanted: int) -> Itera
     worth = worth_telling(run.summary)
     for place, record in enumerate(records(run, ranking.order[:wanted].tolist())):
         number = record.number
-        standing = Standing(
+        standing = CallStanding(
             noun=facts.noun,
             outcome=facts.outcomes[number],
             lost_in=facts.lost_in.get(number, ""),

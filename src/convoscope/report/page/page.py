@@ -29,7 +29,7 @@ from convoscope.report.page.flow_screen import FlowScreen, flow_screen
 from convoscope.report.page.index import list_facts
 from convoscope.report.page.overview import Overview, overview
 from convoscope.report.page.packing import Packed, fold, pack
-from convoscope.report.panels import Panel, panels
+from convoscope.report.panels import PagePanel, panels
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import PAGE, Run
 
@@ -68,7 +68,7 @@ class Breaks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     no_states: str = ""
     groups: list[GroupRow] = []
     alike: str = ""
-    panels: list[Panel] = []
+    panels: list[PagePanel] = []
 
 
 class PageFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
