@@ -42,6 +42,7 @@ class TestThePicture:
         view = look(viewings, "#/breaks")
         view.page.get_by_role("link", name="All 25").click()
         view.counts("25 of 64 chats")
+        expect(view.page.locator("#found")).to_have_text("")
 
     def test_on_a_phone_it_is_bars(self, look: Look, viewings: Run) -> None:
         view = look(viewings, "#/breaks", width=390, height=844)

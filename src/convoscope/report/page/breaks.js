@@ -18,7 +18,7 @@ function breaksScreen(flowText, stateText) {
   } else parts.push(node("p", { class: "mut" }, coded(no_states)));
   if (groups.length || alike) {
     parts.push(node("section", { "aria-label": "Groups that stand apart" }, node("div", { class: "head" }, node("h2", {}, "Groups that stand apart"), node("span", { class: "dim" }, `against all other ${nouns()}; only what holds after correction`)),
-      node("ul", { class: "card box apart" }, groups.map((one) => node("li", {}, node("span", { class: `chip ${one.worse ? "bad" : "good"}` }, one.worse ? "✕ worse" : "✓ better"), node("span", { class: "w" }, bdi(one.sentence)), node("a", { class: "btn", href: one.href }, one.calls))),
+      node("ul", { class: "card box apart" }, groups.map((one) => node("li", {}, node("span", { class: `chip ${one.worse ? "bad" : "good"}` }, one.worse ? "✕ worse" : "✓ better"), node("span", { class: "w" }, bdi(one.sentence)), one.href ? node("a", { class: "btn", href: one.href }, one.calls) : node("span", { class: "dim" }, one.calls))),
         alike ? node("li", { class: "mut" }, bdi(alike)) : null)));
   }
   for (const panel of panels) parts.push(familyPanel(panel));

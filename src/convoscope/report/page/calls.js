@@ -137,7 +137,7 @@ function facetOf(facet) {
   const shown = order.slice(0, most);
   if (chosen !== undefined && !shown.some((code) => facet.values[code] === chosen) && facet.values.includes(chosen)) shown.push(facet.values.indexOf(chosen));
   // What is different in each tells nothing beside the list; an address and the search still find it.
-  if (!shown.length || (chosen === undefined && facet.values.length > MANY && facet.counts.every((count) => count === 1))) return [];
+  if (!shown.length || (chosen === undefined && !facet.tells) || (chosen === undefined && facet.values.length > MANY && facet.counts.every((count) => count === 1))) return [];
   const button = (code) => node("button", { type: "button", "aria-pressed": String(facet.values[code] === chosen), onclick: () => {
     if (facet.values[code] === chosen) delete list.filters[facet.key];
     else list.filters[facet.key] = facet.values[code];

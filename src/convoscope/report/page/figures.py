@@ -237,7 +237,7 @@ def figure_label(figure: Figure, declared: DeclaredMetric | None, noun: Noun) ->
     """A figure in words."""
     words = metric_label(declared, noun) if declared else figure.metric
     label = words[:1].upper() + words[1:]
-    if figure.variant:
+    if figure.variant and declared and declared.label:
         label += f" ({figure.variant})"
     if figure.reduction:
         label += ", slowest 5 %" if figure.reduction == SLOWEST and figure.unit == SECONDS else f", {figure.reduction}"

@@ -350,11 +350,14 @@ class _Page:
             versions=[
                 _version(agent, one) for agent, one in sorted(self.answers.versions.get((self.flow, name), {}).items())
             ],
-            calls=f"#/calls?{urlencode({'flow': self.flow, 'lost_in': name})}" if numbers else "",
+            calls=f"#/calls?{urlencode(self._query(name))}" if numbers else "",
             places=sorted(self.answers.places[number] for number in numbers)[:WORST],
             figures=[[label, *_plain(cell)] for label, cell in zip(LABELS, state_cells(row), strict=True)],
             neighbours=list(self._neighbours(name)),
         )
+
+    def _query(self, name: str) -> dict[str, str]:
+        return {**({} if self.flow == NO_FLOW else {"flow": self.flow}), "lost_in": name}
 
     def _why(self, numbers: Collection[int]) -> Iterator[WhyLost]:
         answer = self.answers.answer

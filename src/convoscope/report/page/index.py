@@ -51,6 +51,8 @@ class IndexFacet(msgspec.Struct, frozen=True, kw_only=True):
     counts: list[int]
     codes: list[int]
     """-1 where a conversation has none."""
+    tells: bool
+    """Whether it tells conversations apart; else it is only known to addresses."""
 
 
 class IndexColumn(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +113,7 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCo
     ]
     return ListFacts(
         noun=answer.noun,
-        facets=[one for one in made if _tells(one, len(outcomes))],
+        facets=[one for one in made if one.values],
         outcomes=outcomes,
         reasons={
             number: tuple(reasons_of(run.summary, ranking, number, findings.get(number), answer.noun))
@@ -140,7 +142,7 @@ def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[i
         kinds=kinds,
         reasons=[facts.reasons.get(number, ()) for number in numbers],
         ended=[facts.lost_in.get(number, "") for number in numbers],
-        facets=[_coded(one, numbers) for one in facts.facets],
+        facets=[_coded(one, numbers, len(facts.outcomes)) for one in facts.facets],
         columns=columns,
     )
 
@@ -174,7 +176,7 @@ def _dimensions(run: Run) -> Iterator[ListFacet]:
         yield ListFacet(key=dimension_key(name), title=name.replace("_", " ").capitalize(), values=held)
 
 
-def _coded(facet: ListFacet, numbers: Sequence[int]) -> IndexFacet:
+def _coded(facet: ListFacet, numbers: Sequence[int], total: int) -> IndexFacet:
     """Values in the order of their labels, else the most frequent first; the rarest of very many are left out."""
     counts = Counter(facet.values.values())
     known = [value for value in facet.labels if value in counts]
@@ -188,6 +190,7 @@ def _coded(facet: ListFacet, numbers: Sequence[int]) -> IndexFacet:
         labels=[facet.labels.get(value, value) for value in values],
         counts=[counts[value] for value in values],
         codes=[code[facet.values[number]] if number in facet.values else -1 for number in numbers],
+        tells=_tells(facet, total),
     )
 
 

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -24,17 +24,19 @@ from convoscope.analysis.targets import run_checks
 from convoscope.analysis.words import counted, place_text
 from convoscope.errors import UsageError
 from convoscope.report.files import write_text
-from convoscope.report.page.figures import FigureFacts, FiguresScreen, calls_link, figures_screen
+from convoscope.report.page.figures import FigureFacts, FiguresScreen, calls_link, dimension_key, figures_screen
 from convoscope.report.page.flow_screen import FlowScreen, flow_screen
 from convoscope.report.page.index import list_facts
 from convoscope.report.page.overview import Overview, overview
 from convoscope.report.page.packing import Packed, fold, pack
 from convoscope.report.panels import PagePanel, panels
+from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import PAGE, Run
 
 MAX_CONVERSATIONS = 400
 MAX_MB = 5.0
+NO_STATES = "These logs name no states. Events of states, or `state` in each turn, would draw the flow."
 _MB = 1_000_000
 _HERE = Path(__file__).parent
 _SCRIPTS = ("core", "overview", "figures", "breaks", "calls", "call", "main")
@@ -106,19 +108,27 @@ def write_page(
     lost = look_at_lost(run, ranking)
     answer = make_answer(run, ranking, lost)
     flows = flow_screen(run, answer, ranking, lost)
+    links = flows.links if flows else {}
+    listing = list_facts(run, answer, ranking, lost)
     figures = FigureFacts(run, answer.noun, run_checks(run, targets))
     facts = PageFacts(
         name=run.name,
         place=place_text(run),
         noun=answer.noun,
         total=answer.conversations,
-        overview=overview(run, answer, figures, flows.links if flows else {}),
+        overview=overview(run, answer, figures, links),
         figures=figures_screen(figures),
-        breaks=_breaks(run, answer, flows.screen if flows else None),
+        breaks=Breaks(
+            flow=flows.screen if flows else None,
+            no_states="" if flows else NO_STATES,
+            groups=[_group(one, answer, links, {facet.key for facet in listing.facets}) for one in answer.groups],
+            alike=answer.alike,
+            panels=list(panels(run)),
+        ),
     )
     folded = fold(msgspec.json.encode(facts))
     room = int(max_mb * _MB) - len(_render(answer, facts, folded, _NOTHING).encode())
-    packed = pack(run, list_facts(run, answer, ranking, lost), ranking, conversations, room)
+    packed = pack(run, listing, ranking, conversations, room)
     markup = _render(answer, facts, folded, packed)
     size = len(markup.encode())
     if size > max_mb * _MB:
@@ -128,21 +138,14 @@ def write_page(
     return Written(path, size, len(ranking.order), len(packed.stories), packed.listed)
 
 
-def _breaks(run: Run, answer: Answer, flow: FlowScreen | None) -> Breaks:
-    return Breaks(
-        flow=flow,
-        no_states=""
-        if flow
-        else "These logs name no states. Events of states, or `state` in each turn, would draw the flow.",
-        groups=[_group(one, answer) for one in answer.groups],
-        alike=answer.alike,
-        panels=list(panels(run)),
-    )
-
-
-def _group(group: GroupApart, answer: Answer) -> GroupRow:
+def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], str], facets: Set[str]) -> GroupRow:
+    """A group of conversations leads to their list, one of a state to the state."""
     name = ", ".join(f"{name} {value}" for name, value in group.by.items())
-    return GroupRow(name, group.sentence, group.worse, counted(group.conversations, answer.noun), calls_link(group.by))
+    if all(dimension_key(one) in facets for one in group.by):
+        href = calls_link(group.by)
+    else:
+        href = links.get((group.by.get("flow", NO_FLOW), group.by.get("state", "")), "")
+    return GroupRow(name, group.sentence, group.worse, counted(group.conversations, answer.noun), href)
 
 
 def _render(answer: Answer, facts: PageFacts, folded: str, packed: Packed) -> str:
