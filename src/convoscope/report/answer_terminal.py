@@ -84,7 +84,10 @@ def _interval(figure: KeyFigure) -> str:
 
 def _standing(figure: KeyFigure) -> str:
     covered = f"{percent_text(figure.coverage)} covered" if figure.coverage < LEAST_COVERAGE else ""
-    held = f"{figure.verdict}: {figure.target}" if figure.verdict else ""
+    close = (
+        f"{'met' if figure.met else 'missed'}, {figure.verdict}" if figure.verdict == "too close" else figure.verdict
+    )
+    held = f"{close}: {figure.target}" if figure.verdict else ""
     if not held and figure.passes is False:
         held = "below its mark"
     return ", ".join(filter(None, (held, covered)))
