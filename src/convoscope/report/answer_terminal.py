@@ -84,7 +84,8 @@ def _interval(figure: KeyFigure) -> str:
 
 def _standing(figure: KeyFigure) -> str:
     covered = f"{percent_text(figure.coverage)} covered" if figure.coverage < LEAST_COVERAGE else ""
-    held = f"{figure.verdict}: {figure.target}" if figure.verdict else ""
+    side = "" if figure.verdict != "too close" else "met, " if figure.met else "missed, "
+    held = f"{side}{figure.verdict}: {figure.target}" if figure.verdict else ""
     if not held and figure.passes is False:
         held = "below its mark"
     return ", ".join(filter(None, (held, covered)))
