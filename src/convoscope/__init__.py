@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from convoscope.metrics.judged.custom import template_scorer
     from convoscope.report.junit import write_junit
     from convoscope.report.page import write_page
+    from convoscope.report.plot import plot
     from convoscope.report.run_markdown import write_markdown
     from convoscope.report.score import score
     from convoscope.resources import Judge, Recogniser, Recording, resource
@@ -49,6 +50,7 @@ __all__ = [
     "axis",
     "derived",
     "metric",
+    "plot",
     "read",
     "resource",
     "score",
@@ -76,6 +78,7 @@ _HOME = {
     "axis": "convoscope.metrics.declaration",
     "derived": "convoscope.metrics.declaration",
     "metric": "convoscope.metrics.declaration",
+    "plot": "convoscope.report.plot",
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",
     "score": "convoscope.report.score",

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from convoscope import __version__
-from convoscope.cli import audit, demo, formats, inspect, metrics, report, runs, score, show, sql, states, view
+from convoscope.cli import audit, demo, formats, inspect, metrics, plot, report, runs, score, show, sql, states, view
 from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
 from convoscope.harmless import clean
 
@@ -34,6 +34,7 @@ app.command("score")(score.score_command)
 app.command("audit")(audit.audit_command)
 app.command("report")(report.report)
 app.command("show")(show.show)
+app.command("plot")(plot.plot_command)
 app.add_typer(view.app, name="view")
 app.command("inspect")(inspect.inspect)
 app.command("metrics")(metrics.metrics)
