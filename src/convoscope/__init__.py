@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from convoscope.analysis.answer.make import make_answer
     from convoscope.analysis.flows.states import states
     from convoscope.analysis.vacuity import audit
     from convoscope.conversation.model import Conversation
@@ -49,6 +50,7 @@ __all__ = [
     "audit",
     "axis",
     "derived",
+    "make_answer",
     "metric",
     "plot",
     "read",
@@ -77,6 +79,7 @@ _HOME = {
     "audit": "convoscope.analysis.vacuity",
     "axis": "convoscope.metrics.declaration",
     "derived": "convoscope.metrics.declaration",
+    "make_answer": "convoscope.analysis.answer.make",
     "metric": "convoscope.metrics.declaration",
     "plot": "convoscope.report.plot",
     "read": "convoscope.ingest.read",

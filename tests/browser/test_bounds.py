@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 import convoscope
 from browser.conftest import Look
 from browser.given import PARTS
-from convoscope.report.words import coverage_text, name_text, value_text
+from convoscope.analysis.words import coverage_text, name_text, value_text
 from convoscope.runs.run import Run
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, expect
 import convoscope
 from browser.conftest import Look
 from browser.looking import View
-from convoscope.report.words import because_texts, lost_text
+from convoscope.analysis.words import because_texts, lost_text
 from convoscope.runs.run import Run
 
 CALL = "bike-desk-031/trial-2"

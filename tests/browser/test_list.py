@@ -13,8 +13,8 @@ from playwright.sync_api import expect
 import convoscope
 from browser.conftest import Look
 from browser.given import CHATS, asked
+from convoscope.analysis.words import because_texts, key_text, lost_text, value_text
 from convoscope.conversation import DIMENSIONS
-from convoscope.report.words import because_texts, key_text, lost_text, value_text
 from convoscope.runs.ranking import headlines, worst_and_broken
 from convoscope.runs.run import Run
 

@@ -13,8 +13,8 @@ import convoscope
 from browser.conftest import Look
 from browser.given import CHATS, PARTS, asked
 from browser.looking import Cells, View, cells
-from convoscope.report.targets import observed, run_checks, target_text
-from convoscope.report.words import (
+from convoscope.analysis.targets import observed, run_checks, target_text
+from convoscope.analysis.words import (
     coverage_text,
     interval_text,
     name_text,

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 from browser.conftest import Look
 from browser.given import PARTS
 from browser.looking import View
-from convoscope.report.words import interval_text, value_text
+from convoscope.analysis.words import interval_text, value_text
 from convoscope.runs.run import Run
 
 PLACES = {

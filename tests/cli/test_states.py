@@ -18,6 +18,7 @@ import pytest
 
 from cli.test_commands import on_a_terminal
 from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures, FlowMatrix, JudgeVerdict
+from convoscope.analysis.words import decimal_text
 from convoscope.cli.main import main
 from convoscope.conversation import (
     ComponentMetric,
@@ -37,7 +38,6 @@ from convoscope.conversation import (
 from convoscope.report.flows.flow_matrix import print_flows
 from convoscope.report.flows.heading import StateQuestion
 from convoscope.report.screen import Screen
-from convoscope.report.words import decimal_text
 from convoscope.runs.make import make_run as score
 from support.command_line import Ended
 from support.command_line import convoscope as in_a_process

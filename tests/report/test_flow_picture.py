@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from browser.walks import make_run, viewings, walk
+from convoscope.analysis.words import percent_text
 from convoscope.conversation import Flow, FlowState
 from convoscope.report.page import write_page
 from convoscope.report.page.flow_picture import (
@@ -28,7 +29,6 @@ from convoscope.report.page.flow_picture import (
     wrapped,
 )
 from convoscope.report.page.flow_section import MAX_FLOWS, MAX_IDS, FlowSection, flow_section
-from convoscope.report.words import percent_text
 from convoscope.runs.make import make_run as score
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import Run

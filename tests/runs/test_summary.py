@@ -12,9 +12,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import convoscope
+from convoscope.analysis.words import coverage_text
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, derived, measured, metric, unmeasured
-from convoscope.report.words import coverage_text
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import SCHEMA, NotMeasured, Summary, json_schema

@@ -109,7 +109,7 @@ def print_plan(screen: Screen, plan: Plan) -> None:
 
 def _unmeasurable(metrics: Sequence[Planned]) -> Iterator[tuple[str, str, str, str]]:
     """What cannot be measured, and why; many metrics of one family that need the same thing share a row."""
-    from convoscope.report.words import reason_text
+    from convoscope.analysis.words import reason_text
 
     groups: dict[tuple[str, str, str], list[tuple[str, int]]] = {}
     for metric in metrics:

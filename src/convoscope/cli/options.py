@@ -53,7 +53,7 @@ Markdown = Annotated[
     Path | None, typer.Option("--markdown", help="Also write Markdown to this file, for a pull request.")
 ]
 
-Parts = Annotated[bool, typer.Option("--parts", help="Also print the figures of parts of metrics.")]
+Full = Annotated[bool, typer.Option("--full", help="Print everything: every figure, groups, what reading did.")]
 Contexts = Annotated[
     bool, typer.Option("--contexts", help="Also write records/ID/metrics.json: each call's MetricContext and scores.")
 ]

@@ -31,10 +31,10 @@ def report(
     Targets given here are held against the figures beside those that the run was scored with; for the
     same figure they replace them.
     """
+    from convoscope.analysis.targets import run_checks
     from convoscope.report.page import write_page
     from convoscope.report.record_files import write_contexts
     from convoscope.report.screen import Screen
-    from convoscope.report.targets import run_checks
     from convoscope.runs.run import PAGE, Run
 
     given = target or []

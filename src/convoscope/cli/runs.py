@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from convoscope.cli.options import Json, Parts
+from convoscope.cli.options import Full, Json
 
 app = typer.Typer(help="List, show and invalidate runs.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -51,25 +51,31 @@ def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
 
 
 @app.command("show")
-def show(run: RunPath, parts: Parts = False, json: Json = False) -> None:
+def show(run: RunPath, full: Full = False, json: Json = False) -> None:
     """Print the summary of a run."""
+    from convoscope.analysis.answer import make_answer
+    from convoscope.report.answer_terminal import print_answer
     from convoscope.report.run_terminal import print_run
     from convoscope.report.screen import Screen
     from convoscope.runs.run import Run
 
     opened = Run.open(run)
     screen = Screen()
+    answer = make_answer(opened)
     if json:
         screen.json(
             {
                 "run": str(opened.folder),
+                "answer": answer,
                 "receipt": opened.receipt,
                 "summary": opened.summary,
                 "read_report": opened.read_report,
             }
         )
+    elif full:
+        print_run(screen, opened, answer)
     else:
-        print_run(screen, opened, parts=parts)
+        print_answer(screen, answer, opened)
 
 
 @app.command("invalidate")

@@ -17,12 +17,12 @@ from convoscope.cli.options import (
     Contexts,
     Flows,
     Format,
+    Full,
     Json,
     Junit,
     Markdown,
     Metrics,
     MetricsFrom,
-    Parts,
     ReadersFrom,
     Targets,
     Turns,
@@ -64,7 +64,7 @@ def score_command(
         bool, typer.Option("--audit", help="Also try the metrics on nonsense (`convoscope audit`), and keep what came.")
     ] = False,
     k: Annotated[int | None, typer.Option("--k", help="Trials that pass@k and pass^k draw. Default: 3.", min=1)] = None,
-    parts: Parts = False,
+    full: Full = False,
     json: Json = False,
 ) -> None:
     """Score the conversations in some logs and keep the result as a run.
@@ -98,20 +98,23 @@ def score_command(
     with keeping(lambda: f"the run is kept in {run.folder}"):
         if audit:
             _audit(run, metrics_from or ())
-        _tell(run, files, contexts=contexts, parts=parts, json=json)
+        _tell(run, files, contexts=contexts, full=full, json=json)
 
 
-def _tell(run: Run, files: ReportFiles, *, contexts: bool, parts: bool, json: bool) -> None:
+def _tell(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json: bool) -> None:
     """Print the run and write its reports; end with what its targets came to."""
+    from convoscope.analysis.answer import make_answer
+    from convoscope.analysis.targets import run_checks
+    from convoscope.report.answer_terminal import print_answer, print_next
     from convoscope.report.record_files import write_contexts
     from convoscope.report.run_terminal import print_run, print_warnings
     from convoscope.report.screen import Screen
-    from convoscope.report.targets import run_checks
     from convoscope.runs.run import PAGE
 
     screen = Screen()
-    if not json:
-        print_run(screen, run, parts=parts)
+    answer = make_answer(run)
+    if full and not json:
+        print_run(screen, run, answer)
     # The run keeps the targets that it was scored with: they are the given ones.
     checks = run_checks(run)
     files.write(run, ())
@@ -122,15 +125,21 @@ def _tell(run: Run, files: ReportFiles, *, contexts: bool, parts: bool, json: bo
             {
                 "run": str(run.folder),
                 "page": str(run.folder / PAGE),
+                "answer": answer,
                 "targets": targets_json(checks),
                 "summary": run.summary,
                 "read_report": run.read_report,
             }
         )
-    else:
+    elif full:
         print_targets(screen, checks)
-        screen.line(f"page: {run.folder / PAGE}")
-    print_warnings(Screen(sys.stderr), run.read_report)
+        print_next(screen, answer, run)
+    else:
+        shown = {one.name for one in answer.figures}
+        print_answer(
+            screen, answer, run, lambda: print_targets(screen, [one for one in checks if one.name not in shown])
+        )
+    print_warnings(Screen(sys.stderr), run.read_report, full=full)
     exit_by(run, checks)
 
 

@@ -23,10 +23,10 @@ def sql(
     json: Json = False,
 ) -> None:
     """Ask runs in SQL (DuckDB's)."""
+    from convoscope.analysis.words import NOTHING
     from convoscope.report.render.terminal import print_table
     from convoscope.report.screen import Screen
     from convoscope.report.table import text_table
-    from convoscope.report.words import NOTHING
     from convoscope.runs.run import Run, find_runs
     from convoscope.runs.sql import query as ask
 

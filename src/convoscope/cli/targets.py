@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 if TYPE_CHECKING:
+    from convoscope.analysis.targets import Check
     from convoscope.report.screen import Screen
-    from convoscope.report.targets import Check
     from convoscope.runs.run import Run
 
 FAILED = 1
@@ -42,8 +42,8 @@ class ReportFiles(NamedTuple):
 
 def print_targets(screen: Screen, checks: Iterable[Check]) -> None:
     """One line for each target: an exit code alone explains nothing."""
-    from convoscope.report.targets import DECLARED, MISSED
-    from convoscope.report.words import value_text
+    from convoscope.analysis.targets import DECLARED, MISSED
+    from convoscope.analysis.words import value_text
 
     for check in checks:
         value = value_text(check.figure.value, check.figure.unit)
@@ -54,7 +54,7 @@ def print_targets(screen: Screen, checks: Iterable[Check]) -> None:
 
 def targets_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
     """The targets for a program."""
-    from convoscope.report.words import name_text
+    from convoscope.analysis.words import name_text
 
     return [
         {
@@ -77,8 +77,8 @@ def exit_by(run: Run, checks: Iterable[Check]) -> None:
 
     What a metric declares of itself is shown, and is nobody's demand.
     """
+    from convoscope.analysis.targets import DECLARED, tally
     from convoscope.report.screen import Screen
-    from convoscope.report.targets import DECLARED, tally
 
     demands = [one for one in checks if one.source != DECLARED]
     counts = tally(demands)

@@ -44,6 +44,8 @@ _MURMURS = {
 @metric(
     "agent.words_per_turn",
     version=1,
+    label="words in a turn",
+    importance=1,
     observes=TURN,
     unit=WORDS,
     better=NEITHER,
@@ -67,6 +69,8 @@ def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
 @share_metric(
     "agent.repetition",
     version=1,
+    label="agent says the same again",
+    importance=6,
     observes=TURN,
     better=LOWER,
     needs=(ASSISTANT_SPEECH,),
@@ -96,7 +100,14 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
 
 
 @share_metric(
-    "agent.unanswered_turns", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH,), notices=(EMPTY_AGENT,)
+    "agent.unanswered_turns",
+    version=1,
+    label="turns without a reply",
+    importance=8,
+    observes=EVENT,
+    better=LOWER,
+    needs=(USER_SPEECH,),
+    notices=(EMPTY_AGENT,),
 )
 def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's turns gets no reply?
@@ -116,7 +127,14 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
 
 
 @share_metric(
-    "agent.ignored_questions", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH,), notices=(EMPTY_AGENT,)
+    "agent.ignored_questions",
+    version=1,
+    label="questions without a reply",
+    importance=6,
+    observes=EVENT,
+    better=LOWER,
+    needs=(USER_SPEECH,),
+    notices=(EMPTY_AGENT,),
 )
 def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's questions gets no reply?
@@ -138,7 +156,16 @@ def _unanswered(turn: UserTurn) -> Observation:
     return ratio(turn.utterances[0], unanswered, 1, empty="no_user_speech", details=details)
 
 
-@share_metric("agent.talks_over_user", version=1, observes=EVENT, better=LOWER, needs=(USER_SPEECH, SOUND), notices=())
+@share_metric(
+    "agent.talks_over_user",
+    version=1,
+    label="agent talks over the user",
+    importance=8,
+    observes=EVENT,
+    better=LOWER,
+    needs=(USER_SPEECH, SOUND),
+    notices=(),
+)
 def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
     """Over what share of the user's turns does the agent go on talking?
 

@@ -13,6 +13,8 @@ from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce, perc
 @metric(
     "conversation.turns",
     version=1,
+    label="turns of the user",
+    importance=1,
     observes=CONVERSATION,
     unit=COUNT,
     better=NEITHER,

@@ -147,6 +147,10 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The part of the agent that it tests."""
     ten: TenPoints | None = None
     target: Target | None = None
+    label: str = ""
+    """In a few plain words, as it stands in the answer of a run: "wait for a reply"."""
+    importance: int = 2
+    """From 0 to 10: how much a person who decides on a release wants to know it."""
     notices: tuple[Nonsense, ...] | None = None
     """The nonsense that makes it worse (another, where neither direction is better); None where nobody has said."""
     falls_silent: tuple[Nonsense, ...] = ()
@@ -160,6 +164,8 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise DeclarationError(f"{self.name!r} is not a metric's name", hint="write family.name, in small letters")
         if self.variant and not _VARIANT.fullmatch(self.variant):
             raise DeclarationError(f"{self.variant!r} is not a variant's name", hint="small letters, digits, . _ -")
+        if not 0 <= self.importance <= 10:
+            raise DeclarationError(f"{self.key} has importance {self.importance}", hint="from 0 to 10")
         if self.version < 1:
             raise DeclarationError(f"{self.key} has version {self.version}", hint="versions count from 1")
         if not self.description:
@@ -328,6 +334,8 @@ def metric(
     component: str = "",
     ten: TenPoints | None = None,
     target: Target | None = None,
+    label: str = "",
+    importance: int = 2,
     notices: tuple[Nonsense, ...] | None = None,
     falls_silent: tuple[Nonsense, ...] = (),
 ) -> Callable[[Measure], Metric]:
@@ -349,6 +357,8 @@ def metric(
             component=component,
             ten=ten,
             target=target,
+            label=label,
+            importance=importance,
             notices=notices,
             falls_silent=falls_silent,
         )
@@ -376,6 +386,8 @@ def derived(
     component: str = "",
     ten: TenPoints | None = None,
     target: Target | None = None,
+    label: str = "",
+    importance: int = 2,
     notices: tuple[Nonsense, ...] | None = None,
     falls_silent: tuple[Nonsense, ...] = (),
     unscored: str = "not_enough",
@@ -397,6 +409,8 @@ def derived(
             component=component,
             ten=ten,
             target=target,
+            label=label,
+            importance=importance,
             notices=notices,
             falls_silent=falls_silent,
             unscored=unscored,

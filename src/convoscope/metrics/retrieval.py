@@ -81,7 +81,9 @@ def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
 def _ranking_metric(
     name: str, variant: str = ""
 ) -> Callable[[Callable[[Conversation], Iterator[Observation]]], Metric]:
-    return item_metric(name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"), notices=())
+    return item_metric(
+        name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"), importance=4, notices=()
+    )
 
 
 _recall_metric = partial(

@@ -52,7 +52,15 @@ _OBJECTS = re.compile(
 )
 
 
-@conversation_share_metric("agent.declined", version=1, better=NEITHER, needs=(ASSISTANT_SPEECH,), notices=())
+@conversation_share_metric(
+    "agent.declined",
+    version=1,
+    label="handed over or declined",
+    importance=3,
+    better=NEITHER,
+    needs=(ASSISTANT_SPEECH,),
+    notices=(),
+)
 def declined(conversation: Conversation) -> Observation:
     """Did the agent hand over or decline in the end, without having done anything?
 
@@ -100,7 +108,16 @@ def has_failed(result: ToolResult | None) -> bool | None:
     return None if result is None else result.success is False or (result.success is None and bool(result.error))
 
 
-@share_metric("user.pushback", version=1, observes=TURN, better=LOWER, needs=(USER_SPEECH,), notices=())
+@share_metric(
+    "user.pushback",
+    version=1,
+    label="user objects or asks again",
+    importance=7,
+    observes=TURN,
+    better=LOWER,
+    needs=(USER_SPEECH,),
+    notices=(),
+)
 def pushback(conversation: Conversation) -> Iterator[Observation]:
     """In what share of their turns does the user object, or ask for the same thing again?
 
@@ -152,6 +169,8 @@ def _objection(text: str, sentences: Sequence[_Request], earlier: Sequence[froze
 @metric(
     "user.effort",
     version=1,
+    label="words the user has to say",
+    importance=2,
     observes=CONVERSATION,
     unit=WORDS,
     better=LOWER,
@@ -171,6 +190,8 @@ def effort(conversation: Conversation) -> Observation:
 @metric(
     "tools.unrecovered_errors",
     version=1,
+    label="tool errors that stay",
+    importance=5,
     observes=CONVERSATION,
     unit=COUNT,
     better=LOWER,
@@ -199,6 +220,8 @@ def unrecovered_errors(conversation: Conversation) -> Observation:
 @share_metric(
     "tools.repeated_calls",
     version=1,
+    label="tool calls repeated",
+    importance=3,
     observes=EVENT,
     better=LOWER,
     needs=(TOOL_CALLS,),

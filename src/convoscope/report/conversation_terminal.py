@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
+from convoscope.analysis.words import counted, cut_text, percent_text, reason_text, seconds_text, standing_text
 from convoscope.harmless import one_line
 from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
 from convoscope.report.story import FOLDED, Happening, Mark, Story, StoryFact
 from convoscope.report.table import number_column, text_table
 from convoscope.report.text_diff import TextVersion
-from convoscope.report.words import counted, cut_text, percent_text, reason_text, seconds_text, standing_text
 from convoscope.runs.ranking import Standing
 from convoscope.runs.run import Run
 from convoscope.scores.observation import MEASURED

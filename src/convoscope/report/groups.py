@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from convoscope.report.words import counted
+from convoscope.analysis.words import counted
 from convoscope.runs.summary import Group, SmallGroups
 
 

@@ -23,11 +23,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from convoscope.harmless import clean, one_line
-from convoscope.metrics.parts import parent_metric
-from convoscope.report.files import write_text
-from convoscope.report.targets import MISSED, UNDETERMINED, Check, observed, run_checks, target_text
-from convoscope.report.words import (
+from convoscope.analysis.targets import MISSED, UNDETERMINED, Check, observed, run_checks, target_text
+from convoscope.analysis.words import (
     counted,
     coverage_text,
     interval_text,
@@ -37,6 +34,9 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
+from convoscope.harmless import clean, one_line
+from convoscope.metrics.parts import parent_metric
+from convoscope.report.files import write_text
 from convoscope.runs.ranking import highest, lowest, worst
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary

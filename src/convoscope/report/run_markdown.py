@@ -14,6 +14,14 @@ from itertools import accumulate, groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
+from convoscope.analysis.answer import Answer, Cause, make_answer
+from convoscope.analysis.targets import Check, run_checks, tally_text
+from convoscope.analysis.words import (
+    behind_text,
+    counted,
+    outcome_text,
+    value_text,
+)
 from convoscope.harmless import one_line
 from convoscope.report.files import write_text
 from convoscope.report.groups import small_text
@@ -22,14 +30,7 @@ from convoscope.report.run_tables import FigureRows, group_tables
 from convoscope.report.run_terminal import print_reading
 from convoscope.report.screen import Screen
 from convoscope.report.table import ReportTable, Row, TableCell
-from convoscope.report.targets import Check, run_checks, tally_text
 from convoscope.report.visible_figures import visible_figures
-from convoscope.report.words import (
-    behind_text,
-    counted,
-    outcome_text,
-    value_text,
-)
 from convoscope.runs.ranking import Standing, WorstAndBroken, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -63,6 +64,7 @@ def markdown(run: Run, targets: Sequence[str] = ()) -> str:
     checks = run_checks(run, targets)
     blocks = [
         _title(run, checks),
+        _answer(make_answer(run)),
         _group_targets([check for check in checks if check.by]),
         _figures(run.summary, [check for check in checks if not check.by]),
         *_worst(worst_and_broken(run, MAX_WORST)),
@@ -99,6 +101,20 @@ def _cut(missing: int) -> str:
 
 def _size(lines: Sequence[str]) -> int:
     return sum(len(line) + 1 for line in lines)
+
+
+def _answer(answer: Answer) -> Block:
+    """The verdict, the figures that matter most, and what is lost by which cause."""
+    lines = [f"**{plain(clause.lead)}**{plain(clause.rest)}" for clause in answer.verdict]
+    lost = [*answer.causes, *answer.remaining]
+    if lost:
+        lines.append("")
+        lines += [f"- {cause.lost:,} lost: {code(cause.sentence)}{_example(cause)}" for cause in lost]
+    return Block([], [*lines, ""])
+
+
+def _example(cause: Cause) -> str:
+    return f", for example {code(cause.example.conversation)}" if cause.example is not None else ""
 
 
 def _title(run: Run, checks: Sequence[Check]) -> Block:

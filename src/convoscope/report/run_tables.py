@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from convoscope.report.groups import are_alone, groupings
-from convoscope.report.table import ReportTable, TableCell, TableColumn, number_column
-from convoscope.report.targets import Check, observed
-from convoscope.report.visible_figures import headlines
-from convoscope.report.words import (
+from convoscope.analysis.targets import Check, observed
+from convoscope.analysis.words import (
     NOTHING,
     coverage_text,
     interval_text,
@@ -18,6 +15,9 @@ from convoscope.report.words import (
     reasons_text,
     value_text,
 )
+from convoscope.report.groups import are_alone, groupings
+from convoscope.report.table import ReportTable, TableCell, TableColumn, number_column
+from convoscope.report.visible_figures import headlines
 from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.summary import Figure
 

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
-from convoscope.harmless import one_line
-from convoscope.ingest.report import NoteTally, ReadReport
-from convoscope.report.groups import small_text
-from convoscope.report.render.terminal import print_table
-from convoscope.report.run_tables import FigureRows, group_tables
-from convoscope.report.screen import Screen
-from convoscope.report.table import ReportTable, TableCell
-from convoscope.report.targets import Check, run_checks
-from convoscope.report.visible_figures import visible_figures
-from convoscope.report.words import (
+from convoscope.analysis.answer import Answer
+from convoscope.analysis.targets import Check, run_checks
+from convoscope.analysis.words import (
     NOTHING,
     counted,
     name_text,
@@ -23,34 +16,41 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
+from convoscope.harmless import one_line
+from convoscope.ingest.report import NoteTally, ReadReport
+from convoscope.report.answer_terminal import print_verdict
+from convoscope.report.groups import small_text
+from convoscope.report.render.terminal import print_table
+from convoscope.report.run_tables import FigureRows, group_tables
+from convoscope.report.screen import Screen
+from convoscope.report.table import ReportTable, TableCell
+from convoscope.report.visible_figures import visible_figures
 from convoscope.runs.ranking import worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.statistics.summary import Figure
 from convoscope.views.flow.endings import LOST
 
-MAX_PROBLEMS = 5
+MAX_PROBLEMS = 3
 _WORST = 3
 _MANY_BESIDE = 3
 _FIRST_PLACES = 3
 
 
-def print_run(screen: Screen, run: Run, *, parts: bool = False) -> None:
-    """The summary, the groups, what reading did, and where it all is. `parts` of metrics are told if asked for."""
+def print_run(screen: Screen, run: Run, answer: Answer) -> None:
+    """Everything: the verdict, every figure, the groups, what is worst, and what reading did."""
     summary = run.summary
     screen.line(f"{run.folder}: {counted(summary.conversations, 'conversation')}", "bold")
     if not run.receipt.valid:
         by = f", superseded by {run.receipt.superseded_by}" if run.receipt.superseded_by else ""
         when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
         screen.line(f"INVALID {when}", "bold red")
+    print_verdict(screen, answer)
     screen.line()
     checks = [check for check in run_checks(run) if not check.by]  # those of groups stand below the tables
     shown = visible_figures(summary, {check.name for check in checks})
-    figures = sorted((*shown.figures, *shown.parts), key=summary.figures.index) if parts else shown.figures
+    figures = sorted((*shown.figures, *shown.parts), key=summary.figures.index)
     print_table(screen, _figure_table(summary, figures, checks))
-    if shown.parts and not parts:
-        screen.line()
-        screen.line(f"and {counted(len(shown.parts), 'figure')} of their parts, with --parts and in the page")
     if shown.silent:
         screen.line()
         screen.line("nothing to measure here for:")
@@ -132,12 +132,12 @@ def _set_aside(code: str, tally: NoteTally) -> str:
     return f"{code.replace('_', ' ')} {tally.count:,} ({places}{more})"
 
 
-def print_warnings(screen: Screen, report: ReadReport) -> None:
+def print_warnings(screen: Screen, report: ReadReport, *, full: bool = False) -> None:
     """What could not be read, and what else a user should know; on the error stream."""
-    shown = report.problems[:MAX_PROBLEMS]
+    shown = report.problems if full else report.problems[:MAX_PROBLEMS]
     for problem in shown:
         screen.line(f"warning: {problem}", "yellow")
     if more := report.problem_count - sum(problem.count for problem in shown):
-        screen.line(f"warning: and {more:,} more; see read-report.json", "yellow")
+        screen.line(f"warning: and {more:,} more; see --full and read-report.json", "yellow")
     for warning in report.warnings:
         screen.line(f"note: {warning}", "yellow")

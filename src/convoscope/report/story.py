@@ -11,6 +11,15 @@ from typing import Any
 
 import msgspec
 
+from convoscope.analysis.words import (
+    because_texts,
+    counted,
+    key_text,
+    outcome_text,
+    points_text,
+    reason_text,
+    value_text,
+)
 from convoscope.conversation import (
     AnyEvent,
     ComponentMetric,
@@ -33,7 +42,6 @@ from convoscope.metrics.parts import parent_metric
 from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
 from convoscope.report.text_diff import TextVersion, readings
 from convoscope.report.visible_figures import FEW, REASONS, visible_figures
-from convoscope.report.words import because_texts, counted, key_text, outcome_text, points_text, reason_text, value_text
 from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.ranking import Behind
 from convoscope.runs.summary import DeclaredMetric, Summary

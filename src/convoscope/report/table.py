@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from convoscope.report.words import NOTHING
+from convoscope.analysis.words import NOTHING
 
 Side: TypeAlias = Literal["left", "right"]
 NOTE = "note"

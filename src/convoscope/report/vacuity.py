@@ -16,12 +16,12 @@ from convoscope.analysis.vacuity import (
     OutcomeDependence,
     VacuityAudit,
 )
+from convoscope.analysis.words import counted, reason_text
 from convoscope.metrics.nonsense import NONSENSE
 from convoscope.report.render.markdown import markdown_table
 from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
 from convoscope.report.table import ReportTable, text_table
-from convoscope.report.words import counted, reason_text
 from convoscope.runs.run import Run
 
 AUDIT = "audit.json"

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from convoscope.analysis.words import counted, name_text, reason_text
 from convoscope.metrics.parts import parent_metric
-from convoscope.report.words import counted, name_text, reason_text
 from convoscope.runs.summary import Group, Summary
 from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure

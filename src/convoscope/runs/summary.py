@@ -86,6 +86,9 @@ class DeclaredMetric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     ten_points: TenPoints | None = None
     aspect: str = ""
     component: str = ""
+    label: str = ""
+    """In a few plain words."""
+    importance: int = 2
 
     @property
     def name(self) -> str:
@@ -216,6 +219,8 @@ def describe(declared: Declared) -> DeclaredMetric:
         ten_points=declared.ten,
         aspect=declared.aspect,
         component=declared.component,
+        label=declared.label,
+        importance=declared.importance,
     )
 
 

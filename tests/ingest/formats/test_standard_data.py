@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import convoscope
+from convoscope.analysis.words import reading_text
 from convoscope.conversation import Source
 from convoscope.errors import NothingReadable
 from convoscope.ingest.report import Problem
-from convoscope.report.words import reading_text
 from support.logs import ASK as MESSAGE
 from support.logs import CHAT, EXAMPLES, counts, places, read, write, write_json, write_lines
 from views.standard_data.test_canonical import ASK, SEED, story

@@ -1,5 +1,6 @@
 """The answer of a run."""
 
+from convoscope.analysis.answer.make import make_answer
 from convoscope.analysis.answer.model import (
     Answer,
     Cause,
@@ -20,4 +21,5 @@ __all__ = [
     "KeyFigure",
     "Outcomes",
     "WorstConversation",
+    "make_answer",
 ]

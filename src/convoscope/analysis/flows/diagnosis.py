@@ -32,7 +32,7 @@ DETAILED = 20
 Fault = Literal["stall", "failure", "progress", "revisit", "guard_error", "latency", "slots"]
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class StateEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is wrong, with the number behind it."""
 
     fault: Fault
@@ -54,7 +54,7 @@ class Starved(msgspec.Struct, frozen=True, kw_only=True):
     """About so many more would have come to it, had all gone on."""
 
 
-class Cause(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "said"}):
+class StateCause(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "said"}):
     """A state that pulls its flow down."""
 
     flow: str
@@ -62,7 +62,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "said"
     segment: str | None
     n: int
     headline: str
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[StateEvidence, ...]
     conversations: tuple[str, ...]
     """Three to open."""
     runs: tuple[str, ...]
@@ -121,7 +121,7 @@ class Healthy(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     """The causes, the worst first, and what else is worth knowing."""
 
-    causes: tuple[Cause, ...]
+    causes: tuple[StateCause, ...]
     states: int
     """States that were looked at."""
     conversations: int
@@ -170,7 +170,7 @@ def analyse(source: StateTable, *, latency_budget_ms: float = LATENCY_BUDGET_MS)
 
 class _Suspect(NamedTuple):
     row: StateFigures
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[StateEvidence, ...]
     failures: int
     """Conversations that it sent to a declared failure."""
 
@@ -220,9 +220,9 @@ def _is_end(row: StateFigures) -> bool:
     return bool(row.terminal) or (not row.led_to and (row.stall.value or 0.0) < STALL)
 
 
-def _evidence(row: StateFigures, failures: Rate, budget: float) -> list[Evidence]:
+def _evidence(row: StateFigures, failures: Rate, budget: float) -> list[StateEvidence]:
     """What is wrong with a state. An end of a flow is not blamed for those that end there."""
-    evidence: list[Evidence] = []
+    evidence: list[StateEvidence] = []
     if not _is_end(row):
         evidence += _evidence_of_failures(row, failures)
         evidence += _evidence_of_getting_on(row)
@@ -233,20 +233,20 @@ def _evidence(row: StateFigures, failures: Rate, budget: float) -> list[Evidence
     if row.latency_p95_ms is not None and row.latency_p95_ms > budget:
         words = f"one turn in twenty takes {row.latency_p95_ms / 1000:.1f} s or longer (budget {budget / 1000:g} s)"
         evidence.append(
-            Evidence(fault="latency", words=words, value=row.latency_p95_ms, threshold=budget, n=row.latency_n)
+            StateEvidence(fault="latency", words=words, value=row.latency_p95_ms, threshold=budget, n=row.latency_n)
         )
     return evidence
 
 
-def _evidence_of_failures(row: StateFigures, rate: Rate) -> list[Evidence]:
+def _evidence_of_failures(row: StateFigures, rate: Rate) -> list[StateEvidence]:
     if rate.value is None or rate.value < STALL:
         return []
     words = f"{round(rate.value * rate.n):,} of {row.n:,} conversations left for a failure"
     return [_measured("failure", words, rate, STALL)]
 
 
-def _evidence_of_getting_on(row: StateFigures) -> list[Evidence]:
-    evidence: list[Evidence] = []
+def _evidence_of_getting_on(row: StateFigures) -> list[StateEvidence]:
+    evidence: list[StateEvidence] = []
     stall, progress, revisit, fill = row.stall, row.progress, row.revisit, row.slot_fill_rate
     if stall.value is not None and stall.value >= STALL:
         words = f"{round(stall.value * stall.n):,} of {stall.n:,} conversations got stuck here"
@@ -267,9 +267,11 @@ def _evidence_of_getting_on(row: StateFigures) -> list[Evidence]:
     return evidence
 
 
-def _measured(fault: Fault, words: str, rate: Rate, threshold: float) -> Evidence:
+def _measured(fault: Fault, words: str, rate: Rate, threshold: float) -> StateEvidence:
     value = rate.value or 0.0
-    return Evidence(fault=fault, words=words, value=value, threshold=threshold, n=rate.n, low=rate.low, high=rate.high)
+    return StateEvidence(
+        fault=fault, words=words, value=value, threshold=threshold, n=rate.n, low=rate.low, high=rate.high
+    )
 
 
 def _cause(
@@ -279,11 +281,11 @@ def _cause(
     examples: Sequence[tuple[str, str]],
     *,
     follow: bool,
-) -> Cause:
+) -> StateCause:
     row = suspect.row
     after = _after(connection, row) if follow else _After(0, 0, {})
     stays = max(suspect.lost, _not_advanced(row))
-    return Cause(
+    return StateCause(
         flow=row.flow,
         state=row.state,
         segment=row.segment,

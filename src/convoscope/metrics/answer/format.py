@@ -19,6 +19,8 @@ from convoscope.views.items import cases
 @item_metric(
     "answer.format_validity",
     version=2,
+    label="answers in the right form",
+    importance=5,
     unit=SHARE,
     needs=needs_of("format_validity"),
     notices=(EMPTY_AGENT, PARROT, SAYS_EVERYTHING),

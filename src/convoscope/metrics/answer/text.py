@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from inspect import cleandoc
-from typing import Any
+from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import Json
@@ -303,8 +303,25 @@ def _declared(
         unit=unit,
         needs=(*needs_of(scorer), *needs),
         variant=variant,
+        label=_LABELS[scorer].label,
+        importance=_LABELS[scorer].importance,
         notices=ANSWERED_BADLY,
     )(measure)
+
+
+class _Label(NamedTuple):
+    """How a scorer is called in an answer, and how much it matters."""
+
+    label: str
+    importance: int
+
+
+_LABELS = {
+    "accuracy": _Label("answers right", 8),
+    "exact_match": _Label("answers right to the letter", 6),
+    "f1": _Label("words shared with the truth", 6),
+    "multi_pattern_accuracy": _Label("answers right in any form", 5),
+}
 
 
 exact_match = exact_match_metric("")

@@ -57,7 +57,16 @@ class _Part(NamedTuple):
     evidence: dict[str, object] | None = None
 
 
-@_flow_metric("flow.correctness", version=2, unit=RATIO, better=HIGHER, aspect="correctness", ten=FULL_MARKS)
+@_flow_metric(
+    "flow.correctness",
+    version=2,
+    label="flows ended as they should",
+    importance=7,
+    unit=RATIO,
+    better=HIGHER,
+    aspect="correctness",
+    ten=FULL_MARKS,
+)
 def correctness(conversation: Conversation) -> Observation:
     """Did the conversation end as its flow wants it to?
 
@@ -172,7 +181,16 @@ _NO_SUCCESS, _NO_SLOTS = _Part(None, "no_success_declared"), _Part(None, "no_slo
 _NO_CONTRACT, _UNKNOWN = _Part(None, "no_contract_declared"), _Part(None, "final_status_unknown")
 
 
-@_walk_metric("flow.completion", version=1, unit=SHARE, better=HIGHER, aspect="completion", ten=FULL_MARKS)
+@_walk_metric(
+    "flow.completion",
+    version=1,
+    label="flows completed",
+    importance=9,
+    unit=SHARE,
+    better=HIGHER,
+    aspect="completion",
+    ten=FULL_MARKS,
+)
 def completion(conversation: Conversation) -> Observation:
     """Was the conversation completed, and did it stop because the flow came to an end?
 
@@ -188,7 +206,16 @@ def completion(conversation: Conversation) -> Observation:
     return measured(WHOLE, float(completed and ended is not False), details=details)
 
 
-@_walk_metric("flow.errors", version=1, unit=COUNT, better=LOWER, aspect="errors", ten=TenPoints(zero=10.0, ten=0.0))
+@_walk_metric(
+    "flow.errors",
+    version=1,
+    label="errors on the way",
+    importance=5,
+    unit=COUNT,
+    better=LOWER,
+    aspect="errors",
+    ten=TenPoints(zero=10.0, ten=0.0),
+)
 def errors(conversation: Conversation) -> Observation:
     """How many things went wrong on the way?
 
@@ -234,7 +261,15 @@ def latency_mean(conversation: Conversation) -> Observation:
     return measured(WHOLE, fsum(latencies) / len(latencies) / 1000)
 
 
-@_walk_metric("flow.latency_p95", version=2, unit=SECONDS, better=LOWER, aspect="latency_p95")
+@_walk_metric(
+    "flow.latency_p95",
+    version=2,
+    label="agent's slow turns",
+    importance=5,
+    unit=SECONDS,
+    better=LOWER,
+    aspect="latency_p95",
+)
 def latency_p95(conversation: Conversation) -> Observation:
     """How long does the agent take for its slow turns?
 
@@ -269,6 +304,8 @@ _HUMANNESS = Need(
 @metric(
     "flow.humanness",
     version=1,
+    label="sounds like a person",
+    importance=4,
     observes=CONVERSATION,
     unit=RATIO,
     better=HIGHER,

@@ -34,6 +34,8 @@ STATES = Need(
     "telephony.drop_off_node",
     variant="states",
     version=2,
+    label="how far it came in the flow",
+    importance=5,
     observes=CONVERSATION,
     unit=RATIO,
     better=HIGHER,

@@ -33,7 +33,9 @@ _OF_STATES = Reduce(RATIO, RATIO_OF_SUMS)
 _OF_ALL_STATES = Reduce(WHOLE_RATIO, RATIO_OF_SUMS)
 
 
-@_state_metric("state.progress", version=2, unit=SHARE, better=HIGHER, reduce=_OF_STATES)
+@_state_metric(
+    "state.progress", version=2, label="states that lead on", importance=4, unit=SHARE, better=HIGHER, reduce=_OF_STATES
+)
 def progress(many: Conversations) -> None:
     """Of the states that were entered, how many led on?
 
@@ -44,7 +46,15 @@ def progress(many: Conversations) -> None:
     _observe(many, "progress")
 
 
-@_state_metric("state.stall", version=3, unit=SHARE, better=LOWER, reduce=_OF_ALL_STATES)
+@_state_metric(
+    "state.stall",
+    version=3,
+    label="states that get stuck",
+    importance=6,
+    unit=SHARE,
+    better=LOWER,
+    reduce=_OF_ALL_STATES,
+)
 def stall(many: Conversations) -> None:
     """Of the states that were entered, how many did the conversation get stuck in?
 
@@ -54,7 +64,15 @@ def stall(many: Conversations) -> None:
     _observe(many, "stall")
 
 
-@_state_metric("state.escalation", version=2, unit=SHARE, better=LOWER, reduce=_OF_STATES)
+@_state_metric(
+    "state.escalation",
+    version=2,
+    label="states that hand over",
+    importance=4,
+    unit=SHARE,
+    better=LOWER,
+    reduce=_OF_STATES,
+)
 def escalation(many: Conversations) -> None:
     """Of the states that were entered, how many handed the caller over to somebody else?
 

@@ -208,7 +208,12 @@ _total = partial(_number, better=NEITHER)
 
 
 @_latency(
-    "interaction.response_latency_mean", version=2, notices=(SKEWED_CLOCKS,), falls_silent=(EMPTY_AGENT, EQUAL_TIMES)
+    "interaction.response_latency_mean",
+    version=2,
+    label="wait for a reply",
+    importance=7,
+    notices=(SKEWED_CLOCKS,),
+    falls_silent=(EMPTY_AGENT, EQUAL_TIMES),
 )
 def response_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     """How long does the user wait, after a turn that gets a reply, until the agent speaks?
@@ -232,7 +237,14 @@ def yield_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     yield from _waits(conversation, events.yields, tick, "no_interruption", "no_yield")
 
 
-@_rate("interaction.response_rate", version=1, notices=(EMPTY_AGENT,), falls_silent=(EQUAL_TIMES,))
+@_rate(
+    "interaction.response_rate",
+    version=1,
+    label="turns answered",
+    importance=8,
+    notices=(EMPTY_AGENT,),
+    falls_silent=(EQUAL_TIMES,),
+)
 def response_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's turns does the agent answer before the user speaks again?
 
@@ -243,7 +255,13 @@ def response_rate(conversation: Conversation) -> Iterator[Observation]:
     yield from _shares(conversation, events.responses, tick, "no_turn_to_answer")
 
 
-@_rate("interaction.yield_rate", version=1, falls_silent=(EMPTY_AGENT, EQUAL_TIMES))
+@_rate(
+    "interaction.yield_rate",
+    version=1,
+    label="agent yields when interrupted",
+    importance=6,
+    falls_silent=(EMPTY_AGENT, EQUAL_TIMES),
+)
 def yield_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's interruptions does the agent yield to?
 
@@ -330,6 +348,8 @@ def agent_interrupts_count(conversation: Conversation) -> Observation:
 @derived(
     "interaction.agent_interruption_rate",
     version=1,
+    label="agent starts over the user",
+    importance=6,
     over="group",
     unit=COUNT,
     better=LOWER,
@@ -351,6 +371,8 @@ def agent_interruption_rate(
 @derived(
     "interaction.selectivity",
     version=1,
+    label="knows what is meant for it",
+    importance=5,
     over="group",
     unit=RATIO,
     better=HIGHER,

@@ -50,6 +50,7 @@ def _judged(name: str, observes: Level, definition: str) -> Metric:
         better=HIGHER,
         needs=(verdict,),
         reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+        importance=6,
         notices=(),
     )(verdicts)
 

@@ -167,9 +167,21 @@ def _declared(
         reduce=Reduce(SUM, MEAN_OF_CONVERSATIONS) if summed else MEAN_OF_ALL,
         also={"mean": MEAN_OF_SUBJECTS, **_SPREAD} if summed else _SPREAD,
         ten=ten,
+        label=_LABELS.get(name, ""),
+        importance=8 if name == "e2e_latency" else 4,
         notices=(),
     )(measure)
     return LATENCIES[name]
+
+
+_LABELS = {
+    "e2e_latency": "wait, from last word to first sound",
+    "llm_ttft": "first token of the model",
+    "llm_latency": "last token of the model",
+    "stt_latency": "time of the recogniser",
+    "tts_ttfb": "first sound of the voice",
+    "tts_latency": "first sound of the voice, with its wait",
+}
 
 
 def _up_to(target: float, limit: float) -> TenPoints:

@@ -30,7 +30,7 @@ LONGEST = 1000.0
 """Seconds. By the published rule a longer wait is a fault of the log (voice logs, 1.4)."""
 
 
-@_timed_wait("timing.response_latency", version=2, needs=(USER_SPEECH, TIMES))
+@_timed_wait("timing.response_latency", version=2, label="wait for a reply", importance=8, needs=(USER_SPEECH, TIMES))
 def response_latency(conversation: Conversation) -> Iterator[Observation]:
     """How long does the user wait for the agent's reply?
 
@@ -68,7 +68,7 @@ def _has_end(utterance: Utterance) -> bool:
     return bool(utterance.segments) or (utterance.time is not None and utterance.time.until is not None)
 
 
-@_timed_wait("voice.response_speed", version=2, needs=(CALL,))
+@_timed_wait("voice.response_speed", version=2, label="wait for a reply, by the log", importance=7, needs=(CALL,))
 def response_speed(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, as the call's own log has it?
 

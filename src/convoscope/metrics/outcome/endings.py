@@ -14,7 +14,12 @@ from convoscope.views.user_turns import breakdown
 
 
 @conversation_share_metric(
-    "outcome.conversation_correctly_finished", version=2, needs=(ENDED_REASON,), notices=(EMPTY_AGENT,)
+    "outcome.conversation_correctly_finished",
+    version=2,
+    label="ended with an answer",
+    importance=6,
+    needs=(ENDED_REASON,),
+    notices=(EMPTY_AGENT,),
 )
 def conversation_correctly_finished(conversation: Conversation) -> Observation:
     """Did the agent still answer when the call ended?

@@ -111,7 +111,12 @@ _ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 
 
 @conversation_share_metric(
-    "outcome.task_completion", version=2, needs=(FINAL_DATABASE, EXPECTATION), notices=(EMPTY_AGENT,)
+    "outcome.task_completion",
+    version=2,
+    label="tasks completed",
+    importance=10,
+    needs=(FINAL_DATABASE, EXPECTATION),
+    notices=(EMPTY_AGENT,),
 )
 def task_completion(conversation: Conversation) -> Observation:
     """Is the database afterwards as it should be?
@@ -137,7 +142,12 @@ def task_completion(conversation: Conversation) -> Observation:
 
 
 @conversation_share_metric(
-    "outcome.authentication_success", version=1, needs=(EXPECTED_SESSION, FINAL_DATABASE), notices=(EMPTY_AGENT,)
+    "outcome.authentication_success",
+    version=1,
+    label="right user logged in",
+    importance=7,
+    needs=(EXPECTED_SESSION, FINAL_DATABASE),
+    notices=(EMPTY_AGENT,),
 )
 def authentication_success(conversation: Conversation) -> Observation:
     """Is the user logged in whom the scenario expects to be?
@@ -245,7 +255,12 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
 
 
 @conversation_share_metric(
-    "outcome.conversation_completed_on_time", version=2, needs=(ENDED_REASON,), notices=(EMPTY_AGENT,)
+    "outcome.conversation_completed_on_time",
+    version=2,
+    label="ended in time",
+    importance=5,
+    needs=(ENDED_REASON,),
+    notices=(EMPTY_AGENT,),
 )
 def conversation_completed_on_time(conversation: Conversation) -> Observation:
     """Did the conversation come to an end of its own before its time limit?

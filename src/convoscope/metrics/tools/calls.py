@@ -27,6 +27,8 @@ _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,), 
 @metric(
     "tools.calls",
     version=2,
+    label="tool calls",
+    importance=1,
     observes=CONVERSATION,
     unit=COUNT,
     better=NEITHER,
@@ -47,7 +49,7 @@ def calls(conversation: Conversation) -> Observation:
     return measured(conversation, len(conversation.tool_calls))
 
 
-@_call_share_metric("tools.success", version=2, better=HIGHER)
+@_call_share_metric("tools.success", version=2, label="tool calls that succeed", importance=7, better=HIGHER)
 def success(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls came back without an error?
 
@@ -71,7 +73,7 @@ def success(conversation: Conversation) -> Iterator[Observation]:
         yield ratio(subject_of(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
 
 
-@_call_share_metric("tools.tool_call_validity", version=3, better=HIGHER)
+@_call_share_metric("tools.tool_call_validity", version=3, label="tool calls well formed", importance=5, better=HIGHER)
 def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is made as the tool wants to be called?
 

@@ -30,7 +30,13 @@ ALL = NAME + ARGUMENTS
 
 
 @item_metric(
-    "tools.tool_correctness", version=1, unit=RATIO, needs=needs_of("tool_correctness"), notices=(EMPTY_AGENT,)
+    "tools.tool_correctness",
+    version=1,
+    label="right tool called",
+    importance=7,
+    unit=RATIO,
+    needs=needs_of("tool_correctness"),
+    notices=(EMPTY_AGENT,),
 )
 def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Did the agent make the tool call that was expected?
@@ -60,7 +66,7 @@ _parameter_metric = partial(
 )
 
 
-@_parameter_metric("tools.parameter_correctness", version=3)
+@_parameter_metric("tools.parameter_correctness", version=3, label="arguments right", importance=5)
 def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments?
 

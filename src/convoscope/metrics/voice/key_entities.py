@@ -33,7 +33,7 @@ class EntityFact(NamedTuple):
 
 
 @cached_on_argument
-def _facts(conversation: Conversation) -> dict[int, tuple[EntityFact, ...]]:
+def facts_of(conversation: Conversation) -> dict[int, tuple[EntityFact, ...]]:
     """The facts of each turn."""
     return {
         turn: tuple(
@@ -46,7 +46,7 @@ def _facts(conversation: Conversation) -> dict[int, tuple[EntityFact, ...]]:
 
 def _share(conversation: Conversation, types: Collection[str] | None, *, detailed: bool) -> Iterator[Observation]:
     """The facts of these types, or of all, that were heard rightly."""
-    facts = _facts(conversation)
+    facts = facts_of(conversation)
 
     def checked(turn: int) -> Observation:
         of_types = [fact for fact in facts[turn] if types is None or fact.type in types]
@@ -74,7 +74,16 @@ ENGLISH = Need(
 _NEEDS = (*NEEDS, ENGLISH)
 
 
-@share_metric("voice.key_entities", version=2, observes=TURN, better=HIGHER, needs=_NEEDS, notices=())
+@share_metric(
+    "voice.key_entities",
+    version=2,
+    label="names and numbers right",
+    importance=7,
+    observes=TURN,
+    better=HIGHER,
+    needs=_NEEDS,
+    notices=(),
+)
 def key_entities(conversation: Conversation) -> Iterator[Observation]:
     """What share of the names, codes, times and amounts does the recogniser get right?
 
@@ -93,7 +102,7 @@ def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
     `voice.key_entities` as EVA publishes it: a turn with facts that was not transcribed, nor any after it, is
     unmeasured. A recogniser that dies in the middle of a call is not seen.
     """
-    facts = _facts(conversation)
+    facts = facts_of(conversation)
     shares = _share(conversation, None, detailed=True)
     yield from but_trailing(dictation(conversation), shares, lambda turn: bool(facts[turn]))
 

@@ -183,7 +183,7 @@ _wer_metric = partial(
 )
 
 
-@_wer_metric("voice.stt_wer", version=2)
+@_wer_metric("voice.stt_wer", version=2, label="word error rate", importance=7)
 def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     """How many of the user's words does the recogniser get wrong?
 

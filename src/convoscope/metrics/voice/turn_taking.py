@@ -67,7 +67,7 @@ _taking_metric = partial(
 )
 
 
-@_taking_metric("voice.turn_taking", version=2)
+@_taking_metric("voice.turn_taking", version=2, label="turn-taking", importance=6)
 def turn_taking(context: MetricContext) -> Iterator[Observation]:
     """Does the agent speak when it is its turn, and only then?
 

@@ -6,14 +6,9 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping
 
-from convoscope.analysis.flows.diagnosis import Analysis, Cause, End, Evidence, Healthy
+from convoscope.analysis.flows.diagnosis import Analysis, End, Healthy, StateCause, StateEvidence
 from convoscope.analysis.flows.state_table import few_words
-from convoscope.harmless import one_line
-from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
-from convoscope.report.flows.state_matrix import untested_lines, without_text
-from convoscope.report.render.terminal import print_words
-from convoscope.report.screen import Screen
-from convoscope.report.words import (
+from convoscope.analysis.words import (
     MAX_NAMES,
     counted,
     decimal_text,
@@ -22,6 +17,11 @@ from convoscope.report.words import (
     short_name,
     state_name,
 )
+from convoscope.harmless import one_line
+from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
+from convoscope.report.flows.state_matrix import untested_lines, without_text
+from convoscope.report.render.terminal import print_words
+from convoscope.report.screen import Screen
 from convoscope.runs.run import Run
 
 _MAX_COMMAND = 400
@@ -62,7 +62,7 @@ def _print_causes(screen: Screen, question: StateQuestion, analysis: Analysis, t
         screen.line(f"and {weak - top:,} more: --top {weak} shows them all")
 
 
-def _print_cause(screen: Screen, place: int, cause: Cause, runs: Mapping[str, Run]) -> None:
+def _print_cause(screen: Screen, place: int, cause: StateCause, runs: Mapping[str, Run]) -> None:
     segment = f" (segment {short_name(cause.segment)})" if cause.segment else ""
     screen.line(f"{place}. {state_name(cause.flow, cause.state)}{segment}: {cause.headline}", "bold")
     for line in _cause_lines(cause):
@@ -71,7 +71,7 @@ def _print_cause(screen: Screen, place: int, cause: Cause, runs: Mapping[str, Ru
         screen.line(f"{_INDENT}open: {show_command(runs[run], conversation)}")
 
 
-def _cause_lines(cause: Cause) -> Iterator[str]:
+def _cause_lines(cause: StateCause) -> Iterator[str]:
     if cause.caution:
         yield cause.caution
     for evidence in cause.evidence:
@@ -105,7 +105,7 @@ _LIMITS = {
 }
 
 
-def _evidence(evidence: Evidence) -> str:
+def _evidence(evidence: StateEvidence) -> str:
     """The number behind a fault, how sure it is, and where a fault begins."""
     if evidence.fault == "latency":
         return f"n={counted(evidence.n, 'turn')}"

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from convoscope.analysis.flows.flow_matrix import PARTS, Aspect, FlowFigures, FlowMatrix, JudgeVerdict
-from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
-from convoscope.report.render.terminal import print_table, print_words
-from convoscope.report.screen import Screen
-from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column, text_table
-from convoscope.report.words import (
+from convoscope.analysis.words import (
     NOTHING,
     decimal_text,
     excluded_line,
@@ -18,6 +14,10 @@ from convoscope.report.words import (
     ten_text,
     unmeasured_line,
 )
+from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
+from convoscope.report.render.terminal import print_table, print_words
+from convoscope.report.screen import Screen
+from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column, text_table
 
 _PANEL = "panel:"
 _COLUMNS = (

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from convoscope.analysis.flows.gate import FAILED, PASSED, AspectVerdict, Gate, GateVerdict
+from convoscope.analysis.words import counted, short_name
 from convoscope.harmless import one_line
 from convoscope.report.flows.heading import StateQuestion, places, print_nothing
 from convoscope.report.screen import Screen
-from convoscope.report.words import counted, short_name
 from convoscope.runs.audit import Audit
 from convoscope.runs.run import Run
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from convoscope.analysis.flows.segments import Archetype, SegmentFigures, Segments, Unassigned
-from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
-from convoscope.report.render.terminal import print_table, print_words
-from convoscope.report.screen import Screen
-from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column
-from convoscope.report.words import (
+from convoscope.analysis.words import (
     counted,
     decimal_text,
     first_of,
@@ -20,6 +16,10 @@ from convoscope.report.words import (
     short_name,
     unmeasured_line,
 )
+from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
+from convoscope.report.render.terminal import print_table, print_words
+from convoscope.report.screen import Screen
+from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column
 
 _SEGMENTS = (
     TableColumn("Flow", names_row=True, spare=True),

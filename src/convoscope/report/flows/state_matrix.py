@@ -6,12 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from convoscope.analysis.flows.state_matrix import Matrix, Neighbour, StateFigures
 from convoscope.analysis.flows.state_table import FEW
-from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
-from convoscope.report.render.markdown import code, padded_table, plain
-from convoscope.report.render.terminal import print_table, print_words
-from convoscope.report.screen import Screen
-from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column, text_table
-from convoscope.report.words import (
+from convoscope.analysis.words import (
     NOTHING,
     counted,
     decimal_text,
@@ -22,6 +17,11 @@ from convoscope.report.words import (
     short_name,
     unmeasured_line,
 )
+from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
+from convoscope.report.render.markdown import code, padded_table, plain
+from convoscope.report.render.terminal import print_table, print_words
+from convoscope.report.screen import Screen
+from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column, text_table
 
 STRONG = 0.3
 """A stall above this must be seen."""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from convoscope.analysis.words import axis_text, counted, value_text
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
-from convoscope.report.words import axis_text, counted, value_text
 from convoscope.runs.distributions import Histogram, OverTurns, round_width
 
 WIDTH, HEIGHT = 420, 216

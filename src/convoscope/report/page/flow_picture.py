@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from convoscope.analysis.words import NOTHING, counted, cut_text, percent_text
 from convoscope.report.page.flow_layout import Box, Edge, LaidNode, Layout, Point, Route, Size, lay_out
-from convoscope.report.words import NOTHING, counted, cut_text, percent_text
 
 MAX_STATES = 120
 MAX_EDGES = 400

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from convoscope.analysis.flows.diagnosis import STALL, Analysis, Cause
+from convoscope.analysis.flows.diagnosis import STALL, Analysis, StateCause
 from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures
 from convoscope.analysis.flows.segments import Archetype, SegmentFigures
 from convoscope.analysis.flows.state_matrix import Matrix, StateFigures
 from convoscope.analysis.flows.state_table import Rate, StateTable
 from convoscope.analysis.flows.states import States
-from convoscope.metrics.declaration import COUNT, SHARE
-from convoscope.metrics.flow.states import STATE_TABLE
-from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, picture, shortened
-from convoscope.report.page.packing import fold
-from convoscope.report.words import (
+from convoscope.analysis.words import (
     NOTHING,
     counted,
     number_text,
@@ -27,6 +23,10 @@ from convoscope.report.words import (
     seconds_text,
     value_text,
 )
+from convoscope.metrics.declaration import COUNT, SHARE
+from convoscope.metrics.flow.states import STATE_TABLE
+from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, is_no_fault, picture, shortened
+from convoscope.report.page.packing import fold
 from convoscope.runs.database import connect, quoted
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
@@ -216,7 +216,7 @@ def _legend() -> Iterator[tuple[int, str]]:
     yield 4, f"from {bounds[2]} %"
 
 
-def _cause(cause: Cause, links: Mapping[tuple[str, str], str]) -> FlowCause:
+def _cause(cause: StateCause, links: Mapping[tuple[str, str], str]) -> FlowCause:
     return FlowCause(
         state=StateLink(shortened(cause.state), links.get((cause.flow, cause.state), "")),
         flow=shortened(cause.flow),

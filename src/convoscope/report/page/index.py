@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from convoscope.analysis.words import outcome_text
 from convoscope.conversation import DIMENSIONS
-from convoscope.report.words import outcome_text
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
 from convoscope.runs.null_rows import PROFILES
 from convoscope.runs.ranking import Headline, Ranking

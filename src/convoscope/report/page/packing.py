@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from convoscope.analysis.words import counted, place_text
 from convoscope.report.page.index import Index, make_index
 from convoscope.report.story import story, worth_telling
-from convoscope.report.words import counted, place_text
 from convoscope.runs.conversations import records
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run

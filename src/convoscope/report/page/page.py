@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from convoscope.analysis.targets import run_checks
 from convoscope.errors import UsageError
 from convoscope.report.files import write_text
 from convoscope.report.page.flow_section import flow_section
 from convoscope.report.page.packing import Packed, pack
 from convoscope.report.page.sections import sections
-from convoscope.report.targets import run_checks
 from convoscope.report.vacuity import vacuity_panel
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import PAGE, Run

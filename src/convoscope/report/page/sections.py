@@ -8,14 +8,9 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE
-from convoscope.metrics.parts import parent_metric
-from convoscope.report.findings import findings, side
-from convoscope.report.groups import are_alone, groupings, small_text
-from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
-from convoscope.report.targets import Check, observed, tally, target_text
-from convoscope.report.visible_figures import headlines, visible_figures
-from convoscope.report.words import (
+from convoscope.analysis.findings import findings, side
+from convoscope.analysis.targets import Check, observed, tally, target_text
+from convoscope.analysis.words import (
     NOTHING,
     counted,
     coverage_text,
@@ -31,6 +26,11 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
+from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE
+from convoscope.metrics.parts import parent_metric
+from convoscope.report.groups import are_alone, groupings, small_text
+from convoscope.report.page.charts import Bar, Chart, histogram_chart, turns_chart
+from convoscope.report.visible_figures import headlines, visible_figures
 from convoscope.runs.distributions import Distribution, Histogram, distributions
 from convoscope.runs.ranking import Ranking, Standing, standings
 from convoscope.runs.run import Run

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
+from convoscope.analysis.words import name_text
 from convoscope.metrics.declaration import HIGHER, NEITHER
 from convoscope.metrics.parts import PUBLISHED, parent_metric
-from convoscope.report.words import name_text
 from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.summary import Figure
 
@@ -64,7 +64,7 @@ def findings(summary: Summary) -> Findings:
     apart: list[Apart] = []
     compared = 0
     for group in summary.groups:
-        for figure in _comparable(group, summary.conversations):
+        for figure in comparable(group, summary.conversations):
             reference = whole.get(name_text(figure))
             if reference is None or reference.value is None:
                 continue
@@ -89,7 +89,7 @@ def side(figure: Figure, whole: Figure) -> Side | None:
     return "better" if above == (figure.better == HIGHER) else "worse"
 
 
-def _comparable(group: Group, conversations: int) -> Iterator[Figure]:
+def comparable(group: Group, conversations: int) -> Iterator[Figure]:
     if group.conversations == conversations:
         return
     names = {figure.metric for figure in group.metrics}

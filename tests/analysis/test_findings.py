@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from convoscope.analysis.findings import MIN_CLUSTERS, findings, side
 from convoscope.metrics import LOWER, NEITHER
-from convoscope.report.findings import MIN_CLUSTERS, findings, side
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group, Summary

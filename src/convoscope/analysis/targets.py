@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from convoscope.analysis.words import counted, name_text, reason_text, value_text
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics.declaration import SHARE, Target
-from convoscope.report.words import counted, name_text, reason_text, value_text
 from convoscope.runs.run import Run
 from convoscope.runs.summary import NotMeasured, Summary, empty_figure
 from convoscope.runs.targets import By, FigureTarget, figure_names, given_target, group_text, kept_target

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from convoscope.analysis.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.conversation import Conversation
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, counted, measured, metric, unmeasured
@@ -16,7 +17,6 @@ from convoscope.metrics.registry import installed
 from convoscope.report.junit import junit
 from convoscope.report.page import write_page
 from convoscope.report.run_markdown import markdown
-from convoscope.report.targets import check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.runs import make as making
 from convoscope.runs.run import Run
 from convoscope.runs.summary import describe

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from convoscope.conversation import Outcome
-from convoscope.metrics import COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, WORDS, TenPoints
-from convoscope.report.words import (
+from convoscope.analysis.words import (
     because_texts,
     behind_text,
     counted,
@@ -23,6 +21,8 @@ from convoscope.report.words import (
     standing_text,
     value_text,
 )
+from convoscope.conversation import Outcome
+from convoscope.metrics import COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, WORDS, TenPoints
 from convoscope.runs.make import make_run as score
 from convoscope.runs.ranking import Behind, Headline, Standing, worst, worst_and_broken
 from convoscope.runs.run import Run

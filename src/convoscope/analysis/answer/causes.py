@@ -1,0 +1,212 @@
+"""Why a conversation was lost: the first of some fixed rules that fits, or no single cause.
+
+The rules are tried in a fixed order, and look at the log alone: no rule is a model, and none sees another conversation.
+A tool that failed or was slow near the end; the same thing said again and again; an agent that talks over the user; a
+name or number misheard; states that are gone round and round; a user left without a reply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from convoscope.conversation import ASSISTANT, Conversation, ToolCall, ToolResult, Utterance
+from convoscope.metrics.agent import talks_over_user
+from convoscope.metrics.voice.call_facts import is_call
+from convoscope.metrics.voice.key_entities import KINDS, facts_of, key_entities
+from convoscope.scoring.evaluate import observe
+from convoscope.text.words import normalised_words
+from convoscope.views.flow.walk import walk
+from convoscope.views.user_turns import user_turns
+
+TOOL_SLOW, TOOL_FAILED, ASKED_AGAIN, TALKED_OVER, MISHEARD, LOOP, NO_REPLY, NONE = (
+    "tool_slow",
+    "tool_failed",
+    "asked_again",
+    "talked_over",
+    "misheard",
+    "loop",
+    "no_reply",
+    "none",
+)
+
+SLOW_IN_CALLS = 6.0
+"""Seconds that a tool may take while somebody holds the line."""
+SLOW_IN_CHATS = 30.0
+LAST_TURNS = 2
+"""Of the user: what happens in them is near the end."""
+TIMES_AGAIN = 3
+MIN_WORDS = 4
+ALIKE = 0.75
+"""Sentences that share so much of their words ask for the same thing."""
+MAX_SENTENCES = 100
+TIMES_OVER = 3
+ROUNDS = 3
+
+
+class Symptom(NamedTuple):
+    """What went wrong in one conversation."""
+
+    rule: str
+    subject: str = ""
+    words: str = ""
+    """Of this conversation, with its number: "took 12.4 s"."""
+    event: int | None = None
+    amount: float = 0.0
+    """The number of the words: seconds, times."""
+
+
+NO_SYMPTOM = Symptom(NONE)
+
+
+def cause_of(conversation: Conversation) -> Symptom:
+    """The first rule that fits."""
+    return next((finding for rule in RULES for finding in rule(conversation)), NO_SYMPTOM)
+
+
+def _tool(conversation: Conversation) -> Iterator[Symptom]:
+    """Near the end, a tool failed and did not work again, gave nothing, or kept the user waiting."""
+    slow = SLOW_IN_CALLS if is_call(conversation) else SLOW_IN_CHATS
+    results, calls = conversation.tool_results, conversation.tool_calls
+    first = _first_of_last_turns(conversation)
+    for place in range(len(calls) - 1, -1, -1):
+        call = calls[place]
+        if call.seq < first:
+            return
+        result = results.get(call.seq)
+        if result is not None and (result.success is False or (result.success is None and result.error)):
+            later = (results.get(one.seq) for one in calls[place + 1 :] if one.name == call.name)
+            if not any(one is not None and one.success is not False and not one.error for one in later):
+                yield Symptom(TOOL_FAILED, call.name, f"{call.name} failed", call.seq)
+        seconds = _seconds(conversation, call)
+        if seconds is not None and seconds >= slow:
+            yield Symptom(TOOL_SLOW, call.name, f"{call.name} took {seconds:.1f} s", call.seq, seconds)
+
+
+def _first_of_last_turns(conversation: Conversation) -> int:
+    turns = user_turns(conversation)
+    return turns[-LAST_TURNS].utterances[0].seq if len(turns) >= LAST_TURNS else 0
+
+
+def _seconds(conversation: Conversation, call: ToolCall) -> float | None:
+    """How long a tool took, by the times of its call and its result."""
+    result = conversation.tool_results.get(call.seq)
+    if result is None or call.time is None:
+        return None
+    until = call.time.until
+    if until is not None and until > call.time.at:
+        return until - call.time.at
+    return None if result.time is None else conversation.elapsed(call.time, result.time)
+
+
+class _Saying(NamedTuple):
+    """A sentence of the agent, and where it says that again."""
+
+    words: frozenset[str]
+    text: str
+    events: list[int]
+
+
+def _asked_again(conversation: Conversation) -> Iterator[Symptom]:
+    """The agent asks for the same thing three times or more, give or take a word, while no tool does anything."""
+    sayings: list[_Saying] = []
+    worst: _Saying | None = None
+    roles = conversation.roles
+    for event in conversation.timeline:
+        if type(event) is ToolResult and event.success is not False and not event.error:
+            sayings = []  # something was done: to ask again is to go on
+        if type(event) is not Utterance or roles[event.speaker] != ASSISTANT:
+            continue
+        for sentence in _requests(conversation.text(event)):
+            words = frozenset(normalised_words(sentence).split())
+            alike = next((one for one in sayings if _are_alike(one.words, words)), None)
+            if alike is None and len(sayings) < MAX_SENTENCES:
+                sayings.append(_Saying(words, sentence, [event.seq]))
+            elif alike is not None:
+                alike.events.append(event.seq)
+                worst = alike if worst is None or len(alike.events) > len(worst.events) else worst
+    if worst is not None and len(worst.events) >= TIMES_AGAIN:
+        times = len(worst.events)
+        state = _state_at(conversation, worst.events[-1])
+        yield Symptom(ASKED_AGAIN, state, f"asked {times} times: “{worst.text}”", worst.events[TIMES_AGAIN - 1], times)
+
+
+def _requests(text: str) -> Iterator[str]:
+    """The sentences that ask for something."""
+    for sentence in _SENTENCE.findall(text):
+        words = sentence.casefold().split()
+        if len(words) >= MIN_WORDS and (sentence.rstrip().endswith(_QUESTION_MARKS) or words[0] in _ASKING):
+            yield sentence.strip()
+
+
+_SENTENCE = re.compile(r"[^.!?？؟\n]+[.!?？؟]*")
+_QUESTION_MARKS = ("?", "？", "؟")
+_ASKING = frozenset(("please", "could", "can", "may", "what", "which", "tell", "give", "say", "spell", "repeat"))
+
+
+def _are_alike(words: frozenset[str], other: frozenset[str]) -> bool:
+    return words == other or len(words & other) >= ALIKE * len(words | other)
+
+
+def _state_at(conversation: Conversation, event: int) -> str:
+    """The state that a conversation was in at an event; nothing where the log does not tell."""
+    if not conversation.contents.has_states:
+        return ""
+    entered = [visit for visit in walk(conversation).visits if visit.entered <= event]
+    return entered[-1].state if entered else ""
+
+
+def _talked_over(conversation: Conversation) -> Iterator[Symptom]:
+    over = [one.subject.position for one in observe(talks_over_user, conversation) if one.value]
+    if len(over) >= TIMES_OVER:
+        times = len(over)
+        yield Symptom(TALKED_OVER, "", f"the agent talked over the user {times} times", over[0], times)
+
+
+def _misheard(conversation: Conversation) -> Iterator[Symptom]:
+    """A name, code, time or amount that the user said reached the agent as another, or not at all."""
+    if all(one.value is None for one in observe(key_entities, conversation)):
+        return
+    utterances = {turn.id: turn.user[0].seq for turn in conversation.turns if turn.user}
+    for turn, facts in facts_of(conversation).items():
+        for fact in facts:
+            if not fact.correct:
+                words = f"“{fact.intended}” heard as “{fact.instead or 'nothing'}”"
+                yield Symptom(MISHEARD, _kind(fact.type), words, utterances.get(turn))
+
+
+def _kind(type_name: str) -> str:
+    return next((name for name, kind in KINDS.items() if type_name in kind.types), type_name)
+
+
+def _loop(conversation: Conversation) -> Iterator[Symptom]:
+    """Two states are gone to and fro, or one is entered again and again."""
+    if not conversation.contents.has_states:
+        return
+    visits = walk(conversation).visits
+    rounds = 0
+    for place in range(2, len(visits)):
+        here, before, again = visits[place - 1].state, visits[place - 2].state, visits[place].state
+        rounds = rounds + 1 if again == before != here else 0
+        if rounds >= ROUNDS:
+            between = " and ".join(sorted((here, again)))
+            yield Symptom(LOOP, between, f"went {rounds} times between {between}", visits[place].entered, rounds)
+            return
+
+
+def _no_reply(conversation: Conversation) -> Iterator[Symptom]:
+    turns = user_turns(conversation)
+    if turns and turns[-1].reply == "no":
+        without = sum(turn.reply == "no" for turn in turns)
+        yield Symptom(NO_REPLY, "", "the user's last words got no reply", turns[-1].utterances[0].seq, without)
+
+
+RULES: tuple[Callable[[Conversation], Iterator[Symptom]], ...] = (
+    _tool,
+    _asked_again,
+    _talked_over,
+    _misheard,
+    _loop,
+    _no_reply,
+)

@@ -1,0 +1,291 @@
+"""The answer of a run, made once from what it keeps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from convoscope.analysis.answer.causes import (
+    ASKED_AGAIN,
+    LOOP,
+    MISHEARD,
+    NO_REPLY,
+    NONE,
+    TALKED_OVER,
+    TOOL_FAILED,
+    TOOL_SLOW,
+    Symptom,
+    cause_of,
+)
+from convoscope.analysis.answer.figures import chosen_figures
+from convoscope.analysis.answer.groups import groups_apart
+from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation
+from convoscope.analysis.answer.verdict import make_verdict
+from convoscope.analysis.targets import run_checks
+from convoscope.analysis.words import counted, cut_text, reading_text, reason_text, value_text
+from convoscope.conversation import Conversation, from_json
+from convoscope.metrics.voice.call_facts import is_call
+from convoscope.runs.database import CONVERSATIONS, connect
+from convoscope.runs.ranking import Behind, Ranking, names, rank
+from convoscope.runs.run import Run
+from convoscope.runs.summary import Summary
+from convoscope.scores.observation import UNMEASURED
+from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, terminal_of
+from convoscope.views.flow.walk import walk
+from convoscope.views.user_turns import hands_over
+
+MOST_CAUSES = 5
+LEAST_LOST = 5
+"""A cause of fewer lost conversations is told with the others."""
+MOST_WORST = 5
+MOST_REASONS = 3
+_LOOKED_AT = 50
+"""Conversations that are looked at for what to call them."""
+_MOST_WORDS = 90
+
+
+def make_answer(run: Run, ranking: Ranking | None = None) -> Answer:
+    """What a person wants to know of a run. `ranking` is that of the run, where it is there already."""
+    summary = run.summary
+    ranking = ranking or rank(run)
+    noun = _noun(run)
+    lost = _look_at_lost(run, ranking)
+    outcomes = _outcomes(ranking, lost)
+    causes = _causes(lost, noun)
+    telling = [one for one in causes if one.lost >= LEAST_LOST and one.rule != NONE][:MOST_CAUSES]
+    checks = [check for check in run_checks(run) if not check.by]
+    return Answer(
+        noun=noun,
+        conversations=summary.conversations,
+        verdict=make_verdict(summary, checks, noun, outcomes, telling, Counter(one.state for one in lost)),
+        outcomes=outcomes,
+        figures=tuple(chosen_figures(summary, checks, noun)),
+        causes=tuple(telling),
+        remaining=tuple(one for one in causes if one not in telling),
+        worst=tuple(_worst(run, ranking, lost)),
+        groups=(groups := groups_apart(summary)).apart,
+        alike=groups.alike,
+        not_measured=_not_measured(summary),
+        reading=reading_text(run.read_report),
+        broken=_broken(ranking, noun),
+    )
+
+
+class LostConversation(NamedTuple):
+    """A conversation that did not reach what it was for, and what went wrong first."""
+
+    number: int
+    id: str
+    finding: Symptom
+    flow: str
+    state: str
+    """The state that it ended in; nothing where the log has no states."""
+    handed_over: bool
+    seconds: float | None
+    """When it happened, since the conversation began."""
+
+
+def _look_at_lost(run: Run, ranking: Ranking) -> list[LostConversation]:
+    """Every lost conversation whose integration held, worst first."""
+    is_lost = ranking.outcome == OUTCOMES.index(LOST)
+    numbers = [number for number in ranking.whole.tolist() if is_lost[number]]
+    by_number: dict[int, LostConversation] = {}
+    with connect() as connection:
+        connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})
+        query = f"SELECT number, conversation, body FROM {run.table(CONVERSATIONS)} SEMI JOIN wanted USING (number)"
+        rows = connection.execute(query)
+        while batch := rows.fetchmany(1000):
+            for number, id, body in batch:
+                by_number[number] = _looked_at(number, id, from_json(body))
+    return [by_number[number] for number in numbers]
+
+
+def _looked_at(number: int, id: str, conversation: Conversation) -> LostConversation:
+    finding = cause_of(conversation)
+    has_states = conversation.contents.has_states
+    return LostConversation(
+        number,
+        id,
+        finding,
+        conversation.flow.name if conversation.flow is not None else "",
+        walk(conversation).last if has_states else "",
+        _was_handed_over(conversation),
+        _seconds(conversation, finding.event),
+    )
+
+
+def _was_handed_over(conversation: Conversation) -> bool:
+    if terminal_of(conversation) == "escalation":
+        return True
+    results = conversation.tool_results
+    calls = [one for one in conversation.tool_calls if hands_over(one)]
+    return any((result := results.get(one.seq)) is None or result.success is not False for one in calls)
+
+
+def _seconds(conversation: Conversation, event: int | None) -> float | None:
+    """When an event happened, since the conversation began; None where the log has no times."""
+    if event is None:
+        return None
+    for timed in conversation.timeline:
+        if timed.seq == event and timed.time is not None:
+            return max(0.0, conversation.common(timed.time) - conversation.started)
+    return None
+
+
+def _outcomes(ranking: Ranking, lost: Sequence[LostConversation]) -> Outcomes:
+    whole = ranking.outcome[ranking.whole]
+    handed_over = sum(one.handed_over for one in lost)
+    return Outcomes(
+        done=int(np.sum(whole == OUTCOMES.index(DONE))),
+        lost=len(lost) - handed_over,
+        handed_over=handed_over,
+        unknown=int(np.sum(whole == OUTCOMES.index(UNKNOWN))),
+        broken=len(ranking.errors),
+    )
+
+
+def _causes(lost: Sequence[LostConversation], noun: Noun) -> list[Cause]:
+    """All lost conversations, by what they have in common; most first, those without a single cause last."""
+    by_cause: dict[tuple[str, str], list[LostConversation]] = {}
+    for conversation in lost:
+        by_cause.setdefault(conversation.finding[:2], []).append(conversation)
+    causes = [_cause(rule, subject, members, noun) for (rule, subject), members in by_cause.items()]
+    return sorted(causes, key=lambda one: (one.rule == NONE, -one.lost, one.rule, one.subject))
+
+
+def _cause(rule: str, subject: str, members: Sequence[LostConversation], noun: Noun) -> Cause:
+    (flow, state), _ = Counter((one.flow, one.state) for one in members).most_common(1)[0]
+    first = members[0]
+    return Cause(
+        rule=rule,
+        subject=subject,
+        sentence=_sentence(rule, subject, noun),
+        evidence=_evidence(rule, members, noun),
+        lost=len(members),
+        example=Evidence(conversation=first.id, number=first.number, event=first.finding.event, seconds=first.seconds),
+        flow=flow,
+        state=state,
+        numbers=tuple(one.number for one in members),
+    )
+
+
+def _sentence(rule: str, subject: str, noun: Noun) -> str:
+    """Who does what."""
+    people = "callers" if noun == "call" else "users"
+    return {
+        TOOL_SLOW: f"{people} give up when {subject} is slow",
+        TOOL_FAILED: f"{subject} fails, and the {noun}s end there",
+        ASKED_AGAIN: f"{subject or 'the agent'} asks for the same thing again and again",
+        TALKED_OVER: f"the agent talks over {people} until they give up",
+        MISHEARD: f"the recogniser mishears {_PLURALS.get(subject, subject)}",
+        LOOP: f"the {noun}s go round between {subject}",
+        NO_REPLY: f"the agent leaves {people} without a reply",
+        NONE: "no single cause found",
+    }[rule]
+
+
+_PLURALS = {
+    "name": "names",
+    "place": "places",
+    "code": "codes",
+    "when": "dates and times",
+    "amount": "amounts and numbers",
+    "contact": "phone numbers and addresses",
+}
+
+
+def _evidence(rule: str, members: Sequence[LostConversation], noun: Noun) -> str:
+    """One line with a number, or with words of a conversation."""
+    amounts = [one.finding.amount for one in members]
+    words = cut_text(members[0].finding.words, _MOST_WORDS)
+    if rule == TOOL_SLOW:
+        return f"it takes {median(amounts):.1f} s in the middle of them, up to {max(amounts):.1f} s"
+    if rule in (ASKED_AGAIN, MISHEARD):
+        return words
+    if rule in (TALKED_OVER, LOOP):
+        return f"{median(amounts):.0f} times in the middle of them, up to {max(amounts):.0f} times a {noun}"
+    return ""
+
+
+def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation]) -> list[WorstConversation]:
+    numbers = ranking.whole[:MOST_WORST].tolist()
+    ids = names(run, numbers)
+    findings = {one.number: one for one in lost}
+    return [
+        WorstConversation(
+            conversation=ids[number],
+            number=number,
+            outcome=OUTCOMES[ranking.outcome[number]],  # type: ignore[arg-type]
+            reasons=tuple(_reasons(run.summary, ranking, number, findings.get(number))[:MOST_REASONS]),
+        )
+        for number in numbers
+    ]
+
+
+def _reasons(summary: Summary, ranking: Ranking, number: int, lost: LostConversation | None) -> list[str]:
+    """In words, the deciding one first."""
+    reasons = [lost.finding.words] if lost is not None and lost.finding.words else []
+    if lost is not None and (why := ranking.lost.get(number)):
+        reasons.append(f"lost: {why}")
+    return [*reasons, *(reason_of(summary, behind) for behind in ranking.because(number))]
+
+
+def reason_of(summary: Summary, behind: Behind) -> str:
+    """In what a conversation failed, or is behind others, in plain words."""
+    headline = behind.headline
+    label = label_of(summary, headline.key)
+    value = value_text(behind.value, headline.unit)
+    if behind.failure == "target":
+        return f"{label} {value}, misses its target"
+    if behind.failure:
+        return f"{label} {value}, below its mark"
+    return f"{label} {value}, worse than {round(behind.share * behind.measured):,} of {behind.measured:,}"
+
+
+def label_of(summary: Summary, key: str) -> str:
+    """What a metric is called in an answer."""
+    declared = summary.by_key.get(key)
+    if declared is not None and declared.label:
+        return declared.label
+    return key.partition(".")[2].replace("_", " ").replace(".", ", ").replace("@", ", ") or key
+
+
+def _not_measured(summary: Summary) -> str:
+    """How many metrics have no value, and why."""
+    reasons: Counter[str] = Counter()
+    for entry in summary.not_measured:
+        if entry.status == UNMEASURED:
+            reasons[entry.reason] += len(entry.metrics)
+    count = sum(reasons.values())
+    if not count:
+        return ""
+    parts = [f"{number:,} {reason_text(reason)}" for reason, number in reasons.most_common(3)]
+    rest = count - sum(number for _, number in reasons.most_common(3))
+    return f"{counted(count, 'figure')} not measured: {', '.join([*parts, *([f'{rest:,} other'] if rest else [])])}"
+
+
+def _broken(ranking: Ranking, noun: Noun) -> str:
+    errors: Mapping[int, str] = ranking.errors
+    if not errors:
+        return ""
+    error, _ = Counter(errors.values()).most_common(1)[0]
+    return (
+        f"{counted(len(errors), noun)} broke off with an error that says nothing about the agent: {cut_text(error, 60)}"
+    )
+
+
+def _noun(run: Run) -> Noun:
+    """What the conversations of a run are called: calls where all are, chats where none is and people talk."""
+    with connect() as connection:
+        query = f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {_LOOKED_AT}"
+        conversations = [from_json(body) for (body,) in connection.execute(query).fetchall()]
+    calls = [is_call(one) for one in conversations]
+    if conversations and all(calls):
+        return "call"
+    if not any(calls) and any(one.utterances for one in conversations):
+        return "chat"
+    return "conversation"

@@ -1,0 +1,94 @@
+"""The verdict: up to three clauses, each only if it holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from convoscope.analysis.answer.groups import Difference, versions_apart
+from convoscope.analysis.answer.model import Cause, Clause, Noun, Outcomes, Tone
+from convoscope.analysis.targets import Check
+from convoscope.analysis.words import counted, value_text
+from convoscope.runs.ranking import OUTCOME_METRIC
+from convoscope.runs.summary import Summary
+
+LEAST_SHARE = 0.25
+"""Of the lost, what one place must have to be named."""
+LEAST_LOST = 5
+OF_A_HUNDRED = 20
+"""From so many on, "73 of 100" says as much as the counts, and is read at once."""
+
+
+def make_verdict(
+    summary: Summary,
+    checks: Sequence[Check],
+    noun: Noun,
+    outcomes: Outcomes,
+    causes: Sequence[Cause],
+    end_states: Counter[str],
+) -> tuple[Clause, ...]:
+    """How good, where it breaks, what differs between versions."""
+    clauses = [_outcome(checks, noun, outcomes)]
+    clauses += _place(noun, outcomes, causes, end_states)
+    clauses += _versions(versions_apart(summary))
+    return tuple(clauses)
+
+
+def _outcome(checks: Sequence[Check], noun: Noun, outcomes: Outcomes) -> Clause:
+    if not outcomes.known:
+        return Clause(lead=f"These logs do not say how the {noun}s ended.")
+    if not outcomes.all_lost:
+        end = "" if not outcomes.unknown else f", of {outcomes.known:,} whose end is known"
+        return Clause(lead=f"No {noun} was lost", rest=f"{end}.")
+    lead = f"{_share(outcomes, noun)} reach their goal"
+    rest, tone = _against_target(checks)
+    if outcomes.unknown:
+        rest += f"; how {outcomes.unknown:,} others ended is not known"
+    return Clause(lead=lead, rest=f"{rest}.", tone=tone)
+
+
+def _share(outcomes: Outcomes, noun: Noun) -> str:
+    if outcomes.known < OF_A_HUNDRED:
+        return f"{outcomes.done:,} of {counted(outcomes.known, noun)}"
+    of_a_hundred = round(100 * outcomes.done / outcomes.known)
+    # What is not all is never told as all, nor what is not none as none.
+    of_a_hundred = min(99, max(1, of_a_hundred)) if outcomes.done and outcomes.all_lost else of_a_hundred
+    return f"{of_a_hundred} of 100 {noun}s"
+
+
+def _against_target(checks: Sequence[Check]) -> tuple[str, Tone]:
+    check = next((one for one in checks if one.figure.key == OUTCOME_METRIC and not one.figure.reduction), None)
+    if check is None or check.verdict.outcome == "undetermined":
+        return "", "plain"
+    target = f"the target of {100 * check.target.value:g}"
+    if not check.verdict.sure:
+        return f", too close to {target} to call", "plain"
+    return (f", above {target}", "good") if check.verdict.outcome == "met" else (f", below {target}", "bad")
+
+
+def _place(noun: Noun, outcomes: Outcomes, causes: Sequence[Cause], end_states: Counter[str]) -> Iterator[Clause]:
+    """The one place where most is lost: a state, else a cause."""
+    lost = outcomes.all_lost
+    (state, count), *_ = end_states.most_common(1) or [("", 0)]
+    if state and count >= max(LEAST_LOST, LEAST_SHARE * lost):
+        yield Clause(lead=f"{count:,} of the {lost:,} lost {noun}s end in one state, {state}", rest=".")
+    elif causes and causes[0].lost >= LEAST_SHARE * lost:
+        yield Clause(lead=f"{causes[0].lost:,} of the {lost:,} lost {noun}s", rest=f": {causes[0].sentence}.")
+
+
+def _versions(differences: Sequence[Difference]) -> Iterator[Clause]:
+    """The strongest difference between versions, for the worse and for the better."""
+    worse = next((one for one in differences if one.worse), None)
+    better = next((one for one in differences if not one.worse), None)
+    first, second = better or worse, worse if better else None
+    if first is None:
+        return
+    side = "worse" if first.worse else "better"
+    lead = f"{first.after} is {side} than {first.before}: {_difference(first)}"
+    rest = f", but worse: {_difference(second)}." if second is not None else "."
+    yield Clause(lead=lead, rest=rest, tone="bad" if second is not None or first.worse else "plain")
+
+
+def _difference(of: Difference) -> str:
+    label = of.declared.label or of.declared.name.partition(".")[2].replace("_", " ")
+    return f"{label} {value_text(of.figure.value, of.figure.unit)}, was {value_text(of.earlier.value, of.figure.unit)}"

@@ -1,0 +1,138 @@
+"""The answer on the terminal: about twenty lines of 80 columns, the verdict first, the next command last."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Callable, Sequence
+
+from rich.cells import cell_len
+
+from convoscope.analysis.answer import Answer, Cause, KeyFigure
+from convoscope.analysis.words import number_text, percent_text, value_text
+from convoscope.harmless import one_line
+from convoscope.report.screen import Screen
+from convoscope.runs.run import PAGE, Run
+
+WIDTH = 80
+CAUSES = 3
+LABEL = 29
+LEAST_COVERAGE = 0.995
+"""Below it, the line of a figure says how much it stands for."""
+
+
+def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callable[[], None] = lambda: None) -> None:
+    """How good, how sure, what breaks first, and which conversation to open.
+
+    `print_targets` prints those that no line of a figure tells.
+    """
+    if not run.receipt.valid:
+        by = f", superseded by {run.receipt.superseded_by}" if run.receipt.superseded_by else ""
+        when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
+        _wrapped(screen, f"INVALID {when}", "bold red")
+    print_verdict(screen, answer)
+    if answer.figures:
+        screen.line()
+        print_figures(screen, answer.figures)
+    print_targets()
+    _print_causes(screen, answer)
+    screen.line()
+    if answer.broken:
+        _wrapped(screen, answer.broken)
+    _wrapped(screen, answer.reading + (f"; {answer.not_measured}" if answer.not_measured else "") + " (--full)")
+    print_next(screen, answer, run)
+
+
+def print_verdict(screen: Screen, answer: Answer) -> None:
+    """Up to three sentences."""
+    for clause in answer.verdict:
+        _wrapped(screen, clause.text, {"bad": "bold red", "good": "bold green"}.get(clause.tone, "bold"))
+
+
+def print_figures(screen: Screen, figures: Sequence[KeyFigure]) -> None:
+    """A line each: what, how much, from where to where, of how many, and what it is held against."""
+    rows = [
+        (
+            _cut(one_line(one.label)),
+            value_text(one.value, one.unit),
+            _interval(one),
+            f"n {one.n:,}",
+            _standing(one),
+        )
+        for one in figures
+    ]
+    widths = [max(cell_len(row[place]) for row in rows) for place in range(4)]
+    for row, figure in zip(rows, figures, strict=True):
+        label = row[0] + " " * (widths[0] - cell_len(row[0]))
+        line = f"  {label}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:<{widths[3]}}  {row[4]}"
+        screen.line(line.rstrip(), {"missed": "red", "met": "green"}.get(figure.verdict, ""))
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= LABEL else f"{label[: LABEL - 1]}…"
+
+
+def _interval(figure: KeyFigure) -> str:
+    if figure.low is None and figure.high is None:
+        return "·"
+    if figure.high is None:
+        return f"{number_text(figure.low or 0.0, figure.unit)} or more"
+    if figure.low is None:
+        return f"{number_text(figure.high, figure.unit)} or less"
+    return f"{number_text(figure.low, figure.unit)} to {number_text(figure.high, figure.unit)}"
+
+
+def _standing(figure: KeyFigure) -> str:
+    covered = f"{percent_text(figure.coverage)} covered" if figure.coverage < LEAST_COVERAGE else ""
+    held = f"{figure.verdict}: {figure.target}" if figure.verdict else ""
+    if not held and figure.passes is False:
+        held = "below its mark"
+    return ", ".join(filter(None, (held, covered)))
+
+
+def _print_causes(screen: Screen, answer: Answer) -> None:
+    shown = answer.causes[:CAUSES]
+    rest = [*answer.causes[CAUSES:], *answer.remaining]
+    screen.line()
+    width = max((len(f"{one.lost:,}") for one in (*shown, *rest)), default=0)
+    for cause in shown:
+        _print_cause(screen, cause, width)
+    if rest:
+        words = ", ".join(f"{one.sentence} {one.lost:,}" for one in rest)
+        lost = sum(one.lost for one in rest)
+        _wrapped(screen, f"{lost:>{width},} lost  {words}", indent=" " * (width + 7))
+    if not answer.causes and not answer.remaining:
+        for worst in answer.worst[:CAUSES]:
+            if worst.reasons:
+                _with_id(screen, f"rough  {worst.reasons[0]}", worst.conversation)
+
+
+def _print_cause(screen: Screen, cause: Cause, width: int) -> None:
+    example = cause.example.conversation if cause.example is not None else ""
+    _with_id(screen, f"{cause.lost:>{width},} lost  {cause.sentence}", example)
+
+
+def _with_id(screen: Screen, text: str, id: str) -> None:
+    """A sentence, and at the right the conversation to open; an id is never cut, because people copy it."""
+    text, id = one_line(text), one_line(id)
+    room = WIDTH - cell_len(text) - cell_len(id)
+    if room >= 2:
+        screen.line(f"{text}{' ' * room}{id}")
+    else:
+        _wrapped(screen, text, indent=" " * 9)
+        screen.line(f"{'':9}{id}")
+
+
+def print_next(screen: Screen, answer: Answer, run: Run) -> None:
+    """Where the page is, and what to look at next."""
+    screen.line(f"page  {run.folder / PAGE}")
+    first = next((one.example.conversation for one in answer.causes if one.example is not None), "")
+    first = first or (answer.worst[0].conversation if answer.worst else "")
+    if first:
+        screen.line(f"next  convoscope show {shlex.quote(str(run.folder))} {shlex.quote(one_line(first))}")
+
+
+def _wrapped(screen: Screen, text: str, style: str = "", indent: str = "  ") -> None:
+    lines = textwrap.wrap(one_line(text, None), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    for line in lines:
+        screen.line(line, style)
