@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from convoscope.analysis.targets import Check, observed, run_checks
+from convoscope.analysis.words import counted, coverage_text, interval_text, value_text
 from convoscope.metrics.declaration import COUNT, RATIO, SECONDS, SHARE
 from convoscope.report.plot.drawing import INK2, INK3, SIDE, WIDTH, Drawing, wrapped
-from convoscope.report.targets import Check, observed, run_checks
-from convoscope.report.words import counted, coverage_text, interval_text, value_text
 from convoscope.runs.run import Run
 from convoscope.statistics.summary import Figure
 

@@ -6,6 +6,17 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from convoscope.analysis.targets import Check, check, target_text
+from convoscope.analysis.words import (
+    NOTHING,
+    axis_text,
+    counted,
+    interval_text,
+    name_text,
+    reason_text,
+    short_name,
+    value_text,
+)
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import LOWER, RATIO, SHARE
 from convoscope.report.plot.drawing import (
@@ -23,17 +34,6 @@ from convoscope.report.plot.drawing import (
     Drawing,
 )
 from convoscope.report.plot.heading import Heading, axis_name, figure_words, targets_of
-from convoscope.report.targets import Check, check, target_text
-from convoscope.report.words import (
-    NOTHING,
-    axis_text,
-    counted,
-    interval_text,
-    name_text,
-    reason_text,
-    short_name,
-    value_text,
-)
 from convoscope.runs.distributions import round_width
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary, empty_figure

@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from convoscope.analysis.targets import figure_name
+from convoscope.analysis.words import reasons_text
 from convoscope.errors import UsageError
 from convoscope.report.files import write_bytes, write_text
 from convoscope.report.plot.distribution import distribution_svg
 from convoscope.report.plot.intervals import before_after_svg, groups_svg
 from convoscope.report.plot.states import states_svg
-from convoscope.report.targets import figure_name
-from convoscope.report.words import reasons_text
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import figure_names, find_figure
