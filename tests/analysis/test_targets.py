@@ -423,7 +423,7 @@ def test_the_names_before_scoring_are_those_of_the_summary(tmp_path: Path) -> No
     ]
     run = making.make_run(write_lines(tmp_path / "chats.jsonl", range(3)), out=tmp_path / "run", workers=1)
     measured = {one.key for one in run.summary.metrics}
-    names = {one.key: figure_names(describe(one)) for one in installed().resolve()}
+    names = {one.key: figure_names(describe(one)) for one in installed().to_score(None)}
     assert 10 < len(measured) < len(names)
     # A metric without a value has its headline alone, which says why.
     expected = [name for key, mine in names.items() for name in (mine if key in measured else mine[:1])]

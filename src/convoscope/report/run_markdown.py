@@ -105,7 +105,7 @@ def _size(lines: Sequence[str]) -> int:
 
 def _answer(answer: Answer) -> Block:
     """The verdict, the figures that matter most, and what is lost by which cause."""
-    lines = [f"**{plain(clause.lead)}**{plain(clause.rest)}" for clause in answer.verdict]
+    lines = [f"**{plain(clause.text)}**" for clause in answer.verdict]
     lost = [*answer.causes, *answer.remaining]
     if lost:
         lines.append("")

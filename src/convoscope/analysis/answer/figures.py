@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict
+from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict, metric_label
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import name_text
 from convoscope.metrics.declaration import NEITHER, SECONDS
 from convoscope.metrics.parts import PUBLISHED, parent_metric
-from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.statistics.summary import Figure
 
@@ -72,9 +71,7 @@ def _candidates(summary: Summary, targets: dict[str, Check]) -> Iterator[tuple[F
 
 def _key_figure(figure: Figure, declared: DeclaredMetric, targets: dict[str, Check], noun: Noun) -> KeyFigure:
     check = targets.get(name_text(figure))
-    label = declared.label or declared.name.partition(".")[2].replace("_", " ").replace(".", ", ")
-    if declared.metric == OUTCOME_METRIC:
-        label = f"{noun}s that {label}"
+    label = metric_label(declared, noun)
     if figure.reduction == SLOWEST:
         label += ", slowest 5 %"
     mark = declared.ten_points

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from convoscope.analysis.answer.model import GroupApart
+from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
 from convoscope.analysis.findings import comparable
 from convoscope.analysis.words import name_text, value_text
 from convoscope.metrics.declaration import HIGHER
@@ -16,6 +16,8 @@ from convoscope.statistics.summary import Figure
 
 LEVEL = 0.05
 MOST = 5
+LEAST_IMPORTANCE = 5
+"""Of what is said of two versions: that one of them takes fewer words is no verdict."""
 LEAST_CONVERSATIONS = 10
 VERSIONS = ("version", "agent_version", "release", "agent", "model", "variant")
 """Dimensions whose values are versions of an agent, the first that is there."""
@@ -44,7 +46,7 @@ class Difference(NamedTuple):
         return _is_worse(self.figure, (self.earlier.value or 0.0))
 
 
-def groups_apart(summary: Summary) -> Groups:
+def groups_apart(summary: Summary, noun: Noun) -> Groups:
     """Groups whose figure differs from that of the run, corrected by Holm; of two opposite groups only the worse."""
     whole = {name_text(figure): figure for figure in summary.metrics}
     looks = [
@@ -52,11 +54,13 @@ def groups_apart(summary: Summary) -> Groups:
         for group in summary.groups
         if group.conversations >= LEAST_CONVERSATIONS
         for figure in comparable(group, summary.conversations)
-        if (reference := whole.get(name_text(figure))) is not None and reference.value is not None
+        if summary.by_key[figure.key].importance >= LEAST_IMPORTANCE
+        and (reference := whole.get(name_text(figure))) is not None
+        and reference.value is not None
     ]
     kept = holm([p for *_, p in looks])
     apart = [
-        _apart(summary, group, figure, reference)
+        _apart(summary, group, figure, reference, noun)
         for (group, figure, reference, _), holds in sorted(
             zip(looks, kept, strict=True), key=lambda one: (one[0][3], one[0][0].conversations)
         )
@@ -70,9 +74,9 @@ def groups_apart(summary: Summary) -> Groups:
     return Groups(tuple(apart[:MOST]), alike)
 
 
-def _apart(summary: Summary, group: Group, figure: Figure, reference: Figure) -> GroupApart:
+def _apart(summary: Summary, group: Group, figure: Figure, reference: Figure, noun: Noun) -> GroupApart:
     where = " and ".join(f"{name} {value}" for name, value in group.by.items())
-    label = _label(summary.by_key[figure.key])
+    label = metric_label(summary.by_key[figure.key], noun)
     values = f"{value_text(figure.value, figure.unit)} against {value_text(reference.value, figure.unit)} of all"
     return GroupApart(
         by=group.by,
@@ -94,7 +98,7 @@ def versions_apart(summary: Summary) -> list[Difference]:
     for figure in comparable(later, summary.conversations):
         other = old.get(name_text(figure))
         declared = summary.by_key.get(figure.key)
-        if other is not None and declared is not None:
+        if other is not None and declared is not None and declared.importance >= LEAST_IMPORTANCE:
             differences.append(
                 Difference(before, after, figure, other, declared, _probability(figure, other.value, other))
             )
@@ -139,7 +143,3 @@ def _error(figure: Figure) -> float:
 
 def _is_worse(figure: Figure, value: float) -> bool:
     return ((figure.value or 0.0) < value) == (figure.better == HIGHER)
-
-
-def _label(declared: DeclaredMetric) -> str:
-    return declared.label or declared.name.partition(".")[2].replace("_", " ")

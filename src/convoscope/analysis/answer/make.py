@@ -23,7 +23,7 @@ from convoscope.analysis.answer.causes import (
 )
 from convoscope.analysis.answer.figures import chosen_figures
 from convoscope.analysis.answer.groups import groups_apart
-from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation
+from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.analysis.targets import run_checks
 from convoscope.analysis.words import counted, cut_text, reading_text, reason_text, value_text
@@ -66,8 +66,8 @@ def make_answer(run: Run, ranking: Ranking | None = None) -> Answer:
         figures=tuple(chosen_figures(summary, checks, noun)),
         causes=tuple(telling),
         remaining=tuple(one for one in causes if one not in telling),
-        worst=tuple(_worst(run, ranking, lost)),
-        groups=(groups := groups_apart(summary)).apart,
+        worst=tuple(_worst(run, ranking, lost, noun)),
+        groups=(groups := groups_apart(summary, noun)).apart,
         alike=groups.alike,
         not_measured=_not_measured(summary),
         reading=reading_text(run.read_report),
@@ -211,7 +211,7 @@ def _evidence(rule: str, members: Sequence[LostConversation], noun: Noun) -> str
     return ""
 
 
-def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation]) -> list[WorstConversation]:
+def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation], noun: Noun) -> list[WorstConversation]:
     numbers = ranking.whole[:MOST_WORST].tolist()
     ids = names(run, numbers)
     findings = {one.number: one for one in lost}
@@ -220,38 +220,31 @@ def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation]) -> list
             conversation=ids[number],
             number=number,
             outcome=OUTCOMES[ranking.outcome[number]],  # type: ignore[arg-type]
-            reasons=tuple(_reasons(run.summary, ranking, number, findings.get(number))[:MOST_REASONS]),
+            reasons=tuple(_reasons(run.summary, ranking, number, findings.get(number), noun)[:MOST_REASONS]),
         )
         for number in numbers
     ]
 
 
-def _reasons(summary: Summary, ranking: Ranking, number: int, lost: LostConversation | None) -> list[str]:
+def _reasons(summary: Summary, ranking: Ranking, number: int, lost: LostConversation | None, noun: Noun) -> list[str]:
     """In words, the deciding one first."""
     reasons = [lost.finding.words] if lost is not None and lost.finding.words else []
     if lost is not None and (why := ranking.lost.get(number)):
         reasons.append(f"lost: {why}")
-    return [*reasons, *(reason_of(summary, behind) for behind in ranking.because(number))]
+    return [*reasons, *(reason_of(summary, behind, noun) for behind in ranking.because(number))]
 
 
-def reason_of(summary: Summary, behind: Behind) -> str:
+def reason_of(summary: Summary, behind: Behind, noun: Noun) -> str:
     """In what a conversation failed, or is behind others, in plain words."""
     headline = behind.headline
-    label = label_of(summary, headline.key)
+    declared = summary.by_key.get(headline.key)
+    label = headline.key if declared is None else metric_label(declared, noun)
     value = value_text(behind.value, headline.unit)
     if behind.failure == "target":
         return f"{label} {value}, misses its target"
     if behind.failure:
         return f"{label} {value}, below its mark"
     return f"{label} {value}, worse than {round(behind.share * behind.measured):,} of {behind.measured:,}"
-
-
-def label_of(summary: Summary, key: str) -> str:
-    """What a metric is called in an answer."""
-    declared = summary.by_key.get(key)
-    if declared is not None and declared.label:
-        return declared.label
-    return key.partition(".")[2].replace("_", " ").replace(".", ", ").replace("@", ", ") or key
 
 
 def _not_measured(summary: Summary) -> str:

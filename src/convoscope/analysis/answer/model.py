@@ -10,10 +10,20 @@ from typing import Literal
 import msgspec
 
 from convoscope.metrics.declaration import Better
+from convoscope.runs.ranking import OUTCOME_METRIC
+from convoscope.runs.summary import DeclaredMetric
 
 Tone = Literal["plain", "bad", "good"]
 Noun = Literal["call", "chat", "conversation"]
 Verdict = Literal["", "met", "missed", "too close"]
+
+
+def metric_label(declared: DeclaredMetric, noun: Noun) -> str:
+    """What a metric is called in an answer: in plain words."""
+    if declared.metric == OUTCOME_METRIC:
+        return f"{noun}s that {declared.label}"
+    name = declared.metric.partition(".")[2] or declared.metric
+    return declared.label or name.replace("_", " ").replace(".", ", ").replace("@", ", ")
 
 
 class Clause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from convoscope.analysis.answer.groups import Difference, versions_apart
-from convoscope.analysis.answer.model import Cause, Clause, Noun, Outcomes, Tone
+from convoscope.analysis.answer.model import Cause, Clause, Noun, Outcomes, Tone, metric_label
 from convoscope.analysis.targets import Check
 from convoscope.analysis.words import counted, value_text
 from convoscope.runs.ranking import OUTCOME_METRIC
@@ -30,7 +30,7 @@ def make_verdict(
     """How good, where it breaks, what differs between versions."""
     clauses = [_outcome(checks, noun, outcomes)]
     clauses += _place(noun, outcomes, causes, end_states)
-    clauses += _versions(versions_apart(summary))
+    clauses += _versions(versions_apart(summary), noun)
     return tuple(clauses)
 
 
@@ -76,19 +76,18 @@ def _place(noun: Noun, outcomes: Outcomes, causes: Sequence[Cause], end_states: 
         yield Clause(lead=f"{causes[0].lost:,} of the {lost:,} lost {noun}s", rest=f": {causes[0].sentence}.")
 
 
-def _versions(differences: Sequence[Difference]) -> Iterator[Clause]:
+def _versions(differences: Sequence[Difference], noun: Noun) -> Iterator[Clause]:
     """The strongest difference between versions, for the worse and for the better."""
-    worse = next((one for one in differences if one.worse), None)
-    better = next((one for one in differences if not one.worse), None)
-    first, second = better or worse, worse if better else None
-    if first is None:
+    if not differences:
         return
-    side = "worse" if first.worse else "better"
-    lead = f"{first.after} is {side} than {first.before}: {_difference(first)}"
-    rest = f", but worse: {_difference(second)}." if second is not None else "."
-    yield Clause(lead=lead, rest=rest, tone="bad" if second is not None or first.worse else "plain")
+    first = differences[0]
+    second = next((one for one in differences if one.worse != first.worse), None)
+    words = ("worse", "better") if first.worse else ("better", "worse")
+    lead = f"{first.after} is {words[0]} than {first.before}: {_difference(first, noun)}"
+    rest = f", but {words[1]}: {_difference(second, noun)}." if second is not None else "."
+    yield Clause(lead=lead, rest=rest, tone="bad" if first.worse else "plain")
 
 
-def _difference(of: Difference) -> str:
-    label = of.declared.label or of.declared.name.partition(".")[2].replace("_", " ")
+def _difference(of: Difference, noun: Noun) -> str:
+    label = metric_label(of.declared, noun)
     return f"{label} {value_text(of.figure.value, of.figure.unit)}, was {value_text(of.earlier.value, of.figure.unit)}"

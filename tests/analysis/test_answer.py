@@ -1,0 +1,225 @@
+"""The answer of a run: verdict, key figures, causes, worst first, groups; in words that hold and counts that agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import convoscope
+from convoscope.analysis.answer import Answer, Outcomes, make_answer
+from convoscope.analysis.answer.groups import holm
+from convoscope.analysis.answer.verdict import make_verdict
+from convoscope.conversation import Conversation, Outcome
+from convoscope.report.answer_terminal import print_answer
+from convoscope.report.screen import Screen
+from convoscope.runs.make import make_run
+from convoscope.runs.run import Run
+from support.chats import agent, call, chat, result, user
+
+ASK = "What is your member number?"
+
+
+def done(place: int, **facts: object) -> Conversation:
+    return chat(user("Book it."), agent("Done."), id=f"done-{place}", outcome=Outcome(completed=True), **facts)
+
+
+def stuck(place: int, **facts: object) -> Conversation:
+    turns = [event for _ in range(3) for event in (user("Four."), agent(ASK))]
+    return chat(*turns, id=f"stuck-{place}", outcome=Outcome(completed=False), **facts)
+
+
+def failed(place: int) -> Conversation:
+    tool = (call("book", "1"), result("book", "1", success=False))
+    return chat(user("Book it."), *tool, agent("Sorry."), id=f"failed-{place}", outcome=Outcome(completed=False))
+
+
+def unclear(place: int) -> Conversation:
+    return chat(user("Hi."), agent("Hello."), id=f"unclear-{place}", outcome=Outcome(completed=False))
+
+
+def answered(folder: Path, conversations: Sequence[Conversation], **options: object) -> tuple[Run, Answer]:
+    run = make_run(conversations, out=folder / "run", workers=1, **options)  # type: ignore[arg-type]
+    return run, make_answer(run)
+
+
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Answer]:
+    """30 done, 10 lost: 6 stuck, 3 failed, 1 of which nothing is known; and one whose integration broke."""
+    lost = [*map(stuck, range(6)), *map(failed, range(3)), unclear(0)]
+    broken = chat(user("Hi."), id="broken", outcome=Outcome(error="no line"))
+    return answered(tmp_path_factory.mktemp("forty"), [*map(done, range(30)), *lost, broken])
+
+
+class TestCounts:
+    def test_the_outcomes_add_up_to_all(self, forty: tuple[Run, Answer]) -> None:
+        _, answer = forty
+        assert answer.outcomes == Outcomes(done=30, lost=10, handed_over=0, unknown=0, broken=1)
+        assert sum(msgspec.structs.astuple(answer.outcomes)) == answer.conversations == 41
+
+    def test_every_lost_conversation_stands_under_one_cause(self, forty: tuple[Run, Answer]) -> None:
+        _, answer = forty
+        causes = [*answer.causes, *answer.remaining]
+        assert sum(one.lost for one in causes) == answer.outcomes.all_lost
+        numbers = [number for one in causes for number in one.numbers]
+        assert len(numbers) == len(set(numbers)) == 10
+        assert all(one.lost == len(one.numbers) for one in causes)
+
+    def test_most_first_and_few_apart(self, forty: tuple[Run, Answer]) -> None:
+        _, answer = forty
+        assert [(one.rule, one.lost) for one in answer.causes] == [("asked_again", 6)]
+        assert [(one.rule, one.lost) for one in answer.remaining] == [("tool_failed", 3), ("none", 1)]
+
+    def test_a_broken_integration_is_no_cause(self, forty: tuple[Run, Answer]) -> None:
+        _, answer = forty
+        assert answer.broken == "1 chat broke off with an error that says nothing about the agent: no line"
+
+    def test_who_is_put_through_is_handed_over(self, tmp_path: Path) -> None:
+        over = chat(user("A human?"), call("transfer_to_agent"), id="over", outcome=Outcome(completed=False))
+        _, answer = answered(tmp_path, [over, done(0)])
+        assert answer.outcomes == Outcomes(done=1, handed_over=1)
+
+
+class TestVerdict:
+    def test_of_a_hundred_and_where_most_is_lost(self, forty: tuple[Run, Answer]) -> None:
+        _, answer = forty
+        assert [one.text for one in answer.verdict] == [
+            "75 of 100 chats reach their goal.",  # 30 ÷ 40
+            "6 of the 10 lost chats: the agent asks for the same thing again and again.",  # 60 %, and 5 or more
+        ]
+
+    def test_few_are_told_as_they_are(self, tmp_path: Path) -> None:
+        _, answer = answered(tmp_path, [done(0), done(1), unclear(0)])
+        assert answer.headline == "2 of 3 chats reach their goal."
+
+    def test_nothing_lost(self, tmp_path: Path) -> None:
+        _, answer = answered(tmp_path, [done(0), done(1)])
+        assert answer.headline == "No chat was lost."
+        assert answer.causes == answer.remaining == ()
+
+    def test_nobody_says_how_they_ended(self, tmp_path: Path) -> None:
+        _, answer = answered(tmp_path, [chat(user("Hi."), agent("Hello."))])
+        assert answer.headline == "These logs do not say how the chats ended."
+
+    @pytest.mark.parametrize(
+        ("target", "words", "tone"),
+        [
+            # 30 of 40: Wilson from 59.8 to 85.8 %
+            ("outcome.success >= 90%", ", below the target of 90.", "bad"),
+            ("outcome.success >= 50%", ", above the target of 50.", "good"),
+            ("outcome.success >= 80%", ", too close to the target of 80 to call.", "plain"),
+        ],
+    )
+    def test_against_a_target(self, tmp_path: Path, target: str, words: str, tone: str) -> None:
+        lost = [*map(stuck, range(9)), unclear(0)]
+        _, answer = answered(tmp_path, [*map(done, range(30)), *lost], targets=[target])
+        assert (answer.verdict[0].rest, answer.verdict[0].tone) == (words, tone)
+
+    def test_almost_all_is_not_all(self) -> None:
+        (clause,) = make_verdict(_no_groups(), [], "call", Outcomes(done=999, lost=1), [], _no_states())
+        assert clause.lead == "99 of 100 calls reach their goal"
+
+
+def _no_groups() -> object:
+    from convoscope.runs.summary import Summary
+
+    return Summary(schema="", config_hash="", input_hash="", conversations=1000, metrics=[], groups=[], declared=[])
+
+
+def _no_states() -> object:
+    from collections import Counter
+
+    return Counter()
+
+
+class TestFigures:
+    def test_by_importance_and_never_by_the_alphabet(self, forty: tuple[Run, Answer]) -> None:
+        run, answer = forty
+        importance = [run.summary.by_key[one.name.split(" ")[0]].importance for one in answer.figures]
+        assert importance == sorted(importance, reverse=True)
+        assert answer.figures[0].label == "chats that reach their goal"
+        assert len(answer.figures) <= 8
+
+    def test_fewer_than_twenty_make_none_where_others_have_more(self, forty: tuple[Run, Answer]) -> None:
+        _, answer = forty
+        assert all(one.n >= 20 for one in answer.figures)
+
+    def test_in_a_small_run_they_are_all_there_is(self, tmp_path: Path) -> None:
+        _, answer = answered(tmp_path, [done(0), unclear(0)])
+        assert answer.figures[0].n == 2
+
+    def test_at_most_two_of_a_family(self, forty: tuple[Run, Answer]) -> None:
+        _, answer = forty
+        families = [one.name.partition(".")[0] for one in answer.figures]
+        assert all(families.count(family) <= 2 for family in families)
+
+    def test_what_has_a_target_is_there(self, tmp_path: Path) -> None:
+        conversations = [*map(done, range(30)), *map(stuck, range(10))]
+        _, answer = answered(tmp_path, conversations, targets=["conversation.turns <= 1"])
+        figure = next(one for one in answer.figures if one.name == "conversation.turns")
+        # 30 of 1 turn and 10 of 3: 1.5, from 1.2 on.
+        assert (figure.value, figure.target, figure.verdict) == (1.5, "≤ 1", "missed")
+
+
+class TestGroups:
+    def test_holm(self) -> None:
+        # 0.01 × 3 = 0.03 holds, 0.02 × 2 = 0.04 holds, 0.04 × 1 = 0.04 holds; 0.03 × 2 = 0.06 does not.
+        assert holm([0.04, 0.01, 0.02]) == [True, True, True]
+        assert holm([0.03, 0.01, 0.04]) == [False, True, False]
+        assert holm([]) == []
+
+    def test_versions_that_differ(self, tmp_path: Path) -> None:
+        """v1 is done 38 of 40 times, v2 10 of 40."""
+        conversations = [
+            msgspec.structs.replace(one, id=f"{version}-{place}", dimensions={"version": version})
+            for version, good in (("v1", 38), ("v2", 10))
+            for place in range(40)
+            for one in [done(place) if place < good else unclear(place)]
+        ]
+        _, answer = answered(tmp_path, conversations, by=[["version"]])
+        assert answer.verdict[-1].text == "v2 is worse than v1: chats that reach their goal 25.0 %, was 95.0 %."
+        assert [one.by for one in answer.groups] == [{"version": "v2"}]
+
+    def test_versions_that_do_not(self, tmp_path: Path) -> None:
+        conversations = [
+            msgspec.structs.replace(one, id=f"{place}", dimensions={"version": f"v{place % 2}"})
+            for place in range(80)
+            for one in [done(place) if place % 4 < 2 else unclear(place)]
+        ]
+        _, answer = answered(tmp_path, conversations, by=[["version"]])
+        assert len(answer.verdict) == 1
+        assert answer.groups == ()
+        assert answer.alike == "Like the rest: v0, v1."
+
+
+class TestTerminal:
+    def test_about_twenty_lines_of_eighty_columns(
+        self, forty: tuple[Run, Answer], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run, answer = forty
+        print_answer(Screen(), answer, run)
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 22
+        long = [line for line in lines if len(line) > 80]
+        assert all(line.startswith(("page  ", "next  ")) for line in long)  # paths are not cut
+        assert lines[0] == "75 of 100 chats reach their goal."
+        assert "6 lost  the agent asks for the same thing again and again" in "\n".join(lines)
+
+    def test_a_hostile_name_is_one_harmless_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        hostile = msgspec.structs.replace(failed(0), id="evil\x1b[31m\nid")
+        run, answer = answered(tmp_path, [hostile, done(0)])
+        print_answer(Screen(), answer, run)
+        assert "\x1b" not in capsys.readouterr().out
+
+    def test_every_sentence_is_short(self, forty: tuple[Run, Answer]) -> None:
+        _, answer = forty
+        sentences = [one.text for one in answer.verdict] + [one.sentence for one in answer.causes]
+        assert all(len(one) <= 140 for one in sentences)
+
+
+def test_it_is_data(forty: tuple[Run, Answer]) -> None:
+    _, answer = forty
+    assert msgspec.json.decode(msgspec.json.encode(answer), type=Answer) == answer
+    assert convoscope.make_answer is make_answer
