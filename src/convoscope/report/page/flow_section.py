@@ -358,7 +358,7 @@ _LABELS = (
 def _figures(row: StateFigures) -> list[FlowCell]:
     slow = row.latency_p95_ms
     latency = (
-        FlowCell(seconds_text(slow / 1000), f"{row.latency_n:,} turns")
+        FlowCell(seconds_text(slow / 1000), counted(row.latency_n, "turn"))
         if slow is not None
         else _none(row.latency_reason)
     )
@@ -473,7 +473,7 @@ def _wider(states: States) -> Iterator[FlowTable]:
 
 def _flow_row(row: FlowFigures) -> TableRow:
     seconds = [
-        _none("no_latency_logged") if value is None else FlowCell(seconds_text(value), f"{row.latency_n:,} turns")
+        _none("no_latency_logged") if value is None else FlowCell(seconds_text(value), counted(row.latency_n, "turn"))
         for value in (row.latency_mean, row.latency_p95)
     ]
     judged = [one for one in row.humanness if one.score is not None]
