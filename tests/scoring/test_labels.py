@@ -223,7 +223,7 @@ class TestTheCommand:
     def test_takes_a_label(self, logs: Path, tmp_path: Path) -> None:
         ended = command("score", logs, "--label", "csat >= 4", "--metrics", "outcome", "--out", tmp_path / "run")
         assert ended.code == 0
-        assert "outcome.success  50.0 %" in ended.out
+        assert "chats that reach their goal  50.0 %" in ended.out
         listed = command("show", tmp_path / "run")
         assert "lost     lost (csat: 2)" in listed.out
 

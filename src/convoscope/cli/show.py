@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Json
+from convoscope.cli.options import Full, Json
 
 if TYPE_CHECKING:
     from convoscope.report.screen import Screen
@@ -20,6 +20,7 @@ def show(
         str | None, typer.Argument(help="The id of a conversation; without it, the worst are listed.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", help="How many of the worst to list.")] = 10,
+    full: Full = False,
     json: Json = False,
 ) -> None:
     """Show one conversation turn by turn, or list the worst."""
@@ -34,7 +35,7 @@ def show(
     if conversation is None:
         _list(screen, opened, limit, json)
     else:
-        _show(screen, opened, conversation, json)
+        _show(screen, opened, conversation, full=full, json=json)
 
 
 def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
@@ -69,7 +70,8 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
         print_worst(screen, run, standing, broken)
 
 
-def _show(screen: Screen, run: Run, conversation: str, json: bool) -> None:
+def _show(screen: Screen, run: Run, conversation: str, *, full: bool, json: bool) -> None:
+    from convoscope.report.brief_story import print_brief_story
     from convoscope.report.conversation_terminal import print_story
     from convoscope.report.story import story
     from convoscope.runs.conversations import records
@@ -89,6 +91,9 @@ def _show(screen: Screen, run: Run, conversation: str, json: bool) -> None:
         )
         return
     ranking = rank(run)
+    if not full:
+        print_brief_story(screen, record, run.summary, ranking)
+        return
     place = ranking.order.tolist().index(number) + 1
     conversation_story = story(record, run.summary, ranking.because(number))
     print_story(screen, conversation_story, place, len(ranking.order))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from convoscope.analysis.words import cut_text
 from convoscope.conversation import ASSISTANT, Conversation, ToolCall, ToolResult, Utterance
 from convoscope.metrics.agent import talks_over_user
 from convoscope.metrics.voice.call_facts import is_call
@@ -43,6 +44,7 @@ ALIKE = 0.75
 MAX_SENTENCES = 100
 TIMES_OVER = 3
 ROUNDS = 3
+MAX_WORDS = 60
 
 
 class Symptom(NamedTuple):
@@ -72,9 +74,9 @@ def _tool(conversation: Conversation) -> Iterator[Symptom]:
     first = _first_of_last_turns(conversation)
     for place in range(len(calls) - 1, -1, -1):
         call = calls[place]
-        if call.seq < first:
-            return
         result = results.get(call.seq)
+        if (call if result is None else result).seq < first:
+            return
         if result is not None and (result.success is False or (result.success is None and result.error)):
             later = (results.get(one.seq) for one in calls[place + 1 :] if one.name == call.name)
             if not any(one is not None and one.success is not False and not one.error for one in later):
@@ -196,10 +198,11 @@ def _loop(conversation: Conversation) -> Iterator[Symptom]:
 
 
 def _no_reply(conversation: Conversation) -> Iterator[Symptom]:
-    turns = user_turns(conversation)
-    if turns and turns[-1].reply == "no":
-        without = sum(turn.reply == "no" for turn in turns)
-        yield Symptom(NO_REPLY, "", "the user's last words got no reply", turns[-1].utterances[0].seq, without)
+    """Near the end, the user speaks and the agent does not: whoever is left so hangs up."""
+    without = [turn for turn in user_turns(conversation)[-LAST_TURNS:] if turn.reply == "no"]
+    if without:
+        words = f"no reply to “{cut_text(without[0].text, MAX_WORDS)}”"
+        yield Symptom(NO_REPLY, "", words, without[0].utterances[0].seq, len(without))
 
 
 RULES: tuple[Callable[[Conversation], Iterator[Symptom]], ...] = (

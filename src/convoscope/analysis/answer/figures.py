@@ -30,10 +30,15 @@ def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> lis
     )
     enough = [one for one in ranked if one[1].n >= LEAST_N or name_text(one[1]) in targets] or ranked
     families: dict[str, int] = {}
+    twins: set[tuple[float, int]] = set()
     chosen: list[KeyFigure] = []
     for weight, figure, declared in enough:
         named = name_text(figure) in targets
+        twin = (round(figure.value or 0.0, 6), figure.n)  # the same number of the same things says nothing new
+        if twin in twins and not named:
+            continue
         if weight > 0 and len(chosen) < MOST and (named or families.get(declared.family, 0) < MOST_OF_A_FAMILY):
+            twins.add(twin)
             families[declared.family] = families.get(declared.family, 0) + 1
             chosen.append(_key_figure(figure, declared, targets, noun))
     return chosen

@@ -206,14 +206,16 @@ _NOTHING_TELLS = OutcomeReading(None)
 def outcome_of(conversation: Conversation) -> OutcomeReading:
     """Whether a conversation is done or lost: the one definition of all reports.
 
-    The user's label decides; without one, the log's own flag; without that, its final status, by the flow's contract
-    or in plain words; without that, the state that it ended in, where the flow declares what its ends are: one that
-    is over, and reached no success, is lost. Else nobody knows.
+    The user's label decides. Without one, nobody knows where the integration broke. Else the log's own flag decides;
+    without that, its final status, by the flow's contract or in plain words; without that, the state that it ended in,
+    where the flow declares what its ends are: one that is over, and reached no success, is lost. Else nobody knows.
     """
     outcome = conversation.outcome
     label = outcome.label
     if label is not None and label.passed is not None:
         return OutcomeReading(label.passed, f"{label.field}: {shown_value(label.value)}")
+    if outcome.error:
+        return OutcomeReading(None, "the integration broke")
     if outcome.completed is not None:
         return OutcomeReading(outcome.completed, "the log says so")
     if outcome.final_status and (kept := _kept_status(conversation)) is not None:
