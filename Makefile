@@ -9,8 +9,9 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test lint docs screenshots bench signatures schema clean
 
-demo: $(VENV)/ready
+demo: $(VENV)/demo
 	@$(BIN)/convoscope demo
+	@echo 'run   $(BIN)/convoscope, or `. $(BIN)/activate` and then `convoscope`'
 
 test: lint $(VENV)/browser
 	$(BIN)/pytest -n 2 --dist worksteal
@@ -43,11 +44,24 @@ schema: $(VENV)/ready
 	$(BIN)/convoscope formats convoscope --schema > docs/formats/conversation-1.schema.json
 	$(BIN)/python -m convoscope.runs.summary > docs/formats/summary-2.schema.json
 
-$(VENV)/ready: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || (apt-get update -q && apt-get install -qy python3-venv)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+# What Convoscope needs to run.
+$(VENV)/demo: pyproject.toml constraints.txt
+	$(call install,.)
 	@touch $@
+
+# What its developers need on top of that.
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(call install,.[dev])
+	@touch $(VENV)/demo $@
+
+# $(call install,WHAT): a Python that is too old is told before anything is installed.
+define install
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+  { echo "Convoscope needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || (apt-get update -q && apt-get install -qy python3-venv)
+$(PYTHON) -m venv $(VENV)
+$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '$(1)'
+endef
 
 # The page is tested in the real browser, Debian's; CONVOSCOPE_CHROMIUM names another. Without a window it takes half
 # the time; not every Debian has that one.

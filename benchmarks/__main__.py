@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import (
+    causes,
     faults,
     intervals,
     items,
@@ -34,6 +35,7 @@ def main() -> None:
     intervals.run(2_000 if full else 100)
     voice.run(rounds=300 if full else 50)
     faults.run(alone=140 if full else 5, together=7 if full else 1)
+    causes.run(calls=120 if full else 20)
     with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:
         road.run(Path(folder))
         page.run(Path(folder))

@@ -15,7 +15,7 @@ from convoscope.analysis.answer.causes import (
     TOOL_SLOW,
     cause_of,
 )
-from convoscope.conversation import Conversation, Event, Outcome, StateEntered, Time, ToolCall, ToolResult
+from convoscope.conversation import Conversation, Event, Outcome, SlotFilled, StateEntered, Time, ToolCall, ToolResult
 from support.calls import bot, caller, voice_call
 from support.chats import UNPLACED, agent, call, chat, result, user
 
@@ -35,7 +35,7 @@ def state(name: str) -> StateEntered:
 
 
 class TestTools:
-    @pytest.mark.parametrize(("seconds", "rule"), [(6.0, TOOL_SLOW), (5.9, NONE)])
+    @pytest.mark.parametrize(("seconds", "rule"), [(5.0, TOOL_SLOW), (4.9, NONE)])
     def test_slow_while_somebody_holds_the_line(self, seconds: float, rule: str) -> None:
         slow = (timed_call("look_up", 10.0), timed_result("look_up", 10.0 + seconds))
         lost = voice_call(caller("Book it.", (0.0, 2.0)), *slow, bot("Hello?", (20.0, 21.0)))
@@ -94,6 +94,21 @@ class TestAskedAgain:
         lost = chat(state("verify"), *(event for _ in range(3) for event in (user("Four."), agent(ASK))))
         assert cause_of(lost).subject == "verify"
 
+    def test_in_other_words_in_a_state_that_is_not_left(self) -> None:
+        """Nothing is filled, no tool works, and the state stays: three requests are one too many."""
+        texts = ("How long is your car?", "Your vehicle: what does it measure?", "Please give me a number of metres.")
+        turns = [event for text in texts for event in (user("No idea."), agent(text))]
+        symptom = cause_of(chat(state("vehicle"), *turns))
+        assert symptom[:2] == (ASKED_AGAIN, "vehicle")
+        assert symptom.words == "asked 3 times and got nowhere: “How long is your car?”"
+        assert cause_of(chat(*turns)).rule == NONE  # without states nobody knows that it is one thing
+
+    def test_a_slot_between_is_progress(self) -> None:
+        texts = ("How long is your car?", "And how high is it?", "Please give me your name.")
+        slot = SlotFilled(seq=UNPLACED, slot="length", value="4")
+        turns = [event for text in texts for event in (user("Four."), slot, agent(text))]
+        assert cause_of(chat(state("vehicle"), *turns)).rule == NONE
+
 
 def test_talked_over_three_times() -> None:
     """The agent begins in the midst and both sound for 3 s, three times."""
@@ -113,6 +128,17 @@ def test_a_code_is_misheard() -> None:
     symptom = cause_of(lost)
     assert symptom.rule == MISHEARD
     assert "heard as" in symptom.words
+
+
+def test_a_code_that_was_put_right_is_no_cause() -> None:
+    code = "My code is A B C 1 2 3."
+    lost = voice_call(
+        caller(code, (0.0, 4.0), heard="My code is A B C 1 2 8."),
+        bot("Sorry?", (5.0, 6.0)),
+        caller(code, (7.0, 11.0), heard=code),
+        bot("I see.", (12.0, 13.0)),
+    )
+    assert cause_of(lost).rule == NONE
 
 
 def test_states_gone_round() -> None:

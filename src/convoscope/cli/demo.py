@@ -1,4 +1,4 @@
-"""`convoscope demo`: score the conversations that come with the package."""
+"""`convoscope demo`: make the calls of an invented voice agent, and score them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ import typer
 from convoscope.cli.options import Json
 from convoscope.cli.score import score_command
 
-
-def examples_folder() -> Path:
-    """The bundled examples: inside the installed package, or beside `src` in a checkout."""
-    package = Path(__file__).parents[1]
-    inside = package / "examples"
-    return inside if inside.is_dir() else package.parents[1] / "examples"
+LOGS = Path("runs/logs/demo")
 
 
 def demo(
@@ -24,5 +19,14 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Score the bundled examples and print what comes out."""
-    score_command([examples_folder()], out=out, json=json)
+    """Score invented calls of a voice agent in two versions, and print what comes out."""
+    from convoscope.demo import COMPANY, make_calls, write_logs
+    from convoscope.report.screen import Screen
+
+    calls = list(make_calls())
+    write_logs(calls, LOGS)
+    if not json:
+        Screen().line(f"scoring {len(calls)} invented calls of {COMPANY}: {LOGS}")
+    score_command([LOGS], by=["agent"], out=out, json=json)
+    if not json:
+        Screen().line("next  convoscope score YOUR-LOGS")

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from convoscope.analysis.words import cut_text
-from convoscope.conversation import ASSISTANT, Conversation, ToolCall, ToolResult, Utterance
+from convoscope.conversation import ASSISTANT, Conversation, SlotFilled, StateEntered, ToolCall, ToolResult, Utterance
+from convoscope.conversation.events import AnyEvent
 from convoscope.metrics.agent import talks_over_user
 from convoscope.metrics.voice.call_facts import is_call
 from convoscope.metrics.voice.key_entities import KINDS, facts_of, key_entities
@@ -32,7 +33,7 @@ TOOL_SLOW, TOOL_FAILED, ASKED_AGAIN, TALKED_OVER, MISHEARD, LOOP, NO_REPLY, NONE
     "none",
 )
 
-SLOW_IN_CALLS = 6.0
+SLOW_IN_CALLS = 5.0
 """Seconds that a tool may take while somebody holds the line."""
 SLOW_IN_CHATS = 30.0
 LAST_TURNS = 2
@@ -43,6 +44,8 @@ ALIKE = 0.75
 """Sentences that share so much of their words ask for the same thing."""
 MAX_SENTENCES = 100
 TIMES_OVER = 3
+OVERLAP = 1.0
+"""Seconds for which both must sound: a word of agreement is shorter."""
 ROUNDS = 3
 MAX_WORDS = 60
 
@@ -111,12 +114,19 @@ class _Saying(NamedTuple):
 
 
 def _asked_again(conversation: Conversation) -> Iterator[Symptom]:
-    """The agent asks for the same thing three times or more, give or take a word, while no tool does anything."""
+    """The agent asks for the same thing three times or more: in the same words, or in one state that is not left."""
+    for symptom in (_same_request(conversation), _same_state(conversation)):
+        if symptom is not None:
+            yield symptom
+
+
+def _same_request(conversation: Conversation) -> Symptom | None:
+    """The same request, give or take a word, while no tool does anything."""
     sayings: list[_Saying] = []
     worst: _Saying | None = None
     roles = conversation.roles
     for event in conversation.timeline:
-        if type(event) is ToolResult and event.success is not False and not event.error:
+        if _is_progress(event):
             sayings = []  # something was done: to ask again is to go on
         if type(event) is not Utterance or roles[event.speaker] != ASSISTANT:
             continue
@@ -128,10 +138,34 @@ def _asked_again(conversation: Conversation) -> Iterator[Symptom]:
             elif alike is not None:
                 alike.events.append(event.seq)
                 worst = alike if worst is None or len(alike.events) > len(worst.events) else worst
-    if worst is not None and len(worst.events) >= TIMES_AGAIN:
-        times = len(worst.events)
-        state = _state_at(conversation, worst.events[-1])
-        yield Symptom(ASKED_AGAIN, state, f"asked {times} times: “{worst.text}”", worst.events[TIMES_AGAIN - 1], times)
+    if worst is None or len(worst.events) < TIMES_AGAIN:
+        return None
+    times, state = len(worst.events), _state_at(conversation, worst.events[-1])
+    return Symptom(ASKED_AGAIN, state, f"asked {times} times: “{worst.text}”", worst.events[TIMES_AGAIN - 1], times)
+
+
+def _is_progress(event: AnyEvent) -> bool:
+    return type(event) is ToolResult and event.success is not False and not event.error
+
+
+def _same_state(conversation: Conversation) -> Symptom | None:
+    """Requests in the last state, however worded, since a slot was filled or a tool worked."""
+    if not conversation.contents.has_states:
+        return None
+    roles = conversation.roles
+    asked: list[Utterance] = []
+    for event in reversed(conversation.timeline):
+        if _is_progress(event) or type(event) in (SlotFilled, StateEntered):
+            break
+        if type(event) is Utterance and roles[event.speaker] == ASSISTANT:
+            asked += [event] if any(_requests(conversation.text(event))) else []
+    if len(asked) < TIMES_AGAIN:
+        return None
+    asked.reverse()
+    request = next(_requests(conversation.text(asked[0])))
+    words = f"asked {len(asked)} times and got nowhere: “{request}”"
+    state = _state_at(conversation, asked[-1].seq)
+    return Symptom(ASKED_AGAIN, state, words, asked[TIMES_AGAIN - 1].seq, len(asked))
 
 
 def _requests(text: str) -> Iterator[str]:
@@ -160,7 +194,11 @@ def _state_at(conversation: Conversation, event: int) -> str:
 
 
 def _talked_over(conversation: Conversation) -> Iterator[Symptom]:
-    over = [one.subject.position for one in observe(talks_over_user, conversation) if one.value]
+    over = [
+        one.subject.position
+        for one in observe(talks_over_user, conversation)
+        if isinstance(one.details, dict) and one.details.get("seconds", 0.0) >= OVERLAP
+    ]
     if len(over) >= TIMES_OVER:
         times = len(over)
         yield Symptom(TALKED_OVER, "", f"the agent talked over the user {times} times", over[0], times)
@@ -171,9 +209,11 @@ def _misheard(conversation: Conversation) -> Iterator[Symptom]:
     if all(one.value is None for one in observe(key_entities, conversation)):
         return
     utterances = {turn.id: turn.user[0].seq for turn in conversation.turns if turn.user}
-    for turn, facts in facts_of(conversation).items():
+    by_turn = sorted(facts_of(conversation).items())
+    got_right = {fact.intended.casefold(): turn for turn, facts in by_turn for fact in facts if fact.correct}
+    for turn, facts in by_turn:
         for fact in facts:
-            if not fact.correct:
+            if not fact.correct and got_right.get(fact.intended.casefold(), -1) < turn:  # and not put right later
                 words = f"“{fact.intended}” heard as “{fact.instead or 'nothing'}”"
                 yield Symptom(MISHEARD, _kind(fact.type), words, utterances.get(turn))
 

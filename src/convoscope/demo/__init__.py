@@ -1,0 +1,11 @@
+"""An invented voice agent: its calls, with faults planted in them, and the logs that they leave.
+
+Everything follows from a seed. Nothing of Convoscope is imported: the logs are read like anybody's.
+"""
+
+from convoscope.demo.faults import AgentVersion, PlantedFault
+from convoscope.demo.generator import make_calls
+from convoscope.demo.logs import write_logs
+from convoscope.demo.story import COMPANY
+
+__all__ = ["COMPANY", "AgentVersion", "PlantedFault", "make_calls", "write_logs"]
