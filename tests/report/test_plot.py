@@ -127,6 +127,10 @@ class TestGroups:
         fills = [node.attrib["fill"] for node in boxes(svg)]
         assert "url(#hatch)" in fills
         assert BAD not in fills
+        shown = texts(svg)
+        # The interval of the 22 lies below 3 s as a whole; six say nothing.
+        assert "met" in shown
+        assert "missed" not in shown
 
     def test_a_dimension_that_is_not_there_says_which_are(self, run: Run) -> None:
         with pytest.raises(UsageError, match="the run has no groups by colour") as refused:
@@ -158,7 +162,10 @@ class TestStates:
         assert row < shown.index("apartment_viewing / greet")
         assert shown[row + 1 : row + 6] == ["20", "40 %", "0 %", "0 %", "0 %"]
         assert shown[row + 6] == "60 %"
-        assert shown[1].startswith("20 conversations, 4 states, worst first.")
+        # `booked` is an end: nobody is meant to move on from it.
+        assert "apartment_viewing / booked" not in shown
+        assert any("1 end of flows not drawn." in text for text in shown)
+        assert shown[1].startswith("20 conversations, 3 states, worst first.")
         assert any("1 declared state in no conversation." in text for text in shown)
         assert "not measured" in svg
         stalls = next(node for node in boxes(svg) if tip(node).startswith("stalls 40 %"))

@@ -209,8 +209,10 @@ def _unit(rows: Sequence[_Row]) -> str:
 def _bar(drawing: Drawing, scale: _Scale, y: float, figure: Figure | None, checks: Sequence[Check], side: str) -> None:
     """The band of the interval, the tick of the value, and both in words."""
     x = _RIGHT + 18
-    if side:
-        drawing.text(_LEFT - 8, y + 4, side, size=12, colour=INK3, anchor="end")
+    # A colour never speaks alone.
+    verdict = _verdict(figure, checks)
+    if beside := ", ".join(filter(None, (side, verdict))):
+        drawing.text(_LEFT - 8, y + 4, beside, size=12, colour=INK3, anchor="end")
     if figure is None or figure.value is None:
         reason = "no such group" if figure is None else reason_text(figure.reason)
         drawing.text(x, y + 5, f"{NOTHING} {reason}", size=13, colour=INK3, width=WIDTH - SIDE - x)
@@ -220,7 +222,7 @@ def _bar(drawing: Drawing, scale: _Scale, y: float, figure: Figure | None, check
         low = scale.low if figure.interval.low is None else figure.interval.low
         high = scale.high if figure.interval.high is None else figure.interval.high
         start, width = scale.x(low), max(scale.x(high) - scale.x(low), 2)
-        fill, opacity = _colour(figure, checks, side)
+        fill, opacity = _colour(figure, verdict, side)
         drawing.box(start, y - _BAR / 2, width, _BAR, fill, opacity=opacity, tip=words)
     if side == "before":
         drawing.diamond(scale.x(figure.value), y, INK2)
@@ -235,12 +237,19 @@ def _is_few(figure: Figure | None) -> bool:
     return figure is not None and figure.value is not None and figure.samples_measured < FEW
 
 
-def _colour(figure: Figure, checks: Sequence[Check], side: str) -> tuple[str, float]:
-    """Good or bad only where the whole interval lies on one side of the target."""
+def _verdict(figure: Figure | None, checks: Sequence[Check]) -> str:
+    """`met` or `missed` where the whole interval lies on one side of the target, and there are enough to tell."""
+    if figure is None or figure.value is None or not checks or _is_few(figure):
+        return ""
+    verdict = check(figure, checks[0].target)
+    return verdict.outcome if verdict.sure else ""
+
+
+def _colour(figure: Figure, verdict: str, side: str) -> tuple[str, float]:
     if _is_few(figure):
         return "url(#hatch)", 1
-    if checks and (verdict := check(figure, checks[0].target)).sure:
-        return (GOOD if verdict.outcome == "met" else BAD), 0.55
+    if verdict:
+        return (GOOD if verdict == "met" else BAD), 0.55
     return (BARS, 1) if side == "before" else (ACCENT, 0.35)
 
 

@@ -42,12 +42,12 @@ _MEASURES = (
 def states_svg(run: Run, flow: str | None = None) -> str:
     """One row for each state, worst first, and one column for each measure."""
     matrix = states(run, flow=flow).matrix(neighbours=False)
-    if not matrix.rows:
+    if not _states(matrix):
         hint = "logs of states are needed; see docs/formats/state-events.md"
         raise UsageError(f"{run.folder} has no states to draw", hint=hint)
     heading = Heading(
         "Which state breaks the flow?",
-        f"{counted(matrix.conversations, 'conversation')}, {counted(len(matrix.rows), 'state')}, worst first. "
+        f"{counted(matrix.conversations, 'conversation')}, {counted(len(_states(matrix)), 'state')}, worst first. "
         "Share of the conversations in a state: the darker, the worse.",
         f"states{f' of {flow}' if flow else ''}, run {run.name}",
         _note(matrix),
@@ -95,7 +95,9 @@ def _note(matrix: Matrix) -> str:
         words.append(f"Hatched: fewer than {FEW} conversations, too few to conclude.")
     if any(measure.rate(row).value is None for row in _shown(matrix) for measure in _MEASURES):
         words.append(f"{NOTHING} not measured.")
-    if (more := len(matrix.rows) - MOST) > 0:
+    if ends := len(matrix.rows) - len(_states(matrix)):
+        words.append(f"{counted(ends, 'end')} of flows not drawn.")
+    if (more := len(_states(matrix)) - MOST) > 0:
         words.append(f"{counted(more, 'more state')} not drawn.")
     if matrix.untested:
         words.append(f"{counted(len(matrix.untested), 'declared state')} in no conversation.")
@@ -106,7 +108,12 @@ def _note(matrix: Matrix) -> str:
 
 def _shown(matrix: Matrix) -> list[StateFigures]:
     """Worst first, and those of few conversations last."""
-    return sorted(matrix.rows, key=lambda row: row.n < FEW)[:MOST]
+    return sorted(_states(matrix), key=lambda row: row.n < FEW)[:MOST]
+
+
+def _states(matrix: Matrix) -> list[StateFigures]:
+    """Those that can be left: from an end nobody is meant to move on."""
+    return [row for row in matrix.rows if not row.terminal]
 
 
 def _words(row: StateFigures) -> str:
