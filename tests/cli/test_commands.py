@@ -325,3 +325,11 @@ def test_files_that_gave_nothing_are_named(tmp_path: Path) -> None:
         (tmp_path / f"other-{number}.json").write_text('{"unheard": "of"}')
     ended = convoscope("inspect", tmp_path, cwd=tmp_path)
     assert "4 files gave none: other-0.json, other-1.json, other-2.json and 1 more" in ended.out
+
+
+def test_what_to_do_about_an_unknown_format_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "odd.json").write_text('{"trace": "t-1", "observations": []}')
+    ended = convoscope("inspect", "odd.json", cwd=tmp_path)
+    assert ended.code == 2
+    assert "unknown JSON format; fields: trace, observations" in ended.err
+    assert ended.err.count("lists what can be read") == 1
