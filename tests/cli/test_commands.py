@@ -45,14 +45,20 @@ class TestHelp:
 
 
 class TestScore:
-    def test_prints_the_summary_and_where_the_run_is(self, tmp_path: Path) -> None:
+    def test_prints_the_answer_and_where_the_run_is(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "chats.jsonl", range(10))
         ended = convoscope("score", "chats.jsonl", cwd=tmp_path)
         assert ended.code == 0
         assert ended.err == ""
         (run,) = (tmp_path / "runs").iterdir()
-        assert ended.out.startswith(f"runs/{run.name}: 10 conversations")
-        assert "timing.response_latency p95" in ended.out
+        lines = ended.out.splitlines()
+        assert lines[0] == "These logs do not say how the chats ended."
+        assert f"page  runs/{run.name}/report.html" in lines
+        assert lines[-1].startswith(f"next  convoscope show runs/{run.name} ")
+        assert "timing.response_latency p95" not in ended.out
+        full = convoscope("score", "chats.jsonl", "--full", cwd=tmp_path)
+        assert full.out.startswith(f"runs/{run.name}: 10 conversations")
+        assert "timing.response_latency p95" in full.out
 
     def test_json_holds_the_summary_the_report_and_the_folder(self, scored: Path) -> None:
         told = convoscope(*MINE, "--json", cwd=scored).json
@@ -107,22 +113,20 @@ class TestScore:
         assert ended.code == 2
         assert ended.err.startswith("error: ")
 
-    def test_parts_of_metrics_are_counted_unless_asked_for(self, scored: Path) -> None:
+    def test_parts_of_metrics_are_told_in_full(self, scored: Path) -> None:
         again = ("chats.jsonl", "-m", "tools", "-o", "runs/parts")
         part = "\ntools.tool_call_validity.rejected_rate "
-        counted = "\nand 1 figure of their parts, with --parts and in the page\n"
         for command in (("score", *again), ("runs", "show", "runs/parts")):
-            plain, asked = convoscope(*command, cwd=scored), convoscope(*command, "--parts", cwd=scored)
+            plain, asked = convoscope(*command, cwd=scored), convoscope(*command, "--full", cwd=scored)
             assert (plain.code, asked.code) == (0, 0)
-            assert (part in plain.out, counted in plain.out) == (False, True)
-            assert (part in asked.out, counted in asked.out) == (True, False)
+            assert (part in plain.out, part in asked.out) == (False, True)
             # A part stands where its whole stands.
             lines = [line.split(" ")[0] for line in asked.out.splitlines() if line.startswith("tools.")]
             assert lines == sorted(lines)
 
     def test_metrics_with_nothing_to_measure_are_named_with_the_reason(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "chats.jsonl", range(11, 15))  # which have no ground truth
-        ended = convoscope("score", "chats.jsonl", "-m", "turns,exact_match,f1", cwd=tmp_path)
+        ended = convoscope("score", "chats.jsonl", "-m", "turns,exact_match,f1", "--full", cwd=tmp_path)
         assert "\nnothing to measure here for:\n  answer.exact_match, answer.f1 (no ground truth)\n" in ended.out
 
     @pytest.mark.parametrize("command", [("score",), ("inspect",), ("view", "trace")])
@@ -184,7 +188,7 @@ class TestMetricsAndFormats:
 class TestRuns:
     def test_list_and_show(self, scored: Path) -> None:
         assert "runs/mine" in convoscope("runs", "list", cwd=scored).out
-        shown = convoscope("runs", "show", "runs/mine", cwd=scored)
+        shown = convoscope("runs", "show", "runs/mine", "--full", cwd=scored)
         assert "conversation.turns" in shown.out
         assert convoscope("runs", "show", "runs/mine", "--json", cwd=scored).json["receipt"]["valid"] is True
 
@@ -257,7 +261,7 @@ def _all_of(terminal: int) -> bytes:
 
 class TestOnATerminal:
     def test_tables_are_ruled_and_coloured(self, scored: Path) -> None:
-        seen = on_a_terminal(scored, "runs", "show", "runs/mine", COLUMNS="200")
+        seen = on_a_terminal(scored, "runs", "show", "runs/mine", "--full", COLUMNS="200")
         assert "─" in seen
         assert "\x1b[1m" in seen
 

@@ -60,7 +60,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(logs: Path) -> Path:
     out = logs.parent / "run"
-    arguments = ("--by", "flow", "--by", "model", "--junit", "/dev/stdout", "--markdown", "/dev/stdout", "--parts")
+    arguments = ("--by", "flow", "--by", "model", "--junit", "/dev/stdout", "--markdown", "/dev/stdout", "--full")
     ended = command("score", logs, "--out", out, *arguments)
     assert ended.code == 0, ended.err
     assert "2 conversations" in ended.out
@@ -99,7 +99,7 @@ def test_whatever_is_asked(arguments: tuple[str, ...], logs: Path, run: Path) ->
 def test_one_conversation_turn_by_turn(run: Path) -> None:
     (first, *_) = command("sql", "--run", run, "SELECT conversation FROM conversations", "--json").json
     for more in ((), ("--json",)):
-        ended = command("show", run, *more, "--", first["conversation"])
+        ended = command("show", run, "--full", *more, "--", first["conversation"])
         assert ended.code == 0, ended.err
         assert_harmless(ended)
 

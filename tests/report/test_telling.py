@@ -90,7 +90,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def order(work: Path) -> Ended:
-    return convoscope("show", "runs/mine", "order", cwd=work)
+    return convoscope("show", "runs/mine", "order", "--full", cwd=work)
 
 
 class TestTheList:
@@ -213,12 +213,12 @@ class TestOneConversation:
     def test_how_sure_a_recogniser_was_is_told_though_it_is_all_there_is(self, tmp_path: Path) -> None:
         talk = chat(spoke("user", 1, heard=Text("austin", confidence=0.42)), id="c")
         score([talk], metrics=["turns"], out=tmp_path / "run", workers=1)
-        assert "42 % sure" in convoscope("show", tmp_path / "run", "c").out
+        assert "42 % sure" in convoscope("show", tmp_path / "run", "c", "--full").out
 
     def test_long_values_are_cut_and_json_has_all(self, tmp_path: Path) -> None:
         talk = chat(user("x" * 1_000), Retrieval(seq=UNPLACED, query="q", chunks=("y" * 1_000,)), id="c")
         score([talk], metrics=["turns"], out=tmp_path / "run", workers=1)
-        out = convoscope("show", tmp_path / "run", "c").out
+        out = convoscope("show", tmp_path / "run", "c", "--full").out
         assert "x" * 1_000 in out
         assert f"          chunk 1: {'y' * 400}… (600 more characters)\n" in out
         assert "y" * 1_000 in convoscope("show", tmp_path / "run", "c", "--json").out
@@ -265,19 +265,19 @@ class TestWhereTheIntegrationBroke:
         assert second["error"] == "no line\nturn 7  forged"
 
     def test_is_why_it_stands_where_it_stands(self, broken: Path) -> None:
-        lines = convoscope("show", "run", "gone", cwd=broken).out.splitlines()
+        lines = convoscope("show", "run", "gone", "--full", cwd=broken).out.splitlines()
         assert lines[0] == "gone: 2 of 2, worst first"
         assert lines[1].startswith("the integration broke: no line")
 
     def test_is_named_on_the_terminal_after_scoring(self, broken: Path) -> None:
-        lines = convoscope("runs", "show", "run", cwd=broken).out.splitlines()
+        lines = convoscope("runs", "show", "run", "--full", cwd=broken).out.splitlines()
         assert [line for line in lines if line.startswith("worst: ")] == [
             "worst: fine (test.quality 1.00 points: lower than 1 of 2)",
         ]
         assert "integration broke: gone (no line turn 7  forged)" in lines
 
     def test_forges_no_line_of_its_own(self, broken: Path) -> None:
-        lines = convoscope("show", "run", "gone", cwd=broken).out.splitlines()
+        lines = convoscope("show", "run", "gone", "--full", cwd=broken).out.splitlines()
         assert not [line for line in lines if line.startswith("turn 7")]
 
 
@@ -308,7 +308,7 @@ class TestJson:
         told = convoscope("show", tmp_path / "run", "chat-00002", "--json").json
         assert told["notes"] == msgspec.to_builtins(run.notes("chat-00002"))
         assert any("unheard_of" in note["code"] for note in told["notes"])
-        assert "unknown name: " in convoscope("show", tmp_path / "run", "chat-00002").out
+        assert "unknown name: " in convoscope("show", tmp_path / "run", "chat-00002", "--full").out
 
 
 @pytest.fixture(scope="module")

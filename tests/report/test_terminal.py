@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from convoscope.analysis.answer import make_answer
 from convoscope.report.groups import groupings
 from convoscope.report.run_terminal import print_run
 from convoscope.report.screen import Screen
@@ -21,7 +22,7 @@ USUAL = ("flow", "agent", "scenario_id", "model", "domain", "dataset", "split")
 
 def printed(run: Run) -> list[str]:
     stream = StringIO()
-    print_run(Screen(stream), run)
+    print_run(Screen(stream), run, make_answer(run))
     return stream.getvalue().splitlines()
 
 

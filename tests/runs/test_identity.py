@@ -33,7 +33,7 @@ CHANGES = {
     "rows of states": Change("views/flow/state_rows.py", "divmod(95 *", "divmod(50 *", "metrics, sources changed"),
     "a reader": Change("ingest/formats/openai/chat.py", "Detection(0.9,", "Detection(0.8,", "sources changed"),
     "the version": Change("__init__.py", '__version__ = "', '__version__ = "9', "version, sources changed"),
-    "what is only shown": Change("analysis/words.py", '"""', '"""Now: ', ""),
+    "what is only shown": Change("report/screen.py", '"""', '"""Now: ', ""),
 }
 
 

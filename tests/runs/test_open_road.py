@@ -135,7 +135,8 @@ def test_the_audit_counts_again(scored: convoscope.Run, family: Path) -> None:
 
 def test_terminal_and_page_show_the_groups(logs: Path, family: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    ended = command("score", str(logs), "--metrics", "topics", "--metrics-from", str(family), "--out", str(out))
+    family_options = ("--metrics", "topics", "--metrics-from", str(family))
+    ended = command("score", str(logs), *family_options, "--out", str(out), "--full")
     assert ended.code == 0
     assert "by domain and topic" in ended.out
     lines = [line.split() for line in ended.out.splitlines()]

@@ -139,7 +139,7 @@ class TestAFolderThatIsThere:
     def test_the_folder_that_one_is_in(self, logs: Path, tmp_path: Path) -> None:
         ended = command("score", logs, "--metrics", "turns", "--out", ".", cwd=tmp_path)
         assert (ended.code, ended.err) == (0, "")
-        assert "page: report.html" in ended.out
+        assert "page  report.html" in ended.out
         asked = command("sql", "--run", ".", "SELECT run, conversations FROM runs", "--json", cwd=tmp_path)
         assert asked.json == [{"run": tmp_path.name, "conversations": 60}]
 

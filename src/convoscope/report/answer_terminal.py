@@ -86,7 +86,8 @@ def interval_words(figure: KeyFigure) -> str:
 def standing_words(figure: KeyFigure) -> str:
     """What a figure is held against, and how much it stands for if that is not all."""
     covered = f"{percent_text(figure.coverage)} covered" if figure.coverage < LEAST_COVERAGE else ""
-    held = f"{figure.verdict}: {figure.target}" if figure.verdict else ""
+    side = "" if figure.verdict != "too close" else "met, " if figure.met else "missed, "
+    held = f"{side}{figure.verdict}: {figure.target}" if figure.verdict else ""
     if not held and figure.passes is False:
         held = "below its mark"
     return ", ".join(filter(None, (held, covered)))

@@ -92,6 +92,7 @@ def _key_figure(figure: Figure, declared: DeclaredMetric, targets: dict[str, Che
         coverage=_coverage(figure),
         target="" if check is None else target_text(check.target, figure.unit),
         verdict="" if check is None else _verdict(check),
+        met=None if check is None else check.verdict.outcome == "met",
         passes=None if mark is None or figure.ten is None else figure.ten >= mark.passes_at,
     )
 

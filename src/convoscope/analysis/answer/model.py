@@ -79,6 +79,8 @@ class KeyFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`≥ 80 %`."""
     verdict: Verdict = ""
     """Whether the whole interval lies on one side of the target."""
+    met: bool | None = None
+    """Whether the value itself is on the right side of it, which decides how a command ends."""
     passes: bool | None = None
     """Of ten points, whether the value passes its mark; None where the metric has none."""
 
