@@ -22,8 +22,9 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Runs every command in the documentation, or in one PAGE, and writes what it prints below it.
+# Writes the heads of the metrics' pages; runs every command in the documentation, or in one PAGE, and writes what it prints below it.
 docs: $(VENV)/ready
+	$(BIN)/python tests/docs/metric_pages.py
 	$(BIN)/python tests/docs/blocks.py $(PAGE)
 
 # After the page was changed.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from convoscope.metrics.judged.custom import template_scorer
     from convoscope.report.junit import write_junit
     from convoscope.report.page import write_page
+    from convoscope.report.plot import plot
     from convoscope.report.run_markdown import write_markdown
     from convoscope.report.score import score
     from convoscope.resources import Judge, Recogniser, Recording, resource
@@ -51,6 +52,7 @@ __all__ = [
     "derived",
     "make_answer",
     "metric",
+    "plot",
     "read",
     "resource",
     "score",
@@ -70,7 +72,7 @@ _HOME = {
     "MetricContext": "convoscope.views.metric_context",
     "Recogniser": "convoscope.resources",
     "Recording": "convoscope.resources",
-    "Run": "convoscope.runs.run",
+    "Run": "convoscope.report.notebook",
     "Score": "convoscope.scores.observation",
     "SideTable": "convoscope.scores.side_tables",
     "StandardData": "convoscope.views.standard_data.model",
@@ -79,6 +81,7 @@ _HOME = {
     "derived": "convoscope.metrics.declaration",
     "make_answer": "convoscope.analysis.answer.make",
     "metric": "convoscope.metrics.declaration",
+    "plot": "convoscope.report.plot",
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",
     "score": "convoscope.report.score",

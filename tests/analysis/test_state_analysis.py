@@ -191,3 +191,11 @@ def test_a_slot_told_first_without_a_state_is_not_lost(tmp_path: Path) -> None:
     ]
     (row, _) = state_rows(call(*events, flow=TestSlots.FLOW, completed=True))
     assert (row.slots, row.unplaced, row.slot_ready_rate) == ((), ("name",), 1.0)
+
+
+def test_how_often_a_state_is_entered_again_is_said_in_words(tmp_path: Path) -> None:
+    again = path("ask", "charge", "ask", "charge", "done")
+    found = analysed(tmp_path, *times(4, *again, flow=PAYMENT, completed=True, stop="terminal"))
+    # Each of the four comes to both states twice: once more than it had to.
+    words = [evidence.words for cause in found.causes for evidence in cause.evidence if evidence.fault == "revisit"]
+    assert words == ["conversations enter it again once on average"] * 2

@@ -17,6 +17,7 @@ from convoscope.analysis.words import (
     number_text,
     place_text,
     points_text,
+    reason_text,
     reasons_text,
     standing_text,
     value_text,
@@ -308,3 +309,7 @@ def test_a_figure_that_failed_over_measured_conversations_says_why() -> None:
         n=2,
     )
     assert reasons_text(failed) == "reduction failed, 1 no clock"
+
+
+def test_a_figure_computed_from_others_gives_their_reason() -> None:
+    assert reason_text("input_no_ticks") == reason_text("no_ticks") == "no ticks"

@@ -6,11 +6,14 @@ import contextlib
 import json
 import os
 import pty
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from convoscope.runs.make import make_run
 from support.command_line import convoscope, run
 from support.generated import FEW, chat, write_lines
 
@@ -211,10 +214,23 @@ class TestRuns:
 
 
 class TestSql:
-    def test_asks_all_runs_of_the_folder(self, scored: Path) -> None:
-        query = "SELECT count(*) AS n FROM conversations WHERE run = 'mine'"
-        assert convoscope("sql", query, cwd=scored).out.split() == ["n", "30"]
-        assert convoscope("sql", query, "--json", cwd=scored).json == [{"n": 30}]
+    def test_asks_one_run(self, scored: Path) -> None:
+        query = "SELECT count(*) AS n FROM conversations"
+        assert convoscope("sql", query, "--run", "runs/mine", cwd=scored).out.split() == ["n", "30"]
+        assert convoscope("sql", query, "--run", "runs/mine", "--json", cwd=scored).json == [{"n": 30}]
+
+    def test_asks_the_latest_run_unless_told_otherwise(self, tmp_path: Path) -> None:
+        for name, count in (("first", 3), ("second", 5)):
+            log = write_lines(tmp_path / "chats.jsonl", range(count))
+            make_run(log, metrics=["turns"], out=tmp_path / "runs" / name, workers=1)
+        query = "SELECT count(*) AS n FROM conversations"
+        ended = convoscope("sql", query, cwd=tmp_path)
+        assert ended.out.split() == ["n", "5"]
+        assert ended.err == "asked runs/second, the latest of 2 runs; --all-runs asks all\n"
+        # 3 of the one and 5 of the other
+        ended = convoscope("sql", query, "--all-runs", cwd=tmp_path)
+        assert (ended.out.split(), ended.err) == (["n", "8"], "")
+        assert convoscope("sql", query, "--all-runs", "--run", "runs/first", cwd=tmp_path).code == 2
 
     def test_a_bad_query_is_bad_usage(self, scored: Path) -> None:
         ended = convoscope("sql", "SELEC 1", "--run", "runs/mine", cwd=scored)
@@ -279,3 +295,45 @@ def test_workers_that_no_machine_can_start_are_refused(tmp_path: Path) -> None:
     assert ended.code == 2
     assert ended.err == f"error: --workers must be at most 1,000, not {10**23:,}\n"
     assert "fault" not in ended.err
+
+
+class TestAReaderThatHasSeenEnough:
+    """`convoscope … | head -1`."""
+
+    @staticmethod
+    def code(folder: Path, *arguments: str) -> int:
+        """The exit code of a command whose output nobody reads after the first line."""
+        program = "from convoscope.cli.main import main; main()"
+        command = subprocess.Popen(
+            [sys.executable, "-c", program, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert command.stdout is not None
+        assert command.stderr is not None
+        command.stdout.close()
+        complaint = command.stderr.read()
+        command.stderr.close()
+        assert complaint == b""
+        return command.wait(timeout=60)
+
+    @pytest.mark.parametrize("arguments", [("metrics",), ("--help",), ("runs", "show", "runs/mine", "--json")])
+    def test_is_no_failure(self, scored: Path, arguments: tuple[str, ...]) -> None:
+        assert self.code(scored, *arguments) == 0
+
+    def test_a_missed_target_stays_one(self, scored: Path) -> None:
+        assert self.code(scored, "report", "runs/mine", "--target", "conversation.turns > 99") == 1
+
+
+def test_files_that_gave_nothing_are_named(tmp_path: Path) -> None:
+    write_lines(tmp_path / "chats.jsonl", range(2))
+    for number in range(4):
+        (tmp_path / f"other-{number}.json").write_text('{"unheard": "of"}')
+    ended = convoscope("inspect", tmp_path, cwd=tmp_path)
+    assert "4 files gave none: other-0.json, other-1.json, other-2.json and 1 more" in ended.out
+
+
+def test_what_to_do_about_an_unknown_format_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "odd.json").write_text('{"trace": "t-1", "observations": []}')
+    ended = convoscope("inspect", "odd.json", cwd=tmp_path)
+    assert ended.code == 2
+    assert "unknown JSON format; fields: trace, observations" in ended.err
+    assert ended.err.count("lists what can be read") == 1

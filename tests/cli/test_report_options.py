@@ -69,7 +69,7 @@ class TestScore:
     def test_a_typo_fails_before_anything_is_scored(self, work: Path) -> None:
         ended = convoscope("score", "chats.jsonl", "-m", FEW, "-o", "runs/typo", "--target", "turn > 1", cwd=work)
         assert ended.code == 2
-        assert ended.err.startswith("error: no figure is called 'turn'\n  there is conversation.turns")
+        assert ended.err.startswith("error: no figure is called 'turn'\n  did you mean conversation.turns")
         assert not list((work / "runs").glob("typo*"))
 
     def test_a_place_that_cannot_be_written_fails_before_anything_is_scored(self, work: Path) -> None:

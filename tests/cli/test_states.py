@@ -389,7 +389,7 @@ class TestAnalyze:
         ]
         assert "cost: 2 of 5 conversations that came here ended here, unfinished" in cause
         # all three that went on came to both; so would the two that did not
-        assert "starves: booked (about 2 on top of 3), confirm (about 2 on top of 3)" in cause
+        assert "fewer reach: booked (3 reach it, about 2 more would), confirm (3 reach it, about 2 more would)" in cause
         # the two that got stuck, and no other
         assert [line for line in cause if line.startswith("open: ")] == [
             f"open: convoscope show monday {id}" for id in ("v4", "v5")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NOTHING = "·"
 """Stands for a value that there is not."""
 MAX_NAME = 80
+MAX_UNREAD = 3
+"""Files that are named because nothing was read from them; the others are counted."""
 MAX_NAMES = 8
 """So many names in one line; the others are counted."""
 
@@ -124,8 +126,8 @@ def reasons_text(figure: Figure, observes: str = "subject") -> str:
 
 
 def reason_text(code: str) -> str:
-    """A reason code as words."""
-    return code.replace("_", " ")
+    """A reason code as words. Of a figure computed from others, the reason why these have no value."""
+    return code.removeprefix("input_").replace("_", " ")
 
 
 def name_text(figure: Figure) -> str:
@@ -200,13 +202,17 @@ def reading_text(report: ReadReport) -> str:
     formats = sorted({file.format for file in report.files.values() if file.format} - {FLOW_DEFINITION})
     read = sum(1 for file in report.files.values() if file.conversations)
     declared = sum(1 for file in report.files.values() if file.format == FLOW_DEFINITION and not file.skipped)
-    unread = len(report.files) - read - declared
+    unread = [
+        short_name(name)
+        for name, file in report.files.items()
+        if not file.conversations and (file.format != FLOW_DEFINITION or file.skipped)
+    ]
     text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
     text += f"({', '.join(formats) or 'no known format'})"
     if declared:
         text += f", with {counted(declared, 'file')} of flow definitions"
     if unread:
-        text += f"; {counted(unread, 'file')} gave none"
+        text += f"; {counted(len(unread), 'file')} gave none: {first_of(unread, MAX_UNREAD)}"
     if report.records_seen > report.records_used:
         text += f"; {report.records_seen - report.records_used:,} of {report.records_seen:,} records were not used"
     return text

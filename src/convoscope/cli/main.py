@@ -15,9 +15,10 @@ from typing import Annotated
 import typer
 
 from convoscope import __version__
-from convoscope.cli import audit, demo, formats, inspect, metrics, report, runs, score, show, sql, states, view
+from convoscope.cli import audit, demo, formats, inspect, metrics, plot, report, runs, score, show, sql, states, view
 from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
 from convoscope.harmless import clean
+from convoscope.report.screen import close_pipe
 
 # Exit codes: 0 fine, 1 a check failed, 2 bad usage or nothing readable, 3 undetermined.
 BAD_USAGE = 2
@@ -34,6 +35,7 @@ app.command("score")(score.score_command)
 app.command("audit")(audit.audit_command)
 app.command("report")(report.report)
 app.command("show")(show.show)
+app.command("plot")(plot.plot_command)
 app.add_typer(view.app, name="view")
 app.command("inspect")(inspect.inspect)
 app.command("metrics")(metrics.metrics)
@@ -80,12 +82,15 @@ def _end(error: BaseException) -> None:
         progress = f": {stopped.kept}\n  to go on: {_this_command()}" if isinstance(stopped, Interrupted) else ""
         _fail(f"interrupted{progress}", INTERRUPTED)
     if isinstance(error, SystemExit):
+        # The library of the command line takes a reader that has seen enough for a failure.
+        _flush()
+        if isinstance(error.__context__, BrokenPipeError):
+            sys.exit(0)
         raise error
     if isinstance(error, ConvoscopeError):
         _fail(f"error: {error}", BAD_USAGE)
     if isinstance(error, BrokenPipeError):
-        # The reader of our output has seen enough. Nothing more can be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _flush()
         sys.exit(0)
     if (want := _wanting(error)) is not None:
         _fail(f"error: {want}, and run the same command again, which goes on from there: {_this_command()}", BAD_USAGE)
@@ -99,6 +104,14 @@ def _end(error: BaseException) -> None:
         _fail(f"error: a file of the run cannot be read: {reason}\n  score again, into another folder", BAD_USAGE)
     hint = "this is a fault of convoscope: please report it. CONVOSCOPE_DEBUG=1 shows where it happened."
     _fail(f"error: {type(error).__name__}: {error}\n  {hint}", BAD_USAGE)
+
+
+def _flush() -> None:
+    """Write what is left, if anybody still reads it."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        close_pipe(sys.stdout)
 
 
 def _interrupt(error: BaseException) -> BaseException | None:

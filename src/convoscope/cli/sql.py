@@ -18,19 +18,30 @@ def sql(
         ),
     ],
     run: Annotated[
-        list[Path] | None, typer.Option("--run", help="A run; may be repeated. Default: all in runs/.")
+        list[Path] | None, typer.Option("--run", help="A run; may be repeated. Default: the latest in runs/.")
     ] = None,
+    all_runs: Annotated[bool, typer.Option("--all-runs", help="Ask all runs in runs/ together.")] = False,
     json: Json = False,
 ) -> None:
     """Ask runs in SQL (DuckDB's)."""
+    import sys
+
     from convoscope.analysis.words import NOTHING
+    from convoscope.errors import UsageError
     from convoscope.report.render.terminal import print_table
     from convoscope.report.screen import Screen
     from convoscope.report.table import text_table
-    from convoscope.runs.run import Run, find_runs
+    from convoscope.runs.run import RECEIPT, Run, find_runs
     from convoscope.runs.sql import query as ask
 
-    runs = [Run.open(one) for one in run] if run else list(find_runs("runs"))
+    if run and all_runs:
+        raise UsageError("--run and --all-runs cannot be combined")
+    runs = [Run.open(one) for one in run or ()] or list(find_runs("runs"))
+    if not run and not all_runs and len(runs) > 1:
+        # The same conversations stand in many runs: to count them together would count them twice.
+        latest = max(runs, key=lambda one: (one.receipt.finished_at, (one.folder / RECEIPT).stat().st_mtime))
+        Screen(sys.stderr).line(f"asked {latest.folder}, the latest of {len(runs)} runs; --all-runs asks all")
+        runs = [latest]
     answer = ask(runs, query)
     screen = Screen()
     if json:

@@ -99,4 +99,5 @@ def nothing_readable(report: ReadReport) -> NothingReadable:
         ][:10]
     reasons += [f"unknown name {name}" for name in list(report.unknown)[:10]]
     lines = ["no conversation could be read", *(one_line(reason, None) for reason in reasons)]
-    return NothingReadable("\n  ".join(lines), hint="`convoscope formats` lists what can be read")
+    hint = "`convoscope formats` lists what can be read"
+    return NothingReadable("\n  ".join(lines), hint="" if any(hint in line for line in lines) else hint)

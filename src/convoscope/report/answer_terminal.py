@@ -55,9 +55,9 @@ def print_figures(screen: Screen, figures: Sequence[KeyFigure]) -> None:
         (
             _cut(one_line(one.label)),
             value_text(one.value, one.unit),
-            _interval(one),
+            interval_words(one),
             f"n {one.n:,}",
-            _standing(one),
+            standing_words(one),
         )
         for one in figures
     ]
@@ -72,7 +72,8 @@ def _cut(label: str) -> str:
     return label if len(label) <= LABEL else f"{label[: LABEL - 1]}…"
 
 
-def _interval(figure: KeyFigure) -> str:
+def interval_words(figure: KeyFigure) -> str:
+    """From where to where a figure may be."""
     if figure.low is None and figure.high is None:
         return "·"
     if figure.high is None:
@@ -82,7 +83,8 @@ def _interval(figure: KeyFigure) -> str:
     return f"{number_text(figure.low, figure.unit)} to {number_text(figure.high, figure.unit)}"
 
 
-def _standing(figure: KeyFigure) -> str:
+def standing_words(figure: KeyFigure) -> str:
+    """What a figure is held against, and how much it stands for if that is not all."""
     covered = f"{percent_text(figure.coverage)} covered" if figure.coverage < LEAST_COVERAGE else ""
     side = "" if figure.verdict != "too close" else "met, " if figure.met else "missed, "
     held = f"{side}{figure.verdict}: {figure.target}" if figure.verdict else ""

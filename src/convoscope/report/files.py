@@ -25,21 +25,27 @@ def check_places(*paths: Path | None) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that nobody ever sees half written."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The same with bytes."""
     check_places(path)
     # A link is followed, so that it stays one; a stream has no other name than the one it was given.
     place = path if _is_stream(path) else path.resolve()
     fresh = place.with_name(f".{place.name}.{os.getpid()}.new")
     try:
         if _is_output(place):
-            sys.stdout.write(text)
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
             sys.stdout.flush()
             return
         if _is_stream(place):
-            with place.open("a", encoding="utf-8") as stream:
-                stream.write(text)
+            with place.open("ab") as stream:
+                stream.write(content)
             return
         try:
-            fresh.write_text(text, encoding="utf-8")
+            fresh.write_bytes(content)
             os.replace(fresh, place)
         finally:
             fresh.unlink(missing_ok=True)

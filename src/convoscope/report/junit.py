@@ -1,7 +1,7 @@
 """A run as JUnit XML, for whatever runs tests: a missed target is a failed test.
 
-One suite per family of metrics, and in it one test per headline figure and per other figure with a
-target:
+One suite per family of metrics, and in it one test for each figure that has a target or could not be
+computed:
 
 | the figure | the test |
 |---|---|
@@ -9,8 +9,8 @@ target:
 | misses one | fails |
 | has no value to hold against one | is an error: nobody may take it for passed |
 | could not be computed | is an error, with a target or without |
-| has no target | is skipped: nothing was checked |
 
+Figures without a target are no tests. Where there is no target at all, the test `targets` is skipped and says so.
 The suite `run` says whether the run is still valid, and the suite `reading` fails where something
 in the input could not be read: what is not in the numbers cannot have been good.
 """
@@ -119,19 +119,20 @@ def _reading(run: Run) -> JUnitCase:
 
 
 def _figures(run: Run, checks: Sequence[Check]) -> list[JUnitCase]:
-    """One test per figure that is a headline or has a target."""
-    by_name: dict[str, list[Check]] = {}
+    """One test per figure that has a target or failed; without any target, one that says that nothing was checked."""
     names = {figure.metric for figure in run.summary.figures}
     figures = {
         name_text(figure): figure
         for figure in run.summary.figures
-        if not figure.reduction and not parent_metric(figure.metric, names)
+        if figure.status == ERROR and not figure.reduction and not parent_metric(figure.metric, names)
     }
+    by_name: dict[str, list[Check]] = {}
     for check in checks:
         by_name.setdefault(check.name, []).append(check)
-        figures.setdefault(check.name, check.figure)
+        figures[check.name] = check.figure
+    unchecked = [] if checks else [JUnitCase("run", "targets", "skipped", "no target: nothing was checked")]
     families = sorted({figure.metric.split(".", 1)[0] for figure in figures.values()})
-    return [
+    return unchecked + [
         _figure(run, family, name, figure, by_name.get(name, []))
         for family in families
         for name, figure in sorted(figures.items())
@@ -154,8 +155,6 @@ def _figure(run: Run, family: str, name: str, figure: Figure, checks: Sequence[C
     if any(check.verdict.outcome == UNDETERMINED for check in checks):
         targets = "; ".join(f"target {check.text}" for check in checks)
         return JUnitCase(family, name, "error", targets, "target undetermined", text)
-    if not checks:
-        return JUnitCase(family, name, "skipped", f"no target; {'; '.join(facts)}")
     return JUnitCase(family, name, "passed", text=text)
 
 

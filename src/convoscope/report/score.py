@@ -7,9 +7,10 @@ from functools import wraps
 from typing import ParamSpec
 
 from convoscope.errors import keeping
+from convoscope.report.notebook import Run
 from convoscope.report.page import write_page
 from convoscope.runs.make import Progress, make_run
-from convoscope.runs.run import PAGE, Run
+from convoscope.runs.run import PAGE
 
 P = ParamSpec("P")
 

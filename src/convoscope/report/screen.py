@@ -29,7 +29,7 @@ class Screen:
         if self.is_terminal and style and not os.environ.get("NO_COLOR"):
             self.console.print(_line(text), style=style, markup=False, highlight=False, soft_wrap=True)
         else:
-            self._stream.write(_line(text) + "\n")
+            self._write(_line(text) + "\n")
 
     def json(self, value: Any) -> None:
         """A value for a program."""
@@ -40,7 +40,14 @@ class Screen:
         self._write_json(msgspec.json.encode(value))
 
     def _write_json(self, text: bytes) -> None:
-        self._stream.write(clean_json(text.decode()) + "\n")
+        self._write(clean_json(text.decode()) + "\n")
+
+    def _write(self, text: str) -> None:
+        """Where the reader has seen enough, as `head` has, the rest is for nobody; what the command checks still is."""
+        try:
+            self._stream.write(text)
+        except BrokenPipeError:
+            close_pipe(self._stream)
 
     @cached_property
     def console(self) -> Console:
@@ -53,6 +60,13 @@ class Screen:
     def width(self) -> int:
         """Columns of the terminal."""
         return self.console.width
+
+
+def close_pipe(stream: IO[str]) -> None:
+    """Write to nowhere from here on: nobody reads this any more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import duckdb
 
 BINS = 20
+_MEMORY_MB = 512
 MAX_POSITIONS = 40
 """Turn positions that are drawn; later ones are counted and said."""
 FENCE = 6.0
@@ -76,22 +77,31 @@ class Distribution(NamedTuple):
 
 def distributions(run: Run) -> Iterator[Distribution]:
     """One for each metric of which at least one conversation has a value."""
-    observes = {declared.metric: declared.observes for declared in run.summary.declared}
-    with connect(memory_mb=512) as connection:
+    with connect(memory_mb=_MEMORY_MB) as connection:
         valued = with_values(connection, run)
         for headline in headlines(run.summary):
-            if headline[:3] not in valued:
-                continue
-            level = observes.get(headline.key, "conversation")
-            source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE {headline.condition} AND status = 'measured'"
-            conversations = _histogram(connection, source, headline.unit)
-            if conversations is None:
-                continue
-            source = f"FROM {run.table(SCORES)} WHERE {headline.condition} AND status = 'measured'"
-            amounts = level != "conversation" and headline.unit not in (SHARE, RATIO)
-            subjects = _histogram(connection, source, headline.unit) if amounts else None
-            turns = _over_turns(connection, source) if level == "turn" else None
-            yield Distribution(headline, level, conversations, subjects, turns)
+            if headline[:3] in valued and (spread := _distribution(connection, run, headline)) is not None:
+                yield spread
+
+
+def distribution(run: Run, headline: Headline) -> Distribution | None:
+    """That of one metric; None where no conversation has a value."""
+    with connect(memory_mb=_MEMORY_MB) as connection:
+        return _distribution(connection, run, headline)
+
+
+def _distribution(connection: duckdb.DuckDBPyConnection, run: Run, headline: Headline) -> Distribution | None:
+    declared = run.summary.by_key.get(headline.key)
+    level = declared.observes if declared is not None else "conversation"
+    source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE {headline.condition} AND status = 'measured'"
+    conversations = _histogram(connection, source, headline.unit)
+    if conversations is None:
+        return None
+    source = f"FROM {run.table(SCORES)} WHERE {headline.condition} AND status = 'measured'"
+    amounts = level != "conversation" and headline.unit not in (SHARE, RATIO)
+    subjects = _histogram(connection, source, headline.unit) if amounts else None
+    turns = _over_turns(connection, source) if level == "turn" else None
+    return Distribution(headline, level, conversations, subjects, turns)
 
 
 def histograms(run: Run) -> Iterator[tuple[Headline, Histogram]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from convoscope.metrics.registry import installed
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect
 from convoscope.runs.null_rows import all_conversation_scores, all_scores
 from convoscope.runs.receipt import Receipt, now
+from convoscope.runs.rows import RunTable, ScoreTable
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED, Counts, Observation, Score
 from convoscope.scores.side_tables import TableAsKept
@@ -48,6 +49,12 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
+
+    html: ClassVar[Callable[[Run], str] | None] = None
+    """How a notebook shows a run. The reports say so, of which a run knows nothing."""
+
+    def _repr_html_(self) -> str | None:
+        return None if Run.html is None else Run.html(self)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Run:
@@ -102,31 +109,40 @@ class Run:
             return {}
         return {flow.name: flow for flow in _read_json(self.folder / FLOWS, list[Flow])}
 
-    def scores(
-        self, metric: str | None = None, conversation: str | None = None, *, all: bool = False
-    ) -> Iterator[Score]:
+    def scores(self, metric: str | None = None, conversation: str | None = None, *, all: bool = False) -> ScoreTable:
         """The score rows in the order of conversations, of one metric or conversation if given.
 
         They are what was observed. With `all`, also what a metric says that could not look at a conversation.
         """
-        conditions: list[str] = []
-        values: list[str] = []
-        if metric is not None:
-            name, _, variant = metric.partition("@")
-            conditions.append("(metric = ? OR metric LIKE ?) AND variant = ?")
-            values += [name, f"%.{name}", variant]
-        if conversation is not None:
-            conditions.append("conversation = ?")
-            values.append(conversation)
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        # Part by part: the conversations of one come before those of the next, and little is sorted at a time.
-        for part in range(len(self.receipt.parts)):
-            if not self.receipt.parts[part]:
-                continue
-            observed = self.tables.table(SCORES, self.tables.of_part(SCORES, part))
+        where, values = _chosen(metric, conversation)
+
+        def query(part: int | None = None) -> str:
+            observed = self.tables.table(SCORES, None if part is None else self.tables.of_part(SCORES, part))
             table = all_scores(self.tables, part) if all else observed
-            for row in _rows(f"SELECT {SCORE_COLUMNS} FROM {table} {where} {SCORE_ORDER}", values):
-                yield score_of(row)
+            return f"SELECT {SCORE_COLUMNS} FROM {table} {where} {SCORE_ORDER}"
+
+        def rows() -> Iterator[Score]:
+            # Part by part: the conversations of one come before those of the next, and little is sorted at a time.
+            for part in range(len(self.receipt.parts)):
+                if self.receipt.parts[part]:
+                    for row in _rows(query(part), values):
+                        yield score_of(row)
+
+        return ScoreTable(query(), values, rows)
+
+    def conversation_scores(self, metric: str | None = None, *, all: bool = False) -> RunTable:
+        """One row for each conversation and metric: the value, and how many turns, events or items it is of.
+
+        With `all`, also what a metric says that could not look at a conversation.
+        """
+        where, values = _chosen(metric, None)
+        table = self.table(ALL_CONVERSATION_SCORES if all else CONVERSATION_SCORES)
+        return RunTable(f"SELECT * FROM {table} {where} ORDER BY number, metric, variant, judge", values)
+
+    def conversations_table(self) -> RunTable:
+        """One row for each conversation: its dimensions and what came of it. `conversation(id)` has its words."""
+        table = f"{self.table(CONVERSATIONS)} ORDER BY number"
+        return RunTable(f"SELECT * EXCLUDE (size, notes, body, profile) FROM {table}")
 
     def conversations(self) -> Iterator[Conversation]:
         """The conversations as they were scored, in the order of the input."""
@@ -252,6 +268,20 @@ def _rows(query: str, values: list[str]) -> Iterator[tuple[Any, ...]]:
         connection.execute(query, values)
         while rows := connection.fetchmany(_ROWS):
             yield from rows
+
+
+def _chosen(metric: str | None, conversation: str | None) -> tuple[str, list[str]]:
+    """The rows of a metric, with its family or without, and of a conversation."""
+    conditions: list[str] = []
+    values: list[str] = []
+    if metric is not None:
+        name, _, variant = metric.partition("@")
+        conditions.append("(metric = ? OR metric LIKE ?) AND variant = ?")
+        values += [name, f"%.{name}", variant]
+    if conversation is not None:
+        conditions.append("conversation = ?")
+        values.append(conversation)
+    return f"WHERE {' AND '.join(conditions)}" if conditions else "", values
 
 
 def score_of(row: tuple[Any, ...]) -> Score:

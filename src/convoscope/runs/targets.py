@@ -21,7 +21,7 @@ from convoscope.runs.summary import DeclaredMetric, describe
 from convoscope.scores.reducers import figures_of
 
 MAX_NAMED = 12
-"""How many figures an error names, the likeliest first."""
+"""A run with no more figures than this has them named in an error."""
 
 _TARGET = re.compile(
     r"\s*+(?P<name>[^<>=≤≥\[\]]*[^<>=≤≥\[\]\s])\s*"
@@ -68,7 +68,7 @@ class _ParsedTarget(NamedTuple):
 def given_target(text: str, units: Mapping[str, str]) -> FigureTarget:
     """The target that a user wrote. `units` are the figures there are, each with its unit."""
     parsed = _parse(text)
-    figure = _resolve(parsed.name, units)
+    figure = find_figure(parsed.name, units)
     return FigureTarget(figure, Target(_comparison(parsed), _value(parsed, figure, units[figure])), parsed.by)
 
 
@@ -156,7 +156,7 @@ def _value(parsed: _ParsedTarget, figure: str, unit: str) -> float:
     return float(parsed.number)
 
 
-def _resolve(name: str, units: Mapping[str, str]) -> str:
+def find_figure(name: str, units: Mapping[str, str]) -> str:
     """The figure that is meant: its whole name, or without the family where that is unique."""
     if name in units:
         return name
@@ -167,11 +167,15 @@ def _resolve(name: str, units: Mapping[str, str]) -> str:
             return matches[0]
         if matches:
             raise UsageError(f"{name!r} could be {', '.join(matches)}", hint="write the whole name")
-    raise UsageError(f"no figure is called {name!r}", hint=f"there is {_likeliest_first(name, units)}")
+    raise UsageError(f"no figure is called {name!r}", hint=_nearest(name, units))
 
 
-def _likeliest_first(name: str, units: Mapping[str, str]) -> str:
+def _nearest(name: str, units: Mapping[str, str]) -> str:
+    """`did you mean tools.success?`; without any near name, where the names are."""
     whole = {one.split(".", 1)[-1]: one for one in units} | {one: one for one in units}
-    near = difflib.get_close_matches(name, sorted(whole), n=3, cutoff=0.5)
-    ordered = list(dict.fromkeys([*(whole[one] for one in near), *sorted(units)]))
-    return ", ".join(ordered[:MAX_NAMED]) + (", …" if len(ordered) > MAX_NAMED else "")
+    near = difflib.get_close_matches(name, sorted(whole), n=3)
+    if near:
+        return f"did you mean {' or '.join(dict.fromkeys(whole[one] for one in near))}?"
+    if len(units) <= MAX_NAMED:
+        return f"there is {', '.join(sorted(units))}"
+    return "`convoscope metrics` lists the ones there are"

@@ -263,11 +263,11 @@ def _not_measured(summary: Summary) -> str:
     reasons: Counter[str] = Counter()
     for entry in summary.not_measured:
         if entry.status == UNMEASURED:
-            reasons[entry.reason] += len(entry.metrics)
+            reasons[reason_text(entry.reason)] += len(entry.metrics)
     count = sum(reasons.values())
     if not count:
         return ""
-    parts = [f"{number:,} {reason_text(reason)}" for reason, number in reasons.most_common(3)]
+    parts = [f"{number:,} {reason}" for reason, number in reasons.most_common(3)]
     rest = count - sum(number for _, number in reasons.most_common(3))
     return f"{counted(count, 'figure')} not measured: {', '.join([*parts, *([f'{rest:,} other'] if rest else [])])}"
 

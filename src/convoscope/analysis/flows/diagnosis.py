@@ -258,7 +258,8 @@ def _evidence_of_getting_on(row: StateFigures) -> list[StateEvidence]:
             words += f"; handed over: {round(row.escalation.value * row.n):,}"
         evidence.append(_measured("progress", words, progress, PROGRESS))
     if revisit.value is not None and revisit.value >= REVISIT:
-        words = f"it is entered again {revisit.value:.1f} times in a conversation"
+        times = f"{revisit.value:.1f} times"
+        words = f"conversations enter it again {'once' if times == '1.0 times' else times} on average"
         evidence.append(_measured("revisit", words, revisit, REVISIT))
     # A caller who tells everything at once leaves it at 0, and all is well: only one that also stays is stuck.
     if (fill.value is not None and fill.value < SLOT_FILL) and (progress.value or 0.0) < SLOT_FILL_PROGRESS:

@@ -80,10 +80,10 @@ def _cause_lines(cause: StateCause) -> Iterator[str]:
     if cause.starves:
         more = len(cause.starves) - MAX_NAMES
         starved = [
-            f"{short_name(state.state)} (about {state.missed:,.0f} on top of {state.reached:,})"
+            f"{short_name(state.state)} ({state.reached:,} reach it, about {state.missed:,.0f} more would)"
             for state in cause.starves[:MAX_NAMES]
         ]
-        yield f"starves: {', '.join(starved)}" + (f" and {counted(more, 'state')} more" if more > 0 else "")
+        yield f"fewer reach: {', '.join(starved)}" + (f" and {counted(more, 'state')} more" if more > 0 else "")
     for change in cause.if_median:
         yield f"what would change: {change}"
 
