@@ -11,7 +11,7 @@ from convoscope.analysis.flows.segments import Archetype, SegmentFigures
 from convoscope.analysis.flows.state_matrix import StateFigures
 from convoscope.analysis.flows.state_table import Rate
 from convoscope.analysis.flows.states import States
-from convoscope.analysis.words import NOTHING, number_text, reason_text, seconds_text, value_text
+from convoscope.analysis.words import NOTHING, counted, number_text, reason_text, seconds_text, value_text
 from convoscope.metrics.declaration import COUNT, SHARE
 from convoscope.report.page.flow_picture import is_no_fault, shortened
 
@@ -59,7 +59,7 @@ LABELS = (
 def state_cells(row: StateFigures) -> list[FlowCell]:
     slow = row.latency_p95_ms
     latency = (
-        FlowCell(seconds_text(slow / 1000), f"{row.latency_n:,} turns")
+        FlowCell(seconds_text(slow / 1000), counted(row.latency_n, "turn"))
         if slow is not None
         else _none(row.latency_reason)
     )
@@ -173,7 +173,7 @@ def wider_tables(states: States) -> Iterator[FlowTable]:
 
 def _flow_row(row: FlowFigures) -> TableRow:
     seconds = [
-        _none("no_latency_logged") if value is None else FlowCell(seconds_text(value), f"{row.latency_n:,} turns")
+        _none("no_latency_logged") if value is None else FlowCell(seconds_text(value), counted(row.latency_n, "turn"))
         for value in (row.latency_mean, row.latency_p95)
     ]
     judged = [one for one in row.humanness if one.score is not None]
