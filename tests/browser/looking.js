@@ -60,10 +60,14 @@ window.looking = (() => {
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   }
 
+  // What is tinted lets the ground behind it through.
   function behind(element) {
-    let one = element;
-    while (/, 0\)$|transparent/.test(getComputedStyle(one).backgroundColor)) one = one.parentElement;
-    return getComputedStyle(one).backgroundColor;
+    const colour = getComputedStyle(element).backgroundColor;
+    const [red, green, blue, alpha = 1] = colour.match(/[\d.]+/g).map(Number);
+    if (alpha === 1) return colour;
+    const ground = behind(element.parentElement).match(/[\d.]+/g).map(Number);
+    const mixed = [red, green, blue].map((part, place) => part * alpha + ground[place] * (1 - alpha));
+    return `rgb(${mixed.join(", ")})`;
   }
 
   function contrast(element, colour) {

@@ -35,7 +35,7 @@ MAX_GROUPS = 12
 """Groups of one dimension in a panel; the others are counted."""
 MAX_DIMENSIONS = 6
 WORST = 5
-OPEN = 34
+OPEN = 30
 """Rows that are open at first, so that the screen is not too long; further families are folded."""
 _BETTER: Mapping[str, str] = {HIGHER: "higher", LOWER: "lower"}
 
