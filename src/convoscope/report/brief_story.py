@@ -70,17 +70,17 @@ def _lines(conversation: Conversation, event: AnyEvent) -> Iterator[str]:
         who = ("caller" if is_call(conversation) else "user") if role == USER else "agent"
         text = event.meant().strip() or conversation.text(event)
         if text.strip():
-            yield from _said(_clock(conversation, event), who, text)
+            yield from _spoken(_clock(conversation, event), who, text)
         heard = event.received().strip()
         if role == USER and heard and _plain(heard) != _plain(text):
-            yield from _said("", "heard", heard)
+            yield from _spoken("", "heard", heard)
     elif isinstance(event, ToolCall):
-        yield from _said(_clock(conversation, event), "tool", _tool(conversation, event))
+        yield from _spoken(_clock(conversation, event), "tool", _tool(conversation, event))
     elif isinstance(event, StateEntered):
         yield f"{'':7} → {one_line(event.state)}"
 
 
-def _said(clock: str, who: str, text: str) -> Iterator[str]:
+def _spoken(clock: str, who: str, text: str) -> Iterator[str]:
     lines = textwrap.wrap(one_line(text, None), WIDTH - len(_INDENT)) or [""]
     yield f"{clock:>6}  {who:<6} {lines[0]}"
     for line in lines[1:]:
