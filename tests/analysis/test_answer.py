@@ -223,3 +223,24 @@ def test_it_is_data(forty: tuple[Run, Answer]) -> None:
     _, answer = forty
     assert msgspec.json.decode(msgspec.json.encode(answer), type=Answer) == answer
     assert convoscope.make_answer is make_answer
+
+
+class TestHint:
+    def test_a_field_that_is_a_verdict_is_named(self, tmp_path: Path) -> None:
+        talks = [chat(user("Hi."), agent("Hello."), id=f"{at}", extras={"resolved": at > 1}) for at in range(3)]
+        run, answer = answered(tmp_path, talks)
+        assert answer.hint == "`resolved` looks like a verdict: --label resolved takes it for the outcome"
+
+    def test_a_field_that_is_none_is_not(self, tmp_path: Path) -> None:
+        talks = [chat(user("Hi."), agent("Hello."), id=f"{at}", extras={"team": "blue"}) for at in range(3)]
+        assert answered(tmp_path, talks)[1].hint == ""
+
+    def test_nothing_is_asked_for_where_the_end_is_known(self, forty: tuple[Run, Answer]) -> None:
+        assert forty[1].hint == ""
+
+
+def test_targets_that_are_given_later_count(forty: tuple[Run, Answer]) -> None:
+    run, answer = forty
+    assert answer.figures[0].target == ""
+    later = make_answer(run, ["outcome.success >= 90%"])
+    assert (later.figures[0].target, later.figures[0].verdict) == ("≥ 90.0 %", "missed")

@@ -160,8 +160,8 @@ class TestPicture:
 
 def screen_of(run: Run) -> FlowScreen:
     ranking = rank(run)
-    lost = look_at_lost(run, ranking)
-    made = flow_screen(run, make_answer(run, ranking, lost), ranking, lost)
+    lost = look_at_lost(run)
+    made = flow_screen(run, make_answer(run), ranking, lost)
     assert made is not None
     return made.screen
 
@@ -229,7 +229,7 @@ class TestBounds:
     def test_a_run_without_states_has_none(self, tmp_path: Path) -> None:
         run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
         ranking = rank(run)
-        assert flow_screen(run, make_answer(run, ranking), ranking, []) is None
+        assert flow_screen(run, make_answer(run), ranking, []) is None
 
     def test_many_flows_are_not_all_drawn_and_it_is_said_which(self, tmp_path: Path) -> None:
         calls = [

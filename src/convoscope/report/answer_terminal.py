@@ -37,6 +37,8 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
     print_targets()
     _print_causes(screen, answer)
     screen.line()
+    if answer.hint:
+        _wrapped(screen, answer.hint, "yellow")
     if answer.broken:
         _wrapped(screen, answer.broken)
     _wrapped(screen, answer.reading + (f"; {answer.not_measured}" if answer.not_measured else "") + " (--full)")

@@ -64,7 +64,7 @@ def markdown(run: Run, targets: Sequence[str] = ()) -> str:
     checks = run_checks(run, targets)
     blocks = [
         _title(run, checks),
-        _answer(make_answer(run)),
+        _answer(make_answer(run, targets)),
         _group_targets([check for check in checks if check.by]),
         _figures(run.summary, [check for check in checks if not check.by]),
         *_worst(worst_and_broken(run, MAX_WORST)),

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, SHARE, Target
 from convoscope.metrics.parts import PUBLISHED, parent_metric
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, dimension_column, quoted
@@ -161,6 +162,7 @@ def with_values(connection: duckdb.DuckDBPyConnection, run: Run) -> set[tuple[st
     return set(connection.execute(query).fetchall())
 
 
+@cached_on_argument
 def rank(run: Run) -> Ranking:
     """Put the conversations of a run in order, worst first."""
     count = run.summary.conversations

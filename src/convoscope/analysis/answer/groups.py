@@ -52,7 +52,7 @@ def groups_apart(summary: Summary, noun: Noun) -> Groups:
     looks = [
         (group, figure, reference, _probability(figure, reference.value))
         for group in summary.groups
-        if group.conversations >= LEAST_CONVERSATIONS
+        if group.conversations >= LEAST_CONVERSATIONS and "state" not in group.by  # states have a place of their own
         for figure in comparable(group, summary.conversations)
         if summary.by_key[figure.key].importance >= LEAST_IMPORTANCE
         and (reference := whole.get(name_text(figure))) is not None
@@ -67,6 +67,8 @@ def groups_apart(summary: Summary, noun: Noun) -> Groups:
         if holds and _is_worse(figure, reference.value or 0.0)
     ]
     unlike = {tuple(one.by.items()) for one in apart}
+    once = {tuple(one.by.items()): one for one in reversed(apart)}  # of each group the surest difference
+    apart = [one for one in apart if once[tuple(one.by.items())] is one]
     # Of states and other pairs there are many: the picture of the flow tells of them.
     single = [one.by for one in summary.groups if len(one.by) == 1 and tuple(one.by.items()) not in unlike]
     like = [cut_text(value, 20) for by in single for value in by.values()]

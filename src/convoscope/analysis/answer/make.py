@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -25,17 +25,19 @@ from convoscope.analysis.answer.figures import chosen_figures
 from convoscope.analysis.answer.groups import groups_apart
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
 from convoscope.analysis.answer.verdict import make_verdict
-from convoscope.analysis.targets import run_checks
+from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import counted, cut_text, reading_text, reason_text, value_text
 from convoscope.conversation import Conversation, from_json
 from convoscope.conversation.flow import ESCALATIONS
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.voice.call_facts import is_call
 from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.ranking import Behind, Ranking, names, rank
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import UNMEASURED
-from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, terminal_of
+from convoscope.views.fields import field_names, field_value
+from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, passed_in_words, terminal_of
 from convoscope.views.flow.walk import walk
 from convoscope.views.user_turns import hands_over
 
@@ -49,16 +51,23 @@ _LOOKED_AT = 50
 _MOST_WORDS = 90
 
 
-def make_answer(run: Run, ranking: Ranking | None = None, lost: Sequence[LostConversation] | None = None) -> Answer:
-    """What a person wants to know of a run. `ranking` and `lost` are those of the run, where they are there already."""
-    summary = run.summary
-    ranking = ranking or rank(run)
+def make_answer(run: Run, targets: Sequence[str] = ()) -> Answer:
+    """What a person wants to know of a run. `targets` come beside those that the run was scored with."""
+    return _made(run, run_checks(run, targets)) if targets else _usual_answer(run)
+
+
+@cached_on_argument
+def _usual_answer(run: Run) -> Answer:
+    return _made(run, run_checks(run))
+
+
+def _made(run: Run, checks: Sequence[Check]) -> Answer:
+    summary, ranking, lost = run.summary, rank(run), look_at_lost(run)
     noun = _noun(run)
-    lost = look_at_lost(run, ranking) if lost is None else lost
     outcomes = _outcomes(ranking, lost)
     causes = _causes(lost, noun)
     telling = [one for one in causes if one.lost >= LEAST_LOST and one.rule != NONE][:MOST_CAUSES]
-    checks = [check for check in run_checks(run) if not check.by]
+    checks = [check for check in checks if not check.by]
     return Answer(
         noun=noun,
         conversations=summary.conversations,
@@ -73,6 +82,7 @@ def make_answer(run: Run, ranking: Ranking | None = None, lost: Sequence[LostCon
         not_measured=_not_measured(summary),
         reading=reading_text(run.read_report),
         broken=_broken(ranking, noun),
+        hint="" if outcomes.known else _label_hint(run),
     )
 
 
@@ -90,8 +100,10 @@ class LostConversation(NamedTuple):
     """When it happened, since the conversation began."""
 
 
-def look_at_lost(run: Run, ranking: Ranking) -> list[LostConversation]:
+@cached_on_argument
+def look_at_lost(run: Run) -> list[LostConversation]:
     """Every lost conversation whose integration held, worst first."""
+    ranking = rank(run)
     is_lost = ranking.outcome == OUTCOMES.index(LOST)
     numbers = [number for number in ranking.whole.tolist() if is_lost[number]]
     by_number: dict[int, LostConversation] = {}
@@ -282,11 +294,28 @@ def _broken(ranking: Ranking, noun: Noun) -> str:
     )
 
 
-def _noun(run: Run) -> Noun:
-    """What the conversations of a run are called: calls where all are, chats where none is and people talk."""
+def _label_hint(run: Run) -> str:
+    """A field that says how each conversation ended, where nothing else does: all its values are verdicts."""
+    verdicts: dict[str, int] = {}
+    conversations = list(_first_conversations(run))
+    for conversation in conversations:
+        for name in field_names(conversation):
+            value = field_value(conversation, name)
+            is_verdict = isinstance(value, bool) or (isinstance(value, str) and passed_in_words(value) is not None)
+            verdicts[name] = verdicts.get(name, 0) + is_verdict
+    names = [name for name, count in verdicts.items() if count == len(conversations)]
+    return f"`{names[0]}` looks like a verdict: --label {names[0]} takes it for the outcome" if names else ""
+
+
+def _first_conversations(run: Run) -> Iterator[Conversation]:
     with connect() as connection:
         query = f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {_LOOKED_AT}"
-        conversations = [from_json(body) for (body,) in connection.execute(query).fetchall()]
+        yield from (from_json(body) for (body,) in connection.execute(query).fetchall())
+
+
+def _noun(run: Run) -> Noun:
+    """What the conversations of a run are called: calls where all are, chats where none is and people talk."""
+    conversations = list(_first_conversations(run))
     calls = [is_call(one) for one in conversations]
     if conversations and all(calls):
         return "call"

@@ -32,8 +32,8 @@ MAX_LINES = 60
 """Lines of a fold; what is left out is counted."""
 OUTCOMES: Mapping[str, str] = {
     "done": "completed",
-    "lost": "lost",
-    "handed_over": "handed to a person",
+    "lost": "lost on the way",
+    "handed_over": "lost to a person",
     "unknown": "of which nobody knows the end",
     "broken": "broken integrations, not counted",
 }

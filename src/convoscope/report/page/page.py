@@ -105,8 +105,7 @@ def write_page(
         raise UsageError(f"--max-mb must be above 0, not {max_mb:g}")
     path = Path(out) if out is not None else run.folder / PAGE
     ranking = rank(run)
-    lost = look_at_lost(run, ranking)
-    answer = make_answer(run, ranking, lost)
+    lost, answer = look_at_lost(run), make_answer(run, targets)
     flows = flow_screen(run, answer, ranking, lost)
     links = flows.links if flows else {}
     listing = list_facts(run, answer, ranking, lost)
