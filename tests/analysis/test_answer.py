@@ -228,7 +228,7 @@ def test_it_is_data(forty: tuple[Run, Answer]) -> None:
 class TestHint:
     def test_a_field_that_is_a_verdict_is_named(self, tmp_path: Path) -> None:
         talks = [chat(user("Hi."), agent("Hello."), id=f"{at}", extras={"resolved": at > 1}) for at in range(3)]
-        run, answer = answered(tmp_path, talks)
+        _, answer = answered(tmp_path, talks)
         assert answer.hint == "`resolved` looks like a verdict: --label resolved takes it for the outcome"
 
     def test_a_field_that_is_none_is_not(self, tmp_path: Path) -> None:
