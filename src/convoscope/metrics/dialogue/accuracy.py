@@ -1,0 +1,108 @@
+"""Domain, intent, acts and slots of a turn, predicted against true (dialogue, 1.1 to 1.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from convoscope.metrics.dialogue.values import State
+
+_GENERAL = "general-"
+NO_INTENT = "none"
+
+
+class SetMatch(NamedTuple):
+    """Two sets compared: what both have, what was predicted, what is true."""
+
+    is_equal: bool
+    right: int
+    predicted: int
+    true: int
+
+    @property
+    def recall(self) -> float:
+        """1 where nothing is true and nothing was predicted; 0 where nothing is true and something was."""
+        return self.right / self.true if self.true else float(self.is_equal)
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.predicted if self.predicted else float(self.is_equal)
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.right / (self.predicted + self.true) if self.predicted + self.true else 1.0
+
+
+class PairCount(NamedTuple):
+    """How many slot-value pairs there are, and how many of them are right (or wrong)."""
+
+    number: int
+    total: int
+
+    @property
+    def share(self) -> float | None:
+        """None where there are no pairs."""
+        return self.number / self.total if self.total else None
+
+
+def intent_domain(intent: str) -> str:
+    """The domain of an intent: what follows its last underscore, or all of it (dialogue, 1.1)."""
+    return intent.rpartition("_")[2].casefold()
+
+
+def is_intent(intent: str) -> bool:
+    """Whether it is an intent at all: annotations write NONE where there is none."""
+    return bool(intent) and intent.casefold() != NO_INTENT
+
+
+def folded(names: Iterable[str]) -> frozenset[str]:
+    """Names as a set, in small letters."""
+    return frozenset([name.strip().casefold() for name in names])
+
+
+def domain_is_right(predicted: Collection[str], true: Collection[str]) -> bool:
+    """Whether the turn was routed to a domain with an active intent, and to none besides."""
+    return bool(predicted) and all(domain in true for domain in predicted)
+
+
+def match_sets(predicted: frozenset[str], true: frozenset[str]) -> SetMatch:
+    """Intents or act types as sets: order does not matter, and only equal sets are right."""
+    return SetMatch(predicted == true, len(predicted & true), len(predicted), len(true))
+
+
+def without_general(acts: frozenset[str]) -> frozenset[str]:
+    """Acts without greetings, thanks and goodbyes."""
+    return frozenset([act for act in acts if not act.startswith(_GENERAL)])
+
+
+def matching_pairs(predicted: State, true: State) -> int:
+    """How many (domain, slot, value) both states hold."""
+    right = 0
+    for domain, slots in true.items():
+        ours = predicted.get(domain)
+        if ours is not None:
+            right += len(slots) if ours is slots or ours == slots else len(ours.items() & slots.items())
+    return right
+
+
+def pairs(state: State) -> int:
+    """How many (domain, slot, value) a state holds."""
+    return sum(map(len, state.values()))
+
+
+def slot_recall(predicted: State, true: State) -> PairCount:
+    """Right pairs of all true ones. Additional predictions do not count."""
+    return PairCount(matching_pairs(predicted, true), pairs(true))
+
+
+def joint_goal(predicted: State, true: State) -> bool:
+    """Whether every slot of every domain has its value, and no other slot has one."""
+    return predicted == true
+
+
+def invented_pairs(predicted: State, true: State, domains: Collection[str] | None = None) -> PairCount:
+    """Predicted pairs that are not true, of all predicted ones: in the given domains, or in all."""
+    if domains is not None:
+        predicted = {domain: predicted[domain] for domain in domains if domain in predicted}
+    total = pairs(predicted)
+    return PairCount(total - matching_pairs(predicted, true), total)

@@ -1,0 +1,127 @@
+"""What an agent does in a turn, and whether it may: rules of booking as data (dialogue, 1.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from convoscope.metrics.dialogue.turns import DialogueTurn
+from convoscope.metrics.dialogue.values import State
+
+PolicyRules = Mapping[str, tuple[str, ...]]
+"""The slots that must be filled before something is booked, by domain."""
+
+BOOKING_RULES: PolicyRules = {
+    "hotel": ("name", "bookday", "bookpeople", "bookstay"),
+    "restaurant": ("name", "bookday", "bookpeople", "booktime"),
+}
+"""The seed's rules."""
+
+SEARCH, BOOK, REQUEST, INFORM = "search", "book", "request", "inform"
+
+_BOOKING = "booking"
+_BOOKED = frozenset({"book", "offerbooked", "notify_success"})
+_ACTIONS = {
+    "nobook": (BOOK, INFORM),
+    "request": (REQUEST,),
+    "confirm": (REQUEST,),
+    "reqmore": (INFORM,),
+}
+_GENERAL = "general"
+_NO_STATE: State = {}
+
+
+class Attempt(NamedTuple):
+    """A booking that the agent performed, and what its domain still lacked."""
+
+    domain: str
+    missing: tuple[str, ...]
+
+
+@lru_cache(4096)
+def actions_of(act_type: str) -> frozenset[str]:
+    """What an act does: search, book, request or inform.
+
+    Results shown to the user are both a search and an inform. "No, it is full" is a booking that was tried;
+    greetings and thanks acknowledge.
+    """
+    domain, _, kind = act_type.casefold().rpartition("-")
+    if is_booking(act_type):
+        return frozenset({BOOK})
+    if kind in _ACTIONS:
+        return frozenset(_ACTIONS[kind])
+    return frozenset({INFORM}) if domain == _GENERAL else frozenset({SEARCH, INFORM})
+
+
+@lru_cache(4096)
+def is_booking(act_type: str) -> bool:
+    """Whether an act says that something has been booked: Booking-Book, Train-OfferBooked."""
+    return act_type.casefold().rpartition("-")[2] in _BOOKED
+
+
+def booked_domains(turn: DialogueTurn) -> tuple[str, ...]:
+    """The domains that the agent books in: named by the act or the tool, else those that the turn is about.
+
+    Which domain a bare `Booking-Book` means is taken from the truth where there is one, so that a wrong routing
+    is charged to routing alone.
+    """
+    domains: list[str] = []
+    for call in turn.calls:
+        verb, _, domain = call.casefold().partition("_")
+        if verb == "book":
+            domains.append(domain)
+    for act in turn.predicted.act_types:
+        if is_booking(act):
+            named = act.partition("-")[0].casefold()
+            domains += (turn.truth.domains or turn.predicted.domains or ("",)) if named == _BOOKING else (named,)
+    return tuple(dict.fromkeys(domains))
+
+
+def missing_slots(state: State, domain: str, rules: PolicyRules) -> tuple[str, ...]:
+    """What a domain's rule wants and the state lacks."""
+    required = rules.get(domain)
+    if required is None:
+        return ()
+    filled = state.get(domain, _NO_STATE)
+    return tuple([slot for slot in required if slot not in filled])
+
+
+def booking_attempt(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> Attempt | None:
+    """The booking that the agent performs in this turn; None where it performs none.
+
+    Where the turn is about several domains, it is the one that lacks least.
+    """
+    domains = booked_domains(turn)
+    if not domains:
+        return None
+    state = turn.predicted.state or _NO_STATE
+    ruled = [domain for domain in domains if domain in rules] or list(domains)
+    return min(
+        (Attempt(domain, missing_slots(state, domain, rules)) for domain in ruled), key=lambda one: len(one.missing)
+    )
+
+
+def actions_taken(turn: DialogueTurn) -> Collection[str]:
+    """All that the agent does in this turn, from its acts and its tools."""
+    taken: set[str] = set()
+    for act in turn.predicted.act_types:
+        taken |= actions_of(act)
+    for call in turn.calls:
+        taken.add(BOOK if call.casefold().startswith("book_") else SEARCH)
+    return taken
+
+
+def expected_action(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> str:
+    """What the agent ought to do, from the truth: the user's intents, and whether the slots of a booking are filled.
+
+    Without an intent it ought to acknowledge. A booking comes before a search.
+    """
+    intents = turn.truth.intents
+    if not intents:
+        return INFORM
+    booking = [intent.partition("_")[2] for intent in intents if intent.startswith("book")]
+    if not booking:
+        return SEARCH
+    state = turn.truth.state or _NO_STATE
+    return REQUEST if any(missing_slots(state, domain, rules) for domain in booking) else BOOK

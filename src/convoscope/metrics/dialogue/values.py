@@ -1,0 +1,76 @@
+"""One form for slot values and states, so that predicted and true ones can be compared (dialogue, 1.4 and 1.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+State = dict[str, dict[str, str]]
+"""Slot values by domain and slot, in canonical form: no empty value, no empty domain."""
+
+DONTCARE = "dontcare"
+
+_EMPTY = frozenset({"", "none", "null", "not mentioned", "not given", "[]"})
+_SAME = {
+    "center": "centre",
+    "any": DONTCARE,
+    "do not care": DONTCARE,
+    "do n't care": DONTCARE,
+    "does not matter": DONTCARE,
+    "doesn't matter": DONTCARE,
+    "don't care": DONTCARE,
+    "dont care": DONTCARE,
+    "dont't care": DONTCARE,
+}
+
+
+@lru_cache(65536)
+def _canonical_text(value: str) -> str:
+    folded = " ".join(value.casefold().split())
+    return "" if folded in _EMPTY else _SAME.get(folded, folded)
+
+
+def canonical_value(value: object) -> str:
+    """A slot value in its one form: small letters, single spaces, one word for "any". Empty where there is none."""
+    return "" if value is None else _canonical_text(value if type(value) is str else str(value))
+
+
+def canonical_state(slots: Mapping[str, Mapping[str, Any]]) -> State:
+    """A state in which every slot has one value; the first of several."""
+    state: State = {}
+    for domain, values in slots.items():
+        filled = {}
+        for slot, value in values.items():
+            text = canonical_value(first_of(value))
+            if text:
+                filled[slot.casefold()] = text
+        if filled:
+            state[domain.casefold()] = filled
+    return state
+
+
+def aligned_state(
+    predicted: Mapping[str, Mapping[str, Any]], truth: Mapping[str, Mapping[str, Any]]
+) -> tuple[State, State]:
+    """Both states with one value for each slot, equal where the prediction is any of the values that are right."""
+    true_state, predicted_state = canonical_state(truth), canonical_state(predicted)
+    for domain, values in truth.items():
+        ours = predicted_state.get(domain.casefold())
+        if not ours:
+            continue
+        for slot, value in values.items():
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                continue
+            right = [canonical_value(one) for one in value]
+            answer = ours.get(slot.casefold(), "")
+            if len(right) > 1 and answer in right and right[0]:
+                ours[slot.casefold()] = right[0]
+    return predicted_state, true_state
+
+
+def first_of(value: Any) -> Any:
+    """The first of several values, or the one that there is."""
+    if isinstance(value, (list, tuple)):
+        return next((one for one in value if canonical_value(one)), None)
+    return value

@@ -1,0 +1,164 @@
+"""Cases of the dialogue metrics that agree with their definition: ours are equal (dialogue, 1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convoscope.metrics.dialogue.accuracy import (
+    domain_is_right,
+    folded,
+    intent_domain,
+    invented_pairs,
+    joint_goal,
+    match_sets,
+    pairs,
+    slot_recall,
+)
+from convoscope.metrics.dialogue.completion import completion
+from convoscope.metrics.dialogue.memory import transfers
+from convoscope.metrics.dialogue.policy import missing_slots
+from convoscope.metrics.dialogue.turn_scores import score_turns
+from convoscope.metrics.dialogue.turns import turn_of
+from convoscope.metrics.dialogue.values import canonical_state
+
+AGREES = "agrees"
+
+
+def domain(predicted_domain: str, ground_truth_intent: str) -> list[Any]:
+    true = intent_domain(ground_truth_intent)
+    right = domain_is_right([predicted_domain.casefold()], [true])
+    return [float(right), right, true]
+
+
+def _set(names: str | list[str]) -> frozenset[str]:
+    return folded([names] if isinstance(names, str) else names)
+
+
+def sets(predicted: Any, true: Any, return_detailed: bool = False, has_f1: bool = False) -> list[Any]:
+    match = match_sets(_set(predicted), _set(true))
+    value: list[Any] = [float(match.is_equal), match.is_equal]
+    if return_detailed:
+        value += [match.recall, match.precision, *([match.f1] if has_f1 else []), *match[1:]]
+    return value
+
+
+def slots(predicted_slots: Any, ground_truth_slots: Any, has_f1: bool) -> list[Any]:
+    ours, true = canonical_state(predicted_slots), canonical_state(ground_truth_slots)
+    recall = slot_recall(ours, true)
+    if not has_f1:
+        return [recall.share, *recall]
+    predicted = pairs(ours)
+    f1 = 2 * recall.number / (predicted + recall.total)
+    return [recall.share, recall.number / predicted if predicted else 0.0, f1, recall.number, predicted, recall.total]
+
+
+def jga(predicted_slots: Any, ground_truth_slots: Any) -> list[Any]:
+    ours, true = canonical_state(predicted_slots), canonical_state(ground_truth_slots)
+    domains = {one: ours.get(one, {}) == true.get(one, {}) for one in {*ours, *true}}
+    return [float(joint_goal(ours, true)), domains]
+
+
+def hallucination(predicted_slots: Any, ground_truth_slots: Any, current_domain: str | None = None) -> list[Any]:
+    domains = None if current_domain is None else [current_domain]
+    invented = invented_pairs(canonical_state(predicted_slots), canonical_state(ground_truth_slots), domains)
+    return [invented.share or 0.0, *invented]
+
+
+def memory(dialogue_history: list[dict[str, Any]], transferable_slots: tuple[str, ...] | None = None) -> list[Any]:
+    turns = [
+        turn_of(predicted_domains=[one["domain"]], predicted_slots=one["predicted_slots"]) for one in dialogue_history
+    ]
+    events = transfers(turns, transferable_slots or ("area", "pricerange"))
+    carried = sum(one.is_carried for one in events)
+    rows = [
+        {
+            "turn_id": dialogue_history[one.turn]["turn_id"],
+            "from_domain": one.from_domain,
+            "to_domain": one.to_domain,
+            "slot": one.slot,
+            "value": one.value,
+            "transferred": one.is_carried,
+        }
+        for one in events
+    ]
+    return [carried / len(events), carried, len(events), rows]
+
+
+def policy(action_taken: str, required_slots: dict[str, list[str]], current_slots: Any) -> bool:
+    """Whether the action is allowed; the words of the reason are our own."""
+    rules = {intent_domain(action): tuple(slots) for action, slots in required_slots.items()}
+    if action_taken not in required_slots:
+        return True
+    return not missing_slots(canonical_state(current_slots), intent_domain(action_taken), rules)
+
+
+def task(turn_results: list[dict[str, Any]], ground_truth_goal: dict[str, Any]) -> bool:
+    """Every goal domain of the case is one to book in, or one to search in."""
+    verb = "book" if ground_truth_goal["requires_booking"] else "find"
+    goals = [f"{verb}_{domain}" for domain in ground_truth_goal["domains"]]
+    turns = [
+        turn_of(
+            true_intents=goals,
+            true_slots=one["predicted_slots"],
+            predicted_slots=one["predicted_slots"],
+            predicted_domains=[one["domain"]],
+            predicted_acts=[],
+            calls=[one["action"]],
+        )
+        for one in turn_results
+    ]
+    return completion(turns, score_turns(turns)).is_complete
+
+
+def ours(case: dict[str, Any]) -> Any:
+    """What we make of a case's inputs, in the shape of its expectation."""
+    inputs, newer = dict(case["inputs"]), "bdd54d5" not in case["commits"]
+    match case["function"]:
+        case "calculate_domain_accuracy":
+            return domain(**inputs)
+        case "calculate_intent_accuracy" | "calculate_action_type_accuracy":
+            detailed = inputs.pop("return_detailed", False)
+            predicted, true = inputs.values()
+            return sets(predicted, true, detailed, newer)
+        case "calculate_slot_accuracy":
+            return slots(**inputs, has_f1=newer)
+        case "calculate_jga":
+            return jga(**inputs)
+        case "calculate_hallucination_rate":
+            return hallucination(**inputs)
+        case "calculate_memory_transfer_accuracy":
+            return memory(**inputs)
+        case "calculate_policy_compliance":
+            return policy(**inputs)
+        case "calculate_task_success":
+            return task(**inputs)
+        case other:
+            pytest.fail(f"nobody knows what {other} measures")
+
+
+def expected(case: dict[str, Any]) -> Any:
+    """A verdict with a reason in words is compared by the verdict."""
+    value = case["expected"]["value"]
+    return value[0] if len(value) == 2 and isinstance(value[1], str) else value
+
+
+def test_cases_that_agree_with_the_definition_are_equal(
+    shared: Callable[[str], Path], ran: Callable[[str, int], None]
+) -> None:
+    cases = json.loads(shared("data/cases/dialogue.json").read_text())["cases"]
+    agreeing = [case for case in cases if case["seed"] == AGREES]
+    for case in agreeing:
+        assert ours(case) == pytest.approx(expected(case)) if _is_flat(case) else ours(case) == expected(case), case[
+            "id"
+        ]
+    ran("dialogue metrics that agree", len(agreeing))
+
+
+def _is_flat(case: dict[str, Any]) -> bool:
+    value = expected(case)
+    return isinstance(value, list) and all(isinstance(one, (int, float)) for one in value)
