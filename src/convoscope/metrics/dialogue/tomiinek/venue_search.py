@@ -1,0 +1,102 @@
+"""Venues that fit constraints, found by an index over the values that a database has (dialogue, 4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from convoscope.metrics.dialogue.tomiinek.forms import value_form
+from convoscope.metrics.dialogue.tomiinek.fuzzy import partial_ratio
+
+SEARCHED = ("hotel", "restaurant", "attraction", "train")
+"""The domains whose venues are looked up."""
+
+_THRESHOLD = 90
+_FUZZY = {
+    "hotel": frozenset({"name"}),
+    "restaurant": frozenset({"name", "food"}),
+    "attraction": frozenset({"name"}),
+    "train": frozenset({"departure", "destination"}),
+}
+_FIELDS = {"arriveBy": "arrive", "leaveAt": "leave", "trainID": "id", "entrance fee": "entrancefee"}
+_NOT_SEARCHED = frozenset({"location", "openhours", "introduction", "id", "price"})
+_ANY = frozenset({"", "dontcare", "don't care", "dont care", "do n't care", "not mentioned", "none", "?"})
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
+_UNKNOWN = "?"
+
+Venues = frozenset[int]
+
+
+class VenueSearch:
+    """Answers which venues fit, in the order of the database. It keeps its answers: few are ever asked.
+
+    `tables` are the records of each domain, as the files of MultiWOZ hold them.
+    """
+
+    def __init__(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        self._ids = {domain: [_id(record) for record in tables.get(domain, ())] for domain in SEARCHED}
+        self._columns = {domain: _columns(tables.get(domain, ())) for domain in SEARCHED}
+        self._all = {domain: frozenset(range(len(ids))) for domain, ids in self._ids.items()}
+        self._fitting = lru_cache(65536)(self._fitting_value)
+        self.fitting = lru_cache(65536)(self._fitting_constraints)
+
+    def query(self, domain: str, constraints: Mapping[str, str]) -> list[str]:
+        """The ids of the venues that fit."""
+        return (
+            [self._ids[domain][place] for place in sorted(self.places(domain, constraints))]
+            if self._has(domain)
+            else []
+        )
+
+    def places(self, domain: str, constraints: Mapping[str, str]) -> Venues:
+        """The venues that fit, by their places in the database."""
+        return self.fitting(domain, frozenset(constraints.items())) if self._has(domain) else frozenset()
+
+    def _has(self, domain: str) -> bool:
+        return domain in self._ids
+
+    def _fitting_constraints(self, domain: str, constraints: frozenset[tuple[str, str]]) -> Venues:
+        venues = self._all[domain]
+        for field, value in constraints:
+            if field in self._columns[domain] and value not in _ANY:
+                venues &= self._fitting(domain, field, value_form(field, value))
+        return venues
+
+    def _fitting_value(self, domain: str, field: str, value: str) -> Venues:
+        """The venues whose field fits a value: each value that the database has is compared once."""
+        fits = _test(domain, field, value)
+        column = self._columns[domain][field]
+        return frozenset().union(*(venues for one, venues in column.items() if one == _UNKNOWN or fits(one)))
+
+
+def _test(domain: str, field: str, value: str) -> Callable[[str], bool]:
+    minutes = _minutes(value) if field in ("arrive", "leave") else None
+    if minutes is not None and field == "arrive":
+        return lambda one: (_minutes(one) or 0) <= minutes
+    if minutes is not None:
+        return lambda one: (_minutes(one) or 0) >= minutes
+    if field in _FUZZY[domain]:
+        return lambda one: one == value or partial_ratio(value, one) > _THRESHOLD
+    return lambda one: one == value
+
+
+def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Venues]]:
+    """By field and value, which venues have it."""
+    columns: dict[str, dict[str, set[int]]] = {}
+    for place, record in enumerate(records):
+        for key, value in record.items():
+            field = _FIELDS.get(key, key)
+            if field not in _NOT_SEARCHED and isinstance(value, (str, int)):
+                columns.setdefault(field, {}).setdefault(value_form(field, str(value)), set()).add(place)
+    return {field: {value: frozenset(places) for value, places in column.items()} for field, column in columns.items()}
+
+
+def _id(record: Mapping[str, Any]) -> str:
+    return str(record.get("trainID") or record.get("id", ""))
+
+
+def _minutes(time: str) -> int | None:
+    match = _CLOCK.fullmatch(time)
+    return int(match[1]) * 60 + int(match[2]) if match else None

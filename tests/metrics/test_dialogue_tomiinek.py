@@ -1,0 +1,102 @@
+"""The standard MultiWOZ evaluation over whole predictions: missing parts, unchanged input, richness, BLEU."""
+
+from __future__ import annotations
+
+import copy
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convoscope.errors import UsageError
+from convoscope.metrics.dialogue.tomiinek.bleu import corpus_bleu
+from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, evaluate
+from convoscope.metrics.dialogue.tomiinek.fuzzy import partial_ratio
+from convoscope.metrics.dialogue.tomiinek.richness import richness
+from convoscope.metrics.dialogue.tomiinek.success import DomainGoal
+from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
+
+SEARCH = VenueSearch(
+    {
+        "hotel": [
+            {"id": "1", "name": "ashley hotel", "area": "north", "type": "hotel"},
+            {"id": "2", "name": "acorn guest house", "area": "north", "type": "guesthouse"},
+        ]
+    }
+)
+GOLD = {
+    "MUL0001.json": GoldDialogue(
+        goals={"hotel": DomainGoal({"area": "north", "type": "hotel"}, frozenset({"PHONE"}))},
+        responses=["[hotel_name] is nice", "call [hotel_phone]"],
+        states=[{"hotel": {"area": "north", "type": "hotel"}}, {"hotel": {"area": "north", "type": "hotel"}}],
+        booked=[(), ()],
+    ),
+    "MUL0002.json": GoldDialogue(
+        goals={"taxi": DomainGoal({}, frozenset({"PHONE"}))}, responses=["[taxi_phone]"], states=[{}], booked=[()]
+    ),
+}
+PERFECT = {
+    "mul0001": [
+        {"response": "[hotel_name] is nice", "state": {"hotel": {"area": "north", "type": "hotel"}}},
+        {"response": "call [hotel_phone]", "state": {"hotel": {"area": "north", "type": "hotel"}}},
+    ],
+    "mul0002": [{"response": "[taxi_phone]", "state": {"taxi": {"leave": "12:15"}}, "active_domains": ["taxi"]}],
+}
+
+
+def test_inform_and_success_twice_on_the_same_input() -> None:
+    before = copy.deepcopy(PERFECT)
+    first, second = (evaluate(PERFECT, GOLD, SEARCH, with_bleu=False) for _ in range(2))
+    assert (first.inform, first.success) == (100.0, 100.0)
+    assert first == second
+    assert before == PERFECT
+    assert first.bleu is None
+    assert first.combined is None
+
+
+def test_a_missing_dialogue_scores_as_empty_and_is_counted() -> None:
+    # The taxi is informed of for free, but its phone is never told; so is no hotel.
+    figures = evaluate({"other": []}, GOLD, SEARCH, with_bleu=False)
+    assert (figures.inform, figures.success) == (50.0, 0.0)
+    assert figures.coverage == (0, 2, 0, 3, ("other",))
+    assert figures.tracking is None  # nobody predicted a state
+
+
+def test_a_missing_turn_is_an_empty_state() -> None:
+    figures = evaluate({"mul0001": PERFECT["mul0001"][:1]}, GOLD, SEARCH, with_bleu=False)
+    # Of three turns, the first and the empty taxi turn match: 2 of 3. Slots: 2 of 2 predicted, 2 of 4 true.
+    assert figures.tracking.joint_accuracy == pytest.approx(66.6667, abs=1e-3)
+    assert (figures.tracking.slot_precision, figures.tracking.slot_recall) == pytest.approx((1.0, 0.5))
+    assert figures.coverage[:4] == (1, 2, 1, 3)
+
+
+def test_richness_by_hand() -> None:
+    # a b a b: two tokens of equal frequency are 1 bit. Bigrams ab, ba, ab: ⅔·log₂1.5 + ⅓·log₂3 = 0.918 bits,
+    # whose first tokens a, b, a have as many: knowing the token before leaves nothing open.
+    figures = richness(["a b a b"])
+    assert (figures.mean_length, figures.entropy) == (4.0, 1.0)
+    assert figures.conditional_entropy == pytest.approx(0.0)
+    assert figures.msttr is None  # fewer than fifty tokens
+    assert figures[4:] == (2, 2, 2)
+    assert richness(["a b"] * 25).msttr == 2 / 50
+    assert richness([])[:4] == (None, None, None, None)
+
+
+def test_without_sacrebleu_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)  # as where it is not installed
+    with pytest.raises(UsageError, match="sacrebleu") as error:
+        corpus_bleu(["a"], ["a"])
+    assert "convoscope[bleu]" in str(error.value.hint)
+
+
+def test_bleu_of_the_reference_itself_is_a_hundred() -> None:
+    pytest.importorskip("sacrebleu")
+    text = ["there are three hotels in the north ."]
+    assert corpus_bleu(text, text) == pytest.approx(100.0)
+
+
+@given(st.text("abc ", max_size=12), st.text("abc ", max_size=12))
+def test_likeness_lies_between_0_and_100_and_equal_texts_have_it(left: str, right: str) -> None:
+    assert 0 <= partial_ratio(left, right) <= 100
+    assert partial_ratio(left, left) == (100 if left else 0)
