@@ -111,6 +111,7 @@ SAMPLES = {
     "livekit": _sample(
         "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
     ),
+    "multiwoz": _sample("multiwoz/dialogues-2.1.json", id="BAY0001.json"),
     "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),
     "openai-chat: content blocks": LogSample({"blocks.json": _BLOCKS}, id="room-1"),
     "openai-responses": _first("openai-responses/orders.jsonl"),

@@ -12,6 +12,7 @@ from typing import Protocol
 from convoscope.conversation import Conversation
 from convoscope.ingest.beside.datasets import Datasets
 from convoscope.ingest.beside.flows import FlowDefinitions
+from convoscope.ingest.beside.predictions import PredictionFiles
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import Notes
 
@@ -43,7 +44,7 @@ class Companion(Protocol):
         ...
 
 
-KINDS: list[Companion] = [Datasets()]
+KINDS: list[Companion] = [Datasets(), PredictionFiles()]
 """The kinds whose files are read with the inputs that they lie beside."""
 
 

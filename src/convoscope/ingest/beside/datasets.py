@@ -102,7 +102,7 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> DatasetFiles:
     problems: list[str] = []
     for path, _ in stamped:
         try:
-            for value in _values(path, problems):
+            for value in values_of(path, problems):
                 if is_record(value):
                     records.setdefault(str(value["id"]), value)
                 elif is_config(value):
@@ -112,7 +112,7 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> DatasetFiles:
     return DatasetFiles(records, config, tuple(problems))
 
 
-def _values(path: Path, problems: list[str]) -> list[Any]:
+def values_of(path: Path, problems: list[str]) -> list[Any]:
     """The records of a file, be they lines or an array. A line that is broken costs itself."""
     data = files.whole(path)
     try:

@@ -1,0 +1,218 @@
+"""Predictions of a dialogue system, one kind of companion: what it made of each turn of dialogues that others held.
+
+Truth and prediction stand side by side in a conversation. A turn that has no prediction gets one that is empty and says
+why: it counts, and scores as empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import ASSISTANT, USER, Conversation, Frame, Utterance
+from convoscope.errors import InputError
+from convoscope.ingest.beside.datasets import values_of
+from convoscope.ingest.beside.prediction_shapes import Prediction, Predictions, dialogue_key, predictions_of, shape_of
+from convoscope.ingest.io import containers as files
+from convoscope.ingest.io.json import BadJson
+from convoscope.ingest.reader import Detection, Sample
+from convoscope.ingest.report import Notes
+
+_SIGNS = (b'"response"', b'"dialogue_id"', b'"dialog_id"')
+_HEAD = 64 * 1024
+MISSING = Prediction(failure="missing")
+
+
+class Exchange(NamedTuple):
+    """What the user says, and the first answer to it."""
+
+    user: Utterance
+    answer: Utterance | None
+
+
+class PredictionFiles:
+    """Files with what a system predicted, matched to dialogues by their ids and to turns by theirs, or by order."""
+
+    format = "predictions"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        shape = shape_of(sample.values) if sample.container != "text" else ""
+        return Detection(0.97, shape, "companion") if shape else None
+
+    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
+        """It is for the dialogues that it lies beside: whoever reads these reads it."""
+        del path, name, is_named
+        return False
+
+    def attacher(self, reader: str, files: Sequence[Path]) -> Callable[[Conversation, Notes], Conversation] | None:
+        del reader
+        predictions = load(files) if files else None
+        if predictions is None:
+            return None
+        return lambda conversation, notes: attach(conversation, predictions, notes)
+
+
+def load(paths: Sequence[Path]) -> Predictions | None:
+    """The predictions among the companions of an input; read once as long as the files stay the same."""
+    stamped = tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists() and _may_predict(path))
+    return _load(stamped) if stamped else None
+
+
+def _may_predict(path: Path) -> bool:
+    """A quick look: companions of other kinds may be large."""
+    try:
+        head = files.head_of(path, _HEAD)
+    except (InputError, OSError):
+        return False
+    return any(sign in head for sign in _SIGNS)
+
+
+@lru_cache(maxsize=4)
+def _load(stamped: tuple[tuple[Path, int], ...]) -> Predictions | None:
+    by_dialogue: dict[str, list[Prediction]] = {}
+    problems: list[str] = []
+    is_predicted = False
+    for path, _ in stamped:
+        try:
+            values = values_of(path, problems)
+        except (BadJson, InputError, OSError) as error:
+            problems.append(f"{path.name}: {error}")
+            continue
+        if not shape_of(values):
+            continue
+        is_predicted = True
+        read, unread = predictions_of(values)
+        if unread:
+            problems.append(f"{path.name}: {unread} records are no predictions of a turn")
+        for id, predicted in read.items():
+            by_dialogue.setdefault(id, predicted)
+    everything = [one for predicted in by_dialogue.values() for one in predicted]
+    predicts = {name for name in _FIELDS if any(getattr(one, name) is not None for one in everything)}
+    return Predictions(by_dialogue, frozenset(predicts), tuple(problems)) if is_predicted else None
+
+
+_FIELDS = ("domains", "intents", "state", "requested", "acts", "response")
+_EMPTY: dict[str, Any] = {"state": {}, "response": ""}
+
+
+def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -> Conversation:
+    """The dialogue with a prediction of each of its turns.
+
+    A dialogue without any truth that nobody predicts is none of these.
+    """
+    predicted = predictions.by_dialogue.get(dialogue_key(conversation.id))
+    annotated = {frame.seq for frame in conversation.frames if frame.origin == "gold"}
+    if predicted is None and not annotated:
+        return conversation
+    for problem in predictions.problems if predicted is None else ():
+        notes.repaired("predictions_left_out", problem)
+    exchanges = exchanges_of(conversation)
+    placed = _placed(predicted or [], exchanges, notes)
+    frames = list(conversation.frames)
+    for number, exchange in enumerate(exchanges):
+        prediction = placed.get(number)
+        if prediction is None:
+            if exchange.answer is None and exchange.user.seq not in annotated:
+                continue
+            prediction = MISSING
+        if prediction.failure:
+            code = "prediction_missing" if prediction is MISSING else "prediction_failed"
+            notes.set_aside(code, f"turn {exchange.user.id or number}: {prediction.failure}", exchange.user.seq)
+        frames += _frames(_completed(prediction, predictions.predicts), exchange)
+    return msgspec.structs.replace(conversation, frames=tuple(sorted(frames, key=lambda frame: frame.seq)))
+
+
+def exchanges_of(conversation: Conversation) -> list[Exchange]:
+    """What the user says, with the first answer before the user speaks again."""
+    exchanges: list[Exchange] = []
+    for utterance in conversation.utterances:
+        role = conversation.roles[utterance.speaker]
+        if role == USER:
+            exchanges.append(Exchange(utterance, None))
+        elif role == ASSISTANT and exchanges and exchanges[-1].answer is None:
+            exchanges[-1] = exchanges[-1]._replace(answer=utterance)
+    return exchanges
+
+
+def _placed(predicted: Sequence[Prediction], exchanges: Sequence[Exchange], notes: Notes) -> dict[int, Prediction]:
+    """The prediction of each exchange. One that belongs to none, or comes second, is set aside and told."""
+    placed: dict[int, Prediction] = {}
+    place_of = _places(predicted, exchanges, notes)
+    for order, prediction in enumerate(predicted):
+        number = place_of.get(prediction.turn) if prediction.turn else order if order < len(exchanges) else None
+        if number is None or number in placed:
+            code = "prediction_without_turn" if number is None else "prediction_repeated"
+            notes.set_aside(code, f"turn {prediction.turn or order}")
+        else:
+            placed[number] = prediction
+    return placed
+
+
+def _places(predicted: Sequence[Prediction], exchanges: Sequence[Exchange], notes: Notes) -> dict[str, int]:
+    """The exchange that each turn id means: that of an utterance, or its number where the ids only count.
+
+    Ids that are 0, 1, 2 … can be those of utterances only if none is that of an answer.
+    """
+    by_user = {exchange.user.id: number for number, exchange in enumerate(exchanges) if exchange.user.id}
+    by_answer = {one.answer.id: number for number, one in enumerate(exchanges) if one.answer and one.answer.id}
+    ids = {one.turn for one in predicted if one.turn}
+    first = 1 if "0" not in ids else 0
+    if not ids <= by_user.keys() and ids == {str(first + number) for number in range(len(ids))}:
+        notes.inferred("turns_by_number", f"turn {first} is the first of the user")
+        return {str(first + number): number for number in range(len(exchanges))}
+    return by_answer | by_user
+
+
+def _completed(prediction: Prediction, predicts: frozenset[str]) -> Prediction:
+    """Whatever these predictions hold elsewhere and not here is predicted to be empty."""
+    return prediction._replace(**{name: _EMPTY.get(name, ()) for name in predicts if getattr(prediction, name) is None})
+
+
+def _frames(prediction: Prediction, exchange: Exchange) -> Iterator[Frame]:
+    """State, domain and intents at the user's utterance; acts and the response at the answer."""
+    domains, state, requested = prediction.domains or (), prediction.state, prediction.requested
+    services = tuple(dict.fromkeys((*domains, *(state or ()))))
+    intents = _by_domain(prediction.intents or (), domains, "_")
+    asked = _by_domain(requested or (), domains, "-")
+    extras, failure = prediction.extras, prediction.failure
+    for service in services or ("",):
+        yield Frame(
+            seq=exchange.user.seq,
+            origin="predicted",
+            service=service,
+            is_active=None if prediction.domains is None or not service else service in domains,
+            intents=None if prediction.intents is None else intents.get(service, ()),
+            slots=None if state is None else state.get(service, {}),
+            requested=None if requested is None else asked.get(service, ()),
+            failure=failure,
+            extras=extras,
+        )
+        extras, failure = {}, ""
+    if services and "" not in services and (intents.get("") or asked.get("")):
+        yield Frame(
+            seq=exchange.user.seq,
+            origin="predicted",
+            intents=None if prediction.intents is None else intents.get("", ()),
+            requested=None if requested is None else asked.get("", ()),
+        )
+    if prediction.acts is not None or prediction.response is not None:
+        seq = (exchange.answer or exchange.user).seq
+        yield Frame(seq=seq, origin="predicted", acts=prediction.acts, response=prediction.response)
+
+
+def _by_domain(names: Sequence[str], domains: Sequence[str], mark: str) -> dict[str, tuple[str, ...]]:
+    """Names by the domain that they name: `book_hotel`, `hotel-phone`. Others go with the first domain.
+
+    Without a domain they are of the turn: which domain a system means is not guessed from its intents.
+    """
+    by_domain: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        parts = (name.rpartition(mark)[2], name.partition(mark)[0])
+        domain = next((part for part in parts if part in domains), domains[0] if domains else "")
+        bare = name.removeprefix(f"{domain}-") if mark == "-" and domain else name
+        by_domain[domain] = (*by_domain.get(domain, ()), bare)
+    return by_domain

@@ -1,0 +1,1 @@
+"""MultiWOZ dialogues, versions 2.1 and 2.2."""

@@ -1,0 +1,54 @@
+"""Real dialogues of MultiWOZ 2.1: what is counted in the file is what reading gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import convoscope
+
+Shared = Callable[[str], Path]
+Ran = Callable[[str, int], None]
+
+UNSET = ("", "not mentioned")
+
+
+def pairs(metadata: dict[str, Any]) -> int:
+    """Slots with a value in the state of an answer."""
+    semi = [value for domain in metadata.values() for value in domain["semi"].values()]
+    book = [value for domain in metadata.values() for name, value in domain["book"].items() if name != "booked"]
+    return sum(value not in UNSET for value in (*semi, *book))
+
+
+def test_multiwoz_21(shared: Shared, ran: Ran) -> None:
+    for file in sorted(shared("data/multiwoz21").glob("*.json")):
+        dialogues = json.loads(file.read_text())
+        if not isinstance(dialogues, dict):
+            continue
+        stream = convoscope.read(file)
+        read = {one.id: one for one in stream}
+        assert stream.report.problem_count == 0
+        assert stream.report.set_aside == {}
+        assert stream.report.unknown == {}
+        assert list(read) == list(dialogues)
+        for id, dialogue in dialogues.items():
+            log, frames = dialogue["log"], read[id].frames
+            assert [one.meant() for one in read[id].utterances] == [entry["text"] for entry in log]
+            for seq, entry in enumerate(log):
+                here = [one for one in frames if one.seq == seq]
+                acts = [act for one in here for act in one.acts or ()]
+                assert [act.type for act in acts] == list(entry["dialog_act"])
+                slots = [slot for listed in entry["dialog_act"].values() for slot, _ in listed if slot != "none"]
+                assert sum(len(act.slots) for act in acts) == len(slots)
+                assert sum(len(one.spans) for one in here) == len(entry["span_info"])
+                if seq % 2 == 0:
+                    assert sum(len(one.slots or ()) for one in here) == pairs(log[seq + 1]["metadata"])
+                    requests = {act: listed for act, listed in entry["dialog_act"].items() if act.endswith("-Request")}
+                    asked = {(act, slot) for act, listed in requests.items() for slot, _ in listed if slot != "none"}
+                    assert sum(len(one.requested or ()) for one in here) == len(asked)
+                else:
+                    booked = [one for domain in entry["metadata"].values() for one in domain["book"]["booked"]]
+                    assert sum(len(one.booked or ()) for one in here) == len(booked)
+        ran("dialogues of MultiWOZ 2.1", len(dialogues))

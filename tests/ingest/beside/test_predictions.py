@@ -1,0 +1,151 @@
+"""Predictions that lie beside dialogues: three shapes, one outcome, and none that is missing vanishes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convoscope.conversation import Act, Conversation, Frame, SlotValue
+from support.logs import EXAMPLES, Outcome, counts, read, write, write_json, write_lines
+
+DIALOGUES = (EXAMPLES / "multiwoz" / "dialogues-2.1.json").read_text()
+"""One dialogue, BAY0001.json, with user's turns 0, 2, 4 and 6."""
+STATE = {"hotel": {"area": "harbour", "parking": "yes"}}
+SLOTS = {"area": ("harbour",), "parking": ("yes",)}
+
+
+def beside(tmp_path: Path, predictions: Any, name: str = "predictions.json") -> Outcome:
+    write(tmp_path / "dialogues.json", DIALOGUES)
+    (write_lines if name.endswith(".jsonl") else write_json)(tmp_path / name, predictions)
+    return read(tmp_path)
+
+
+def turn(id: Any, **fields: Any) -> dict[str, Any]:
+    return {"dialogue_id": "BAY0001.json", "turn_id": id, **fields}
+
+
+def predicted(dialogue: Conversation, seq: int) -> list[Frame]:
+    return [one for one in dialogue.frames if (one.origin, one.seq) == ("predicted", seq)]
+
+
+RECORDS = [
+    turn(0, predicted_domain="hotel", predicted_intent="find_hotel", predicted_slots=STATE,
+         predicted_act_type=["Hotel-Recommend"], response="Gull House?"),
+    turn(2, predicted_domain="hotel", predicted_intent="find_hotel", predicted_slots=STATE,
+         predicted_act_type=["Hotel-Inform"], response="555 0142"),
+    turn(4, predicted_domain="hotel", predicted_intent="book_hotel", predicted_slots=STATE,
+         predicted_act_type=["Booking-Book"], response="Booked."),
+    turn(6, predicted_domain="", predicted_intent="NONE", predicted_slots={}, predicted_act_type=[], response="Bye."),
+]  # fmt: skip
+
+
+class TestShapes:
+    def test_records_of_a_turn(self, tmp_path: Path) -> None:
+        outcome = beside(tmp_path, RECORDS, "predictions.jsonl")
+        state, answer = predicted(outcome.only, 0)[0], predicted(outcome.only, 1)[0]
+        assert (state.service, state.is_active, state.intents, state.slots) == ("hotel", True, ("find_hotel",), SLOTS)
+        assert (answer.acts, answer.response) == ((Act("Hotel-Recommend"),), "Gull House?")
+        (last,) = predicted(outcome.only, 6)
+        assert (last.service, last.intents, last.slots, last.failure) == ("", (), {}, "")
+        assert outcome.report.files["predictions.jsonl"].format == "predictions"
+        assert counts(outcome.report.set_aside) == {}
+
+    def test_the_truth_is_kept_beside_them(self, tmp_path: Path) -> None:
+        alone = read(write(tmp_path / "alone" / "dialogues.json", DIALOGUES)).only
+        both = beside(tmp_path / "both", RECORDS).only
+        assert tuple(one for one in both.frames if one.origin == "gold") == alone.frames
+
+    def test_turns_of_mas4cs(self, tmp_path: Path) -> None:
+        records = [
+            turn(0, domain="hotel", predicted_intent="find_hotel", action_type="find_hotel", predicted_slots=STATE,
+                 system_response="Gull House?", policy_compliant=True, jga=1.0),
+        ]  # fmt: skip
+        outcome = beside(tmp_path, {"experiment": "exp1", "turns": records}, "exp1_turns.json")
+        state, answer = predicted(outcome.only, 0)[0], predicted(outcome.only, 1)[0]
+        assert (state.service, state.is_active, state.slots) == ("hotel", True, SLOTS)
+        assert state.extras == {"action_type": "find_hotel", "policy_compliant": True, "jga": 1.0}
+        assert (answer.acts, answer.response) == (None, "Gull House?")  # it has no acts: they are not measured
+        assert counts(outcome.report.set_aside) == {"prediction_missing": 3}  # turns 2, 4 and 6
+
+    def test_the_standard_evaluator(self, tmp_path: Path) -> None:
+        answers = [
+            {"response": "[name] ?", "state": STATE, "active_domains": ["hotel"]},
+            {"response": "[phone]", "state": STATE, "active_domains": ["hotel"]},
+            {"response": "[ref]", "state": {**STATE, "taxi": {"leaveat": "5"}}, "active_domains": ["hotel"]},
+            {"response": "bye", "state": STATE, "active_domains": []},
+        ]
+        outcome = beside(tmp_path, {"bay0001": answers})
+        hotel, taxi = predicted(outcome.only, 4)
+        assert (hotel.is_active, hotel.slots) == (True, SLOTS)
+        assert (taxi.service, taxi.is_active, taxi.slots) == ("taxi", False, {"leaveat": ("5",)})
+        assert [predicted(outcome.only, seq)[0].response for seq in (1, 3, 5, 7)] == [
+            "[name] ?",
+            "[phone]",
+            "[ref]",
+            "bye",
+        ]
+        assert hotel.intents is None  # not predicted by any, so not measured
+        assert counts(outcome.report.set_aside) == {}
+
+    @pytest.mark.parametrize(
+        "state",
+        [
+            {"hotel": {"hotel-area": "harbour", "parking": ["yes"], "stars": None}},
+            {"hotel-area": ["harbour"], "hotel-parking": "yes"},
+            {"slots_values_name": ["hotel-area", "hotel-parking"], "slots_values_list": [["harbour"], ["yes"]]},
+        ],
+    )
+    def test_a_state_is_written_in_many_ways(self, state: Any, tmp_path: Path) -> None:
+        outcome = beside(tmp_path, [turn(0, predicted_domain="hotel", slots_values=state)])
+        assert predicted(outcome.only, 0)[0].slots == SLOTS
+
+    def test_acts_with_slots(self, tmp_path: Path) -> None:
+        acts = {"Hotel-Inform": [["phone", "555 0142"], ["none", "none"]], "Booking-Request": [["bookday", "?"]]}
+        outcome = beside(tmp_path, [turn(2, predicted_acts=acts)])
+        assert predicted(outcome.only, 3)[0].acts == (
+            Act("Hotel-Inform", (SlotValue("phone", "555 0142"),)),
+            Act("Booking-Request", (SlotValue("bookday"),)),
+        )
+
+
+class TestNothingVanishes:
+    def test_a_missing_turn_is_empty_in_all_that_others_predict(self, tmp_path: Path) -> None:
+        outcome = beside(tmp_path, [RECORDS[0], *RECORDS[2:]])
+        state, answer = predicted(outcome.only, 2)[0], predicted(outcome.only, 3)[0]
+        assert (state.failure, state.intents, state.slots, state.requested) == ("missing", (), {}, None)
+        assert (answer.acts, answer.response) == ((), "")
+        assert counts(outcome.report.set_aside) == {"prediction_missing": 1}
+
+    def test_a_failed_turn_too(self, tmp_path: Path) -> None:
+        outcome = beside(tmp_path, [*RECORDS[:3], turn(6, error="no JSON in the answer", predicted_slots=None)])
+        assert predicted(outcome.only, 6)[0].failure == "no JSON in the answer"
+        assert predicted(outcome.only, 6)[0].slots == {}
+        assert counts(outcome.report.set_aside) == {"prediction_failed": 1}
+
+    def test_a_dialogue_that_nobody_predicted_is_missing_whole(self, tmp_path: Path) -> None:
+        other = [{**one, "dialogue_id": "BAY0002"} for one in RECORDS]
+        outcome = beside(tmp_path, other)
+        assert [predicted(outcome.only, seq)[0].failure for seq in (0, 2, 4, 6)] == ["missing"] * 4
+        assert counts(outcome.report.set_aside) == {"prediction_missing": 4}
+
+    def test_a_prediction_of_no_turn_is_told(self, tmp_path: Path) -> None:
+        outcome = beside(tmp_path, [*RECORDS, turn(40, predicted_domain="hotel"), RECORDS[0]])
+        assert counts(outcome.report.set_aside) == {"prediction_without_turn": 1, "prediction_repeated": 1}
+
+    def test_turns_that_only_count_are_those_of_the_user(self, tmp_path: Path) -> None:
+        outcome = beside(tmp_path, [{**one, "turn_id": place} for place, one in enumerate(RECORDS)])
+        assert predicted(outcome.only, 4)[0].intents == ("book_hotel",)
+        assert counts(outcome.report.set_aside) == {}
+        assert counts(outcome.report.inferred)["turns_by_number"] == 1
+
+    def test_intents_without_a_domain_are_of_the_turn(self, tmp_path: Path) -> None:
+        outcome = beside(tmp_path, [turn(0, predicted_intent="find_hotel")])
+        (frame,) = predicted(outcome.only, 0)
+        assert (frame.service, frame.is_active, frame.intents) == ("", None, ("find_hotel",))
+
+    def test_other_logs_are_left_alone(self, tmp_path: Path) -> None:
+        write_json(tmp_path / "chat.json", {"id": "x", "messages": [{"role": "user", "content": "Hello"}]})
+        outcome = beside(tmp_path, RECORDS)
+        assert {one.id: bool(one.frames) for one in outcome.conversations} == {"BAY0001.json": True, "x": False}
