@@ -30,7 +30,6 @@ SLOT_NAMES = {
     "price range": "pricerange",
     "ref": "reference",
     "ticket": "price",
-    "time": "duration",
 }
 """Short names of slots in acts, and the names that requests use."""
 _SAME_INFORMATION = {"pricerange": "price", "entrancefee": "price"}

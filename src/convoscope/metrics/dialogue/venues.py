@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from convoscope.conversation.dialogue_state import Act
+from convoscope.conversation.lazy import remembered
+from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
 
 NAME, PHONE, ADDRESS, POSTCODE, REFERENCE = "name", "phone", "address", "postcode", "reference"
 FIELDS = (PHONE, ADDRESS, POSTCODE, REFERENCE)
@@ -73,6 +75,11 @@ class VenueDatabase:
             if value:
                 known[field].add(value)
                 self.known[field].add(value)
+
+    @remembered
+    def search(self) -> VenueSearch:
+        """The same venues, looked up by constraints."""
+        return VenueSearch({domain: rows for domain, rows in self.tables.items() if not isinstance(rows, Mapping)})
 
     def names_in(self, text: str) -> list[str]:
         """The venues that a text names: whole words, the longest name first, none inside another."""

@@ -1,0 +1,477 @@
+"""The dialogue metrics of a run: eleven questions, each at turn, dialogue and dataset level (dialogue, 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SHARE, TURN, metric
+from convoscope.metrics.dialogue.accuracy import PairCount, SetMatch
+from convoscope.metrics.dialogue.frames import (
+    completion_of,
+    dialogue_turns,
+    has_predictions,
+    has_truth,
+    judged_turns,
+    transferable_slots,
+    turn_scores,
+)
+from convoscope.metrics.dialogue.memory import Transfer, transfers, true_transfers
+from convoscope.metrics.dialogue.turn_scores import TurnScores
+from convoscope.metrics.dialogue.turns import DialogueTurn
+from convoscope.metrics.dialogue.venues import VenueDatabase
+from convoscope.metrics.needs import Need
+from convoscope.scores.observation import Observation, counted, in_turn, measured, not_applicable, ratio, unmeasured
+from convoscope.scores.reducers import (
+    COUNTS,
+    MEAN,
+    MEAN_OF_CONVERSATIONS,
+    MEAN_OF_SUBJECTS,
+    POOLED_COUNTS,
+    RATIO_OF_SUMS,
+    SUM,
+    Reduce,
+)
+from convoscope.views.subjects import WHOLE, Subject
+
+TRIAGE, ACTION = "triage", "action, supervisor"
+TRACKING, STATE_MEMORY, POLICY = "triage, memory", "memory, triage", "policy"
+SUPERVISION, WHOLE_SYSTEM = "supervisor, action", "end-to-end"
+
+PREDICTIONS = Need(
+    code="no_predictions",
+    field="frames of origin predicted",
+    unlock="a file of predictions beside the dialogues, or a log in which the agent writes its state",
+    present=has_predictions,
+)
+TRUTH = Need(
+    code="no_true_state",
+    field="frames of origin gold",
+    unlock="dialogues with an annotated state, such as MultiWOZ",
+    present=has_truth,
+)
+_BOTH = (PREDICTIONS, TRUTH)
+
+MACRO = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
+MICRO = Reduce(MEAN, MEAN_OF_SUBJECTS)
+_macro = partial(
+    metric, observes=TURN, unit=SHARE, needs=_BOTH, reduce=MACRO, also={"micro": MEAN_OF_SUBJECTS}, notices=()
+)
+_micro = partial(
+    metric, observes=TURN, unit=SHARE, needs=_BOTH, reduce=MICRO, also={"macro": MEAN_OF_CONVERSATIONS}, notices=()
+)
+
+Verdict = Callable[[TurnScores], bool | None]
+
+
+def _each_turn(conversation: Conversation) -> Iterator[tuple[Subject, DialogueTurn, TurnScores]]:
+    for turn, score in zip(dialogue_turns(conversation), turn_scores(conversation), strict=True):
+        yield in_turn(turn.number), turn, score
+
+
+def _verdicts(
+    conversation: Conversation, verdict: Verdict, no_truth: Callable[[DialogueTurn], str]
+) -> list[Observation]:
+    """A verdict on each turn. Where truth has nothing to say there is nothing to measure; `no_truth` says why."""
+    observations = []
+    for subject, turn, score in _each_turn(conversation):
+        value, reason = verdict(score), no_truth(turn)
+        if value is not None:
+            observations.append(measured(subject, float(value)))
+        elif reason:
+            observations.append(not_applicable(subject, reason))
+        else:
+            observations.append(unmeasured(subject, "not_predicted"))
+    return observations
+
+
+def _no_intent(turn: DialogueTurn) -> str:
+    return "" if turn.truth.domains else "no_active_intent"
+
+
+def _no_acts(turn: DialogueTurn) -> str:
+    return "" if turn.truth.acts is not None else "no_true_acts"
+
+
+def _no_state(turn: DialogueTurn) -> str:
+    return "" if turn.truth.state is not None else "no_true_state"
+
+
+@_macro(
+    "dialogue.domain_accuracy",
+    version=1,
+    better=HIGHER,
+    component=TRIAGE,
+    label="turns routed to the right domain",
+    importance=6,
+)
+def domain_accuracy(conversation: Conversation) -> list[Observation]:
+    """Was the turn routed to the right domain?
+
+    1 where the predicted domain is one of those in which the user truly has an intent. A turn in which they have none
+    is not applicable.
+    """
+    return _verdicts(conversation, lambda score: score.domain, _no_intent)
+
+
+@_macro("dialogue.domain_accuracy", variant="first_frame", version=1, better=HIGHER, component=TRIAGE)
+def domain_accuracy_first_frame(conversation: Conversation) -> list[Observation]:
+    """Was the turn routed to the first domain in which the user has an intent?
+
+    Where several intents are active at once, the order of the annotation decides who is right.
+    """
+    return _verdicts(conversation, lambda score: score.first_domain, _no_intent)
+
+
+@_macro(
+    "dialogue.intent_accuracy",
+    version=1,
+    better=HIGHER,
+    component=TRIAGE,
+    label="turns with the right intent",
+    importance=6,
+)
+def intent_accuracy(conversation: Conversation) -> list[Observation]:
+    """Are the predicted intents exactly the true ones?
+
+    Sets are compared, in small letters. A turn without an active intent is not applicable.
+    """
+    return _verdicts(conversation, lambda score: None if score.intent is None else score.intent.is_equal, _no_intent)
+
+
+@_macro("dialogue.intent_accuracy", variant="any", version=1, better=HIGHER, component=TRIAGE)
+def intent_accuracy_any(conversation: Conversation) -> list[Observation]:
+    """Is every predicted intent a true one, where at least one was predicted?
+
+    Where the user has several intents at once, one of them is enough.
+    """
+    return _verdicts(conversation, lambda score: _is_among(score.intent), _no_intent)
+
+
+def _is_among(match: SetMatch | None) -> bool | None:
+    return None if match is None else match.predicted > 0 and match.right == match.predicted
+
+
+@metric(
+    "dialogue.intent_f1",
+    version=1,
+    observes=TURN,
+    unit=RATIO,
+    better=HIGHER,
+    needs=_BOTH,
+    reduce=Reduce(COUNTS, POOLED_COUNTS),
+    component=TRIAGE,
+    notices=(),
+)
+def intent_f1(conversation: Conversation) -> Iterator[Observation]:
+    """How many intents are found, and how many of the predicted ones are true?
+
+    F1 of the intents of all turns together, with precision and recall beside it.
+    """
+    for subject, turn, score in _each_turn(conversation):
+        yield _set_counts(subject, score.intent, _no_intent(turn))
+
+
+def _set_counts(subject: Subject, match: SetMatch | None, reason: str) -> Observation:
+    if match is None:
+        return not_applicable(subject, reason) if reason else unmeasured(subject, "not_predicted")
+    return counted(subject, tp=match.right, fp=match.predicted - match.right, fn=match.true - match.right)
+
+
+@_macro(
+    "dialogue.action_type_accuracy",
+    version=1,
+    better=HIGHER,
+    component=ACTION,
+    label="replies of the right kind",
+    importance=5,
+)
+def action_type_accuracy(conversation: Conversation) -> list[Observation]:
+    """Does the agent do what it ought to: are its act types exactly the true ones?
+
+    The acts are those of the reply to the user's turn, as plain sets. A turn whose reply has no annotated acts is not
+    applicable.
+    """
+    return _verdicts(conversation, lambda score: None if score.acts is None else score.acts.is_equal, _no_acts)
+
+
+@_macro("dialogue.action_type_accuracy", variant="no_general", version=1, better=HIGHER, component=ACTION)
+def action_type_accuracy_no_general(conversation: Conversation) -> list[Observation]:
+    """Are the act types the true ones, greetings, thanks and goodbyes left aside?"""
+    return _verdicts(conversation, lambda score: score.acts_without_general, _no_acts)
+
+
+@_macro("dialogue.action_type_accuracy", variant="with_slots", version=1, better=HIGHER, component=ACTION)
+def action_type_accuracy_with_slots(conversation: Conversation) -> list[Observation]:
+    """Are the acts the true ones, with all their slots and values?"""
+    return _verdicts(conversation, lambda score: score.acts_with_slots, _no_acts)
+
+
+@metric(
+    "dialogue.action_type_f1",
+    version=1,
+    observes=TURN,
+    unit=RATIO,
+    better=HIGHER,
+    needs=_BOTH,
+    reduce=Reduce(COUNTS, POOLED_COUNTS),
+    component=ACTION,
+    notices=(),
+)
+def action_type_f1(conversation: Conversation) -> Iterator[Observation]:
+    """How many act types are found, and how many of the predicted ones are true?
+
+    F1 of the act types of all turns together, with precision and recall beside it.
+    """
+    for subject, turn, score in _each_turn(conversation):
+        yield _set_counts(subject, score.acts, _no_acts(turn))
+
+
+@_micro(
+    "dialogue.slot_accuracy",
+    version=1,
+    better=HIGHER,
+    component=TRACKING,
+    label="slots tracked",
+    importance=6,
+)
+def slot_accuracy(conversation: Conversation) -> Iterator[Observation]:
+    """How many of the true slot values has the agent tracked?
+
+    Right (domain, slot, value) ÷ true ones, of the whole state so far. It is a recall: what was invented besides does
+    not count. A turn without true slots is not applicable.
+    """
+    for subject, turn, score in _each_turn(conversation):
+        yield _pair_ratio(subject, score.slots, _no_state(turn), empty="no_true_slots")
+
+
+def _pair_ratio(subject: Subject, pairs: PairCount | None, reason: str, empty: str) -> Observation:
+    if pairs is None:
+        return not_applicable(subject, reason) if reason else unmeasured(subject, "not_predicted")
+    return ratio(subject, pairs.number, pairs.total, empty=empty)
+
+
+@_micro(
+    "dialogue.jga",
+    version=1,
+    better=HIGHER,
+    component=STATE_MEMORY,
+    label="turns with the whole state right",
+    importance=7,
+)
+def jga(conversation: Conversation) -> list[Observation]:
+    """Is the whole state of the dialogue right (joint goal accuracy)?
+
+    1 where every slot of every domain has a right value and no other slot has one. Empty values do not count;
+    "don't care" is a value; where several values are listed as true, any of them is right.
+    """
+    return _verdicts(conversation, lambda score: score.joint_goal, _no_state)
+
+
+@_micro(
+    "dialogue.slot_hallucination",
+    version=1,
+    better=LOWER,
+    component=SUPERVISION,
+    label="slot values made up",
+    importance=7,
+)
+def slot_hallucination(conversation: Conversation) -> Iterator[Observation]:
+    """How many of the predicted slot values in the active domain are not true?
+
+    Wrong value, wrong slot or wrong domain. The domains are those in which the user truly has an intent. 0 where
+    nothing was predicted in them; a turn without an active intent is not applicable.
+    """
+    for subject, turn, score in _each_turn(conversation):
+        yield _invented(subject, score.invented, _no_state(turn) or _no_intent(turn))
+
+
+def _invented(subject: Subject, pairs: PairCount | None, reason: str) -> Observation:
+    """No pair at all is 0 (dialogue, 1.6): the details tell how many there were."""
+    if pairs is None:
+        return not_applicable(subject, reason) if reason else unmeasured(subject, "not_predicted")
+    return measured(subject, pairs.share or 0.0, details={"invented": pairs.number, "predicted": pairs.total})
+
+
+@_micro("dialogue.slot_hallucination", variant="all_domains", version=1, better=LOWER, component=SUPERVISION)
+def slot_hallucination_all_domains(conversation: Conversation) -> Iterator[Observation]:
+    """How many of the predicted slot values, in whatever domain, are not true?"""
+    for subject, turn, score in _each_turn(conversation):
+        yield _invented(subject, score.invented_anywhere, _no_state(turn))
+
+
+@_micro(
+    "dialogue.entity_hallucination",
+    version=1,
+    better=LOWER,
+    needs=(PREDICTIONS,),
+    component=SUPERVISION,
+    label="names and details made up",
+    importance=8,
+)
+def entity_hallucination(conversation: Conversation, venues: VenueDatabase) -> Iterator[Observation]:
+    """How many of the names and details that the agent mentions does the database not bear out?
+
+    Names of venues in the reply and its acts, and phone, address, postcode or reference that the database does not
+    have for that venue. A turn that mentions none is not applicable.
+    """
+    for turn, score in zip(dialogue_turns(conversation), judged_turns(conversation, venues), strict=True):
+        invented = score.invented_entities
+        yield ratio(
+            in_turn(turn.number),
+            len(invented),
+            len(score.entities or ()),
+            empty="no_entity_mentioned",
+            details={"invented": [f"{one.field}: {one.value}" for one in invented]} if invented else None,
+        )
+
+
+_memory = partial(
+    metric,
+    observes=CONVERSATION,
+    unit=SHARE,
+    better=HIGHER,
+    reduce=MACRO,
+    also={"micro": RATIO_OF_SUMS},
+    component=STATE_MEMORY,
+    notices=(),
+)
+
+
+@_memory("dialogue.memory_transfer", version=1, needs=(PREDICTIONS,), label="constraints carried over", importance=4)
+def memory_transfer(conversation: Conversation) -> Observation:
+    """When the dialogue changes its domain, are area and price range carried over?
+
+    At each change of the predicted domain, each such slot that is filled in the old domain is an opportunity; it is
+    taken where the new domain has the same value on that very turn. Truth is not looked at: users may want another
+    area. Without an opportunity it is not applicable.
+    """
+    return _carried(transfers(dialogue_turns(conversation), transferable_slots(conversation)))
+
+
+@_memory("dialogue.memory_transfer_gt", version=1, needs=_BOTH, label="true constraints carried over", importance=5)
+def memory_transfer_gt(conversation: Conversation) -> Observation:
+    """Where the user truly takes a constraint over into a new domain, does the agent?
+
+    An opportunity is a slot that has the same true value in both domains by the end of the segment, or that is
+    annotated as copied. It is taken where the prediction holds the value by then.
+    """
+    return _carried(true_transfers(dialogue_turns(conversation), transferable_slots(conversation)))
+
+
+def _carried(events: list[Transfer]) -> Observation:
+    lost = [f"{one.from_domain} → {one.to_domain}: {one.slot} = {one.value}" for one in events if not one.is_carried]
+    carried = len(events) - len(lost)
+    return ratio(WHOLE, carried, len(events), empty="no_opportunity", details={"lost": lost} if lost else None)
+
+
+@metric(
+    "dialogue.policy_violations",
+    version=1,
+    observes=TURN,
+    unit=COUNT,
+    better=LOWER,
+    needs=(PREDICTIONS,),
+    reduce=Reduce(SUM, MEAN_OF_SUBJECTS),
+    component=POLICY,
+    label="bookings against the rules, per turn",
+    importance=8,
+    notices=(),
+)
+def policy_violations(conversation: Conversation) -> Iterator[Observation]:
+    """How often does the agent book while a required slot is missing?
+
+    A booking is an act such as Booking-Book, or a call of a tool `book_…`; to ask for what is missing is none. In a
+    dialogue it is the number of violations, in a data set violations ÷ turns.
+    """
+    for subject, turn, score in _each_turn(conversation):
+        yield _violation(subject, turn, score)
+
+
+def _violation(subject: Subject, turn: DialogueTurn, score: TurnScores) -> Observation:
+    if turn.predicted.acts is None and not turn.calls:
+        return unmeasured(subject, "not_predicted")
+    missing = score.attempt.missing if score.attempt is not None else ()
+    details = {"domain": score.attempt.domain, "missing": list(missing)} if score.attempt and missing else None
+    return measured(subject, float(bool(missing)), details=details)
+
+
+@metric(
+    "dialogue.policy_violations",
+    variant="attempts",
+    version=1,
+    observes=TURN,
+    unit=SHARE,
+    better=LOWER,
+    needs=(PREDICTIONS,),
+    reduce=MICRO,
+    component=POLICY,
+    notices=(),
+)
+def policy_violations_attempts(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the agent's bookings are against the rules?
+
+    Turns in which it books nothing are not applicable.
+    """
+    for subject, turn, score in _each_turn(conversation):
+        if score.attempt is None and (turn.predicted.acts is not None or turn.calls):
+            yield not_applicable(subject, "no_booking")
+        else:
+            yield _violation(subject, turn, score)
+
+
+@_macro(
+    "dialogue.system_correctness",
+    version=1,
+    better=HIGHER,
+    component=WHOLE_SYSTEM,
+    label="turns in which the agent did the right thing",
+    importance=8,
+)
+def system_correctness(conversation: Conversation, venues: VenueDatabase) -> Iterator[Observation]:
+    """Did the agent do the right thing, without inventing anything and within the rules?
+
+    The right thing follows from the truth: search where the user wants to find something, book where all slots of a
+    booking are there, request where one is missing, else acknowledge. It is wrong with a slot value or an entity that
+    is made up, and with a booking against the rules.
+    """
+    for turn, score in zip(dialogue_turns(conversation), judged_turns(conversation, venues), strict=True):
+        subject = in_turn(turn.number)
+        if score.is_correct is None:
+            yield unmeasured(subject, "not_predicted" if turn.truth.intents is not None else "no_true_intent")
+        else:
+            yield measured(subject, float(score.is_correct), details={"expected": score.expected})
+
+
+_completed = partial(
+    metric,
+    observes=CONVERSATION,
+    unit=SHARE,
+    better=HIGHER,
+    needs=_BOTH,
+    reduce=MACRO,
+    component=WHOLE_SYSTEM,
+    notices=(),
+)
+
+
+@_completed("dialogue.task_completion", version=1, label="users who got what they came for", importance=9)
+def task_completion(conversation: Conversation, venues: VenueDatabase) -> Observation:
+    """Did the user get what they came for?
+
+    Every booking was made with its slots filled, everything they asked for was answered by something that is not made
+    up, and no booking was against the rules.
+    """
+    result = completion_of(conversation, venues)
+    details = {"violations": result.violations, "unbooked": result.unbooked, "unanswered": result.unanswered}
+    return measured(WHOLE, float(result.is_complete), details={name: part for name, part in details.items() if part})
+
+
+@_completed("dialogue.task_completion", variant="bookings", version=1)
+def task_completion_bookings(conversation: Conversation, venues: VenueDatabase) -> Observation:
+    """Did the user get what they came for, where they came to book?"""
+    result = completion_of(conversation, venues)
+    if not result.goals.bookings:
+        return not_applicable(WHOLE, "no_booking_goal")
+    return measured(WHOLE, float(result.is_complete))

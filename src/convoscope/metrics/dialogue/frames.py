@@ -1,0 +1,145 @@
+"""A conversation's frames as the turns that dialogue metrics take: truth and prediction side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from convoscope.conversation import Conversation, Frame
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.conversation.turns import Turn
+from convoscope.metrics.dialogue.completion import Completion, completion
+from convoscope.metrics.dialogue.memory import TRANSFERABLE
+from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules
+from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turns
+from convoscope.metrics.dialogue.turns import DialogueTurn, turn_of
+from convoscope.metrics.dialogue.venues import VenueDatabase
+
+GOLD, PREDICTED = "gold", "predicted"
+RULES_FIELD, TRANSFERABLE_FIELD = "booking_rules", "transferable_slots"
+
+Slots = dict[str, dict[str, tuple[str, ...]]]
+
+
+@cached_on_argument
+def dialogue_turns(conversation: Conversation) -> tuple[DialogueTurn, ...]:
+    """The turns in which the user speaks. A turn without a prediction is empty wherever others predict something."""
+    by_seq: dict[int, list[Frame]] = {}
+    for frame in conversation.frames:
+        by_seq.setdefault(frame.seq, []).append(frame)
+    truth_speaks = any(frame.origin == GOLD and frame.acts for frame in conversation.frames)
+    predicts = _predicted_fields(conversation.frames)
+    return tuple([_turn(turn, by_seq, predicts, truth_speaks) for turn in conversation.turns if turn.user])
+
+
+@cached_on_argument
+def turn_scores(conversation: Conversation) -> list[TurnScores]:
+    """What the rules say of each turn, without a database."""
+    return score_turns(dialogue_turns(conversation), None, rules_of(conversation))
+
+
+def judged_turns(conversation: Conversation, venues: VenueDatabase) -> list[TurnScores]:
+    """What the rules and a database say of each turn; kept with the conversation, as several metrics look at it."""
+    kept: tuple[VenueDatabase, list[TurnScores]] | None = conversation.__dict__.get(_JUDGED)
+    if kept is None or kept[0] is not venues:
+        kept = (venues, score_turns(dialogue_turns(conversation), venues, rules_of(conversation)))
+        conversation.__dict__[_JUDGED] = kept
+    return kept[1]
+
+
+_JUDGED = f"{__name__}.judged_turns"
+
+
+def completion_of(conversation: Conversation, venues: VenueDatabase) -> Completion:
+    """Whether the user's goals were met."""
+    return completion(dialogue_turns(conversation), judged_turns(conversation, venues), rules_of(conversation))
+
+
+def rules_of(conversation: Conversation) -> PolicyRules:
+    """The rules of booking that came with the data, by domain, or the usual ones."""
+    rules = conversation.extras.get(RULES_FIELD)
+    if not isinstance(rules, dict):
+        return BOOKING_RULES
+    return {domain: tuple(map(str, slots)) for domain, slots in rules.items() if isinstance(slots, list)}
+
+
+def transferable_slots(conversation: Conversation) -> tuple[str, ...]:
+    """The slots that are carried over from domain to domain, as the data say, or the usual ones."""
+    slots = conversation.extras.get(TRANSFERABLE_FIELD)
+    return tuple(map(str, slots)) if isinstance(slots, list) else TRANSFERABLE
+
+
+def has_predictions(conversation: Conversation) -> bool:
+    """Whether somebody predicted anything."""
+    return any(frame.origin == PREDICTED for frame in conversation.frames)
+
+
+def has_truth(conversation: Conversation) -> bool:
+    """Whether anything is annotated."""
+    return any(frame.origin == GOLD for frame in conversation.frames)
+
+
+_FIELDS = ("intents", "slots", "acts", "response")
+
+
+def _predicted_fields(frames: Sequence[Frame]) -> frozenset[str]:
+    predicted = [frame for frame in frames if frame.origin == PREDICTED]
+    fields = {name for name in _FIELDS if any(getattr(frame, name) is not None for frame in predicted)}
+    if "intents" in fields or any(frame.is_active is not None for frame in predicted):
+        fields.add("domains")
+    return frozenset(fields)
+
+
+def _turn(turn: Turn, by_seq: Mapping[int, list[Frame]], predicts: frozenset[str], truth_speaks: bool) -> DialogueTurn:
+    asked = [frame for said in turn.user for frame in by_seq.get(said.seq, ())]
+    answered = [frame for said in turn.assistant for frame in by_seq.get(said.seq, ())]
+    true_asked, ours_asked = _of(asked, GOLD), _of(asked, PREDICTED)
+    true_answered, ours_answered = _of(answered, GOLD), _of(answered, PREDICTED)
+    response = next((frame.response for frame in ours_answered if frame.response is not None), None)
+    if response is None:
+        response = "" if "response" in predicts or truth_speaks else turn.assistant_text
+    empty: Any = dict.fromkeys(predicts, ())
+    return turn_of(
+        predicted_slots=_slots(ours_asked) or ({} if "slots" in predicts else None),
+        true_slots=_slots(true_asked),
+        predicted_intents=_intents(ours_asked) or empty.get("intents"),
+        true_intents=_intents(true_asked),
+        predicted_domains=_domains(ours_asked) or empty.get("domains"),
+        true_domains=_domains(true_asked),
+        predicted_acts=_acts(ours_answered) or empty.get("acts"),
+        true_acts=_acts(true_answered),
+        requested=[(frame.service, slot) for frame in true_asked for slot in frame.requested or ()],
+        copied=[(frame.service, span.slot) for frame in true_asked for span in frame.spans if span.copied_from],
+        response=response,
+        calls=[call.name for call in turn.tool_calls],
+        is_missing=any(frame.failure for frame in asked),
+        number=turn.id,
+    )
+
+
+def _of(frames: Sequence[Frame], origin: str) -> list[Frame]:
+    return [frame for frame in frames if frame.origin == origin]
+
+
+def _slots(frames: Sequence[Frame]) -> Slots | None:
+    states = {frame.service: frame.slots for frame in frames if frame.slots is not None}
+    return states if states else None
+
+
+def _intents(frames: Sequence[Frame]) -> list[str] | None:
+    annotated = [frame.intents for frame in frames if frame.intents is not None]
+    return [intent for intents in annotated for intent in intents] if annotated else None
+
+
+def _domains(frames: Sequence[Frame]) -> list[str] | None:
+    """The domains that a turn is about: as it says, or those with an intent."""
+    if any(frame.is_active is not None for frame in frames):
+        return [frame.service for frame in frames if frame.is_active]
+    if all(frame.intents is None for frame in frames):
+        return None
+    return [frame.service or intent for frame in frames for intent in frame.intents or ()]
+
+
+def _acts(frames: Sequence[Frame]) -> list[Any] | None:
+    annotated = [frame.acts for frame in frames if frame.acts is not None]
+    return [act for acts in annotated for act in acts] if annotated else None

@@ -1,0 +1,67 @@
+"""What a judge says of each reply (dialogue, 1.11)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from convoscope.conversation import Conversation
+from convoscope.metrics.declaration import HIGHER, TURN, metric
+from convoscope.metrics.dialogue.declared import WHOLE_SYSTEM
+from convoscope.resources.judge import Judge
+from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, Reduce
+
+LOWEST, HIGHEST = 1, 5
+PROMPT = """Score the reply of an assistant to its user, from 1 (bad) to 5 (good).
+Look at correctness, completeness, clarity, and whether it keeps to its rules.
+
+User: {user}
+Assistant: {assistant}
+"""
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "score": {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST},
+        "reason": {"type": "string"},
+    },
+    "required": ["score"],
+}
+
+
+@metric(
+    "dialogue.response_quality",
+    version=1,
+    observes=TURN,
+    unit="points",
+    better=HIGHER,
+    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+    also={"micro": MEAN_OF_SUBJECTS},
+    component=WHOLE_SYSTEM,
+    label="quality of replies, by a judge",
+    importance=6,
+    notices=(),
+)
+async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIterator[Observation]:
+    """How good is the reply, from 1 to 5, as a judge says?
+
+    A verdict off the scale is unmeasured, never 0. A turn without words on both sides is not applicable.
+    """
+    for turn in conversation.turns:
+        if not turn.user_text or not turn.assistant_text:
+            yield not_applicable(turn, "no_exchange")
+            continue
+        verdict = await judge.ask(PROMPT.format(user=turn.user_text, assistant=turn.assistant_text), SCHEMA)
+        score = quality_score(verdict.answer)
+        if score is None:
+            yield unmeasured(turn, "verdict_unusable", judge=verdict.judge)
+        else:
+            yield measured(turn, score, judge=verdict.judge, details=dict(verdict.answer))
+
+
+def quality_score(answer: Any) -> float | None:
+    """The score of a verdict; None where it is none, or off the scale."""
+    score = answer.get("score") if hasattr(answer, "get") else None
+    if isinstance(score, bool) or not isinstance(score, (int, float)):
+        return None
+    return float(score) if LOWEST <= score <= HIGHEST else None

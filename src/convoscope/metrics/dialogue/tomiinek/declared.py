@@ -1,0 +1,182 @@
+"""The standard MultiWOZ figures of a run, as variant `tomiinek` (dialogue, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from convoscope.conversation import Conversation, Frame
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, SHARE, TURN, metric
+from convoscope.metrics.dialogue.declared import PREDICTIONS, TRACKING, TRUTH, WHOLE_SYSTEM
+from convoscope.metrics.dialogue.frames import GOLD, PREDICTED
+from convoscope.metrics.dialogue.policy import is_booking
+from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, judge_prediction
+from convoscope.metrics.dialogue.tomiinek.forms import placeholder, state_form
+from convoscope.metrics.dialogue.tomiinek.success import DomainGoal, Judgement
+from convoscope.metrics.dialogue.tomiinek.tracking import TurnTracking, track_turn
+from convoscope.metrics.dialogue.venues import VenueDatabase
+from convoscope.metrics.needs import Need
+from convoscope.scores.observation import Observation, counted, in_turn, measured, unmeasured
+from convoscope.scores.reducers import COUNTS, MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, POOLED_COUNTS, Reduce
+from convoscope.views.subjects import WHOLE
+
+TOMIINEK = "tomiinek"
+_SLOTS = {"arriveby": "arrive", "leaveat": "leave"}
+
+GOALS = Need(
+    code="no_goals",
+    field="scenario.goal",
+    unlock="dialogues with the goals that users were given, such as MultiWOZ 2.1",
+    present=lambda conversation: conversation.scenario is not None and bool(conversation.scenario.goal),
+)
+RESPONSES = Need(
+    code="no_predicted_responses",
+    field="frames.response",
+    unlock="delexicalised responses in the file of predictions",
+    present=lambda conversation: any(frame.response is not None for frame in conversation.frames),
+)
+_judged = partial(
+    metric,
+    variant=TOMIINEK,
+    version=1,
+    observes=CONVERSATION,
+    unit=SHARE,
+    better=HIGHER,
+    needs=(GOALS, RESPONSES),
+    component=WHOLE_SYSTEM,
+    notices=(),
+)
+
+
+@_judged("dialogue.inform", label="right venue offered", importance=6)
+def inform(conversation: Conversation, venues: VenueDatabase) -> Observation:
+    """Was a venue offered that fits the user's goal?
+
+    For each domain of the goal, the venues that the state finds at the last narrowing offer fit the goal. Responses
+    are delexicalised: an offer is a placeholder of a name or a train.
+    """
+    return measured(WHOLE, float(_judgement(conversation, venues).is_informed))
+
+
+@_judged("dialogue.success", label="right venue, and all that was asked", importance=6)
+def success(conversation: Conversation, venues: VenueDatabase) -> Observation:
+    """Was a fitting venue offered, and everything about it told that the user asked for?
+
+    Phone, address, postcode, reference and train id; a reference counts only where the gold dialogue books.
+    """
+    return measured(WHOLE, float(_judgement(conversation, venues).is_success))
+
+
+_tracked = partial(metric, variant=TOMIINEK, version=1, observes=TURN, better=HIGHER, component=TRACKING, notices=())
+
+
+@_tracked(
+    "dialogue.jga",
+    unit=SHARE,
+    needs=(PREDICTIONS, TRUTH),
+    reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
+    also={"macro": MEAN_OF_CONVERSATIONS},
+)
+def joint_accuracy(conversation: Conversation) -> Iterator[Observation]:
+    """Are all slots of the state right, where a value that is nearly a part of another counts as the same?
+
+    The truth's "dontcare" is dropped, the prediction's is not.
+    """
+    for number, row in _tracking(conversation):
+        subject = in_turn(number)
+        yield unmeasured(subject, "not_predicted") if row is None else measured(subject, float(row.is_joint))
+
+
+@_tracked("dialogue.slot_f1", unit=RATIO, needs=(PREDICTIONS, TRUTH), reduce=Reduce(COUNTS, POOLED_COUNTS))
+def slot_f1(conversation: Conversation) -> Iterator[Observation]:
+    """How many slots of the state are found, and how many of the predicted ones are right, with fuzzy values?"""
+    for number, row in _tracking(conversation):
+        if row is None:
+            yield unmeasured(in_turn(number), "not_predicted")
+        else:
+            wrong, missed = row.predicted - row.matched, row.true - row.matched
+            yield counted(in_turn(number), tp=row.matched, fp=wrong, fn=missed, empty="no_slots")
+
+
+@cached_on_argument
+def _frames(conversation: Conversation) -> list[tuple[int, list[Frame], list[Frame]]]:
+    """Number of each of the user's turns, with the frames of what the user and the agent say."""
+    by_seq: dict[int, list[Frame]] = {}
+    for frame in conversation.frames:
+        by_seq.setdefault(frame.seq, []).append(frame)
+    return [
+        (
+            turn.id,
+            [frame for event in turn.user for frame in by_seq.get(event.seq, ())],
+            [frame for event in turn.assistant for frame in by_seq.get(event.seq, ())],
+        )
+        for turn in conversation.turns
+        if turn.user
+    ]
+
+
+def _state(frames: list[Frame], origin: str) -> dict[str, dict[str, Any]] | None:
+    states = [frame for frame in frames if frame.origin == origin and frame.slots is not None]
+    if not states:
+        return None
+    return {
+        frame.service: {_SLOTS.get(slot, slot): value for slot, value in (frame.slots or {}).items()}
+        for frame in states
+        if frame.slots
+    }
+
+
+@cached_on_argument
+def _tracking(conversation: Conversation) -> list[tuple[int, TurnTracking | None]]:
+    rows: list[tuple[int, TurnTracking | None]] = []
+    for number, asked, _ in _frames(conversation):
+        ours, true = _state(asked, PREDICTED), _state(asked, GOLD)
+        if true is not None:
+            tracked = None if ours is None else track_turn(state_form(ours), state_form(true, drops_dontcare=True))
+            rows.append((number, tracked))
+    return rows
+
+
+def _judgement(conversation: Conversation, venues: VenueDatabase) -> Judgement:
+    turns = []
+    for _, asked, answered in _frames(conversation):
+        turn: dict[str, Any] = {"response": next((frame.response for frame in answered if frame.response), "")}
+        state = _state(asked, PREDICTED)
+        if state is not None:
+            turn["state"] = state
+        if any(frame.origin == PREDICTED and frame.is_active is not None for frame in asked):
+            turn["active_domains"] = [frame.service for frame in asked if frame.origin == PREDICTED and frame.is_active]
+        turns.append(turn)
+    return judge_prediction(turns, gold_dialogue(conversation), venues.search)
+
+
+@cached_on_argument
+def gold_dialogue(conversation: Conversation) -> GoldDialogue:
+    """What is true of a dialogue, as the standard evaluation takes it."""
+    goals = conversation.scenario.goal if conversation.scenario is not None else None
+    rows = _frames(conversation)
+    return GoldDialogue(
+        goals={domain: _goal(goal) for domain, goal in goals.items()} if isinstance(goals, Mapping) else {},
+        responses=[turn.assistant_text for turn in conversation.turns if turn.user],
+        states=[_state(asked, GOLD) or {} for _, asked, _ in rows],
+        booked=[_booked(asked, answered) for _, asked, answered in rows],
+    )
+
+
+def _goal(goal: Any) -> DomainGoal:
+    """`{"info": {slot: value}, "reqt": [slot], "book": {…}}`; a booking asks for its reference."""
+    facts = goal if isinstance(goal, Mapping) else {}
+    info, asked = facts.get("info") or {}, facts.get("reqt") or ()
+    informable = {_SLOTS.get(slot.lower(), slot.lower()): str(value) for slot, value in info.items()}
+    requestable = {placeholder(str(slot).lower()) for slot in asked}
+    return DomainGoal(informable, frozenset(requestable | ({"REFERENCE"} if facts.get("book") else set())))
+
+
+def _booked(asked: list[Frame], answered: list[Frame]) -> tuple[str, ...]:
+    """The domains in which the gold dialogue books in this turn."""
+    acts = [act.type for frame in answered if frame.origin == GOLD for act in frame.acts or ()]
+    if not any(is_booking(act) for act in acts):
+        return ()
+    return tuple([frame.service for frame in asked if frame.origin == GOLD and frame.intents])

@@ -1,0 +1,149 @@
+"""Faults that are put into right predictions, each at a place that is drawn by a seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from convoscope.conversation.dialogue_state import Act
+from convoscope.metrics.dialogue.completion import completion
+from convoscope.metrics.dialogue.policy import BOOKING_RULES, missing_slots
+from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turns
+from convoscope.metrics.dialogue.turns import DialogueTurn
+from convoscope.metrics.dialogue.venues import VenueDatabase
+
+Turns = list[DialogueTurn]
+CARRIED = ("area", "pricerange")
+NEEDED = {"name", *CARRIED}
+INVENTED = "The number is 99999 999999 ."
+
+
+class Place(NamedTuple):
+    """A turn of a dialogue where a fault can be put."""
+
+    dialogue: int
+    turn: int
+
+
+class Scored(NamedTuple):
+    """A dialogue whose predictions are the truth, with what is known of it."""
+
+    turns: Turns
+    scores: list[TurnScores]
+    is_complete: bool
+
+
+def scored(dialogues: list[Turns], venues: VenueDatabase) -> list[Scored]:
+    rows = []
+    for turns in dialogues:
+        scores = score_turns(turns, venues)
+        rows.append(Scored(turns, scores, completion(turns, scores).is_complete))
+    return rows
+
+
+def corrupted(fault: str, dialogues: list[Scored], seed: int) -> list[Turns]:
+    """The dialogues with one fault, at one of the places where it can be put."""
+    possible, put = FAULTS[fault]
+    places = [Place(at, turn) for at, row in enumerate(dialogues) for turn in possible(row)]
+    place = random.Random(seed).choice(places)
+    copies = [list(row.turns) for row in dialogues]
+    put(copies[place.dialogue], place.turn)
+    return copies
+
+
+def _state(turns: Turns, place: int, domain: str, slots: dict[str, str]) -> None:
+    """Replace the predicted slots of a domain."""
+    turn = turns[place]
+    state = {**turn.predicted.state, domain: slots}
+    state = {name: values for name, values in state.items() if values}
+    turns[place] = turn._replace(predicted=turn.predicted._replace(state=state))
+
+
+def _optional(turn: DialogueTurn) -> list[tuple[str, str]]:
+    """Slots that neither a booking needs nor a change of domain carries over."""
+    return [
+        (domain, slot)
+        for domain, slots in turn.predicted.state.items()
+        for slot in slots
+        if slot not in NEEDED and not slot.startswith("book")
+    ]
+
+
+def _can_drop(row: Scored) -> Iterator[int]:
+    yield from (place for place, turn in enumerate(row.turns) if turn.predicted.state and _optional(turn))
+
+
+def _drop(turns: Turns, place: int) -> None:
+    domain, slot = _optional(turns[place])[0]
+    slots = dict(turns[place].predicted.state[domain])
+    del slots[slot]
+    _state(turns, place, domain, slots)
+
+
+def _can_swap(row: Scored) -> Iterator[int]:
+    """After a turn of the same, only domain that has a slot to carry over."""
+    domains = {domain for turn in row.turns for domain in turn.truth.domains or ()}
+    if len(domains) != 1:
+        return
+    (domain,) = domains
+    for place in range(1, len(row.turns)):
+        before, turn = row.turns[place - 1], row.turns[place]
+        if before.predicted.domains and turn.predicted.domains and turn.predicted.state is not None:
+            state = before.predicted.state or {}
+            if any(slot in state.get(domain, {}) for slot in CARRIED) and set(turn.predicted.state) <= {domain}:
+                yield place
+
+
+def _swap(turns: Turns, place: int) -> None:
+    turn = turns[place]
+    other = "hotel" if turn.predicted.domains[0] != "hotel" else "restaurant"
+    predicted = turn.predicted._replace(domains=(other,), intents=frozenset({f"find_{other}"}))
+    turns[place] = turn._replace(predicted=predicted)
+
+
+def _can_invent(row: Scored) -> Iterator[int]:
+    yield from (place for place, score in enumerate(row.scores) if score.is_correct and row.turns[place].truth.domains)
+
+
+def _invent(turns: Turns, place: int) -> None:
+    domain = turns[place].truth.domains[0]
+    _state(turns, place, domain, {**turns[place].predicted.state.get(domain, {}), "moons": "two"})
+
+
+def _can_invent_entity(row: Scored) -> Iterator[int]:
+    asked = {one for turn in row.turns for one in turn.truth.requested}
+    if row.is_complete and asked and any(score.is_correct for score in row.scores):
+        yield 0
+
+
+def _invent_entity(turns: Turns, place: int) -> None:
+    del place  # in every reply: whatever was asked for is then answered by something invented
+    turns[:] = [turn._replace(response=f"{turn.response} {INVENTED}") for turn in turns]
+
+
+def _can_book_early(row: Scored) -> Iterator[int]:
+    if not row.is_complete:
+        return
+    for place, (turn, score) in enumerate(zip(row.turns, row.scores, strict=True)):
+        domains = turn.truth.domains or ()
+        if len(domains) != 1 or score.attempt is not None or not score.is_correct or turn.truth.acts is None:
+            continue
+        if domains[0] in BOOKING_RULES and missing_slots(turn.predicted.state, domains[0], BOOKING_RULES):
+            yield place
+
+
+def _book_early(turns: Turns, place: int) -> None:
+    turn = turns[place]
+    acts = (*turn.predicted.acts, Act("Booking-Book"))
+    types = turn.predicted.act_types | {"booking-book"}
+    turns[place] = turn._replace(predicted=turn.predicted._replace(acts=acts, act_types=types))
+
+
+FAULTS: dict[str, tuple[Callable[[Scored], Iterator[int]], Callable[[Turns, int], None]]] = {
+    "drop a slot": (_can_drop, _drop),
+    "swap a domain": (_can_swap, _swap),
+    "invent a value": (_can_invent, _invent),
+    "invent a phone number": (_can_invent_entity, _invent_entity),
+    "book too early": (_can_book_early, _book_early),
+}
