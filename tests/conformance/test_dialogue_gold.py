@@ -15,7 +15,7 @@ from convoscope.conversation import Conversation
 from convoscope.metrics.dialogue.evaluators import LevelFigure, evaluate_dialogues
 from convoscope.metrics.dialogue.frames import dialogue_turns
 from convoscope.metrics.dialogue.venues import VenueDatabase
-from tests.support.dialogue_corruptions import FAULTS, Scored, corrupted, scored
+from support.dialogue_corruptions import FAULTS, Scored, corrupted, scored
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "dialogue.md"
 SEEDS = range(5)

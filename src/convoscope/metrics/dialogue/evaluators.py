@@ -21,7 +21,7 @@ JudgeFunction = Callable[[str, str], Any]
 MICRO = frozenset(
     {"slot_accuracy", "jga", "slot_hallucination", "slot_hallucination@all_domains", "entity_hallucination"}
 )
-"""Metrics whose figure over a data set is the mean of turns; that of the others is the mean of dialogues (dialogue, 1.12)."""
+"""Metrics whose figure over a data set is the mean of turns; the others take the mean of dialogues (dialogue, 1.12)."""
 POOLED = frozenset({"policy_violations", "policy_violations@attempts"})
 """Violations ÷ turns, and violations ÷ attempts."""
 
@@ -81,7 +81,7 @@ class DialogueEvaluator:
         return score
 
     def tallies(self) -> dict[str, Tally]:
-        """By metric, the sum over the turns that have a value and their number. Metrics without a value are left out."""
+        """By metric, the sum over the turns that have a value and their number. No value, no entry."""
         tallies = _turn_tallies(self.turns, self.scores)
         for name, events in (
             ("memory_transfer", transfers(self.turns, self._transferable)),

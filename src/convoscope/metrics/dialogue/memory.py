@@ -58,7 +58,7 @@ def true_transfers(turns: Sequence[DialogueTurn], slots: Collection[str] = TRANS
     events: list[Transfer] = []
     places = [place for place, turn in enumerate(turns) if turn.truth.domains]
     starts = [place for last, place in pairwise(places) if _domain(turns[last].truth) != _domain(turns[place].truth)]
-    for start, end in zip(starts, [*starts[1:], len(turns)], strict=True):
+    for start, end in pairwise([*starts, len(turns)]):
         before = turns[max(place for place in places if place < start)].truth
         old, new = _domain(before), _domain(turns[start].truth)
         true = (turns[end - 1].truth.state or _NO_STATE).get(new, {})
