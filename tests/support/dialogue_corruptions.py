@@ -113,7 +113,8 @@ def _invent(turns: Turns, place: int) -> None:
 
 def _can_invent_entity(row: Scored) -> Iterator[int]:
     asked = {one for turn in row.turns for one in turn.truth.requested}
-    if row.is_complete and asked and any(score.is_correct for score in row.scores):
+    has_taxi = any("taxi" in (turn.truth.domains or ()) for turn in row.turns)
+    if row.is_complete and asked and not has_taxi and any(score.is_correct for score in row.scores):
         yield 0
 
 

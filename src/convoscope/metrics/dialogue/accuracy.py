@@ -8,6 +8,7 @@ from typing import NamedTuple
 from convoscope.metrics.dialogue.values import State
 
 _GENERAL = "general-"
+_NO_SLOTS: dict[str, str] = {}
 NO_INTENT = "none"
 
 
@@ -67,7 +68,9 @@ def domain_is_right(predicted: Collection[str], true: Collection[str]) -> bool:
 
 def match_sets(predicted: frozenset[str], true: frozenset[str]) -> SetMatch:
     """Intents or act types as sets: order does not matter, and only equal sets are right."""
-    return SetMatch(predicted == true, len(predicted & true), len(predicted), len(true))
+    if predicted == true:
+        return SetMatch(True, len(true), len(true), len(true))
+    return SetMatch(False, len(predicted & true), len(predicted), len(true))
 
 
 def without_general(acts: frozenset[str]) -> frozenset[str]:
@@ -90,6 +93,23 @@ def pairs(state: State) -> int:
     return sum(map(len, state.values()))
 
 
+class StateMatch(NamedTuple):
+    """Two states compared in one look."""
+
+    slots: PairCount
+    is_equal: bool
+    invented: PairCount
+
+
+def match_states(predicted: State, true: State) -> StateMatch:
+    """Slot recall, joint goal and invented pairs of two states."""
+    expected = pairs(true)
+    if predicted == true:
+        return StateMatch(PairCount(expected, expected), True, PairCount(0, expected))
+    right, total = matching_pairs(predicted, true), pairs(predicted)
+    return StateMatch(PairCount(right, expected), False, PairCount(total - right, total))
+
+
 def slot_recall(predicted: State, true: State) -> PairCount:
     """Right pairs of all true ones. Additional predictions do not count."""
     return PairCount(matching_pairs(predicted, true), pairs(true))
@@ -102,6 +122,10 @@ def joint_goal(predicted: State, true: State) -> bool:
 
 def invented_pairs(predicted: State, true: State, domains: Collection[str] | None = None) -> PairCount:
     """Predicted pairs that are not true, of all predicted ones: in the given domains, or in all."""
+    if domains is not None and len(domains) == 1:
+        (domain,) = domains
+        ours, gold = predicted.get(domain, _NO_SLOTS), true.get(domain, _NO_SLOTS)
+        return PairCount(0 if ours == gold else len(ours) - len(ours.items() & gold.items()), len(ours))
     if domains is not None:
         predicted = {domain: predicted[domain] for domain in domains if domain in predicted}
     total = pairs(predicted)

@@ -144,36 +144,44 @@ def evaluate_dialogues(
     return dataset.figures()
 
 
+_VERDICTS = {
+    "domain": "domain_accuracy",
+    "first_domain": "domain_accuracy@first_frame",
+    "acts_without_general": "action_type_accuracy@no_general",
+    "acts_with_slots": "action_type_accuracy@with_slots",
+    "joint_goal": "jga",
+    "is_correct": "system_correctness",
+}
+_PLACES = [(TurnScores._fields.index(field), name) for field, name in _VERDICTS.items()]
+_OTHERS = [TurnScores._fields.index(field) for field in ("intent", "acts", "slots", "invented", "invented_anywhere")]
+
+
 def _turn_tallies(turns: Sequence[DialogueTurn], scores: Sequence[TurnScores]) -> dict[str, Tally]:
-    values: dict[str, list[float | None]] = {
-        "domain_accuracy": [score.domain for score in scores],
-        "domain_accuracy@first_frame": [score.first_domain for score in scores],
-        "intent_accuracy": [None if score.intent is None else score.intent.is_equal for score in scores],
-        "action_type_accuracy": [None if score.acts is None else score.acts.is_equal for score in scores],
-        "action_type_accuracy@no_general": [score.acts_without_general for score in scores],
-        "action_type_accuracy@with_slots": [score.acts_with_slots for score in scores],
-        "slot_accuracy": [None if score.slots is None else score.slots.share for score in scores],
-        "jga": [score.joint_goal for score in scores],
-        "slot_hallucination": [_rate(score.invented) for score in scores],
-        "slot_hallucination@all_domains": [_rate(score.invented_anywhere) for score in scores],
-        "entity_hallucination": [
-            len(score.invented_entities) / len(score.entities) if score.entities else None for score in scores
-        ],
-        "policy_violations": [
-            score.is_violation if turn.predicted.acts is not None or turn.calls else None
-            for turn, score in zip(turns, scores, strict=True)
-        ],
-        "policy_violations@attempts": [None if score.attempt is None else score.is_violation for score in scores],
-        "system_correctness": [score.is_correct for score in scores],
-    }
-    tallies = {}
-    for name, row in values.items():
-        known = [value for value in row if value is not None]
-        if known:
-            tallies[name] = Tally(fsum(known), len(known))
-    return tallies
+    """Sums and numbers over the turns, column by column."""
+    columns: list[Any] = list(zip(*scores, strict=True))
+    if not columns:
+        return {}
+    intents, acts, slots, invented, anywhere = (columns[place] for place in _OTHERS)
+    attempts = [score for score in scores if score.attempt is not None]
+    acting = [turn for turn in turns if turn.predicted.acts is not None or turn.calls]
+    mentions = [score.entities for score in scores if score.entities]
+    violations = sum([score.is_violation for score in attempts])
+    tallies = {name: Tally(columns[at].count(True), len(scores) - columns[at].count(None)) for at, name in _PLACES}
+    tallies["intent_accuracy"] = _tally([match.is_equal for match in intents if match is not None])
+    tallies["action_type_accuracy"] = _tally([match.is_equal for match in acts if match is not None])
+    tallies["slot_accuracy"] = _tally([pairs[0] / pairs[1] for pairs in slots if pairs is not None and pairs[1]])
+    tallies["slot_hallucination"] = _rates(invented)
+    tallies["slot_hallucination@all_domains"] = _rates(anywhere)
+    tallies["entity_hallucination"] = _tally([sum([not one.is_known for one in row]) / len(row) for row in mentions])
+    tallies["policy_violations"] = Tally(violations, len(acting))
+    tallies["policy_violations@attempts"] = Tally(violations, len(attempts))
+    return {name: tally for name, tally in tallies.items() if tally.number}
 
 
-def _rate(pairs: PairCount | None) -> float | None:
+def _tally(values: Sequence[float]) -> Tally:
+    return Tally(fsum(values), len(values))
+
+
+def _rates(rows: Sequence[PairCount | None]) -> Tally:
     """No predicted pair is a rate of 0 (dialogue, 1.6)."""
-    return None if pairs is None else pairs.share or 0.0
+    return _tally([pairs[0] / pairs[1] if pairs[1] else 0.0 for pairs in rows if pairs is not None])

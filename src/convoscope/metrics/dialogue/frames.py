@@ -29,7 +29,24 @@ def dialogue_turns(conversation: Conversation) -> tuple[DialogueTurn, ...]:
         by_seq.setdefault(frame.seq, []).append(frame)
     truth_speaks = any(frame.origin == GOLD and frame.acts for frame in conversation.frames)
     predicts = _predicted_fields(conversation.frames)
-    return tuple([_turn(turn, by_seq, predicts, truth_speaks) for turn in conversation.turns if turn.user])
+    booked: dict[str, int] = {}
+    return tuple(
+        [
+            _turn(turn, by_seq, predicts, truth_speaks)._replace(booked=_newly_booked(turn, by_seq, booked))
+            for turn in conversation.turns
+            if turn.user
+        ]
+    )
+
+
+def _newly_booked(turn: Turn, by_seq: Mapping[int, list[Frame]], booked: dict[str, int]) -> tuple[str, ...]:
+    """The domains with more bookings than before, by the truth; `booked` keeps how many there are."""
+    domains = []
+    for frame in (frame for event in turn.assistant for frame in by_seq.get(event.seq, ())):
+        if frame.origin == GOLD and frame.booked and len(frame.booked) > booked.get(frame.service, 0):
+            booked[frame.service] = len(frame.booked)
+            domains.append(frame.service)
+    return tuple(domains)
 
 
 @cached_on_argument

@@ -19,6 +19,8 @@ BOOKING_RULES: PolicyRules = {
 """The seed's rules."""
 
 SEARCH, BOOK, REQUEST, INFORM = "search", "book", "request", "inform"
+ANY = "any"
+"""Where no rule says when a booking is complete, whatever the agent does to get on with it is right."""
 
 _BOOKING = "booking"
 _BOOKED = frozenset({"book", "offerbooked", "notify_success"})
@@ -66,6 +68,8 @@ def booked_domains(turn: DialogueTurn) -> tuple[str, ...]:
     Which domain a bare `Booking-Book` means is taken from the truth where there is one, so that a wrong routing
     is charged to routing alone.
     """
+    if not turn.calls and not any(map(is_booking, turn.predicted.act_types)):
+        return ()
     domains: list[str] = []
     for call in turn.calls:
         verb, _, domain = call.casefold().partition("_")
@@ -74,7 +78,8 @@ def booked_domains(turn: DialogueTurn) -> tuple[str, ...]:
     for act in turn.predicted.act_types:
         if is_booking(act):
             named = act.partition("-")[0].casefold()
-            domains += (turn.truth.domains or turn.predicted.domains or ("",)) if named == _BOOKING else (named,)
+            about = turn.booked or turn.truth.domains or turn.predicted.domains or ("",)
+            domains += about if named == _BOOKING else (named,)
     return tuple(dict.fromkeys(domains))
 
 
@@ -124,4 +129,12 @@ def expected_action(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> s
     if not booking:
         return SEARCH
     state = turn.truth.state or _NO_STATE
-    return REQUEST if any(missing_slots(state, domain, rules) for domain in booking) else BOOK
+    ruled = [domain for domain in booking if domain in rules]
+    if not ruled:
+        return ANY
+    return REQUEST if any(missing_slots(state, domain, rules) for domain in ruled) else BOOK
+
+
+def does_right(expected: str, taken: Collection[str]) -> bool:
+    """Whether what the agent does is, or includes, what is expected."""
+    return bool(taken) if expected == ANY else expected in taken

@@ -11,9 +11,8 @@ from convoscope.metrics.dialogue.accuracy import (
     SetMatch,
     domain_is_right,
     invented_pairs,
-    joint_goal,
     match_sets,
-    slot_recall,
+    match_states,
     without_general,
 )
 from convoscope.metrics.dialogue.policy import (
@@ -22,6 +21,7 @@ from convoscope.metrics.dialogue.policy import (
     PolicyRules,
     actions_taken,
     booking_attempt,
+    does_right,
     expected_action,
 )
 from convoscope.metrics.dialogue.turns import DialogueTurn
@@ -86,9 +86,11 @@ def score_turn(
             predicted.acts == truth.acts or act_slots(predicted.acts) == act_slots(truth.acts)
         )
     if true is not None and ours is not None:
-        slots, goal, anywhere = slot_recall(ours, true), joint_goal(ours, true), invented_pairs(ours, true)
+        slots, goal, anywhere = match_states(ours, true)
         invented = invented_pairs(ours, true, truth.domains) if truth.domains else None
-    mentioned = None if venues is None else tuple(entities(turn.response, predicted.acts, venues, named))
+    mentioned = (
+        None if venues is None else tuple(entities(turn.response, predicted.acts, venues, named, truth.domains or ()))
+    )
     attempt = booking_attempt(turn, rules)
     expected = expected_action(turn, rules) if truth.intents is not None else ""
     correct = None
@@ -97,7 +99,7 @@ def score_turn(
             not (attempt is not None and attempt.missing)
             and not (invented is not None and invented.number)
             and all(one.is_known for one in mentioned)
-            and expected in actions_taken(turn)
+            and does_right(expected, actions_taken(turn))
         )
     return TurnScores(
         domain,

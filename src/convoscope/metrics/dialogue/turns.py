@@ -38,6 +38,8 @@ class DialogueTurn(NamedTuple):
     """The tools that the agent called in reply."""
     is_missing: bool = False
     """There is no prediction for this turn: it scores as empty."""
+    booked: tuple[str, ...] = ()
+    """The domains in which the true dialogue books in this turn."""
     copied: frozenset[tuple[str, str]] = NOTHING
     """Domain and slot that the truth took over from another domain."""
     number: int = 0
@@ -92,6 +94,7 @@ def turn_of(
     true_acts: Iterable[Act | str] | None = None,
     requested: Iterable[tuple[str, str]] = (),
     copied: Iterable[tuple[str, str]] = (),
+    booked: Iterable[str] = (),
     response: str = "",
     calls: Iterable[str] = (),
     is_missing: bool = False,
@@ -117,6 +120,7 @@ def turn_of(
         calls=tuple(calls),
         is_missing=is_missing,
         copied=frozenset(copied),
+        booked=tuple(booked),
         number=number,
     )
 

@@ -25,7 +25,7 @@ _ACT_SLOTS = {
     "reference": REFERENCE,
 }
 _SAYS = frozenset({"inform", "recommend", "select", "offerbook", "book", "offer"})
-_WORD = re.compile(r"[a-z0-9]+")
+_APOSTROPHE = re.compile(r"\s*'\s*")
 _NUMBER = re.compile(r"\+?\d[\d ()-]{7,}\d")
 _POSTCODE = re.compile(r"\b[a-z]{1,2}\d[a-z\d]?\s?\d[a-z]{2}\b")
 _LEAST_DIGITS, _MOST_DIGITS = 9, 13
@@ -33,6 +33,10 @@ _PROPER = re.compile(
     r"\b(?:recommend|suggest|try|called|named|booked(?: you)?(?: at| into)?|how about|what about) "
     r"((?:the |The )?[A-Z][\w'&]*(?: (?:and|of|the|[A-Z][\w'&]*))+)"
 )
+_CUES = frozenset({"recommend", "suggest", "try", "called", "named", "booked", "about"})
+_BETWEEN_WORDS = str.maketrans(dict.fromkeys(filter(lambda letter: not letter.isalnum(), map(chr, range(128))), " "))
+_DIGIT = re.compile(r"\d")
+_NOT_TOLD = frozenset({None, "", "?", "none"})
 _SMALL = frozenset({"the", "and", "of", "a", "an", "restaurant", "hotel"})
 
 
@@ -54,13 +58,15 @@ class VenueDatabase:
         self.tables = tables
         self.details: dict[str, dict[str, set[str]]] = {}
         self.known: dict[str, set[str]] = {field: set() for field in FIELDS}
-        self._by_first_word: dict[str, list[tuple[str, ...]]] = {}
+        self._by_key_word: dict[str, list[tuple[tuple[str, ...], int]]] = {}
         self._names: dict[tuple[str, ...], str] = {}
         for record in _records(tables):
             self._add(record)
-        for names in self._by_first_word.values():
-            names.sort(key=len, reverse=True)
-        self._first_words = frozenset(self._by_first_word)
+        self.unjudged = frozenset(
+            domain for domain, rows in tables.items() if not any(PHONE in row for row in _rows(rows))
+        )
+        """The domains without phones, such as taxis: nobody can say which of theirs are invented."""
+        self._key_words = frozenset(self._by_key_word)
         self._words_of_names = frozenset([word for name in self._names for word in name])
 
     def _add(self, record: Mapping[str, Any]) -> None:
@@ -68,7 +74,8 @@ class VenueDatabase:
         name = " ".join(words)
         if words and words not in self._names:
             self._names[words] = name
-            self._by_first_word.setdefault(words[0], []).append(words)
+            key = max(words, key=len)
+            self._by_key_word.setdefault(key, []).append((words, words.index(key)))
         known = self.details.setdefault(name, {field: set() for field in FIELDS})
         for field in FIELDS:
             value = comparable(field, str(record.get(field) or ""))
@@ -83,19 +90,23 @@ class VenueDatabase:
 
     def names_in(self, text: str) -> list[str]:
         """The venues that a text names: whole words, the longest name first, none inside another."""
-        words = _WORD.findall(text.casefold())
-        if self._first_words.isdisjoint(words):
+        return self.names_among(split_words(text))
+
+    def names_among(self, words: list[str]) -> list[str]:
+        """Looked for by the longest word of each name, which few texts hold."""
+        if self._key_words.isdisjoint(words):
             return []
-        names: list[str] = []
-        place = 0
-        while place < len(words):
-            width = 1
-            for name in self._by_first_word.get(words[place], ()):
-                if tuple(words[place : place + len(name)]) == name:
-                    names.append(self._names[name])
-                    width = len(name)
-                    break
-            place += width
+        places = []
+        for place, word in enumerate(words):
+            for name, offset in self._by_key_word.get(word, ()):
+                start = place - offset
+                if start >= 0 and tuple(words[start : start + len(name)]) == name:
+                    places.append((start, -len(name), name))
+        names, end = [], 0
+        for start, length, name in sorted(places):
+            if start >= end:
+                names.append(self._names[name])
+                end = start - length
         return names
 
     def name_of(self, value: str) -> str | None:
@@ -106,6 +117,9 @@ class VenueDatabase:
     def _name_of(self, words: tuple[str, ...]) -> str | None:
         if words in self._names:
             return self._names[words]
+        inside = self.names_in(" ".join(words))
+        if inside:
+            return inside[0]
         core = {word for word in words if word not in _SMALL}
         if not core <= self._words_of_names:
             return None
@@ -121,9 +135,11 @@ class VenueDatabase:
 
 def _records(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
     for records in tables.values():
-        if isinstance(records, Mapping):
-            continue
-        yield from (record for record in records if isinstance(record, Mapping))
+        yield from _rows(records)
+
+
+def _rows(records: Any) -> list[Mapping[str, Any]]:
+    return [] if isinstance(records, Mapping) else [record for record in records if isinstance(record, Mapping)]
 
 
 def _is_inside(field: str, value: str, known: Iterable[str]) -> bool:
@@ -131,10 +147,15 @@ def _is_inside(field: str, value: str, known: Iterable[str]) -> bool:
     return field == ADDRESS and any(value in one or one in value for one in known)
 
 
+def split_words(text: str) -> list[str]:
+    """The words of a text, in small letters, without apostrophes."""
+    return (_APOSTROPHE.sub("", text) if "'" in text else text).casefold().translate(_BETWEEN_WORDS).split()
+
+
 @lru_cache(65536)
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text, in small letters, without apostrophes."""
-    return tuple(_WORD.findall(text.casefold().replace("'", "")))
+    """The words of a value, kept: values come again and again."""
+    return tuple(split_words(text))
 
 
 @lru_cache(65536)
@@ -147,41 +168,59 @@ def comparable(field: str, value: str) -> str:
 
 
 def entities(
-    response: str, acts: Sequence[Act] | None, venues: VenueDatabase, named: Iterable[str] = ()
+    response: str,
+    acts: Sequence[Act] | None,
+    venues: VenueDatabase,
+    named: Iterable[str] = (),
+    domains: Iterable[str] = (),
 ) -> list[Mention]:
     """The names and details in a reply and in its acts, each with whether the database has it for that venue.
 
-    A detail belongs to the venues that the reply names, or else to those `named` earlier in the dialogue. A reference
-    is looked up only in a database that keeps references.
+    A detail belongs to the venues that the reply names, or else to those `named` earlier in the dialogue. Phones are
+    not looked up in a turn about a domain without named venues, such as taxis, nor references in a database without.
     """
-    names = dict.fromkeys([Mention(NAME, name, True) for name in venues.names_in(response)])
-    details: dict[tuple[str, str], None] = {}
-    for match in _PROPER.finditer(response):
-        name = venues.name_of(match[1])
-        names[Mention(NAME, name or match[1].casefold(), name is not None)] = None
+    words = split_words(response)
+    names = [Mention(NAME, name, True) for name in venues.names_among(words)]
+    details = list(_details_in(response)) if _DIGIT.search(response) is not None else []
+    if not _CUES.isdisjoint(words):
+        names += [_named_venue(match[1], venues) for match in _PROPER.finditer(response)]
     for act in acts or ():
-        if act.type.casefold().rpartition("-")[2] not in _SAYS:
-            continue
-        for slot in act.slots:
-            field = _ACT_SLOTS.get(slot.slot.casefold())
-            if field is None or slot.value in (None, "", "?", "none"):
-                continue
-            if field == NAME:
-                name = venues.name_of(str(slot.value))
-                names[Mention(NAME, name or str(slot.value).casefold(), name is not None)] = None
-            else:
-                details[field, comparable(field, str(slot.value))] = None
-    details |= dict.fromkeys(_details_in(response))
+        if act.slots and _tells(act.type):
+            for slot in act.slots:
+                field = _ACT_SLOTS.get(slot.slot.casefold())
+                if field == NAME and slot.value:
+                    names.append(_named_venue(slot.value, venues))
+                elif field is not None and slot.value not in _NOT_TOLD:
+                    details.append((field, comparable(field, str(slot.value))))
+    if not details:
+        return names if len(names) < 2 else list(dict.fromkeys(names))
+    spoken_of = {*domains, *(_act_domain(act.type) for act in acts or ())}
+    ignored = {
+        *(() if venues.known[REFERENCE] else (REFERENCE,)),
+        *((PHONE,) if spoken_of & venues.unjudged else ()),
+    }
     owners = [name.value for name in names if name.is_known] or list(named)
-    if not venues.known[REFERENCE]:
-        details = {key: None for key in details if key[0] != REFERENCE}
-    return [*names, *(Mention(field, value, venues.has(field, value, owners)) for field, value in details)]
+    mentions = [Mention(*one, venues.has(*one, owners)) for one in details if one[0] not in ignored]
+    return list(dict.fromkeys([*names, *mentions]))
+
+
+def _named_venue(value: str, venues: VenueDatabase) -> Mention:
+    name = venues.name_of(value)
+    return Mention(NAME, name or value.casefold(), name is not None)
+
+
+@lru_cache(4096)
+def _tells(act_type: str) -> bool:
+    return act_type.casefold().rpartition("-")[2] in _SAYS
+
+
+@lru_cache(4096)
+def _act_domain(act_type: str) -> str:
+    return act_type.casefold().partition("-")[0]
 
 
 def _details_in(response: str) -> Iterator[tuple[str, str]]:
     """Phone numbers and postcodes in a text."""
-    if not any(map(str.isdigit, response)):
-        return
     for match in _NUMBER.finditer(response):
         digits = comparable(PHONE, match[0])
         if _LEAST_DIGITS <= len(digits) <= _MOST_DIGITS:
