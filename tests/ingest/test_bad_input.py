@@ -267,7 +267,9 @@ class TestRefusedFiles:
     def test_json_of_an_unknown_kind_tells_its_fields(self, tmp_path: Path, content: object, fields: str) -> None:
         problem = refused(write_json(tmp_path / "log.json", content))
         assert problem.message == f"unknown JSON format; {fields}"
-        assert problem.hint == "`convoscope formats` lists what can be read"
+        assert problem.hint.startswith(
+            "`convoscope formats` lists what can be read; `convoscope inspect FILE --suggest-map`"
+        )
 
     @pytest.mark.parametrize(
         ("content", "line", "message"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Flows, Format, Json, Metrics, MetricsFrom, ReadersFrom, Turns, split
+from convoscope.cli.options import Flows, Format, Json, Map, Metrics, MetricsFrom, ReadersFrom, Turns, sources, split
 
 if TYPE_CHECKING:
     from convoscope.conversation import Conversation
@@ -30,11 +30,19 @@ def inspect(
     limit: Annotated[int, typer.Option("--limit", help="Look at the first N conversations.", min=1)] = 1000,
     format: Format = None,
     readers_from: ReadersFrom = None,
+    map: Map = None,
+    suggest_map: Annotated[
+        bool,
+        typer.Option("--suggest-map", help="Print a mapping for a log that nobody knows, to be corrected: see --map."),
+    ] = False,
     turns: Turns = None,
     flows: Flows = None,
     json: Json = False,
 ) -> None:
     """Say what these files are, what can be measured in them, and what would unlock the rest."""
+    if suggest_map:
+        _suggest_map(paths)
+        return
     from convoscope.ingest.read import read
     from convoscope.report.run_terminal import print_reading, print_warnings
     from convoscope.report.screen import Screen
@@ -45,7 +53,9 @@ def inspect(
     planner = Planner(chosen.metrics, frozenset(chosen.resources))
     contents: Counter[str] = Counter()
     dimensions: dict[str, Counter[str]] = {}
-    reading = read(paths, format=format, limit=limit, turns=turns, flows=flows or (), readers_from=readers_from or ())
+    reading = read(
+        paths, format=format, limit=limit, turns=turns, flows=flows or (), readers_from=sources(readers_from, map)
+    )
     for conversation in reading:
         planner.see(conversation)
         _count(conversation, contents, dimensions)
@@ -71,6 +81,19 @@ def inspect(
             screen.line(f"{name}: {some}{', …' if len(values) > 5 else ''}")
         print_plan(screen, plan)
     print_warnings(Screen(sys.stderr), reading.report)
+
+
+def _suggest_map(paths: Sequence[Path]) -> None:
+    """Print a mapping of the first of these logs that one can be made of."""
+    from convoscope.ingest.io.streams import as_files
+    from convoscope.ingest.mapping.suggestion import suggested_map
+
+    files = as_files(paths)
+    try:
+        sys.stdout.write(suggested_map([Path(path) for path in files.paths]))
+    finally:
+        if files.folder is not None:
+            files.folder.cleanup()
 
 
 def print_files(screen: Screen, files: dict[str, FileRead]) -> None:

@@ -27,6 +27,12 @@ ReadersFrom = Annotated[
         help="Also the readers of this Python file or module. May be repeated. Python code that is named here is run.",
     ),
 ]
+Map = Annotated[
+    str | None,
+    typer.Option(
+        "--map", help="A TOML file that says where in these logs things are. inspect --suggest-map writes one."
+    ),
+]
 Format = Annotated[str | None, typer.Option("--format", help="Read as this format instead of detecting it.")]
 Turns = Annotated[
     str | None,
@@ -62,3 +68,8 @@ Contexts = Annotated[
 def split(names: str | None) -> list[str] | None:
     """`a,b` as a list; None for nothing said."""
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+
+
+def sources(readers_from: list[str] | None, map: str | None) -> list[str]:
+    """Where readers come from: code that was named, and a mapping, which makes one."""
+    return [*(readers_from or ()), *([map] if map else ())]

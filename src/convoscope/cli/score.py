@@ -20,12 +20,14 @@ from convoscope.cli.options import (
     Full,
     Json,
     Junit,
+    Map,
     Markdown,
     Metrics,
     MetricsFrom,
     ReadersFrom,
     Targets,
     Turns,
+    sources,
     split,
 )
 from convoscope.cli.targets import ReportFiles, exit_by, print_targets, targets_json
@@ -49,6 +51,7 @@ def score_command(
     ] = None,
     format: Format = None,
     readers_from: ReadersFrom = None,
+    map: Map = None,
     turns: Turns = None,
     flows: Flows = None,
     label: Annotated[
@@ -88,7 +91,7 @@ def score_command(
             strict=strict,
             by=None if not by else [split(one) or [] for one in by],
             format=format,
-            readers_from=readers_from or (),
+            readers_from=sources(readers_from, map),
             turns=turns,
             flows=flows or (),
             label=label,

@@ -334,6 +334,17 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
     kinds = [claimant for claimant in claimants if not isinstance(claimant, Reader)]
     if is_yaml(path) and (best := _best(Sample(path, "text", ()), kinds)) is not None:
         return Input(str(path), name, best.name, "text", best.claim.grouping, best.claim.why)
+    sample = sample_of(path)
+    container = sample.container
+    best = _best(sample, claimants) if sample.values or container != "text" else None
+    if best is None:
+        raise _unknown(path.name, container, sample.values, claimants)
+    grouping = "file" if container == "text" and best.claim.grouping == "key" else best.claim.grouping
+    return Input(str(path), name, best.name, container, grouping, best.claim.why)
+
+
+def sample_of(path: Path) -> Sample:
+    """How a file is built, and its first records. Raises `InputError` or `BadJson` for one that holds none."""
     head = files.head_of(path, HEAD_BYTES)
     if not head.strip():
         raise InputError("is empty", hint="nothing was written to it, or it was not closed")
@@ -341,20 +352,14 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
     if container == "table":
         if not tables.is_parquet(path) and b"\0" in head[:1024]:
             raise InputError("is not a text file", hint="write it again")
-        values = tables.first_rows(path, SAMPLE_RECORDS)
-    elif b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
+        return Sample(path, container, tables.first_rows(path, SAMPLE_RECORDS))
+    if b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
         if is_yaml(path):
             raise InputError(
                 "is YAML that declares no flow", hint="docs/guides/flow-definitions.md shows one that does"
             )
-        container, values = "text", _first_lines(head)
-    else:
-        values = _first_values(path, head, container)
-    best = _best(Sample(path, container, values), claimants) if values or container != "text" else None
-    if best is None:
-        raise _unknown(path.name, container, values, claimants)
-    grouping = "file" if container == "text" and best.claim.grouping == "key" else best.claim.grouping
-    return Input(str(path), name, best.name, container, grouping, best.claim.why)
+        return Sample(path, "text", _first_lines(head))
+    return Sample(path, container, _first_values(path, head, container))
 
 
 def _unknown(
@@ -368,11 +373,12 @@ def _unknown(
     if part:
         return InputError(f"is {part}")
     if container == "table":
-        return tables.StrangeTable(f"unknown table format; {_describe(values)}", hint=_SEE_FORMATS)
-    return InputError(f"unknown JSON format; {_describe(values)}", hint=_SEE_FORMATS)
+        return tables.StrangeTable(f"unknown table format; {_describe(values)}", hint=_SUGGEST_MAP)
+    return InputError(f"unknown JSON format; {_describe(values)}", hint=_SUGGEST_MAP)
 
 
 _SEE_FORMATS = "`convoscope formats` lists what can be read"
+_SUGGEST_MAP = f"{_SEE_FORMATS}; `convoscope inspect FILE --suggest-map` writes a mapping for anything else"
 
 
 class _Claim(NamedTuple):

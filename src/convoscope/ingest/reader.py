@@ -137,6 +137,8 @@ class Reader:
 
     name = ""
     title = ""
+    settings = ""
+    """What decides beside its source what it reads, in short: a run with others is another run."""
     unkeyed_record_is_conversation = False
     """With grouping by key: a record without a key, or with one that no other has, is a conversation by itself."""
     logs_calls = False
@@ -225,13 +227,13 @@ class Readers(NamedTuple):
 
 
 def registered(readers_from: str | PathLike[str] | Iterable[str | PathLike[str]] = ()) -> Readers:
-    """What is installed, and the readers of these files and modules: `my_reader.py`, `my.reader`.
+    """What is installed, and the readers of these files and modules: `my_reader.py`, `my.reader`, a mapping `my.toml`.
 
     To name code here is to run it. Two readers of one name are an error.
     """
     by_name, problems = dict(installed().by_name), installed().problems
     for source in names(readers_from):
-        declared = [one for one in vars(load(source)).values() if isinstance(one, Reader)]
+        declared = _declared(source)
         if not declared:
             raise UsageError(f"{source} declares no reader", hint="make one: READER = MyReader()")
         for reader in declared:
@@ -241,6 +243,15 @@ def registered(readers_from: str | PathLike[str] | Iterable[str | PathLike[str]]
                 raise UsageError(f"{source}: a reader named {reader.name} exists already", hint="give it another name")
             _brought[reader.name] = reader
     return Readers(by_name, problems)
+
+
+def _declared(source: str) -> list[Reader]:
+    """The readers of a source: a mapping in TOML is one."""
+    if source.endswith(".toml"):
+        from convoscope.ingest.mapping.reader import mapped_reader
+
+        return [mapped_reader(source)]
+    return [one for one in vars(load(source)).values() if isinstance(one, Reader)]
 
 
 _brought: dict[str, Reader] = {}

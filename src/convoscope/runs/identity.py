@@ -28,12 +28,14 @@ def sources() -> str:
 
 
 def reader_sources(names: Iterable[str]) -> dict[str, str]:
-    """A hash of the source of each reader that is not ours."""
+    """A hash of the source of each reader that is not ours, and of the settings of those that have any."""
     hashes: dict[str, str] = {}
     for name in sorted(set(names)):
         reader = reader_named(name)
         if not type(reader).__module__.startswith("convoscope."):
             hashes[name] = _reader_hash(reader)
+        if reader.settings:
+            hashes[name] = hashes.get(name, "") + reader.settings
     return hashes
 
 

@@ -130,11 +130,11 @@ def _prediction(turn: str, facts: Facts) -> Prediction:
     failure = _take(facts, FAILURE)
     prediction = Prediction(
         turn,
-        domains=_names(_take(facts, DOMAINS)),
-        intents=_names(_take(facts, INTENTS)),
-        state=_state(_take(facts, STATE)),
-        requested=_names(_take(facts, REQUESTED)),
-        acts=_acts(_take(facts, ACTS)),
+        domains=names_of(_take(facts, DOMAINS)),
+        intents=names_of(_take(facts, INTENTS)),
+        state=state_of(_take(facts, STATE)),
+        requested=names_of(_take(facts, REQUESTED)),
+        acts=acts_of(_take(facts, ACTS)),
         response=_text(_take(facts, RESPONSE)),
     )
     if failure:
@@ -156,7 +156,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _names(value: Any) -> tuple[str, ...] | None:
+def names_of(value: Any) -> tuple[str, ...] | None:
     """One name or several; `NONE` is none."""
     if isinstance(value, str):
         value = [value]
@@ -165,7 +165,7 @@ def _names(value: Any) -> tuple[str, ...] | None:
     return tuple(name for one in value if (name := as_text(one).strip()) and name.casefold() != _NO_INTENT)
 
 
-def _state(value: Any) -> State | None:
+def state_of(value: Any) -> State | None:
     """Slots by domain, or by names such as `hotel-area`, or as two lists of names and values."""
     if not isinstance(value, dict):
         return None
@@ -196,7 +196,7 @@ def _is_value(value: Any) -> bool:
     return isinstance(value, bool) or bool(as_text(value))
 
 
-def _acts(value: Any) -> tuple[Act, ...] | None:
+def acts_of(value: Any) -> tuple[Act, ...] | None:
     """Types of acts, or acts with their slots: `{"Hotel-Inform": [["area", "north"]]}`."""
     if isinstance(value, dict):
         return tuple(Act(type, tuple(_slots(listed))) for type, listed in value.items())

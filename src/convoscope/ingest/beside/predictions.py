@@ -14,9 +14,17 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Frame, Utterance
+from convoscope.conversation.dialogue_state import Origin
 from convoscope.errors import InputError
 from convoscope.ingest.beside.datasets import values_of
-from convoscope.ingest.beside.prediction_shapes import Prediction, Predictions, dialogue_key, predictions_of, shape_of
+from convoscope.ingest.beside.prediction_shapes import (
+    Prediction,
+    Predictions,
+    State,
+    dialogue_key,
+    predictions_of,
+    shape_of,
+)
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson
 from convoscope.ingest.reader import Detection, Sample
@@ -122,7 +130,7 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
         if prediction.failure:
             code = "prediction_missing" if prediction is MISSING else "prediction_failed"
             notes.set_aside(code, f"turn {exchange.user.id or number}: {prediction.failure}", exchange.user.seq)
-        frames += _frames(_completed(prediction, predictions.predicts), exchange)
+        frames += frames_of(completed(prediction, predictions.predicts), exchange, "predicted")
     return msgspec.structs.replace(conversation, frames=tuple(sorted(frames, key=lambda frame: frame.seq)))
 
 
@@ -167,41 +175,52 @@ def _places(predicted: Sequence[Prediction], exchanges: Sequence[Exchange], note
     return by_answer | by_user
 
 
-def _completed(prediction: Prediction, predicts: frozenset[str]) -> Prediction:
+def completed(prediction: Prediction, predicts: frozenset[str]) -> Prediction:
     """Whatever these predictions hold elsewhere and not here is predicted to be empty."""
     return prediction._replace(**{name: _EMPTY.get(name, ()) for name in predicts if getattr(prediction, name) is None})
 
 
-def _frames(prediction: Prediction, exchange: Exchange) -> Iterator[Frame]:
+def frames_of(prediction: Prediction, exchange: Exchange, origin: Origin) -> Iterator[Frame]:
     """State, domain and intents at the user's utterance; acts and the response at the answer."""
-    domains, state, requested = prediction.domains or (), prediction.state, prediction.requested
+    domains, requested = prediction.domains or (), prediction.requested
+    state = _with_domain(prediction.state, domains)
     services = tuple(dict.fromkeys((*domains, *(state or ()))))
     intents = _by_domain(prediction.intents or (), domains, "_")
     asked = _by_domain(requested or (), domains, "-")
     extras, failure = prediction.extras, prediction.failure
     for service in services or ("",):
-        yield Frame(
+        frame = Frame(
             seq=exchange.user.seq,
-            origin="predicted",
+            origin=origin,
             service=service,
-            is_active=None if prediction.domains is None or not service else service in domains,
+            is_active=None if prediction.domains is None else service in domains,
             intents=None if prediction.intents is None else intents.get(service, ()),
             slots=None if state is None else state.get(service, {}),
             requested=None if requested is None else asked.get(service, ()),
             failure=failure,
             extras=extras,
         )
+        if frame != Frame(seq=frame.seq, origin=origin):
+            yield frame
         extras, failure = {}, ""
     if services and "" not in services and (intents.get("") or asked.get("")):
         yield Frame(
             seq=exchange.user.seq,
-            origin="predicted",
+            origin=origin,
             intents=None if prediction.intents is None else intents.get("", ()),
             requested=None if requested is None else asked.get("", ()),
         )
     if prediction.acts is not None or prediction.response is not None:
         seq = (exchange.answer or exchange.user).seq
-        yield Frame(seq=seq, origin="predicted", acts=prediction.acts, response=prediction.response)
+        yield Frame(seq=seq, origin=origin, acts=prediction.acts, response=prediction.response)
+
+
+def _with_domain(state: State | None, domains: Sequence[str]) -> State | None:
+    """Slots that name no domain are of the first that is active."""
+    if not state or "" not in state or not domains:
+        return state
+    home = {**state.get(domains[0], {}), **state[""]}
+    return {domain: slots for domain, slots in state.items() if domain} | {domains[0]: home}
 
 
 def _by_domain(names: Sequence[str], domains: Sequence[str], mark: str) -> dict[str, tuple[str, ...]]:

@@ -91,14 +91,14 @@ def _is_span(value: Any) -> bool:
 
 def _span(value: list[Any], text: str, words: list[tuple[int, int]]) -> SlotSpan:
     """Where the value stands, if it does stand there."""
-    act, name, said = (as_text(one) for one in value[:3])
+    act, name, words_of_value = (as_text(one) for one in value[:3])
     place = _place(value[3:], words)
-    if place is None or text[place[0] : place[1]].casefold() != said.casefold():
+    if place is None or text[place[0] : place[1]].casefold() != words_of_value.casefold():
         place = None
     return SlotSpan(
         act=act,
         slot=slot_name(domain_of(act), name),
-        value=said,
+        value=words_of_value,
         start=place and place[0],
         end=place and place[1],
     )

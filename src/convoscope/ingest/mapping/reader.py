@@ -1,0 +1,313 @@
+"""Reads conversations by a mapping that the user gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Conversation, Frame, Label, Scenario, Source, Text, Utterance
+from convoscope.conversation.timestamps import moment
+from convoscope.errors import InputError
+from convoscope.ingest.beside.prediction_shapes import Prediction, acts_of, names_of, state_of
+from convoscope.ingest.beside.predictions import MISSING, Exchange, completed, exchanges_of, frames_of
+from convoscope.ingest.mapping.declaration import Mapping, MappingFile, MessageMap, PredictedMap, Way, load_mapping
+from convoscope.ingest.mapping.paths import find, parsed, value_at, without
+from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
+from convoscope.ingest.record import ROLES, Facts, as_text, filled, in_order
+from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import TimelineBuilder
+
+_PREDICTED = {
+    "domain": "domains",
+    "intent": "intents",
+    "requested": "requested",
+    "state": "state",
+    "act": "acts",
+    "response": "response",
+}
+"""The fields of a prediction, by the keys that say where they are."""
+_UNKNOWN_ROLE = "unknown"
+
+
+class LoggedMessage(NamedTuple):
+    """A message as the log has it, and the record that it stands in."""
+
+    value: Any
+    record: Record
+
+
+class MappedReader(Reader):
+    """Records of any shape, by a mapping."""
+
+    def __init__(self, file: MappingFile) -> None:
+        self.mapping = file.mapping
+        self.file = file.name
+        self.name = f"map:{Path(file.name).stem}"
+        self.title = f"Logs mapped by {file.name}"
+        self.settings = file.hash
+
+    def detect(self, sample: Sample) -> Detection | None:
+        """What the mapping fits is read by it; what it fits not, and nobody else knows, is told by `build`."""
+        values = [one for value in sample.values for one in self._records(value)]
+        if any(self._fits(value) for value in values):
+            return Detection(2.0, f"the mapping {self.file} fits", self._grouping())
+        is_record = any(isinstance(value, dict) for value in sample.values)
+        return Detection(0.01, f"the mapping {self.file} was given", "record") if is_record else None
+
+    def _grouping(self) -> Any:
+        if self.mapping.conversation.messages is not None or self.mapping.conversation.records is not None:
+            return "record"
+        return "key" if self.mapping.conversation.id is not None else "file"
+
+    def _fits(self, value: Any) -> bool:
+        messages = self._messages(value)
+        return any(self._says(one) for one in messages or ())
+
+    def _says(self, message: Any) -> bool:
+        where = self.mapping.message
+        ways: list[Way | None] = [where.text, *where.texts.values()]
+        return any(find(message, way) is not None for way in ways)
+
+    def _records(self, value: Any) -> Sequence[Any]:
+        where = self.mapping.conversation.records
+        listed = [value] if where is None else parsed(value_at(value, where))
+        return listed if isinstance(listed, list) else ()
+
+    def _messages(self, record: Any) -> Sequence[Any] | None:
+        where = self.mapping.conversation.messages
+        listed = [record] if where is None else parsed(value_at(record, where))
+        return listed if isinstance(listed, list) else None
+
+    def key(self, value: Any) -> str | None:
+        return as_text(value_at(value, self.mapping.conversation.id)) or None
+
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        conversation = self.mapping.conversation
+        if conversation.messages is None and conversation.records is None:
+            yield self._conversation(group.name, group.records, group, notes)
+            return
+        for record in group.records:
+            records = [record._replace(value=value) for value in self._records(record.value)]
+            if not records:
+                raise self._absent("records", conversation.records)
+            if conversation.messages is None:
+                yield from self._by_id(records, group, notes)
+                continue
+            for place, held in enumerate(records):
+                name = group.name if len(records) == 1 else f"{group.name}#{place + 1}"
+                yield self._conversation(name, [held], group, notes)
+
+    def _by_id(self, records: Sequence[Record], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        """Messages in a list of a document, by the id of their conversation."""
+        by_id: dict[str, list[Record]] = {}
+        for record in records:
+            by_id.setdefault(self.key(record.value) or group.name, []).append(record)
+        for id, held in by_id.items():
+            yield self._conversation(id, held, group, notes)
+
+    def _conversation(self, name: str, records: Sequence[Record], group: RecordGroup, notes: Notes) -> Conversation:
+        """The conversation of a record with a list of messages, or of the records that are its messages."""
+        where = self.mapping.conversation
+        first = records[0].value
+        messages: list[LoggedMessage] = []
+        for record in records:
+            listed = self._messages(record.value)
+            if listed is None:
+                raise self._absent("messages", where.messages)
+            messages += [LoggedMessage(parsed(one), record) for one in listed]
+        builder = _Builder(self.mapping, notes)
+        for message in _ordered(messages, self.mapping.message.time, is_list=where.messages is not None):
+            builder.add(message.value)
+        if not builder.timeline.events:
+            raise self._absent("text", self.mapping.message.text, table="message")
+        goal = parsed(value_at(first, where.goal))
+        conversation = Conversation(
+            id=as_text(value_at(first, where.id)) or name,
+            dimensions={key: text for key, way in where.dimensions.items() if (text := _dimension(first, way))},
+            source=Source(format=self.name, files=group.file_names, record=str(records[0].number)),
+            participants=builder.timeline.participants,
+            clocks=builder.timeline.clocks,
+            scenario=None if goal is None else Scenario(goal=goal),
+            timeline=tuple(builder.timeline.events),
+            frames=tuple(builder.frames),
+            labels=tuple(_labels(first, where.labels)),
+            extras=self._beside(first) if where.messages is not None else {},
+        )
+        return _with_predictions(conversation, builder, self.mapping.predicted, notes)
+
+    def _absent(self, key: str, way: Way | None, table: str = "conversation") -> InputError:
+        paths = way if isinstance(way, str) else " or ".join(way or ())
+        return InputError(
+            f"nothing at {paths or '(no path)'}",
+            field=f"{table}.{key}",
+            hint=f"correct {table}.{key} in {self.file}, or write a new mapping with --suggest-map",
+        )
+
+    def _beside(self, record: Any) -> Facts:
+        """What the record holds that the mapping does not name."""
+        where = self.mapping.conversation
+        ways = [where.messages, where.id, where.goal, *where.dimensions.values(), *where.labels.values()]
+        return _rest(record, ways)
+
+
+class _Builder:
+    """The timeline and the frames of a conversation under construction."""
+
+    def __init__(self, mapping: Mapping, notes: Notes) -> None:
+        self.mapping = mapping
+        self.timeline = TimelineBuilder(notes)
+        self.frames: list[Frame] = []
+        self.messages: dict[int, Any] = {}
+        """The message of each utterance."""
+        self._roles = {word.strip().casefold(): role for word, role in mapping.values.role.items()}
+
+    def add(self, message: Any) -> None:
+        """Whatever a message says and calls."""
+        where, timeline = self.mapping.message, self.timeline
+        stamp = find(message, where.time)
+        time = timeline.time(stamp.value) if stamp is not None else None
+        begun = timeline.seq
+        extras = _rest(message, self._ways())
+        id = as_text(value_at(message, where.id))
+        for role, way in self._spoken(message):
+            leaf = find(message, way)
+            if leaf is None:
+                continue
+            text = as_text(leaf.value)
+            if not text:
+                timeline.notes.set_aside("text_unreadable", str(way), timeline.seq)
+                extras = {**extras, "text": leaf.value}
+            self.messages[timeline.seq] = message
+            timeline.say(timeline.participant(role), intended=Text(text), time=time, id=id, extras=extras)
+            extras = {}
+        self._call(parsed(value_at(message, where.tool_calls)), time)
+        if timeline.seq == begun:
+            timeline.set_message_aside(self._role(message), {**extras, "message": message}, time, id)
+        else:
+            self._annotate(message, begun)
+
+    def _spoken(self, message: Any) -> Iterator[tuple[str, Way | None]]:
+        """Who speaks, and where the words are."""
+        where = self.mapping.message
+        if where.texts:
+            yield from ((self._roles.get(role.casefold(), role), way) for role, way in where.texts.items())
+        elif find(message, where.text) is not None:
+            yield self._role(message), where.text
+
+    def _role(self, message: Any) -> str:
+        """The role in our words: by the mapping, else as usual."""
+        word = as_text(value_at(message, self.mapping.message.role)).strip()
+        key = word.casefold()
+        role = self._roles.get(key) or ROLES.get(key)
+        if role is None:
+            self.timeline.notes.set_aside("role_unknown", f"{word[:80]!r}: add it to values.role", self.timeline.seq)
+            return word or _UNKNOWN_ROLE
+        return role
+
+    def _call(self, calls: Any, time: Any) -> None:
+        where = self.mapping.tool_call
+        for call in [calls] if isinstance(calls, dict) else calls if isinstance(calls, list) else ():
+            name = as_text(value_at(call, where.name))
+            if not name:
+                self.timeline.notes.set_aside("tool_call_without_name", str(call)[:80], self.timeline.seq)
+                continue
+            id = as_text(value_at(call, where.id))
+            self.timeline.call(name, value_at(call, where.arguments), call_id=id, time=time)
+            result = find(call, where.result)
+            if result is not None:
+                self.timeline.result(result.value, call_id=id, name=name, time=time)
+
+    def _annotate(self, message: Any, begun: int) -> None:
+        """Frames of what the log says is right."""
+        where = self.mapping.message
+        prediction = self.read(message, where)
+        spoken = next((one for one in self.timeline.events[begun:] if isinstance(one, Utterance)), None)
+        if spoken is not None and any(value is not None for value in prediction[1:7]):
+            self.frames += frames_of(prediction, Exchange(spoken, None), "gold")
+
+    def read(self, message: Any, where: MessageMap | PredictedMap) -> Prediction:
+        """Domain, intents, state and acts of a message."""
+        words = self.mapping.values
+        response = value_at(message, where.response) if isinstance(where, PredictedMap) else None
+        return Prediction(
+            domains=_translated(names_of(value_at(message, where.domain)), words.domain),
+            intents=_translated(names_of(parsed(value_at(message, where.intent))), words.intent),
+            requested=names_of(parsed(value_at(message, where.requested))),
+            state=state_of(parsed(value_at(message, where.state))),
+            acts=_acts(parsed(value_at(message, where.act)), words.act),
+            response=None if response is None else as_text(response),
+        )
+
+    def _ways(self) -> list[Way | None]:
+        message, predicted = self.mapping.message, self.mapping.predicted
+        fields = [getattr(message, name) for name in message.__struct_fields__ if name != "texts"]
+        return [*fields, *message.texts.values(), *(getattr(predicted, name) for name in _PREDICTED)]
+
+
+def _with_predictions(conversation: Conversation, builder: _Builder, where: PredictedMap, notes: Notes) -> Conversation:
+    """With what the agent concluded in each turn; a turn where that is missing counts, and is empty."""
+    predicts = frozenset(name for key, name in _PREDICTED.items() if getattr(where, key) is not None)
+    if not predicts:
+        return conversation
+    frames = list(conversation.frames)
+    for exchange in exchanges_of(conversation):
+        utterances = [one for one in exchange if one is not None]
+        read = [builder.read(builder.messages[one.seq], where) for one in utterances if one.seq in builder.messages]
+        fields: dict[str, Any] = {name: _first([getattr(one, name) for one in read]) for name in predicts}
+        prediction = MISSING if _first(list(fields.values())) is None else Prediction()._replace(**fields)
+        if prediction is MISSING:
+            notes.set_aside("prediction_missing", f"turn {exchange.user.id or exchange.user.seq}", exchange.user.seq)
+        frames += frames_of(completed(prediction, predicts), exchange, "predicted")
+    return msgspec.structs.replace(conversation, frames=tuple(sorted(frames, key=lambda frame: frame.seq)))
+
+
+def _first(values: Sequence[Any]) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def _ordered(messages: list[LoggedMessage], way: Way | None, *, is_list: bool) -> list[LoggedMessage]:
+    """Messages that stand in records of their own are ordered by their times; those of a list are as they stand."""
+    if is_list or way is None:
+        return messages
+    times = [None if (read := moment(value_at(one.value, way))) is None else read.at for one in messages]
+    return [messages[place] for place in in_order(times)]
+
+
+def _translated(names: tuple[str, ...] | None, words: dict[str, str]) -> tuple[str, ...] | None:
+    return None if names is None else tuple(words.get(name, name) for name in names)
+
+
+def _acts(value: Any, words: dict[str, str]) -> Any:
+    acts = acts_of(value)
+    return (
+        None
+        if acts is None
+        else tuple(msgspec.structs.replace(one, type=words.get(one.type, one.type)) for one in acts)
+    )
+
+
+def _dimension(record: Any, way: Way) -> str:
+    value = value_at(record, way)
+    return str(value).lower() if isinstance(value, bool) else as_text(value)
+
+
+def _labels(record: Any, ways: dict[str, Way]) -> Iterator[Label]:
+    for name, way in ways.items():
+        leaf = find(record, way)
+        if leaf is not None:
+            yield Label(name=name, value=leaf.value, rater_kind="external")
+
+
+def _rest(record: Any, ways: Sequence[Way | None]) -> Facts:
+    """What is left of a record, for `extras`."""
+    taken = [leaf.steps for way in ways if (leaf := find(record, way)) is not None]
+    rest = without(record, taken)
+    return filled(rest) if isinstance(rest, dict) else {}
+
+
+def mapped_reader(source: str) -> MappedReader:
+    """The reader of a mapping in a TOML file."""
+    return MappedReader(load_mapping(Path(source)))

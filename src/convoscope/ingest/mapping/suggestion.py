@@ -1,0 +1,286 @@
+"""A mapping for a log that nobody knows, guessed from its fields, for a person to correct."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from convoscope.conversation.timestamps import moment
+from convoscope.errors import ConvoscopeError, InputError
+from convoscope.ingest.discover import sample_of
+from convoscope.ingest.io.json import BadJson
+from convoscope.ingest.mapping.paths import parsed, written
+from convoscope.ingest.reader import Sample
+from convoscope.ingest.record import ROLE_FIELDS, ROLES, TEXT_FIELDS, TIMES
+
+_DEPTH = 4
+_MAX_MESSAGES = 200
+_MAX_ROLES = 8
+_MAX_WORDS = 40
+"""A role is a short text."""
+_ROLE_NAMES = (*ROLE_FIELDS, "who", "actor", "direction", "participant", "participant_role", "type", "name")
+_TEXT_NAMES = ("content", *TEXT_FIELDS, "msg", "transcript", "words")
+_ID_NAMES = ("conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id", "call_id", "ticket", "case", "id")
+_LABELS = re.compile(r"csat|rating|score|resolved|label|verdict|outcome|satisf", re.IGNORECASE)
+_USERS = re.compile(r"user|cust|client|guest|visitor|caller|human|buyer|patient|^in(bound|coming)?$", re.IGNORECASE)
+_AGENTS = re.compile(r"bot|agent|assist|system|advis|operator|support|rep$|^ai$|^out(bound|going)?$", re.IGNORECASE)
+_MEANINGS = {
+    "tool_calls": re.compile(r"tool_?calls?$|function_calls?$|calls$", re.IGNORECASE),
+    "domain": re.compile(r"(^|_)(domain|service)$", re.IGNORECASE),
+    "intent": re.compile(r"intents?$", re.IGNORECASE),
+    "requested": re.compile(r"requested", re.IGNORECASE),
+    "state": re.compile(r"(belief|state|slots?|slot_values)$", re.IGNORECASE),
+    "act": re.compile(r"(dialog(ue)?_)?acts?$|act_types?$", re.IGNORECASE),
+}
+
+
+class RecordField(NamedTuple):
+    """A field of records, by its path, and the values that they have there."""
+
+    path: str
+    values: list[Any]
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2].casefold()
+
+
+class MessageFields(NamedTuple):
+    """The fields of messages that say who speaks and what."""
+
+    role: RecordField | None
+    text: RecordField
+
+
+def suggested_map(paths: Sequence[Path]) -> str:
+    """The TOML of a mapping for the first of these logs whose records hold texts."""
+    refusals: list[str] = []
+    for path in islice(_files(paths), 50):
+        try:
+            return suggestion(sample_of(path))
+        except (ConvoscopeError, BadJson, OSError) as error:
+            refusals.append(f"{path.name}: {error.message if isinstance(error, ConvoscopeError) else error}")
+    raise InputError("\n  ".join(["no mapping can be made", *refusals[:10]]), hint="docs/guides/mapping.md shows one")
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.exists():
+            raise InputError("there is no such file or folder", file=str(path))
+        yield from sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+
+
+def suggestion(sample: Sample) -> str:
+    """The TOML of a mapping for the records of a sample."""
+    records, where = list(sample.values), ""
+    if sample.container == "text" or not any(isinstance(one, dict) for one in records):
+        raise InputError("holds no records", hint="a mapping is for JSON, JSON lines, CSV and Parquet")
+    lists = _lists(records)
+    best = _best_list(lists)
+    if best is None:
+        fields = message_fields(records)
+        if fields is None:
+            raise InputError("no field holds texts of people", hint="docs/guides/mapping.md shows what is needed")
+        return _written("", "", fields, records, records)
+    # A document that holds a list of conversations, each with a list of messages.
+    outer = next((one for one in lists if best.path.startswith(f"{one.path}.0.")), None)
+    if outer is not None:
+        where, records = outer.path, outer.values
+        best = RecordField(best.path.removeprefix(f"{outer.path}.0."), best.values)
+    fields = message_fields(best.values)
+    if fields is None:
+        raise InputError("no field holds texts of people", hint="docs/guides/mapping.md shows what is needed")
+    return _written(where, best.path, fields, records, best.values)
+
+
+def _lists(records: Sequence[Any]) -> list[RecordField]:
+    """Every list of objects in the records, the outer before the inner; one inside a list by its first element."""
+    by_path: dict[str, list[Any]] = {}
+    for record in records:
+        for steps, value in _walk(record):
+            if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+                by_path.setdefault(written(steps), []).extend(one for one in value if isinstance(one, dict))
+    return [RecordField(path, values[:_MAX_MESSAGES]) for path, values in by_path.items()]
+
+
+def _walk(value: Any, steps: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    value = parsed(value)
+    if steps:
+        yield steps, value
+    if len(steps) >= _DEPTH:
+        return
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _walk(inner, (*steps, str(name)))
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        yield from _walk_first(value[0], steps)
+
+
+def _walk_first(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for inner, held in _walk(value):
+        yield (*steps, "0", *inner), held
+
+
+def _best_list(lists: Sequence[RecordField]) -> RecordField | None:
+    """The list whose elements look most like messages: those with roles first, then the most of them."""
+    ranked = [(one, fields) for one in lists if (fields := message_fields(one.values)) is not None]
+    if not ranked:
+        return None
+    return max(ranked, key=lambda pair: (_is_known(pair[1].role), pair[1].role is not None, len(pair[0].values)))[0]
+
+
+def _is_known(role: RecordField | None) -> bool:
+    return role is not None and any(_role_of(str(value))[1] for value in role.values)
+
+
+def message_fields(messages: Sequence[Any]) -> MessageFields | None:
+    """Who speaks and what, in messages; None where nothing in them is a text of a person."""
+    fields = [one for one in fields_of(messages) if all(isinstance(value, str) for value in one.values)]
+    texts = [one for one in fields if _text_rank(one) > 0]
+    if not texts:
+        return None
+    text = max(texts, key=_text_rank)
+    roles = [one for one in fields if one.path != text.path and _role_rank(one) > 0]
+    return MessageFields(max(roles, key=_role_rank, default=None), text)
+
+
+def fields_of(records: Sequence[Any]) -> list[RecordField]:
+    """The fields of records that are no objects, with their values."""
+    by_path: dict[str, list[Any]] = {}
+    for record in records:
+        if isinstance(record, dict):
+            for steps, value in _leaves(record, ()):
+                by_path.setdefault(written(steps), []).append(value)
+    return [RecordField(path, values) for path, values in by_path.items()]
+
+
+def _leaves(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if steps and value is not None and value != "":
+        yield steps, value
+    if isinstance(value, dict) and len(steps) < _DEPTH:
+        for name, inner in value.items():
+            yield from _leaves(inner, (*steps, str(name)))
+
+
+def _text_rank(field: RecordField) -> float:
+    """How much a field looks like what people say: words with spaces, and a telling name."""
+    spoken = sum(" " in value.strip() for value in field.values) / len(field.values)
+    named = field.name in _TEXT_NAMES
+    if not named and (spoken < 0.3 or all(moment(value) is not None for value in field.values)):
+        return 0.0
+    return (2.0 if named else 0.0) + spoken + min(len(field.values), 1000) / 10_000
+
+
+def _role_rank(field: RecordField) -> float:
+    """How much a field looks like who speaks: a few short words, again and again, and a telling name."""
+    words = {value.strip().casefold() for value in field.values}
+    if len(words) > _MAX_ROLES or any(len(word) > _MAX_WORDS for word in words):
+        return 0.0
+    known = any(_role_of(word)[1] for word in words)
+    named = field.name in _ROLE_NAMES
+    return (3.0 if known else 0.0) + (1.0 if named else 0.0) + (0.1 if len(words) < len(field.values) else 0.0)
+
+
+def _role_of(word: str) -> tuple[str, bool]:
+    """Our word for a role, and whether that is more than a guess."""
+    key = word.strip().casefold()
+    if key in ROLES:
+        return ROLES[key], True
+    if _USERS.search(key):
+        return "user", True
+    return "assistant", bool(_AGENTS.search(key))
+
+
+def _written(where: str, messages: str, fields: MessageFields, records: Sequence[Any], held: Sequence[Any]) -> str:
+    """The TOML: what was guessed, and in comments what else there is."""
+    beside = fields_of(records) if messages else []
+    own = [one for one in fields_of(held) if one.path not in (fields.text.path, fields.role and fields.role.path)]
+    lines = ["# A guess from the fields of the log. Correct it, then: convoscope inspect LOG --map THIS-FILE", ""]
+    lines += ["[conversation]"]
+    lines += [f"records = {_text(where)}"] if where else []
+    lines += [f"messages = {_text(messages)}"] if messages else ["# each record is a message"]
+    id = _id(beside or own, is_message=not messages)
+    lines += [f"id = {_text(id)}" if id else '# id = ""  # without it a conversation is named by its place']
+    taken = {id, messages, *(one.path for one in beside if one.path.startswith(f"{messages}."))}
+    lines += _others(one for one in beside if one.path not in taken)
+    lines += ["", "[message]"]
+    if fields.role is None:
+        lines += [f"texts = {{ user = {_text(fields.text.path)} }}  # who speaks is not said: add the agent's field"]
+    else:
+        lines += [f"role = {_text(fields.role.path)}", f"text = {_text(fields.text.path)}"]
+    lines += _meanings(own, id if not messages else "")
+    if fields.role is not None:
+        lines += ["", "[values.role]", *_roles(fields.role)]
+    return "\n".join(lines) + "\n"
+
+
+def _id(fields: Sequence[RecordField], *, is_message: bool) -> str:
+    """The field that names a conversation; of messages, one that several of them share."""
+    named = [one for one in fields if one.name in _ID_NAMES or one.name.endswith("id")]
+    plain = [one for one in named if all(isinstance(value, str | int) for value in one.values)]
+    if is_message:
+        plain = [one for one in plain if len(set(one.values)) < len(one.values)] or plain[:1]
+    best = min(plain, key=lambda one: (_place(one.name), one.path.count(".")), default=None)
+    return best.path if best else ""
+
+
+def _place(name: str) -> int:
+    return _ID_NAMES.index(name) if name in _ID_NAMES else len(_ID_NAMES)
+
+
+def _others(fields: Iterable[RecordField]) -> Iterator[str]:
+    """Labels and dimensions that might be meant, as comments."""
+    scalars = [one for one in fields if all(isinstance(value, str | int | float | bool) for value in one.values)]
+    labels = [one for one in scalars if _LABELS.search(one.name)]
+    short = [one for one in scalars if one not in labels and all(len(str(value)) < 60 for value in one.values)]
+    for table, chosen in (("labels", labels), ("dimensions", short[:12])):
+        if chosen:
+            pairs = ", ".join(f"{_key(one.name)} = {_text(one.path)}" for one in _first_of_each(chosen))
+            yield f"# {table} = {{ {pairs} }}"
+
+
+def _first_of_each(fields: Iterable[RecordField]) -> list[RecordField]:
+    return list({one.name: one for one in reversed(list(fields))}.values())[::-1]
+
+
+def _meanings(fields: Sequence[RecordField], id: str) -> Iterator[str]:
+    """Time, id, tool calls and dialogue state of a message, by their names."""
+    clock = next((one for one in fields if _is_time(one)), None)
+    if clock is not None:
+        yield f"time = {_text(clock.path)}"
+    own_id = next(
+        (one for one in fields if one.name in ("id", "uuid", "message_id", "turn_id") and one.path != id), None
+    )
+    if own_id is not None:
+        yield f"id = {_text(own_id.path)}"
+    for key, pattern in _MEANINGS.items():
+        field = next((one for one in fields if pattern.search(one.name)), None)
+        if field is not None and (key != "tool_calls" or any(isinstance(value, list) for value in field.values)):
+            yield f"{key} = {_text(field.path)}"
+
+
+def _is_time(field: RecordField) -> bool:
+    is_named = field.name in TIMES or re.search(r"time|date|stamp|(^|_)(at|ts|when)$", field.name) is not None
+    return is_named and all(moment(value) is not None for value in field.values)
+
+
+def _roles(role: RecordField) -> Iterator[str]:
+    """Each word for a role and ours; those that had to be guessed say so."""
+    for word, _ in Counter(str(value).strip() for value in role.values).most_common(_MAX_ROLES):
+        ours, is_known = _role_of(word)
+        yield f"{_key(word)} = {_text(ours)}" + ("" if is_known else "  # a guess: user, assistant, system or tool?")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(value: str) -> str:
+    """A text of TOML; a log may hold anything."""
+    harmless = value.encode("utf-8", "replace").decode()
+    return json.dumps(harmless).replace("\x7f", "\\u007f")

@@ -1,0 +1,211 @@
+"""A log that no reader knows is read by a mapping."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import convoscope
+from convoscope.conversation import Act, Frame, Label
+from convoscope.errors import InputError
+from support.logs import Outcome, counts, story, write, write_lines
+
+RECORD = {
+    "case": {"no": 17, "queue": "returns", "csat": 4},
+    "chat": {
+        "events": [
+            {
+                "who": "Customer",
+                "body": {"plain": "Where is my parcel?"},
+                "at": "2026-01-02T10:00:00Z",
+                "topic": "parcel",
+            },
+            {
+                "who": "acme-bot",
+                "body": {"plain": "On its way."},
+                "at": "2026-01-02T10:00:04Z",
+                "calls": [{"tool": "track", "args": {"no": 17}, "output": {"status": "ok"}}],
+                "mood": "calm",
+            },
+        ]
+    },
+}
+MAP = """
+[conversation]
+messages = "chat.events"
+id = "case.no"
+dimensions = { domain = "case.queue" }
+labels = { csat = "case.csat" }
+
+[message]
+role = ["from", "who"]
+text = "body.plain"
+time = "at"
+tool_calls = "calls"
+domain = "topic"
+
+[values.role]
+acme-bot = "assistant"
+"""
+
+
+def mapped(tmp_path: Path, text: str, *logs: Path) -> Outcome:
+    map = write(tmp_path / "maps" / "acme.toml", text)
+    reading = convoscope.read(list(logs), readers_from=[map])
+    return Outcome(list(reading), reading.report)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "log.jsonl", [RECORD])
+
+
+class TestAListOfMessages:
+    def test_paths_aliases_and_values(self, tmp_path: Path, log: Path) -> None:
+        outcome = mapped(tmp_path, MAP, log)
+        only = outcome.only
+        assert (only.id, only.dimensions, only.source.format) == ("17", {"domain": "returns"}, "map:acme")
+        assert story(only)[:2] == ["user: Where is my parcel?", "assistant: On its way."]
+        assert only.tool_calls[0].name == "track"
+        assert only.tool_calls[0].arguments == {"no": 17}
+        assert only.tool_results[only.tool_calls[0].seq].success is True
+        assert only.labels == (Label(name="csat", value=4, rater_kind="external"),)
+        first, second = only.utterances
+        assert only.elapsed(first.time, second.time) == 4.0
+        assert second.extras == {"mood": "calm"}  # what nobody named is kept
+        assert only.frames == (Frame(seq=0, origin="gold", service="parcel", is_active=True),)
+
+    def test_a_role_that_nobody_knows_is_told(self, tmp_path: Path, log: Path) -> None:
+        outcome = mapped(tmp_path, MAP.replace("acme-bot =", "other-bot ="), log)
+        assert counts(outcome.report.set_aside) == {"role_unknown": 1}
+        assert set(outcome.only.roles.values()) == {"user", "acme-bot"}
+
+    def test_a_path_that_leads_nowhere_names_itself(self, tmp_path: Path, log: Path) -> None:
+        with pytest.raises(InputError) as raised:
+            mapped(tmp_path, MAP.replace("chat.events", "chat.turns"), log)
+        assert "conversation.messages: nothing at chat.turns" in str(raised.value)
+        assert "acme.toml" in str(raised.value)
+
+    def test_messages_as_text_in_a_cell(self, tmp_path: Path) -> None:
+        cell = json.dumps(RECORD["chat"]).replace('"', '""')
+        log = write(tmp_path / "log.csv", f'no,chat\n17,"{cell}"\n')
+        outcome = mapped(tmp_path, MAP.replace("case.no", "no"), log)
+        assert [one.id for one in outcome.conversations] == ["17"]
+        assert len(outcome.only.utterances) == 2
+
+    def test_a_list_of_conversations_in_a_document(self, tmp_path: Path) -> None:
+        log = write(tmp_path / "log.json", json.dumps({"export": "v1", "cases": [RECORD, RECORD]}))
+        outcome = mapped(tmp_path, MAP.replace("[conversation]", '[conversation]\nrecords = "cases"'), log)
+        assert len(outcome.conversations) == 2
+
+
+class TestAMessagePerRecord:
+    ROWS = (
+        "ticket,side,words,when\n"
+        "A,in,Hello,2026-01-02T10:00:00Z\n"
+        "B,in,Help,2026-01-02T10:00:01Z\n"
+        "A,out,Hi!,2026-01-02T10:00:02Z\n"
+    )
+    MAP = """
+    [conversation]
+    id = "ticket"
+    [message]
+    role = "side"
+    text = "words"
+    time = "when"
+    [values.role]
+    in = "user"
+    out = "assistant"
+    """
+
+    def test_rows_of_one_id_are_a_conversation(self, tmp_path: Path) -> None:
+        outcome = mapped(tmp_path, self.MAP, write(tmp_path / "log.csv", self.ROWS))
+        told = {one.id: story(one) for one in outcome.conversations}
+        assert told == {"A": ["user: Hello", "assistant: Hi!"], "B": ["user: Help"]}
+
+    def test_parquet(self, tmp_path: Path) -> None:
+        import duckdb
+
+        write(tmp_path / "rows.csv", self.ROWS)
+        duckdb.sql(f"COPY (SELECT * FROM read_csv('{tmp_path}/rows.csv')) TO '{tmp_path}/log.parquet'")
+        assert len(mapped(tmp_path, self.MAP, tmp_path / "log.parquet").conversations) == 2
+
+    def test_a_row_with_what_each_side_says(self, tmp_path: Path) -> None:
+        log = write(tmp_path / "log.csv", "ticket,q,a\nA,Hello,Hi!\nA,Bye,\n")
+        text = '[conversation]\nid = "ticket"\n[message]\ntexts = { user = "q", assistant = "a" }\n'
+        assert story(mapped(tmp_path, text, log).only) == ["user: Hello", "assistant: Hi!", "user: Bye"]
+
+
+class TestDialogueState:
+    MAP = """
+    [conversation]
+    messages = "turns"
+    [message]
+    role = "who"
+    text = "text"
+    intent = "truth.intent"
+    domain = "truth.domain"
+    state = "truth.slots"
+    act = "truth.acts"
+    [predicted]
+    domain = "bot.domain"
+    state = "bot.slots"
+    act = "bot.acts"
+    [values.domain]
+    hotels = "hotel"
+    """
+
+    def read(self, tmp_path: Path, turns: list[dict[str, Any]]) -> Outcome:
+        return mapped(tmp_path, self.MAP, write_lines(tmp_path / "log.jsonl", [{"turns": turns}]))
+
+    def test_truth_and_prediction(self, tmp_path: Path) -> None:
+        truth = {"intent": "find_hotel", "domain": "hotels", "slots": {"area": "north"}}
+        outcome = self.read(
+            tmp_path,
+            [
+                {"who": "user", "text": "A hotel up north", "truth": truth},
+                {
+                    "who": "agent",
+                    "text": "Which price?",
+                    "truth": {"acts": ["Hotel-Request"]},
+                    "bot": {"domain": "hotel", "slots": {"hotel": {"area": "north"}}, "acts": ["Hotel-Inform"]},
+                },
+                {"who": "user", "text": "Cheap", "truth": truth},
+                {"who": "agent", "text": "Fine"},
+            ],
+        )
+        gold = [one for one in outcome.only.frames if one.origin == "gold"]
+        assert gold[0] == Frame(
+            seq=0, origin="gold", service="hotel", is_active=True, intents=("find_hotel",), slots={"area": ("north",)}
+        )
+        assert gold[1] == Frame(seq=1, origin="gold", acts=(Act("Hotel-Request"),))
+        predicted = [one for one in outcome.only.frames if one.origin == "predicted"]
+        assert [(one.seq, one.service, one.slots, one.acts, one.failure) for one in predicted] == [
+            (0, "hotel", {"area": ("north",)}, None, ""),
+            (1, "", None, (Act("Hotel-Inform"),), ""),
+            (2, "", {}, None, "missing"),
+            (3, "", None, (), ""),
+        ]
+        assert counts(outcome.report.set_aside) == {"prediction_missing": 1}
+
+
+class TestAWrongMapping:
+    @pytest.mark.parametrize(
+        ("text", "field", "message"),
+        [
+            ("[message]\nrole = 3\n", "message.role", "got `int`"),
+            ('[message]\nrole = "a"\nwords = "b"\n', "message", "unknown field `words`"),
+            ('[message]\nrole = "a"\n', "message.text", "role and its text"),
+            ('[message]\nrole = "a"\ntext = "b"\ntexts = {user = "c"}\n', "message", "message.texts"),
+            ("[message\n", "", "is no TOML"),
+        ],
+    )
+    def test_it_names_file_and_key(self, text: str, field: str, message: str, tmp_path: Path, log: Path) -> None:
+        with pytest.raises(InputError) as raised:
+            mapped(tmp_path, text, log)
+        assert raised.value.file.endswith("acme.toml")
+        assert raised.value.field == field
+        assert message in str(raised.value)

@@ -1,0 +1,114 @@
+"""A mapping that was suggested is TOML that reads the log, and says what it guessed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import convoscope
+from convoscope.errors import InputError
+from convoscope.ingest.mapping.declaration import Mapping, parse_mapping
+from convoscope.ingest.mapping.suggestion import suggested_map, suggestion
+from convoscope.ingest.reader import Sample
+from support.logs import story, write, write_lines
+
+RECORD = {
+    "case": {"no": "A-17", "queue": "returns", "csat": 4},
+    "chat": {
+        "events": [
+            {"who": "Customer", "body": {"plain": "Where is my parcel?"}, "at": "2026-01-02T10:00:00Z"},
+            {"who": "Acme-Bot", "body": {"plain": "On its way."}, "at": "2026-01-02T10:00:04Z"},
+            {"who": "Zed", "body": {"plain": "I take over now."}, "at": "2026-01-02T10:00:09Z"},
+        ]
+    },
+}
+
+
+def made_for(path: Path) -> Mapping:
+    return parse_mapping(suggested_map([path]).encode(), "map.toml")
+
+
+def read_with_it(tmp_path: Path, log: Path) -> list[list[str]]:
+    map = write(tmp_path / "suggested.toml", suggested_map([log]))
+    return [story(one) for one in convoscope.read(log, readers_from=map)]
+
+
+def test_a_list_of_messages(tmp_path: Path) -> None:
+    log = write_lines(tmp_path / "log.jsonl", [RECORD])
+    made = made_for(log)
+    assert made.conversation.messages == "chat.events"
+    assert (made.message.role, made.message.text, made.message.time) == ("who", "body.plain", "at")
+    assert made.values.role == {"Customer": "user", "Acme-Bot": "assistant", "Zed": "assistant"}
+    text = suggested_map([log])
+    assert 'Zed = "assistant"  # a guess' in text
+    assert '# labels = { csat = "case.csat" }' in text
+    assert 'queue = "case.queue"' in text
+    assert read_with_it(tmp_path, log) == [
+        ["user: Where is my parcel?", "assistant: On its way.", "assistant: I take over now."]
+    ]
+
+
+def test_a_document_with_a_list_of_conversations(tmp_path: Path) -> None:
+    log = write(tmp_path / "log.json", json.dumps({"version": 3, "cases": [RECORD, RECORD]}))
+    made = made_for(log)
+    assert (made.conversation.records, made.conversation.messages) == ("cases", "chat.events")
+    assert len(read_with_it(tmp_path, log)) == 2
+
+
+def test_a_row_per_message(tmp_path: Path) -> None:
+    log = write(tmp_path / "log.csv", "session_id,direction,words\nA,in,Where are you?\nA,out,Right over here.\n")
+    made = made_for(log)
+    assert made.conversation.id == "session_id"
+    assert (made.message.role, made.message.text) == ("direction", "words")
+    assert read_with_it(tmp_path, log) == [["user: Where are you?", "assistant: Right over here."]]
+
+
+def test_dialogue_state_by_its_names(tmp_path: Path) -> None:
+    turn = {
+        "speaker": "user",
+        "utterance": "a hotel please",
+        "intent": "find",
+        "slot_values": {"a": "b"},
+        "service": "x",
+    }
+    log = write_lines(tmp_path / "log.jsonl", [{"dialogue_id": "1", "exchange": [turn]}])
+    made = made_for(log)
+    assert made.conversation.id == "dialogue_id"
+    assert (made.message.intent, made.message.state, made.message.domain) == ("intent", "slot_values", "service")
+
+
+def test_without_any_text_there_is_none(tmp_path: Path) -> None:
+    log = write_lines(tmp_path / "log.jsonl", [{"a": 1, "b": [1, 2]}])
+    with pytest.raises(InputError, match="no field holds texts of people"):
+        suggested_map([log])
+
+
+def test_names_of_a_hostile_log_are_harmless(tmp_path: Path) -> None:
+    name = 'x"]\n[evil]\n\x1b[31m.\x7f'
+    log = write_lines(tmp_path / "log.jsonl", [{name: [{"role": "user\x1b", "text": "Hello you there"}]}])
+    text = suggested_map([log])
+    assert "\x1b" not in text
+    assert "\x7f" not in text
+    assert "evil" not in parse_mapping(text.encode(), "map.toml").values.role
+    assert read_with_it(tmp_path, log) == [["user: Hello you there"]]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.lists(JSON, max_size=4))
+def test_whatever_a_log_holds_the_suggestion_is_a_mapping_or_an_error(values: list[Any]) -> None:
+    try:
+        text = suggestion(Sample(Path("log.jsonl"), "lines", values))
+    except InputError:
+        return
+    parse_mapping(text.encode(), "map.toml")
