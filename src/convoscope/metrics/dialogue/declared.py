@@ -53,6 +53,8 @@ TRUTH = Need(
 )
 _BOTH = (PREDICTIONS, TRUTH)
 
+NO_INTENT = "no_active_intent"
+
 MACRO = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 MICRO = Reduce(MEAN, MEAN_OF_SUBJECTS)
 _macro = partial(
@@ -73,21 +75,26 @@ def _each_turn(conversation: Conversation) -> Iterator[tuple[Subject, DialogueTu
 def _verdicts(
     conversation: Conversation, verdict: Verdict, no_truth: Callable[[DialogueTurn], str]
 ) -> list[Observation]:
-    """A verdict on each turn. Where truth has nothing to say there is nothing to measure; `no_truth` says why."""
+    """A verdict on each turn. Where truth has nothing to say, `no_truth` says why."""
     observations = []
     for subject, turn, score in _each_turn(conversation):
         value, reason = verdict(score), no_truth(turn)
         if value is not None:
             observations.append(measured(subject, float(value)))
-        elif reason:
-            observations.append(not_applicable(subject, reason))
         else:
-            observations.append(unmeasured(subject, "not_predicted"))
+            observations.append(_without(subject, reason))
     return observations
 
 
+def _without(subject: Subject, reason: str) -> Observation:
+    """No intent is no opportunity; a truth or a prediction that is not there is missing."""
+    if reason == NO_INTENT:
+        return not_applicable(subject, NO_INTENT)
+    return unmeasured(subject, reason or "not_predicted")
+
+
 def _no_intent(turn: DialogueTurn) -> str:
-    return "" if turn.truth.domains else "no_active_intent"
+    return "" if turn.truth.domains else NO_INTENT
 
 
 def _no_acts(turn: DialogueTurn) -> str:
@@ -175,7 +182,7 @@ def intent_f1(conversation: Conversation) -> Iterator[Observation]:
 
 def _set_counts(subject: Subject, match: SetMatch | None, reason: str) -> Observation:
     if match is None:
-        return not_applicable(subject, reason) if reason else unmeasured(subject, "not_predicted")
+        return _without(subject, reason)
     return counted(subject, tp=match.right, fp=match.predicted - match.right, fn=match.true - match.right)
 
 
@@ -190,8 +197,8 @@ def _set_counts(subject: Subject, match: SetMatch | None, reason: str) -> Observ
 def action_type_accuracy(conversation: Conversation) -> list[Observation]:
     """Does the agent do what it ought to: are its act types exactly the true ones?
 
-    The acts are those of the reply to the user's turn, as plain sets. A turn whose reply has no annotated acts is not
-    applicable.
+    The acts are those of the reply to the user's turn, as plain sets. A turn whose reply has no annotated acts is
+    unmeasured.
     """
     return _verdicts(conversation, lambda score: None if score.acts is None else score.acts.is_equal, _no_acts)
 
@@ -248,7 +255,7 @@ def slot_accuracy(conversation: Conversation) -> Iterator[Observation]:
 
 def _pair_ratio(subject: Subject, pairs: PairCount | None, reason: str, empty: str) -> Observation:
     if pairs is None:
-        return not_applicable(subject, reason) if reason else unmeasured(subject, "not_predicted")
+        return _without(subject, reason)
     return ratio(subject, pairs.number, pairs.total, empty=empty)
 
 
@@ -290,7 +297,7 @@ def slot_hallucination(conversation: Conversation) -> Iterator[Observation]:
 def _invented(subject: Subject, pairs: PairCount | None, reason: str) -> Observation:
     """No pair at all is 0 (dialogue, 1.6): the details tell how many there were."""
     if pairs is None:
-        return not_applicable(subject, reason) if reason else unmeasured(subject, "not_predicted")
+        return _without(subject, reason)
     return measured(subject, pairs.share or 0.0, details={"invented": pairs.number, "predicted": pairs.total})
 
 
