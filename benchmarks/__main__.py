@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     causes,
+    dialogues,
     faults,
     intervals,
     items,
@@ -36,6 +37,7 @@ def main() -> None:
     voice.run(rounds=300 if full else 50)
     faults.run(alone=140 if full else 5, together=7 if full else 1)
     causes.run(calls=120 if full else 20)
+    dialogues.run(rounds=5 if full else 1)
     with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:
         road.run(Path(folder))
         page.run(Path(folder))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from convoscope.errors import UsageError
 from convoscope.metrics.dialogue.tomiinek.bleu import corpus_bleu
 from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, evaluate
-from convoscope.metrics.dialogue.tomiinek.fuzzy import partial_ratio
+from convoscope.metrics.dialogue.tomiinek.fuzzy import is_like, partial_ratio
 from convoscope.metrics.dialogue.tomiinek.richness import richness
 from convoscope.metrics.dialogue.tomiinek.success import DomainGoal
 from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
@@ -100,3 +100,8 @@ def test_bleu_of_the_reference_itself_is_a_hundred() -> None:
 def test_likeness_lies_between_0_and_100_and_equal_texts_have_it(left: str, right: str) -> None:
     assert 0 <= partial_ratio(left, right) <= 100
     assert partial_ratio(left, left) == (100 if left else 0)
+
+
+@given(st.text("abc 1", max_size=14), st.text("abc 1", max_size=14), st.sampled_from([75, 90, 95]))
+def test_the_fast_bound_refuses_nothing_that_is_like(left: str, right: str, threshold: int) -> None:
+    assert is_like(left, right, threshold) == (partial_ratio(left, right) > threshold)

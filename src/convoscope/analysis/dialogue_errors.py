@@ -41,7 +41,7 @@ class ErrorExample(NamedTuple):
     turns: int
 
 
-class Share(NamedTuple):
+class StateShare(NamedTuple):
     """Turns, and those of them whose state is wrong."""
 
     turns: int
@@ -70,8 +70,8 @@ class DialogueErrors(NamedTuple):
     """How often a true domain was taken for another one."""
     intents: dict[tuple[str, str], int]
     slots: list[SlotRow]
-    by_domain: dict[str, Share]
-    by_position: dict[int, Share]
+    by_domain: dict[str, StateShare]
+    by_position: dict[int, StateShare]
 
 
 def dialogue_errors(conversations: Iterable[Conversation], examples: int = 3) -> DialogueErrors:
@@ -119,9 +119,9 @@ def dialogue_errors(conversations: Iterable[Conversation], examples: int = 3) ->
     )
 
 
-def _shares(counts: Counter[tuple[Key, bool]]) -> dict[Key, Share]:
+def _shares(counts: Counter[tuple[Key, bool]]) -> dict[Key, StateShare]:
     keys = sorted({key for key, _ in counts})
-    return {key: Share(counts[key, True] + counts[key, False], counts[key, True]) for key in keys}
+    return {key: StateShare(counts[key, True] + counts[key, False], counts[key, True]) for key in keys}
 
 
 def _confusions(true: Iterable[str] | None, predicted: Iterable[str] | None) -> Iterator[tuple[str, str]]:

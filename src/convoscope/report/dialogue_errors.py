@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from convoscope.analysis.dialogue_errors import KINDS, DialogueErrors, ErrorExample, Share
+from convoscope.analysis.dialogue_errors import KINDS, DialogueErrors, ErrorExample, StateShare
 from convoscope.analysis.words import counted
 from convoscope.harmless import one_line
 from convoscope.report.render.terminal import print_table, print_words
@@ -62,7 +62,7 @@ def _print_confusions(screen: Screen, name: str, confusions: Mapping[tuple[str, 
         print_table(screen, text_table(columns, rows[:top], title=title))
 
 
-def _print_shares(screen: Screen, name: str, shares: Mapping[Any, Share]) -> None:
+def _print_shares(screen: Screen, name: str, shares: Mapping[Any, StateShare]) -> None:
     rows = [[_safe(str(key)), str(share.wrong), str(share.turns)] for key, share in shares.items()]
     columns = [TableColumn(name, names_row=True), number_column("wrong state"), number_column("turns")]
     print_table(screen, text_table(columns, rows, title=f"By {name}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -36,6 +37,8 @@ _PROPER = re.compile(
 _CUES = frozenset({"recommend", "suggest", "try", "called", "named", "booked", "about"})
 _BETWEEN_WORDS = str.maketrans(dict.fromkeys(filter(lambda letter: not letter.isalnum(), map(chr, range(128))), " "))
 _DIGIT = re.compile(r"\d")
+_IN_NUMBERS = re.compile(r"\d\d\d")
+_IN_POSTCODES = re.compile(r"\d[a-zA-Z][a-zA-Z]\b")
 _NOT_TOLD = frozenset({None, "", "?", "none"})
 _SMALL = frozenset({"the", "and", "of", "a", "an", "restaurant", "hotel"})
 
@@ -58,7 +61,6 @@ class VenueDatabase:
         self.tables = tables
         self.details: dict[str, dict[str, set[str]]] = {}
         self.known: dict[str, set[str]] = {field: set() for field in FIELDS}
-        self._by_key_word: dict[str, list[tuple[tuple[str, ...], int]]] = {}
         self._names: dict[tuple[str, ...], str] = {}
         for record in _records(tables):
             self._add(record)
@@ -66,6 +68,7 @@ class VenueDatabase:
             domain for domain, rows in tables.items() if not any(PHONE in row for row in _rows(rows))
         )
         """The domains without phones, such as taxis: nobody can say which of theirs are invented."""
+        self._by_key_word = _by_rarest_word(self._names)
         self._key_words = frozenset(self._by_key_word)
         self._words_of_names = frozenset([word for name in self._names for word in name])
 
@@ -74,8 +77,6 @@ class VenueDatabase:
         name = " ".join(words)
         if words and words not in self._names:
             self._names[words] = name
-            key = max(words, key=len)
-            self._by_key_word.setdefault(key, []).append((words, words.index(key)))
         known = self.details.setdefault(name, {field: set() for field in FIELDS})
         for field in FIELDS:
             value = comparable(field, str(record.get(field) or ""))
@@ -93,7 +94,7 @@ class VenueDatabase:
         return self.names_among(split_words(text))
 
     def names_among(self, words: list[str]) -> list[str]:
-        """Looked for by the longest word of each name, which few texts hold."""
+        """Looked for by the rarest word of each name, which few texts hold."""
         if self._key_words.isdisjoint(words):
             return []
         places = []
@@ -131,6 +132,16 @@ class VenueDatabase:
         if not named:
             return value in self.known[field] or _is_inside(field, value, self.known[field])
         return any(value in one[field] or _is_inside(field, value, one[field]) for one in named)
+
+
+def _by_rarest_word(names: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[tuple[str, ...], int]]]:
+    """Names by the word of theirs that fewest names have, the longest of these, with its place in the name."""
+    shared = Counter(word for name in names for word in set(name))
+    index: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+    for name in names:
+        word = min(name, key=lambda one: (shared[one], -len(one)))
+        index.setdefault(word, []).append((name, name.index(word)))
+    return index
 
 
 def _records(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
@@ -181,7 +192,7 @@ def entities(
     """
     words = split_words(response)
     names = [Mention(NAME, name, True) for name in venues.names_among(words)]
-    details = list(_details_in(response)) if _DIGIT.search(response) is not None else []
+    details = _details_in(response) if _DIGIT.search(response) is not None else []
     if not _CUES.isdisjoint(words):
         names += [_named_venue(match[1], venues) for match in _PROPER.finditer(response)]
     for act in acts or ():
@@ -219,11 +230,14 @@ def _act_domain(act_type: str) -> str:
     return act_type.casefold().partition("-")[0]
 
 
-def _details_in(response: str) -> Iterator[tuple[str, str]]:
-    """Phone numbers and postcodes in a text."""
-    for match in _NUMBER.finditer(response):
-        digits = comparable(PHONE, match[0])
-        if _LEAST_DIGITS <= len(digits) <= _MOST_DIGITS:
-            yield PHONE, digits
-    for match in _POSTCODE.finditer(response.casefold()):
-        yield POSTCODE, comparable(POSTCODE, match[0])
+def _details_in(response: str) -> list[tuple[str, str]]:
+    """Phone numbers and postcodes in a text. What every one of them has is looked for first: that is cheap."""
+    details = []
+    if _IN_NUMBERS.search(response) is not None:
+        for match in _NUMBER.finditer(response):
+            digits = comparable(PHONE, match[0])
+            if _LEAST_DIGITS <= len(digits) <= _MOST_DIGITS:
+                details.append((PHONE, digits))
+    if _IN_POSTCODES.search(response) is not None:
+        details += [(POSTCODE, comparable(POSTCODE, match[0])) for match in _POSTCODE.finditer(response.casefold())]
+    return details

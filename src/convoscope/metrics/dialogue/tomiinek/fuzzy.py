@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from rapidfuzz import fuzz
 from rapidfuzz.distance import Indel
 
 _AS_GOOD_AS_EQUAL = 0.995
@@ -27,6 +28,15 @@ def partial_ratio(left: str, right: str) -> int:
             return 100
         best = max(best, likeness)
     return round(100 * best)
+
+
+def is_like(left: str, right: str, threshold: int) -> bool:
+    """Whether the likeness is above a threshold. The best of all windows, which is found fast, bounds it."""
+    if left == right:
+        return bool(left) and threshold < 100
+    if not fuzz.partial_ratio(left, right, score_cutoff=threshold):
+        return False
+    return partial_ratio(left, right) > threshold
 
 
 def _windows(shorter: str, longer: str) -> list[int]:

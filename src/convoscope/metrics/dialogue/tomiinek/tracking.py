@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from convoscope.metrics.dialogue.tomiinek.fuzzy import partial_ratio
+from convoscope.metrics.dialogue.tomiinek.fuzzy import is_like
 
 _THRESHOLD = 95
 _EPSILON = 1e-10
@@ -40,7 +40,7 @@ def track_turn(predicted: State, true: State) -> TurnTracking:
 
 def is_match(predicted: str, true: str) -> bool:
     """Whether two values count as the same."""
-    return predicted == true or partial_ratio(predicted, true) > _THRESHOLD
+    return predicted == true or is_like(predicted, true, _THRESHOLD)
 
 
 def tracking(turns: Iterable[TurnTracking]) -> Tracking:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from convoscope.metrics.dialogue.tomiinek.forms import value_form
-from convoscope.metrics.dialogue.tomiinek.fuzzy import partial_ratio
+from convoscope.metrics.dialogue.tomiinek.fuzzy import is_like
 
 SEARCHED = ("hotel", "restaurant", "attraction", "train")
 """The domains whose venues are looked up."""
@@ -21,6 +21,7 @@ _FUZZY = {
     "train": frozenset({"departure", "destination"}),
 }
 _FIELDS = {"arriveBy": "arrive", "leaveAt": "leave", "trainID": "id", "entrance fee": "entrancefee"}
+_SLOTS = {"arriveby": "arrive", "leaveat": "leave"}
 _NOT_SEARCHED = frozenset({"location", "openhours", "introduction", "id", "price"})
 _ANY = frozenset({"", "dontcare", "don't care", "dont care", "do n't care", "not mentioned", "none", "?"})
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
@@ -59,7 +60,8 @@ class VenueSearch:
 
     def _fitting_constraints(self, domain: str, constraints: frozenset[tuple[str, str]]) -> Venues:
         venues = self._all[domain]
-        for field, value in constraints:
+        for slot, value in constraints:
+            field = _SLOTS.get(slot, slot)
             if field in self._columns[domain] and value not in _ANY:
                 venues &= self._fitting(domain, field, value_form(field, value))
         return venues
@@ -78,7 +80,7 @@ def _test(domain: str, field: str, value: str) -> Callable[[str], bool]:
     if minutes is not None:
         return lambda one: (_minutes(one) or 0) >= minutes
     if field in _FUZZY[domain]:
-        return lambda one: one == value or partial_ratio(value, one) > _THRESHOLD
+        return lambda one: is_like(value, one, _THRESHOLD)
     return lambda one: one == value
 
 
