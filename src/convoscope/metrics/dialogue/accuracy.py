@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from convoscope.metrics.dialogue.values import State
@@ -66,6 +67,7 @@ def domain_is_right(predicted: Collection[str], true: Collection[str]) -> bool:
     return bool(predicted) and all(domain in true for domain in predicted)
 
 
+@lru_cache(65536)
 def match_sets(predicted: frozenset[str], true: frozenset[str]) -> SetMatch:
     """Intents or act types as sets: order does not matter, and only equal sets are right."""
     if predicted == true:
@@ -73,6 +75,7 @@ def match_sets(predicted: frozenset[str], true: frozenset[str]) -> SetMatch:
     return SetMatch(False, len(predicted & true), len(predicted), len(true))
 
 
+@lru_cache(65536)
 def without_general(acts: frozenset[str]) -> frozenset[str]:
     """Acts without greetings, thanks and goodbyes."""
     return frozenset([act for act in acts if not act.startswith(_GENERAL)])

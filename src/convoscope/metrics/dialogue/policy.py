@@ -62,13 +62,19 @@ def is_booking(act_type: str) -> bool:
     return act_type.casefold().rpartition("-")[2] in _BOOKED
 
 
+@lru_cache(65536)
+def actions_of_all(act_types: frozenset[str]) -> frozenset[str]:
+    """What several acts do."""
+    return frozenset().union(*map(actions_of, act_types))
+
+
 def booked_domains(turn: DialogueTurn) -> tuple[str, ...]:
     """The domains that the agent books in: named by the act or the tool, else those that the turn is about.
 
     Which domain a bare `Booking-Book` means is taken from the truth where there is one, so that a wrong routing
     is charged to routing alone.
     """
-    if not turn.calls and not any(map(is_booking, turn.predicted.act_types)):
+    if not turn.calls and BOOK not in actions_of_all(turn.predicted.act_types):
         return ()
     domains: list[str] = []
     for call in turn.calls:
@@ -109,12 +115,10 @@ def booking_attempt(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> A
 
 def actions_taken(turn: DialogueTurn) -> Collection[str]:
     """All that the agent does in this turn, from its acts and its tools."""
-    taken: set[str] = set()
-    for act in turn.predicted.act_types:
-        taken |= actions_of(act)
-    for call in turn.calls:
-        taken.add(BOOK if call.casefold().startswith("book_") else SEARCH)
-    return taken
+    taken = actions_of_all(turn.predicted.act_types)
+    if not turn.calls:
+        return taken
+    return taken | {BOOK if call.casefold().startswith("book_") else SEARCH for call in turn.calls}
 
 
 def expected_action(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> str:
