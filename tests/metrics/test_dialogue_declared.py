@@ -11,7 +11,7 @@ from convoscope.metrics.dialogue.venues import VenueDatabase
 from convoscope.metrics.registry import installed
 
 VENUES = VenueDatabase({"hotel": [{"name": "hilton", "phone": "01223000001"}]})
-NEEDS_VENUES = ("entity_hallucination", "system_correctness", "task_completion", "task_completion@bookings")
+NEEDS_VENUES = ("entity_hallucination", "system_correctness", "goal_completion", "goal_completion@bookings")
 
 
 def frames(seq: int, origin: str, slots: dict[str, str] | None, intents: tuple[str, ...] | None, *acts: str, said=None):
@@ -65,8 +65,8 @@ def observe(key: str, talk: Conversation) -> list:
         ("policy_violations", [0, 1]),
         ("policy_violations@attempts", [None, 1]),
         ("system_correctness", [1, 0]),
-        ("task_completion", [0]),
-        ("task_completion@bookings", [0]),
+        ("goal_completion", [0]),
+        ("goal_completion@bookings", [0]),
         ("memory_transfer", [None]),
     ],
 )

@@ -463,8 +463,8 @@ _completed = partial(
 )
 
 
-@_completed("dialogue.task_completion", version=1, label="users who got what they came for", importance=9)
-def task_completion(conversation: Conversation, venues: VenueDatabase) -> Observation:
+@_completed("dialogue.goal_completion", version=1, label="users who got what they came for", importance=9)
+def goal_completion(conversation: Conversation, venues: VenueDatabase) -> Observation:
     """Did the user get what they came for?
 
     Every booking was made with its slots filled, everything they asked for was answered by something that is not made
@@ -475,8 +475,8 @@ def task_completion(conversation: Conversation, venues: VenueDatabase) -> Observ
     return measured(WHOLE, float(result.is_complete), details={name: part for name, part in details.items() if part})
 
 
-@_completed("dialogue.task_completion", variant="bookings", version=1)
-def task_completion_bookings(conversation: Conversation, venues: VenueDatabase) -> Observation:
+@_completed("dialogue.goal_completion", variant="bookings", version=1)
+def goal_completion_bookings(conversation: Conversation, venues: VenueDatabase) -> Observation:
     """Did the user get what they came for, where they came to book?"""
     result = completion_of(conversation, venues)
     if not result.goals.bookings:

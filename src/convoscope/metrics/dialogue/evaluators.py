@@ -94,9 +94,9 @@ class DialogueEvaluator:
             tallies["response_quality"] = Tally(fsum(usable), len(usable))
         if self._venues is not None and any(turn.truth.intents is not None for turn in self.turns):
             result = completion(self.turns, self.scores, self._rules)
-            tallies["task_completion"] = Tally(result.is_complete, 1)
+            tallies["goal_completion"] = Tally(result.is_complete, 1)
             if result.goals.bookings:
-                tallies["task_completion@bookings"] = Tally(result.is_complete, 1)
+                tallies["goal_completion@bookings"] = Tally(result.is_complete, 1)
         return tallies
 
     def figures(self) -> dict[str, float]:
