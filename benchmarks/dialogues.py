@@ -1,6 +1,6 @@
 """Dialogue metrics in memory, and inform and success, against fixed figures of published code.
 
-Published: 20,800 dialogues a second with fewer metrics (on dialogues whose length is not known here), and 43 to 88 for the
+Published: 20,800 dialogues a second with fewer metrics (on dialogues of unknown length), and 43 to 88 for the
 standard evaluator. The dialogues are the 500 of MultiWOZ 2.1 in the shared data; without them nothing is measured.
 """
 
