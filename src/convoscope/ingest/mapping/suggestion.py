@@ -25,7 +25,19 @@ _MAX_WORDS = 40
 """A role is a short text."""
 _ROLE_NAMES = (*ROLE_FIELDS, "who", "actor", "direction", "participant", "participant_role", "type", "name")
 _TEXT_NAMES = ("content", *TEXT_FIELDS, "msg", "transcript", "words")
-_ID_NAMES = ("conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id", "call_id", "ticket", "case", "id")
+_ID_NAMES = (
+    "conversation_id",
+    "session_id",
+    "thread_id",
+    "chat_id",
+    "dialogue_id",
+    "call_id",
+    "ticket",
+    "case",
+    "id",
+    "no",
+    "number",
+)
 _LABELS = re.compile(r"csat|rating|score|resolved|label|verdict|outcome|satisf", re.IGNORECASE)
 _USERS = re.compile(r"user|cust|client|guest|visitor|caller|human|buyer|patient|^in(bound|coming)?$", re.IGNORECASE)
 _AGENTS = re.compile(r"bot|agent|assist|system|advis|operator|support|rep$|^ai$|^out(bound|going)?$", re.IGNORECASE)
