@@ -68,6 +68,14 @@ def test_a_row_per_message(tmp_path: Path) -> None:
     assert read_with_it(tmp_path, log) == [["user: Where are you?", "assistant: Right over here."]]
 
 
+def test_a_record_with_what_each_side_says(tmp_path: Path) -> None:
+    log = write(tmp_path / "log.json", '{"trace": "t-1", "observations": [{"in": "Hi", "out": "Hello"}]}')
+    made = made_for(log)
+    assert made.conversation.messages == "observations"
+    assert made.message.texts == {"user": "in", "assistant": "out"}
+    assert read_with_it(tmp_path, log) == [["user: Hi", "assistant: Hello"]]
+
+
 def test_dialogue_state_by_its_names(tmp_path: Path) -> None:
     turn = {
         "speaker": "user",
