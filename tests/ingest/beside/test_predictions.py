@@ -36,7 +36,10 @@ SLOTS = {"area": ("harbour",), "parking": ("yes",)}
 
 def beside(tmp_path: Path, predictions: Any, name: str = "predictions.json") -> Outcome:
     write(tmp_path / "dialogues.json", DIALOGUES)
-    (write_lines if name.endswith(".jsonl") else write_json)(tmp_path / name, predictions)
+    if name.endswith(".jsonl"):
+        write_lines(tmp_path / name, *predictions)
+    else:
+        write_json(tmp_path / name, predictions)
     return read(tmp_path)
 
 
@@ -170,7 +173,7 @@ class TestNothingVanishes:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )

@@ -68,7 +68,7 @@ def mapped(tmp_path: Path, text: str, *logs: Path) -> Outcome:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    return write_lines(tmp_path / "log.jsonl", [RECORD])
+    return write_lines(tmp_path / "log.jsonl", RECORD)
 
 
 class TestAListOfMessages:
@@ -167,7 +167,7 @@ class TestDialogueState:
     """
 
     def read(self, tmp_path: Path, turns: list[dict[str, Any]]) -> Outcome:
-        return mapped(tmp_path, self.MAP, write_lines(tmp_path / "log.jsonl", [{"turns": turns}]))
+        return mapped(tmp_path, self.MAP, write_lines(tmp_path / "log.jsonl", {"turns": turns}))
 
     def test_truth_and_prediction(self, tmp_path: Path) -> None:
         truth = {"intent": "find_hotel", "domain": "hotels", "slots": {"area": "north"}}
