@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import convoscope
-from convoscope.conversation import USER, Marker, ToolResult
+from convoscope.conversation import ASSISTANT, USER, Marker, ToolResult
 
 Shared = Callable[[str], Path]
 Ran = Callable[[str, int], None]
@@ -68,3 +68,57 @@ def test_anthropic_messages(shared: Shared, ran: Ran) -> None:
         assert sum(result.success is False for result in results) == counted["tool_result_is_error"]
         assert bool(reading.report.set_aside) == (counted["response_body_type"] == "str")
     ran("exchanges of the Messages API", len(facts(folder)))
+
+
+def test_sgd(shared: Shared, ran: Ran) -> None:
+    folder = shared("data/formats/sgd")
+    dialogues = {name: counted for name, counted in facts(folder).items() if "conversations" in counted}
+    for name, counted in dialogues.items():
+        reading = convoscope.read(folder / name)
+        runs = list(reading)
+        assert reading.report.files[name].format == "sgd"
+        assert (reading.report.problem_count, reading.report.set_aside, reading.report.unknown) == (0, {}, {})
+        assert len(runs) == counted["conversations"]
+        roles = Counter(run.roles[one.speaker] for run in runs for one in run.utterances)
+        assert roles == {USER: counted["speakers"]["USER"], ASSISTANT: counted["speakers"]["SYSTEM"]}
+        assert sum(len(run.tool_calls) for run in runs) == counted["service_calls"]
+        results = [event for run in runs for event in run.timeline if isinstance(event, ToolResult)]
+        assert sum(len(result.result) for result in results) == counted["service_results"]
+        assert sorted({one for run in runs for one in run.extras["services"]}) == counted["services"]
+        assert sum(len(run.extras["services"]) > 1 for run in runs) == counted["multi_service"]
+        assert [runs[0].id, runs[-1].id] == counted["ids"]
+        assert runs[0].text(runs[0].utterances[0]) == counted["first_user_text"]
+        # Every turn has acts; every turn of a user has a state.
+        assert all(_is_annotated(run, one.seq, run.roles[one.speaker]) for run in runs for one in run.utterances)
+    ran("SGD files", len(dialogues))
+
+
+def _is_annotated(run: convoscope.Conversation, seq: int, role: str) -> bool:
+    frames = [frame for frame in run.frames if frame.seq == seq]
+    return any(frame.acts for frame in frames) and (role != USER or any(frame.slots is not None for frame in frames))
+
+
+def test_sgd_schema(shared: Shared, ran: Ran) -> None:
+    folder = shared("data/formats/sgd")
+    (name,) = (name for name, counted in facts(folder).items() if "intents" in counted)
+    dialogues = [path for path in folder.glob("*.json") if "dialogues" in path.name]
+    reading = convoscope.read([folder / name, *dialogues])
+    tools = {(tool.kind, tool.name) for run in reading for tool in run.agent.tools or ()}
+    assert len(tools) == facts(folder)[name]["intents"]
+    ran("intents of a schema", len(tools))
+
+
+def test_abcd(shared: Shared, ran: Ran) -> None:
+    folder = shared("data/formats/abcd")
+    for name, counted in facts(folder).items():
+        reading = convoscope.read(folder / name)
+        runs = list(reading)
+        assert (reading.report.problem_count, reading.report.set_aside, reading.report.unknown) == (0, {}, {})
+        assert len(runs) == counted["conversations"]
+        roles = Counter(run.roles[one.speaker] for run in runs for one in run.utterances)
+        assert roles == {ASSISTANT: counted["by_speaker"]["agent"], USER: counted["by_speaker"]["customer"]}
+        assert sum(len(run.tool_calls) for run in runs) == counted["actions"]
+        assert reading.report.ignored["delexed"] == sum(counted["delexed_turns"])
+        assert runs[0].text(runs[0].utterances[0]) == counted["first_text"]
+        assert [run.dimensions["subflow"] for run in runs] == counted["flow"]
+    ran("ABCD files", len(facts(folder)))

@@ -106,12 +106,14 @@ _BLOCKS = {
 }
 
 SAMPLES = {
+    "abcd": _first("abcd/chats.json", copies=("chats.json.delexed",)),
     "convoscope": _sample("convoscope/flow-states.json"),
     "elevenlabs": _first("elevenlabs/clinic.jsonl", copies=("clinic.json.transcript.conversation_turn_metrics",)),
     "livekit": _sample(
         "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
     ),
     "multiwoz": _sample("multiwoz/dialogues-2.1.json", id="BAY0001.json"),
+    "multiwoz: 2.2": _first("multiwoz/version-2.2/dialogues_001.json"),
     "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),
     "openai-chat: content blocks": LogSample({"blocks.json": _BLOCKS}, id="room-1"),
     "openai-responses": _first("openai-responses/orders.jsonl"),
@@ -123,6 +125,7 @@ SAMPLES = {
     "retell: webhooks": _lines(
         "retell/webhooks.jsonl", "call_1c90d3", copies=("webhooks.jsonl.call", "webhooks.jsonl.event")
     ),
+    "sgd": _first("sgd/dialogues_001.json"),
     "standard-data": _first("standard-data/items.jsonl", id="trace-5101"),
     "state-events": _lines("state-events/nightly.jsonl", "v-101", times=("timestamp",)),
     "tau-bench": _first("tau-bench/library.json", withheld=("library.json.info",)),

@@ -199,18 +199,22 @@ def standing_text(standing: Standing, most: int = 2) -> str:
 
 def reading_text(report: ReadReport) -> str:
     """What was read, in a sentence."""
-    formats = sorted({file.format for file in report.files.values() if file.format} - {FLOW_DEFINITION})
+    logs = [file for file in report.files.values() if not file.is_beside]
+    formats = sorted({file.format for file in logs if file.format} - {FLOW_DEFINITION})
     read = sum(1 for file in report.files.values() if file.conversations)
     declared = sum(1 for file in report.files.values() if file.format == FLOW_DEFINITION and not file.skipped)
     unread = [
         short_name(name)
         for name, file in report.files.items()
-        if not file.conversations and (file.format != FLOW_DEFINITION or file.skipped)
+        if not file.conversations and not file.is_beside and (file.format != FLOW_DEFINITION or file.skipped)
     ]
+    beside = [short_name(name) for name, file in report.files.items() if file.is_beside]
     text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
     text += f"({', '.join(formats) or 'no known format'})"
     if declared:
         text += f", with {counted(declared, 'file')} of flow definitions"
+    if beside:
+        text += f", with {first_of(beside, MAX_UNREAD)} beside {'it' if read == 1 else 'them'}"
     if unread:
         text += f"; {counted(len(unread), 'file')} gave none: {first_of(unread, MAX_UNREAD)}"
     if report.records_seen > report.records_used:

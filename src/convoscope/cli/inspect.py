@@ -166,8 +166,25 @@ def _count(conversation: Conversation, contents: Counter[str], dimensions: dict[
     contents["turns"] += len(conversation.turns)
     for event in conversation.timeline:
         contents[_EVENTS[str(type(event).__struct_config__.tag)]] += 1
+    if conversation.frames:
+        _count_frames(conversation, contents)
     contents["conversations with times"] += any(event.time is not None for event in conversation.timeline)
     contents["with a ground truth"] += GROUND_TRUTH.met(conversation)
     contents["with a recording"] += conversation.recording is not None
     for name, value in conversation.dimensions.items():
         dimensions.setdefault(name, Counter())[value] += 1
+
+
+def _count_frames(conversation: Conversation, contents: Counter[str]) -> None:
+    """Truth and prediction of dialogue states; a prediction that is missing or failed is none."""
+    from convoscope.ingest.beside.predictions import exchanges_of
+
+    places: dict[str, set[int]] = {"gold": set(), "predicted": set()}
+    for frame in conversation.frames:
+        places[frame.origin].add(frame.seq)
+    failed = sum(bool(frame.failure) for frame in conversation.frames)
+    exchanges = exchanges_of(conversation)
+    predicted = sum(any(one is not None and one.seq in places["predicted"] for one in pair) for pair in exchanges)
+    contents["utterances with a truth"] += len(places["gold"])
+    contents["turns with a prediction"] += predicted - failed
+    contents["turns without one"] += failed

@@ -99,7 +99,7 @@ def find_inputs(
             inputs[real] = min(item, inputs.get(real, item), key=lambda one: (len(one.name), one.name))
     beside = [item for item in inputs.values() if item.grouping == "companion"]
     for companion in beside:
-        report.files[companion.name] = FileRead(companion.reader, companion.why)
+        report.files[companion.name] = FileRead(companion.reader, companion.why, is_beside=True)
     logs = {real: item for real, item in inputs.items() if item.grouping != "companion"}
     named = _distinct_names(_accompanied(logs, beside, readers))
     return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows)

@@ -68,6 +68,8 @@ class FileRead(msgspec.Struct):
     """Those that it told something of: a conversation of several files is counted for each of them."""
     skipped: str = ""
     """Why nothing was read from it."""
+    is_beside: bool = False
+    """It holds no conversation, but says more about those of others."""
 
 
 class ReadReport(msgspec.Struct):
@@ -118,7 +120,7 @@ class ReadReport(msgspec.Struct):
     def merge(self, other: ReadReport) -> None:
         """Add what another part of the same read saw."""
         for name, file in other.files.items():
-            own = self.files.setdefault(name, FileRead(file.format, file.why))
+            own = self.files.setdefault(name, FileRead(file.format, file.why, is_beside=file.is_beside))
             own.conversations += file.conversations
             own.skipped = own.skipped or file.skipped
         self.conversations += other.conversations

@@ -6,8 +6,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from convoscope.conversation import Act, Conversation, Frame, SlotValue
+from convoscope.conversation import Act, Conversation, Frame, SlotValue, from_json, to_json
+from convoscope.ingest.beside.prediction_shapes import (
+    ACTS,
+    DIALOGUE,
+    DOMAINS,
+    FAILURE,
+    INTENTS,
+    REQUESTED,
+    RESPONSE,
+    TURN,
+    Predictions,
+    predictions_of,
+    shape_of,
+)
+from convoscope.ingest.beside.prediction_shapes import STATE as STATES
+from convoscope.ingest.beside.predictions import attach
+from convoscope.ingest.report import Notes
 from support.logs import EXAMPLES, Outcome, counts, read, write, write_json, write_lines
 
 DIALOGUES = (EXAMPLES / "multiwoz" / "dialogues-2.1.json").read_text()
@@ -18,7 +36,10 @@ SLOTS = {"area": ("harbour",), "parking": ("yes",)}
 
 def beside(tmp_path: Path, predictions: Any, name: str = "predictions.json") -> Outcome:
     write(tmp_path / "dialogues.json", DIALOGUES)
-    (write_lines if name.endswith(".jsonl") else write_json)(tmp_path / name, predictions)
+    if name.endswith(".jsonl"):
+        write_lines(tmp_path / name, *predictions)
+    else:
+        write_json(tmp_path / name, predictions)
     return read(tmp_path)
 
 
@@ -149,3 +170,26 @@ class TestNothingVanishes:
         write_json(tmp_path / "chat.json", {"id": "x", "messages": [{"role": "user", "content": "Hello"}]})
         outcome = beside(tmp_path, RECORDS)
         assert {one.id: bool(one.frames) for one in outcome.conversations} == {"BAY0001.json": True, "x": False}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = sorted({*DIALOGUE, *TURN, *DOMAINS, *INTENTS, *STATES, *REQUESTED, *ACTS, *RESPONSE, *FAILURE})
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=6), max_size=4), JSON)
+def test_whatever_a_file_of_predictions_holds_the_dialogue_is_whole(records: list[Any], other: Any) -> None:
+    """Each turn has one prediction, be it empty, and the truth stays as it was."""
+    dialogue = read(EXAMPLES / "multiwoz" / "dialogues-2.1.json").only
+    for values in (records, [{"turns": records}], [{"BAY0001": records}], [other]):
+        shape_of(values)
+        by_dialogue, _ = predictions_of(values)
+        by_dialogue["bay0001"] = [one for listed in by_dialogue.values() for one in listed]
+        both = attach(dialogue, Predictions(by_dialogue, frozenset({"state"})), Notes())
+        assert tuple(one for one in both.frames if one.origin == "gold") == dialogue.frames
+        seqs = {one.seq for one in both.frames if one.origin == "predicted" and one.slots is not None}
+        assert seqs == {0, 2, 4, 6}
+        assert from_json(to_json(both)) == both

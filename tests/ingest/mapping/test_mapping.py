@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import convoscope
-from convoscope.conversation import Act, Frame, Label
+from convoscope.conversation import Act, Frame, Label, from_json, to_json
 from convoscope.errors import InputError
+from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping
+from convoscope.ingest.mapping.reader import MappedReader
+from convoscope.ingest.reader import Record, RecordGroup, Sample
+from convoscope.ingest.report import Notes
 from support.logs import Outcome, counts, story, write, write_lines
 
+NAMES = ("case", "no", "chat", "events", "who", "body", "plain", "at", "calls", "tool", "turns", "text", "truth", "bot",
+         "domain", "slots", "acts", "side", "words", "when", "ticket", "user_message", "predicted_slots")  # fmt: skip
 RECORD = {
     "case": {"no": 17, "queue": "returns", "csat": 4},
     "chat": {
@@ -60,7 +68,7 @@ def mapped(tmp_path: Path, text: str, *logs: Path) -> Outcome:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    return write_lines(tmp_path / "log.jsonl", [RECORD])
+    return write_lines(tmp_path / "log.jsonl", RECORD)
 
 
 class TestAListOfMessages:
@@ -159,7 +167,7 @@ class TestDialogueState:
     """
 
     def read(self, tmp_path: Path, turns: list[dict[str, Any]]) -> Outcome:
-        return mapped(tmp_path, self.MAP, write_lines(tmp_path / "log.jsonl", [{"turns": turns}]))
+        return mapped(tmp_path, self.MAP, write_lines(tmp_path / "log.jsonl", {"turns": turns}))
 
     def test_truth_and_prediction(self, tmp_path: Path) -> None:
         truth = {"intent": "find_hotel", "domain": "hotels", "slots": {"area": "north"}}
@@ -192,6 +200,52 @@ class TestDialogueState:
         assert counts(outcome.report.set_aside) == {"prediction_missing": 1}
 
 
+class TestPredictionsAlone:
+    """The `_turns.json` of mas4cs without its dialogues: what it holds is read, and there is no truth of slots."""
+
+    MAP = """
+    [conversation]
+    records = "turns"
+    id = "dialogue_id"
+    [message]
+    id = "turn_id"
+    texts = { user = "user_message", assistant = "system_response" }
+    intent = "ground_truth_intent"
+    [predicted]
+    domain = "domain"
+    intent = "predicted_intent"
+    state = "predicted_slots"
+    """
+
+    def test_turns_of_two_dialogues(self, tmp_path: Path) -> None:
+        turn = {
+            "dialogue_id": "MUL1",
+            "turn_id": 0,
+            "user_message": "A cheap hotel",
+            "system_response": "Where?",
+            "domain": "hotel",
+            "predicted_intent": "find_hotel",
+            "ground_truth_intent": "find_hotel",
+            "predicted_slots": {"hotel": {"pricerange": "cheap"}},
+        }
+        turns = [turn, {**turn, "turn_id": 2}, {**turn, "dialogue_id": "MUL2"}]
+        log = write(tmp_path / "exp_turns.json", json.dumps({"experiment": "e", "turns": turns}))
+        first, second = mapped(tmp_path, self.MAP, log).conversations
+        assert (first.id, len(first.utterances), second.id, len(second.utterances)) == ("MUL1", 4, "MUL2", 2)
+        assert first.frames[:2] == (
+            Frame(seq=0, origin="gold", intents=("find_hotel",)),
+            Frame(
+                seq=0,
+                origin="predicted",
+                service="hotel",
+                is_active=True,
+                intents=("find_hotel",),
+                slots={"pricerange": ("cheap",)},
+            ),
+        )
+        assert all(one.slots is None for one in first.frames if one.origin == "gold")  # unmeasured, not empty
+
+
 class TestAWrongMapping:
     @pytest.mark.parametrize(
         ("text", "field", "message"),
@@ -209,3 +263,23 @@ class TestAWrongMapping:
         assert raised.value.file.endswith("acme.toml")
         assert raised.value.field == field
         assert message in str(raised.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=6), min_size=1, max_size=3))
+def test_whatever_a_record_holds_it_is_read_or_refused(records: list[Any]) -> None:
+    for text in (MAP, TestAMessagePerRecord.MAP, TestDialogueState.MAP, TestPredictionsAlone.MAP):
+        reader = MappedReader(MappingFile(parse_mapping(text.encode(), "a.toml"), "a.toml", ""))
+        reader.detect(Sample(Path("log.jsonl"), "lines", records))
+        held = [Record(value, number) for number, value in enumerate(records, 1)]
+        try:
+            conversations = list(reader.build(RecordGroup("log", Path("log.jsonl"), held), Notes()))
+        except InputError:
+            continue
+        assert [from_json(to_json(one)) for one in conversations] == conversations

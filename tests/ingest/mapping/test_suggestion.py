@@ -39,7 +39,7 @@ def read_with_it(tmp_path: Path, log: Path) -> list[list[str]]:
 
 
 def test_a_list_of_messages(tmp_path: Path) -> None:
-    log = write_lines(tmp_path / "log.jsonl", [RECORD])
+    log = write_lines(tmp_path / "log.jsonl", RECORD)
     made = made_for(log)
     assert made.conversation.messages == "chat.events"
     assert (made.message.role, made.message.text, made.message.time) == ("who", "body.plain", "at")
@@ -68,6 +68,14 @@ def test_a_row_per_message(tmp_path: Path) -> None:
     assert read_with_it(tmp_path, log) == [["user: Where are you?", "assistant: Right over here."]]
 
 
+def test_a_record_with_what_each_side_says(tmp_path: Path) -> None:
+    log = write(tmp_path / "log.json", '{"trace": "t-1", "observations": [{"in": "Hi", "out": "Hello"}]}')
+    made = made_for(log)
+    assert made.conversation.messages == "observations"
+    assert made.message.texts == {"user": "in", "assistant": "out"}
+    assert read_with_it(tmp_path, log) == [["user: Hi", "assistant: Hello"]]
+
+
 def test_dialogue_state_by_its_names(tmp_path: Path) -> None:
     turn = {
         "speaker": "user",
@@ -76,21 +84,21 @@ def test_dialogue_state_by_its_names(tmp_path: Path) -> None:
         "slot_values": {"a": "b"},
         "service": "x",
     }
-    log = write_lines(tmp_path / "log.jsonl", [{"dialogue_id": "1", "exchange": [turn]}])
+    log = write_lines(tmp_path / "log.jsonl", {"dialogue_id": "1", "exchange": [turn]})
     made = made_for(log)
     assert made.conversation.id == "dialogue_id"
     assert (made.message.intent, made.message.state, made.message.domain) == ("intent", "slot_values", "service")
 
 
 def test_without_any_text_there_is_none(tmp_path: Path) -> None:
-    log = write_lines(tmp_path / "log.jsonl", [{"a": 1, "b": [1, 2]}])
+    log = write_lines(tmp_path / "log.jsonl", {"a": 1, "b": [1, 2]})
     with pytest.raises(InputError, match="no field holds texts of people"):
         suggested_map([log])
 
 
 def test_names_of_a_hostile_log_are_harmless(tmp_path: Path) -> None:
     name = 'x"]\n[evil]\n\x1b[31m.\x7f'
-    log = write_lines(tmp_path / "log.jsonl", [{name: [{"role": "user\x1b", "text": "Hello you there"}]}])
+    log = write_lines(tmp_path / "log.jsonl", {name: [{"role": "user\x1b", "text": "Hello you there"}]})
     text = suggested_map([log])
     assert "\x1b" not in text
     assert "\x7f" not in text

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from convoscope.conversation import Conversation
 from convoscope.ingest.beside.datasets import Datasets
+from convoscope.ingest.beside.dialogue_files import DialogueActs, DialogueSchema
 from convoscope.ingest.beside.flows import FlowDefinitions
 from convoscope.ingest.beside.predictions import PredictionFiles
 from convoscope.ingest.reader import Detection, Sample
@@ -44,7 +45,7 @@ class Companion(Protocol):
         ...
 
 
-KINDS: list[Companion] = [Datasets(), PredictionFiles()]
+KINDS: list[Companion] = [Datasets(), DialogueActs(), DialogueSchema(), PredictionFiles()]
 """The kinds whose files are read with the inputs that they lie beside."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Act, SlotValue
-from convoscope.ingest.record import Facts, as_object, as_text, filled
+from convoscope.ingest.record import Facts, as_list, as_object, as_text, filled
 
 State = dict[str, dict[str, tuple[str, ...]]]
 """Values by domain and slot."""
@@ -170,7 +170,9 @@ def state_of(value: Any) -> State | None:
     if not isinstance(value, dict):
         return None
     if isinstance(value.get("slots_values_name"), list):
-        value = dict(zip(map(as_text, value["slots_values_name"]), value.get("slots_values_list") or (), strict=False))
+        value = dict(
+            zip(map(as_text, value["slots_values_name"]), as_list(value.get("slots_values_list")), strict=False)
+        )
     state: State = {}
     for name, inner in value.items():
         if isinstance(inner, dict):

@@ -66,12 +66,15 @@ class PredictionFiles:
 
 def load(paths: Sequence[Path]) -> Predictions | None:
     """The predictions among the companions of an input; read once as long as the files stay the same."""
-    stamped = tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists() and _may_predict(path))
-    return _load(stamped) if stamped else None
+    stamped = [(path, path.stat().st_mtime_ns) for path in paths if path.exists()]
+    likely = tuple(one for one in stamped if _may_predict(*one))
+    return _load(likely) if likely else None
 
 
-def _may_predict(path: Path) -> bool:
+@lru_cache(maxsize=256)
+def _may_predict(path: Path, stamp: int) -> bool:
     """A quick look: companions of other kinds may be large."""
+    del stamp
     try:
         head = files.head_of(path, _HEAD)
     except (InputError, OSError):

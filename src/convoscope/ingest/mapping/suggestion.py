@@ -25,7 +25,32 @@ _MAX_WORDS = 40
 """A role is a short text."""
 _ROLE_NAMES = (*ROLE_FIELDS, "who", "actor", "direction", "participant", "participant_role", "type", "name")
 _TEXT_NAMES = ("content", *TEXT_FIELDS, "msg", "transcript", "words")
-_ID_NAMES = ("conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id", "call_id", "ticket", "case", "id")
+_ID_NAMES = (
+    "conversation_id",
+    "session_id",
+    "thread_id",
+    "chat_id",
+    "dialogue_id",
+    "call_id",
+    "ticket",
+    "case",
+    "id",
+    "no",
+    "number",
+)
+_ASKED = ("user", "user_message", "user_text", "question", "query", "prompt", "input", "in", "request")
+_ANSWERED = (
+    "assistant",
+    "system_response",
+    "bot_response",
+    "answer",
+    "reply",
+    "completion",
+    "output",
+    "out",
+    "response",
+)
+"""Names of what each side says, in a record that holds both."""
 _LABELS = re.compile(r"csat|rating|score|resolved|label|verdict|outcome|satisf", re.IGNORECASE)
 _USERS = re.compile(r"user|cust|client|guest|visitor|caller|human|buyer|patient|^in(bound|coming)?$", re.IGNORECASE)
 _AGENTS = re.compile(r"bot|agent|assist|system|advis|operator|support|rep$|^ai$|^out(bound|going)?$", re.IGNORECASE)
@@ -55,6 +80,8 @@ class MessageFields(NamedTuple):
 
     role: RecordField | None
     text: RecordField
+    answer: RecordField | None = None
+    """What the agent says, where `text` is what the user says."""
 
 
 def suggested_map(paths: Sequence[Path]) -> str:
@@ -141,12 +168,19 @@ def _is_known(role: RecordField | None) -> bool:
 def message_fields(messages: Sequence[Any]) -> MessageFields | None:
     """Who speaks and what, in messages; None where nothing in them is a text of a person."""
     fields = [one for one in fields_of(messages) if all(isinstance(value, str) for value in one.values)]
+    asked, answered = _named(fields, _ASKED), _named(fields, _ANSWERED)
+    if asked is not None and answered is not None:
+        return MessageFields(None, asked, answered)
     texts = [one for one in fields if _text_rank(one) > 0]
     if not texts:
         return None
     text = max(texts, key=_text_rank)
     roles = [one for one in fields if one.path != text.path and _role_rank(one) > 0]
     return MessageFields(max(roles, key=_role_rank, default=None), text)
+
+
+def _named(fields: Sequence[RecordField], names: Sequence[str]) -> RecordField | None:
+    return min((one for one in fields if one.name in names), key=lambda one: names.index(one.name), default=None)
 
 
 def fields_of(records: Sequence[Any]) -> list[RecordField]:
@@ -199,7 +233,8 @@ def _role_of(word: str) -> tuple[str, bool]:
 def _written(where: str, messages: str, fields: MessageFields, records: Sequence[Any], held: Sequence[Any]) -> str:
     """The TOML: what was guessed, and in comments what else there is."""
     beside = fields_of(records) if messages else []
-    own = [one for one in fields_of(held) if one.path not in (fields.text.path, fields.role and fields.role.path)]
+    spoken = [one.path for one in fields if one is not None]
+    own = [one for one in fields_of(held) if one.path not in spoken]
     lines = ["# A guess from the fields of the log. Correct it, then: convoscope inspect LOG --map THIS-FILE", ""]
     lines += ["[conversation]"]
     lines += [f"records = {_text(where)}"] if where else []
@@ -209,7 +244,9 @@ def _written(where: str, messages: str, fields: MessageFields, records: Sequence
     taken = {id, messages, *(one.path for one in beside if one.path.startswith(f"{messages}."))}
     lines += _others(one for one in beside if one.path not in taken)
     lines += ["", "[message]"]
-    if fields.role is None:
+    if fields.answer is not None:
+        lines += [f"texts = {{ user = {_text(fields.text.path)}, assistant = {_text(fields.answer.path)} }}"]
+    elif fields.role is None:
         lines += [f"texts = {{ user = {_text(fields.text.path)} }}  # who speaks is not said: add the agent's field"]
     else:
         lines += [f"role = {_text(fields.role.path)}", f"text = {_text(fields.text.path)}"]
