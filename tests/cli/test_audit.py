@@ -9,6 +9,7 @@ import pytest
 
 from support.command_line import convoscope
 from support.logs import chat, write_lines
+from support.pages import page_facts
 
 VACUOUS = '''
 from convoscope import Conversation, metric
@@ -87,13 +88,13 @@ def test_markdown(work: Path) -> None:
 def test_a_run_keeps_its_audit_and_shows_it(work: Path) -> None:
     options = ("--metrics", "agent", "--target", "words_per_turn >= 0", "--out", "run")
     assert convoscope("score", "chats.jsonl", *options, cwd=work).code == 0
-    assert "Would the metrics notice nonsense?" not in (work / "run" / "report.html").read_text()
+    assert "Would the metrics notice nonsense?" not in page_facts(work / "run" / "report.html")
     ended = convoscope("audit", "run", cwd=work)
     assert ended.code == 0
     assert "agent.words_per_turn >= 0" in ended.out  # the target that the run keeps
     kept = json.loads((work / "run" / "audit.json").read_text())
     assert kept["conversations"] == 8
-    page = (work / "run" / "report.html").read_text()
+    page = page_facts(work / "run" / "report.html")
     assert "Would the metrics notice nonsense?" in page
     assert "5 of 5 declared kinds of nonsense noticed" in page
 
@@ -101,7 +102,7 @@ def test_a_run_keeps_its_audit_and_shows_it(work: Path) -> None:
 def test_a_run_that_is_scored_with_an_audit_is_the_same_and_has_it(work: Path) -> None:
     first = convoscope("score", "chats.jsonl", "--metrics", "agent", "--out", "run", "--audit", cwd=work)
     assert first.code == 0
-    assert "Would the metrics notice nonsense?" in (work / "run" / "report.html").read_text()
+    assert "Would the metrics notice nonsense?" in page_facts(work / "run" / "report.html")
     again = convoscope("score", "chats.jsonl", "--metrics", "agent", "--out", "run", cwd=work)
     assert (again.code, again.out) == (0, first.out)
 

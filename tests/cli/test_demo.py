@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -59,9 +60,16 @@ def test_json_is_that_of_score(ended: Ended, folder: Path) -> None:
 def test_make_says_which_python_it_needs_before_it_installs_anything(tmp_path: Path) -> None:
     venv = tmp_path / "venv"
     root = Path(__file__).parents[2]
+    # A `make` that runs these tests would have its child announce the folders it enters.
+    environment = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL"}}
     # `false` is no Python of any version.
     made = subprocess.run(
-        ["make", "demo", f"VENV={venv}", "PYTHON=false"], cwd=root, capture_output=True, text=True, check=False
+        ["make", "demo", f"VENV={venv}", "PYTHON=false"],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert made.returncode != 0
     assert made.stderr.startswith("Convoscope needs Python 3.11 or newer; false is ")

@@ -102,5 +102,5 @@ class TestRecordsOfAGroup:
     def test_a_warning_counts_what_it_does_not_show(self, tmp_path: Path) -> None:
         log = write(tmp_path / "log.jsonl", json.dumps(chat("one")) + "\n" + "{broken\n" * 7)
         told = command("inspect", log).err.splitlines()
-        assert [line.split(":")[0] for line in told] == ["warning"] * 6
-        assert told[-1] == "warning: and 2 more; see read-report.json"
+        assert [line.split(":")[0] for line in told] == ["warning"] * 4
+        assert told[-1] == "warning: and 4 more; see --full and read-report.json"

@@ -78,7 +78,9 @@ def test_two_of_three_trials_pass(
 
 class TestTheCommand:
     def test_draws_as_many_as_k_says(self, tmp_path: Path) -> None:
-        ended = command("score", *TRIALS, "-m", "outcome", "--k", 2, "-o", "run", "--workers", 1, cwd=tmp_path)
+        ended = command(
+            "score", *TRIALS, "-m", "outcome", "--k", 2, "-o", "run", "--workers", 1, "--full", cwd=tmp_path
+        )
         assert ended.code == 0, ended.err
         rows = {line.split()[0]: line.split()[1] for line in ended.out.splitlines() if line.startswith("outcome.")}
         assert rows["outcome.task_completion.pass_hat@k2"] == "0.333"

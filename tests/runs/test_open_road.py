@@ -15,6 +15,7 @@ from convoscope.runs.sql import query
 from convoscope.runs.summarise import MAX_SUBJECTS
 from convoscope.scores.reducers import MEAN, percentile
 from support.command_line import convoscope as command
+from support.pages import page_facts
 
 FAMILY = '''
 """Topics: which words of a caller name one, and how well a judge finds that it was dealt with."""
@@ -142,7 +143,7 @@ def test_terminal_and_page_show_the_groups(logs: Path, family: Path, tmp_path: P
     lines = [line.split() for line in ended.out.splitlines()]
     assert ["shop", "parcel", "3", "0.0", "%"] in lines
     assert ["shop", "refund", "2", "100.0", "%"] in lines
-    page = (out / "report.html").read_text()
+    page = page_facts(out / "report.html")
     assert "dealt_with" in page
     assert "refund" in page
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
-from convoscope.analysis.findings import comparable
 from convoscope.analysis.words import cut_text, name_text, value_text
-from convoscope.metrics.declaration import HIGHER
+from convoscope.metrics.declaration import HIGHER, NEITHER
+from convoscope.metrics.parts import PUBLISHED, parent_metric
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
 from convoscope.statistics.intervals import Z
 from convoscope.statistics.summary import Figure
@@ -19,6 +19,8 @@ MOST = 5
 LEAST_IMPORTANCE = 5
 """Of what is said of two versions: that one of them takes fewer words is no verdict."""
 LEAST_CONVERSATIONS = 10
+MIN_CLUSTERS = 5
+"""An interval from fewer independent clusters says too little to set a group apart."""
 VERSIONS = ("version", "agent_version", "release", "agent", "model", "variant")
 """Dimensions whose values are versions of an agent, the first that is there."""
 
@@ -118,6 +120,22 @@ def _two_versions(summary: Summary) -> tuple[tuple[str, str], tuple[Group, Group
             earlier, later = sorted(groups, key=lambda one: one.by[name])
             return (earlier.by[name], later.by[name]), (earlier, later)
     return None
+
+
+def comparable(group: Group, conversations: int) -> Iterator[Figure]:
+    """The figures of a group that can be held against others: headlines with a direction and an interval that tells."""
+    if group.conversations == conversations:
+        return
+    names = {figure.metric for figure in group.metrics}
+    for figure in group.metrics:
+        is_part = figure.variant in PUBLISHED or parent_metric(figure.metric, names)
+        if not figure.reduction and _tells(figure) and not is_part:
+            yield figure
+
+
+def _tells(figure: Figure) -> bool:
+    interval = figure.interval
+    return figure.better != NEITHER and interval is not None and interval.clusters >= MIN_CLUSTERS
 
 
 def holm(probabilities: Sequence[float]) -> list[bool]:

@@ -67,7 +67,8 @@ function figureRow(row, chosen) {
 
 function figurePanel(row) {
   const bars = (group) => [node("span", { class: "g" }, bdi(group.by)), ...group.rows.flatMap((one) => [
-    one.href ? node("a", { href: one.href }, bdi(one.name)) : bdi(one.name), intervalBar(one.bar) || node("span", {}), node("span", { class: "n", "data-tip": `n ${one.n}` }, one.reason ? dot(one.reason) : one.value)]),
+    one.href ? node("a", { href: one.href }, bdi(one.name)) : bdi(one.name), intervalBar(one.bar) || node("span", {}), node("span", { class: "n", "data-tip": `n ${one.n}` }, one.reason ? dot(one.reason) : one.value),
+    one.target ? node("span", { class: "g" }, bdi(one.target)) : null]),
   group.more ? node("span", { class: "g" }, `and ${counted(group.more, "more group")}`) : null];
   const section = (title, ...inside) => node("section", {}, node("h3", {}, title), inside);
   const worst = (row.worst || []).map(([id, value]) => { const place = index.ids.indexOf(id); return place < 0 ? node("p", {}, bdi(id), ` ${value}`) : callRow(place, value); });

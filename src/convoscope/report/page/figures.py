@@ -28,6 +28,7 @@ from convoscope.runs.distributions import Histogram, histograms
 from convoscope.runs.ranking import headlines
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric, Summary
+from convoscope.runs.targets import group_text
 from convoscope.scores.observation import MEASURED
 from convoscope.statistics.summary import Figure
 
@@ -49,6 +50,8 @@ class GroupFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     bar: ScaledInterval | None = None
     href: str = ""
     reason: str = ""
+    target: str = ""
+    """What is demanded of this group, and what came of it."""
 
 
 class GroupFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -171,8 +174,9 @@ class FigureFacts:
         made = []
         for by, groups in self.groups.items():
             mine = [(group, figures[name]) for group, figures in groups if name in figures]
-            if len(by) > 1 or len(mine) < 2:
+            if by == _STATES or len(mine) < 2:  # states have a screen of their own
                 continue
+            mine.sort(key=lambda one: not self._demands(name, one[0]))
             figures = [figure for _, figure in mine]
             scale = scale_of(figures, self.histograms.get(figures[0].key))
             rows = [
@@ -183,11 +187,19 @@ class FigureFacts:
                     bar=scaled(figure, scale),
                     href=calls_link(group),
                     reason=reason_text(figure.reason),
+                    target="; ".join(f"{check.name} {check.text}" for check in self._demands(name, group)),
                 )
                 for group, figure in mine[:MAX_GROUPS]
             ]
             made.append(GroupFigures(by=", ".join(by), rows=rows, more=max(0, len(mine) - MAX_GROUPS)))
-        return made[:MAX_DIMENSIONS]
+        return sorted(made, key=lambda one: not any(row.target for row in one.rows))[:MAX_DIMENSIONS]
+
+    def _demands(self, name: str, group: Mapping[str, str]) -> list[Check]:
+        """The targets of one group."""
+        return self.checks.get(name + group_text(tuple(group.items())), [])
+
+
+_STATES = ("flow", "state")
 
 
 def figures_screen(facts: FigureFacts) -> FiguresScreen:

@@ -1,0 +1,13 @@
+"""What a page says, for tests that need no browser: its facts are packed into the file."""
+
+import base64
+import gzip
+import re
+from pathlib import Path
+
+
+def page_facts(page: Path) -> str:
+    """The JSON of all that the page shows beside its conversations."""
+    packed = re.search(r'id="facts">([^<]+)<', page.read_text(encoding="utf-8"))
+    assert packed is not None
+    return gzip.decompress(base64.b64decode(packed[1])).decode()
