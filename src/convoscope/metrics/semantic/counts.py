@@ -102,8 +102,8 @@ def action_counts(
 ) -> ActionCounts:
     """Actions are matched one to one by their descriptions. One without a text counts, and is never matched."""
     matches = match_actions(predicted, gold, threshold)
-    found = len(matches)
-    return ActionCounts(Counts(found, len(predicted) - found, len(gold) - found), matches)
+    pairs = len(matches)
+    return ActionCounts(Counts(pairs, len(predicted) - pairs, len(gold) - pairs), matches)
 
 
 def sum_of(counts: Collection[Counts]) -> Counts:
