@@ -83,18 +83,40 @@ def risk_counts(
     if not provides_severity or (mine and not any(one.severity in weights for one in mine)):
         return RiskCounts(overall, by_severity, None, None)
 
+    weighed = weigh(mine, theirs, weights, without_severity=without_severity)
+    return RiskCounts(overall, by_severity, weighed.with_severity, weighed.type_only)
+
+
+class Weighed(NamedTuple):
+    """Risks counted by weight: a hit needs type and severity, or the type alone."""
+
+    with_severity: Counts
+    type_only: Counts
+
+
+def weigh(
+    predicted: Iterable[PlainRisk],
+    gold: Iterable[PlainRisk],
+    weights: Mapping[str, float],
+    *,
+    without_severity: float = 1.0,
+) -> Weighed:
+    """What is wrong weighs by its predicted severity, what is missed by gold's; a severity that is unknown, as one
+    that is not given, never agrees."""
+    mine, theirs = [*dict.fromkeys(predicted)], [*dict.fromkeys(gold)]
+
     def weight(severity: str) -> float:
         return weights.get(severity, without_severity)
 
+    both_mine, both_theirs = Counter(map(_pair, mine)), Counter(map(_pair, theirs))
     shared = {pair: min(count, both_theirs[pair]) for pair, count in both_mine.items() if pair[1] in weights}
-    weighted = Counts(
+    with_severity = Counts(
         sum(weight(severity) * count for (_, severity), count in shared.items()),
         sum(weight(pair[1]) * (count - shared.get(pair, 0)) for pair, count in both_mine.items()),
         sum(weight(pair[1]) * (count - shared.get(pair, 0)) for pair, count in both_theirs.items()),
     )
-    kinds = sorted({*types_mine, *types_theirs})
-    by_type = [_weighted_of_type(kind, mine, theirs, weight) for kind in kinds]
-    return RiskCounts(overall, by_severity, weighted, sum_of(by_type))
+    kinds = sorted({one.type for one in (*mine, *theirs)})
+    return Weighed(with_severity, sum_of([_weighed_by_type(kind, mine, theirs, weight) for kind in kinds]))
 
 
 def action_counts(
@@ -124,7 +146,7 @@ def _counted(mine: Counter[str], theirs: Counter[str]) -> Counts:
     return Counts(both, mine.total() - both, theirs.total() - both)
 
 
-def _weighted_of_type(
+def _weighed_by_type(
     kind: str, predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk], weight: Callable[[str], float]
 ) -> Counts:
     """Type-only pairs of one type, weighed by gold's severity: first those that agree on it, then the heaviest."""
