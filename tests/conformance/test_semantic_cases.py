@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from convoscope.analysis.benchmark.gate import better_of, is_worse
 from convoscope.metrics.semantic.counts import (
     PlainRisk,
     action_counts,
@@ -104,3 +105,12 @@ def test_similarities_are_those_of_levenshtein(cases: dict[str, Any], ran: Calla
         # These compare the texts as they stand.
         assert similarity(case["predicted"], case["gold"]) == pytest.approx(case["levenshtein_similarity"], abs=1e-15)
     ran("similarities", len(cases["similarity_cases"]))
+
+
+def test_the_gate_decides_as_recommended(cases: dict[str, Any], ran: Callable[[str, int], None]) -> None:
+    for case in cases["baseline_cases"]:
+        higher = better_of(case["metric"]) == "higher"
+        assert higher == case["higher_is_better"], case["metric"]
+        worse = is_worse(case["current"], case["baseline"], case["threshold"], better_of(case["metric"]))
+        assert (not worse) == case["recommended_pass"], case
+    ran("baselines", len(cases["baseline_cases"]))

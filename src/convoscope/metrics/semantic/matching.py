@@ -32,48 +32,76 @@ def match_actions(
 
     Only pairs count whose similarity reaches the threshold. A text that is empty without its punctuation is nobody's.
     """
-    limit = exact_threshold(threshold)
-    if not 0 <= limit <= 1:
-        raise ValueError(f"a threshold lies between 0 and 1, not at {threshold}")
-    edges = _edges([plain_description(one) for one in predicted], [plain_description(one) for one in gold], limit)
+    return match_at(predicted, gold, (threshold,))[0]
+
+
+def match_at(
+    predicted: Sequence[str], gold: Sequence[str], thresholds: Sequence[float | Fraction]
+) -> list[tuple[Match, ...]]:
+    """The matching at each threshold; texts are compared once, at the lowest."""
+    limits = [exact_threshold(one) for one in thresholds]
+    if not all(0 <= one <= 1 for one in limits):
+        raise ValueError(f"a threshold lies between 0 and 1, not at {', '.join(map(str, thresholds))}")
+    lowest = min(limits)
+    near = _near([plain_description(one) for one in predicted], [plain_description(one) for one in gold], lowest)
+    return [_matching([pair for pair in near if limit == lowest or _reaches(pair, limit)]) for limit in limits]
+
+
+class _Near(NamedTuple):
+    """A prediction and a gold action that are not too far apart: the edits, and the longer of the two lengths."""
+
+    predicted: int
+    gold: int
+    edits: int
+    length: int
+
+
+def _reaches(pair: _Near, limit: Fraction) -> bool:
+    return pair.edits <= allowed_edits(pair.length, limit)
+
+
+def _near(predicted: Sequence[str], gold: Sequence[str], limit: Fraction) -> list[_Near]:
+    distance = Levenshtein.distance
+    # Whole numbers, as in `allowed_edits`, which is called too often to be called.
+    above, below = limit.denominator - limit.numerator, limit.denominator
+    pairs: list[_Near] = []
+    sized = [(place, text, len(text)) for place, text in enumerate(gold) if text]
+    for row, mine in enumerate(predicted):
+        length = len(mine)
+        for place, theirs, size in sized if mine else ():
+            longer = length if length > size else size
+            allowed = above * longer // below
+            if -allowed <= length - size <= allowed:
+                edits = distance(mine, theirs, score_cutoff=allowed)
+                if edits <= allowed:
+                    pairs.append(_Near(row, place, edits, longer))
+    return pairs
+
+
+Edges = dict[int, dict[int, float]]
+"""For each prediction: the gold actions that it could be, with the similarity."""
+
+
+def _matching(pairs: Sequence[_Near]) -> tuple[Match, ...]:
+    edges: Edges = {}
+    for pair in pairs:
+        edges.setdefault(pair.predicted, {})[pair.gold] = 1 - pair.edits / pair.length
     matches: list[Match] = []
     for rows in _components(edges):
         matches += _solve(rows, edges)
     return tuple(sorted(matches))
 
 
-Edges = list[dict[int, float]]
-"""For each prediction: the gold actions that it could be, with the similarity."""
-
-
-def _edges(predicted: Sequence[str], gold: Sequence[str], threshold: Fraction) -> Edges:
-    distance = Levenshtein.distance
-    edges: Edges = []
-    sized = [(place, text, len(text)) for place, text in enumerate(gold) if text]
-    for mine in predicted:
-        near: dict[int, float] = {}
-        length = len(mine)
-        for place, theirs, size in sized if mine else ():
-            longer = max(length, size)
-            allowed = allowed_edits(longer, threshold)
-            if abs(length - size) <= allowed:
-                edits = distance(mine, theirs, score_cutoff=allowed)
-                if edits <= allowed:
-                    near[place] = 1 - edits / longer
-        edges.append(near)
-    return edges
-
-
 def _components(edges: Edges) -> list[list[int]]:
     """Predictions that could be the same gold action, directly or through others. Each such set is solved by itself."""
     by_gold: dict[int, list[int]] = {}
-    for row, near in enumerate(edges):
+    for row, near in edges.items():
         for column in near:
             by_gold.setdefault(column, []).append(row)
     seen: set[int] = set()
     components: list[list[int]] = []
-    for start, near in enumerate(edges):
-        if start in seen or not near:
+    for start in edges:
+        if start in seen:
             continue
         seen.add(start)
         component = [start]
