@@ -14,9 +14,8 @@ from convoscope.analysis.benchmark.datasets import BenchmarkDataset, sample_path
 from convoscope.analysis.benchmark.predictions import Prediction, read_prediction
 from convoscope.analysis.benchmark.result import FailedSample, MetricResult, Scored
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import GoldFile, check_file
+from convoscope.ingest.beside.gold_files import GoldFile, check_bytes
 from convoscope.metrics.semantic.counts import PlainRisk, precision, recall, topic_set
-from convoscope.metrics.semantic.matching import Match, match_at
 from convoscope.metrics.semantic.samples import (
     ACTIONS,
     FAMILIES,
@@ -65,8 +64,6 @@ class Sample(NamedTuple):
     gold: Labels
     predicted: Labels
     score: SampleScore
-    matches: Sequence[Sequence[Match]]
-    """Of actions, by the thresholds of the sweep."""
     failed: str = ""
 
 
@@ -102,22 +99,23 @@ def score_semantic(
     """Score the samples. One without usable gold is skipped; one without a usable prediction failed."""
     settings.check()
     threshold = exact_threshold(settings.threshold)
-    thresholds = [threshold, *SWEEP]
     scored: list[Sample] = []
     skipped: list[FailedSample] = []
     failed: list[FailedSample] = []
     gold_hashes: dict[str, str] = {}
     for sample in samples:
         path = dataset.reference(sample)
-        if not path.is_file():
+        try:
+            data = path.read_bytes()
+        except OSError:
             skipped.append(FailedSample(sample, "no_gold_labels", str(path)))
             continue
-        gold_hashes[sample] = hashlib.sha256(path.read_bytes()).hexdigest()
-        checked = check_file(path)
+        gold_hashes[sample] = hashlib.sha256(data).hexdigest()
+        checked = check_bytes(data, path, str(path))
         if checked.gold is None:
             skipped.append(FailedSample(sample, "invalid_gold_labels", str(checked.errors[0])))
             continue
-        one = _scored(sample, gold_labels(checked.gold), predict, thresholds)
+        one = _scored(sample, gold_labels(checked.gold), predict, threshold)
         scored.append(one)
         if one.failed:
             failed.append(FailedSample(sample, *one.failed.split(": ", 1)))
@@ -142,17 +140,13 @@ def score_semantic(
     )
 
 
-def _scored(sample: str, gold: Labels, predict: Predict, thresholds: Sequence[Fraction]) -> Sample:
+def _scored(sample: str, gold: Labels, predict: Predict, threshold: Fraction) -> Sample:
     try:
         predicted = predict(sample).labels
         failure = "".join(f"annotation_failed: {family}" for family in sorted(predicted.failed)[:1])
     except (InputError, OSError) as error:
         predicted, failure = Labels(failed=frozenset(FAMILIES)), f"no_prediction: {error}"
-    score = score_sample(predicted, gold, thresholds[0])
-    matches: Sequence[Sequence[Match]] = ()
-    if score.actions is not None and gold.actions and predicted.actions:
-        matches = match_at(descriptions(predicted), descriptions(gold), thresholds[1:])
-    return Sample(sample, gold, predicted, score, matches, failure)
+    return Sample(sample, gold, predicted, score_sample(predicted, gold, threshold, SWEEP), failure)
 
 
 def gold_labels(gold: GoldFile) -> Labels:
@@ -328,6 +322,10 @@ def _assignees(sample: Sample) -> Assignees:
 
 
 def _in_any_wording(sample: Sample) -> Overlap:
+    if sample.score.actions is not None and not any(
+        one.verbatim for one in (*(sample.predicted.actions or ()), *(sample.gold.actions or ()))
+    ):
+        return Overlap(len(sample.score.actions.matches), len(sample.gold.actions or ()))
     return Overlap(matched_in_any_wording(sample.predicted, sample.gold), len(sample.gold.actions or ()))
 
 
@@ -348,7 +346,7 @@ def _sweep(samples: Sequence[Sample]) -> dict[str, dict[str, float | None]]:
     gold = sum(len(one.gold.actions or ()) for one in measured)
     sweep: dict[str, dict[str, float | None]] = {}
     for place, threshold in enumerate(SWEEP):
-        pairs = sum(len(one.matches[place]) for one in measured if one.matches)
+        pairs = sum(len(one.score.sweep[place]) for one in measured)
         counts = Counts(pairs, predicted - pairs, gold - pairs)
         sweep[str(float(threshold))] = {
             "action_accuracy": recall(counts),

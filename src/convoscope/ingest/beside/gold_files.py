@@ -94,8 +94,17 @@ def check_file(path: Path, name: str = "", segments: Collection[int] | None = No
     """Read a gold file and check it. `segments` are the segment ids of its transcript, where that is at hand."""
     name = name or str(path)
     try:
-        value = decode(containers.whole(path)).value
-    except (BadJson, InputError, OSError) as error:
+        data = containers.whole(path)
+    except (InputError, OSError) as error:
+        return CheckedGold(None, (GoldError(name, "$", f"cannot be read: {error}", "a JSON object"),))
+    return check_bytes(data, path, name, segments)
+
+
+def check_bytes(data: bytes, path: Path, name: str, segments: Collection[int] | None = None) -> CheckedGold:
+    """Check the content of a gold file."""
+    try:
+        value = decode(data).value
+    except BadJson as error:
         return CheckedGold(None, (GoldError(name, "$", f"cannot be read: {error}", "a JSON object"),))
     checked = check_value(value, name, segments)
     if checked.gold is not None and path.name != checked.gold.sample_id + ENDING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from convoscope.metrics.semantic.matching import THRESHOLD, Match, match_actions
 from convoscope.scores.observation import Counts
@@ -75,16 +75,11 @@ def risk_counts(
     Weighted: a pair needs type and severity; what is wrong weighs by its predicted severity, what is missed by gold's.
     Nothing can be weighed where no prediction has a severity that is known.
     """
-    mine, theirs = [*dict.fromkeys(predicted)], [*dict.fromkeys(gold)]
-    types_mine, types_theirs = Counter(one.type for one in mine), Counter(one.type for one in theirs)
-    both_mine, both_theirs = Counter(map(_pair, mine)), Counter(map(_pair, theirs))
-    by_severity = {severity: _counted(_only(both_mine, severity), _only(both_theirs, severity)) for severity in weights}
-    overall = _counted(types_mine, types_theirs)
+    mine, theirs = dict.fromkeys(predicted), dict.fromkeys(gold)
+    tally = _tally(mine, theirs, weights, without_severity)
     if not provides_severity or (mine and not any(one.severity in weights for one in mine)):
-        return RiskCounts(overall, by_severity, None, None)
-
-    weighed = weigh(mine, theirs, weights, without_severity=without_severity)
-    return RiskCounts(overall, by_severity, weighed.with_severity, weighed.type_only)
+        return RiskCounts(tally.overall, tally.by_severity, None, None)
+    return tally
 
 
 class Weighed(NamedTuple):
@@ -103,27 +98,79 @@ def weigh(
 ) -> Weighed:
     """What is wrong weighs by its predicted severity, what is missed by gold's; a severity that is unknown, as one
     that is not given, never agrees."""
-    mine, theirs = [*dict.fromkeys(predicted)], [*dict.fromkeys(gold)]
+    tally = _tally(dict.fromkeys(predicted), dict.fromkeys(gold), weights, without_severity)
+    return Weighed(tally.weighted or _NOTHING, tally.weighted_type_only or _NOTHING)
 
-    def weight(severity: str) -> float:
-        return weights.get(severity, without_severity)
 
-    both_mine, both_theirs = Counter(map(_pair, mine)), Counter(map(_pair, theirs))
-    shared = {pair: min(count, both_theirs[pair]) for pair, count in both_mine.items() if pair[1] in weights}
-    with_severity = Counts(
-        sum(weight(severity) * count for (_, severity), count in shared.items()),
-        sum(weight(pair[1]) * (count - shared.get(pair, 0)) for pair, count in both_mine.items()),
-        sum(weight(pair[1]) * (count - shared.get(pair, 0)) for pair, count in both_theirs.items()),
-    )
-    kinds = sorted({one.type for one in (*mine, *theirs)})
-    return Weighed(with_severity, sum_of([_weighed_by_type(kind, mine, theirs, weight) for kind in kinds]))
+_NOTHING = Counts(0, 0, 0)
+
+
+def _tally(
+    predicted: Iterable[PlainRisk], gold: Iterable[PlainRisk], weights: Mapping[str, float], without_severity: float
+) -> RiskCounts:
+    """Everything in one pass over the types, for there may be very many samples."""
+    types: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
+    for side, risks in enumerate((predicted, gold)):
+        for kind, severity, _ in risks:
+            levels = types.setdefault(kind, ({}, {}))[side]
+            levels[severity] = levels.get(severity, 0) + 1
+    overall, weighted, type_only = [0, 0, 0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+    by_severity = {severity: [0, 0, 0] for severity in weights}
+    for kind in sorted(types) if len(types) > 1 else types:
+        mine, theirs = types[kind]
+        _add(overall, sum(mine.values()), sum(theirs.values()))
+        for severity in {**mine, **theirs}:
+            wrong, missed = mine.get(severity, 0), theirs.get(severity, 0)
+            weight = weights.get(severity)
+            if weight is None:  # it agrees with none
+                weighted[1] += without_severity * wrong
+                weighted[2] += without_severity * missed
+            else:
+                _add(by_severity[severity], wrong, missed)
+                _add(weighted, wrong, missed, weight)
+        _add_by_type(type_only, mine, theirs, lambda severity: weights.get(severity, without_severity))
+    levels_counted = {severity: Counts(*counts) for severity, counts in by_severity.items()}
+    return RiskCounts(Counts(*overall), levels_counted, Counts(*weighted), Counts(*type_only))
+
+
+def _add(counts: list[Any], predicted: int, gold: int, weight: float = 1) -> None:
+    both = min(predicted, gold)
+    counts[0] += weight * both
+    counts[1] += weight * (predicted - both)
+    counts[2] += weight * (gold - both)
+
+
+def _add_by_type(
+    counts: list[float], predicted: Mapping[str, int], gold: Mapping[str, int], weight: Callable[[str], float]
+) -> None:
+    """Type-only pairs of one type, weighed by gold's severity: first those that agree on it, then the heaviest."""
+    if predicted == gold or not predicted or not gold:
+        for place, levels in (
+            (0, gold if predicted else {}),
+            (1, {} if gold else predicted),
+            (2, {} if predicted else gold),
+        ):
+            counts[place] += sum(weight(severity) * count for severity, count in levels.items())
+        return
+    mine, theirs = Counter(predicted), Counter(gold)
+    agreed = mine & theirs
+    free_mine = sorted((mine - agreed).elements(), key=lambda one: (-weight(one), one))
+    free_theirs = sorted((theirs - agreed).elements(), key=lambda one: (-weight(one), one))
+    pairs = min(len(free_mine), len(free_theirs))
+    counts[0] += sum(map(weight, [*agreed.elements(), *free_theirs[:pairs]]))
+    counts[1] += sum(map(weight, free_mine[pairs:]))
+    counts[2] += sum(map(weight, free_theirs[pairs:]))
 
 
 def action_counts(
     predicted: Sequence[str], gold: Sequence[str], threshold: float | Fraction = THRESHOLD
 ) -> ActionCounts:
     """Actions are matched one to one by their descriptions. One without a text counts, and is never matched."""
-    matches = match_actions(predicted, gold, threshold)
+    return matched_counts(predicted, gold, match_actions(predicted, gold, threshold))
+
+
+def matched_counts(predicted: Sequence[str], gold: Sequence[str], matches: tuple[Match, ...]) -> ActionCounts:
+    """The counts of a matching."""
     pairs = len(matches)
     return ActionCounts(Counts(pairs, len(predicted) - pairs, len(gold) - pairs), matches)
 
@@ -131,33 +178,3 @@ def action_counts(
 def sum_of(counts: Collection[Counts]) -> Counts:
     """The counts of all together."""
     return Counts(sum(one.tp for one in counts), sum(one.fp for one in counts), sum(one.fn for one in counts))
-
-
-def _pair(risk: PlainRisk) -> tuple[str, str]:
-    return risk.type, risk.severity
-
-
-def _only(pairs: Mapping[tuple[str, str], int], severity: str) -> Counter[str]:
-    return Counter({kind: count for (kind, level), count in pairs.items() if level == severity})
-
-
-def _counted(mine: Counter[str], theirs: Counter[str]) -> Counts:
-    both = (mine & theirs).total()
-    return Counts(both, mine.total() - both, theirs.total() - both)
-
-
-def _weighed_by_type(
-    kind: str, predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk], weight: Callable[[str], float]
-) -> Counts:
-    """Type-only pairs of one type, weighed by gold's severity: first those that agree on it, then the heaviest."""
-    mine = Counter(one.severity for one in predicted if one.type == kind)
-    theirs = Counter(one.severity for one in gold if one.type == kind)
-    agreed = mine & theirs
-    free_mine = sorted((mine - agreed).elements(), key=lambda one: (-weight(one), one))
-    free_theirs = sorted((theirs - agreed).elements(), key=lambda one: (-weight(one), one))
-    pairs = min(len(free_mine), len(free_theirs))
-    return Counts(
-        sum(map(weight, [*agreed.elements(), *free_theirs[:pairs]])),
-        sum(map(weight, free_mine[pairs:])),
-        sum(map(weight, free_theirs[pairs:])),
-    )

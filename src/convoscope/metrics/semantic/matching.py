@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from convoscope.text.descriptions import allowed_edits, exact_threshold, plain_description
+from convoscope.text.descriptions import exact_threshold, plain_description
 
 THRESHOLD = Fraction(4, 5)
 """The similarity that makes two descriptions the same action; reached is enough."""
@@ -44,7 +44,18 @@ def match_at(
         raise ValueError(f"a threshold lies between 0 and 1, not at {', '.join(map(str, thresholds))}")
     lowest = min(limits)
     near = _near([plain_description(one) for one in predicted], [plain_description(one) for one in gold], lowest)
-    return [_matching([pair for pair in near if limit == lowest or _reaches(pair, limit)]) for limit in limits]
+    if not near:
+        return [()] * len(limits)
+    matchings: dict[int, tuple[Match, ...]] = {}
+    results: list[tuple[Match, ...]] = []
+    for limit in limits:
+        above, below = limit.denominator - limit.numerator, limit.denominator
+        pairs = [pair for pair in near if pair.edits * below <= above * pair.length]
+        # A higher threshold leaves some of the pairs of a lower one: where as many are left, the same are.
+        if len(pairs) not in matchings:
+            matchings[len(pairs)] = _matching(pairs)
+        results.append(matchings[len(pairs)])
+    return results
 
 
 class _Near(NamedTuple):
@@ -56,13 +67,9 @@ class _Near(NamedTuple):
     length: int
 
 
-def _reaches(pair: _Near, limit: Fraction) -> bool:
-    return pair.edits <= allowed_edits(pair.length, limit)
-
-
 def _near(predicted: Sequence[str], gold: Sequence[str], limit: Fraction) -> list[_Near]:
     distance = Levenshtein.distance
-    # Whole numbers, as in `allowed_edits`, which is called too often to be called.
+    # As `allowed_edits`, which would be called too often.
     above, below = limit.denominator - limit.numerator, limit.denominator
     pairs: list[_Near] = []
     sized = [(place, text, len(text)) for place, text in enumerate(gold) if text]
@@ -83,12 +90,15 @@ Edges = dict[int, dict[int, float]]
 
 
 def _matching(pairs: Sequence[_Near]) -> tuple[Match, ...]:
+    rows, columns = {one.predicted for one in pairs}, {one.gold for one in pairs}
+    if len(rows) == len(columns) == len(pairs):  # nobody competes
+        return tuple([Match(one.predicted, one.gold, 1 - one.edits / one.length) for one in pairs])
     edges: Edges = {}
     for pair in pairs:
         edges.setdefault(pair.predicted, {})[pair.gold] = 1 - pair.edits / pair.length
     matches: list[Match] = []
-    for rows in _components(edges):
-        matches += _solve(rows, edges)
+    for component in _components(edges):
+        matches += _solve(component, edges)
     return tuple(sorted(matches))
 
 

@@ -15,11 +15,11 @@ from convoscope.metrics.semantic.counts import (
     ActionCounts,
     PlainRisk,
     RiskCounts,
-    action_counts,
+    matched_counts,
     risk_counts,
     topic_counts,
 )
-from convoscope.metrics.semantic.matching import THRESHOLD
+from convoscope.metrics.semantic.matching import THRESHOLD, Match, match_actions, match_at
 from convoscope.scores.observation import Counts
 from convoscope.text.descriptions import allowed_edits, plain_description
 from convoscope.vocabulary import SemanticVocabulary, semantic_vocabulary
@@ -62,6 +62,8 @@ class SampleScore(NamedTuple):
     risks: RiskCounts | None
     actions: ActionCounts | None
     reasons: Mapping[str, str]
+    sweep: Sequence[tuple[Match, ...]] = ()
+    """The matches of actions at further thresholds."""
 
 
 def labels_of(annotations: Iterable[Annotations], *, min_confidence: float | None = None) -> Labels:
@@ -105,11 +107,14 @@ def plain_risk(kind: str, severity: str, place: Iterable[int], vocabulary: Seman
     return PlainRisk(vocabulary.risk(kind), severity.strip().lower(), tuple(place))
 
 
-def score_sample(predicted: Labels, gold: Labels, threshold: Fraction = THRESHOLD) -> SampleScore:
-    """Count each family that both sides have."""
+def score_sample(
+    predicted: Labels, gold: Labels, threshold: Fraction = THRESHOLD, also: Sequence[Fraction] = ()
+) -> SampleScore:
+    """Count each family that both sides have; `also` are thresholds at which actions are matched beside."""
     vocabulary = semantic_vocabulary()
     reasons = {family: why for family in FAMILIES if (why := why_not(predicted, gold, family))}
     topics = risks = actions = None
+    sweep: list[tuple[Match, ...]] = []
     if TOPICS not in reasons:
         topics = topic_counts(predicted.topics or (), gold.topics or ())
     if RISKS not in reasons:
@@ -123,8 +128,10 @@ def score_sample(predicted: Labels, gold: Labels, threshold: Fraction = THRESHOL
         if risks.weighted is None:
             reasons[SEVERITY] = NO_SEVERITY
     if ACTIONS not in reasons:
-        actions = action_counts(descriptions(predicted), descriptions(gold), threshold)
-    return SampleScore(topics, risks, actions, reasons)
+        mine, theirs = descriptions(predicted), descriptions(gold)
+        matches, *sweep = match_at(mine, theirs, (threshold, *also))
+        actions = matched_counts(mine, theirs, matches)
+    return SampleScore(topics, risks, actions, reasons, sweep)
 
 
 def why_not(predicted: Labels, gold: Labels, family: str) -> str:
@@ -158,6 +165,8 @@ def assignees(predicted: Labels, gold: Labels, actions: ActionCounts) -> Assigne
 def matched_in_any_wording(predicted: Labels, gold: Labels, threshold: Fraction = THRESHOLD) -> int:
     """How many gold actions some prediction is, one to one, where description or verbatim of either side may agree."""
     mine, theirs = predicted.actions or (), gold.actions or ()
+    if not any(one.verbatim for one in (*mine, *theirs)):
+        return len(match_actions(descriptions(predicted), descriptions(gold), threshold))
     near = [[_agree(one, other, threshold) for other in theirs] for one in mine]
     owner: dict[int, int] = {}
 
