@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 import unicodedata
 from fractions import Fraction
+from functools import lru_cache
 
 from rapidfuzz.distance import Levenshtein
 
@@ -25,6 +26,7 @@ _DELETIONS = _Deletions()
 _ASCII = str.maketrans("", "", string.punctuation)
 
 
+@lru_cache(4096)
 def plain_description(text: str) -> str:
     """NFKC, case folded, without punctuation, single blanks: `Schedule follow-up!` is `schedule followup`."""
     if text.isascii():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,11 +35,10 @@ from convoscope.metrics.semantic.samples import (
 from convoscope.scores.observation import Counts
 from convoscope.scores.reducers import Sums
 from convoscope.statistics.intervals import Interval, ratio_interval
-from convoscope.text.descriptions import exact_threshold
 from convoscope.vocabulary import semantic_vocabulary
 from convoscope.vocabulary.semantic import vocabulary_hash
 
-SWEEP = tuple(Fraction(tenths, 10) for tenths in range(5, 11))
+SWEEP = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Thresholds whose figures stand beside those of the one that counts."""
 
 
@@ -98,7 +96,6 @@ def score_semantic(
 ) -> Scored:
     """Score the samples. One without usable gold is skipped; one without a usable prediction failed."""
     settings.check()
-    threshold = exact_threshold(settings.threshold)
     scored: list[Sample] = []
     skipped: list[FailedSample] = []
     failed: list[FailedSample] = []
@@ -115,7 +112,7 @@ def score_semantic(
         if checked.gold is None:
             skipped.append(FailedSample(sample, "invalid_gold_labels", str(checked.errors[0])))
             continue
-        one = _scored(sample, gold_labels(checked.gold), predict, threshold)
+        one = _scored(sample, gold_labels(checked.gold), predict, settings.threshold)
         scored.append(one)
         if one.failed:
             failed.append(FailedSample(sample, *one.failed.split(": ", 1)))
@@ -127,7 +124,7 @@ def score_semantic(
         config={
             "threshold": str(settings.threshold),
             "min_confidence": settings.min_confidence,
-            "sweep": [str(float(one)) for one in SWEEP],
+            "sweep": list(SWEEP),
             "vocabulary": {"version": vocabulary.version, "hash": vocabulary_hash()},
         },
         gold_hashes=gold_hashes,
@@ -140,7 +137,7 @@ def score_semantic(
     )
 
 
-def _scored(sample: str, gold: Labels, predict: Predict, threshold: Fraction) -> Sample:
+def _scored(sample: str, gold: Labels, predict: Predict, threshold: float) -> Sample:
     try:
         predicted = predict(sample).labels
         failure = "".join(f"annotation_failed: {family}" for family in sorted(predicted.failed)[:1])
@@ -348,7 +345,7 @@ def _sweep(samples: Sequence[Sample]) -> dict[str, dict[str, float | None]]:
     for place, threshold in enumerate(SWEEP):
         pairs = sum(len(one.score.sweep[place]) for one in measured)
         counts = Counts(pairs, predicted - pairs, gold - pairs)
-        sweep[str(float(threshold))] = {
+        sweep[str(threshold)] = {
             "action_accuracy": recall(counts),
             "action_precision": precision(counts),
             "action_f1": counts.f1,

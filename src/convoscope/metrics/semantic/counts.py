@@ -144,13 +144,10 @@ def _add_by_type(
     counts: list[float], predicted: Mapping[str, int], gold: Mapping[str, int], weight: Callable[[str], float]
 ) -> None:
     """Type-only pairs of one type, weighed by gold's severity: first those that agree on it, then the heaviest."""
-    if predicted == gold or not predicted or not gold:
-        for place, levels in (
-            (0, gold if predicted else {}),
-            (1, {} if gold else predicted),
-            (2, {} if predicted else gold),
-        ):
-            counts[place] += sum(weight(severity) * count for severity, count in levels.items())
+    if not predicted or not gold or predicted == gold:  # most have one side, or agree
+        place = 2 if not predicted else 1 if not gold else 0
+        for severity, count in (gold or predicted).items():
+            counts[place] += weight(severity) * count
         return
     mine, theirs = Counter(predicted), Counter(gold)
     agreed = mine & theirs

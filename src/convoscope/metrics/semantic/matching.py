@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
@@ -39,23 +40,35 @@ def match_at(
     predicted: Sequence[str], gold: Sequence[str], thresholds: Sequence[float | Fraction]
 ) -> list[tuple[Match, ...]]:
     """The matching at each threshold; texts are compared once, at the lowest."""
-    limits = [exact_threshold(one) for one in thresholds]
-    if not all(0 <= one <= 1 for one in limits):
-        raise ValueError(f"a threshold lies between 0 and 1, not at {', '.join(map(str, thresholds))}")
-    lowest = min(limits)
-    near = _near([plain_description(one) for one in predicted], [plain_description(one) for one in gold], lowest)
+    limits = _limits(tuple(thresholds))
+    near = _near([plain_description(one) for one in predicted], [plain_description(one) for one in gold], max(limits))
     if not near:
         return [()] * len(limits)
     matchings: dict[int, tuple[Match, ...]] = {}
     results: list[tuple[Match, ...]] = []
-    for limit in limits:
-        above, below = limit.denominator - limit.numerator, limit.denominator
+    for _, above, below in limits:
         pairs = [pair for pair in near if pair.edits * below <= above * pair.length]
         # A higher threshold leaves some of the pairs of a lower one: where as many are left, the same are.
         if len(pairs) not in matchings:
             matchings[len(pairs)] = _matching(pairs)
         results.append(matchings[len(pairs)])
     return results
+
+
+class _Limit(NamedTuple):
+    """The share of the longer length that edits may be: as a fraction, and as two whole numbers."""
+
+    share: Fraction
+    above: int
+    below: int
+
+
+@lru_cache(64)
+def _limits(thresholds: tuple[float | Fraction, ...]) -> list[_Limit]:
+    shares = [1 - exact_threshold(one) for one in thresholds]
+    if not all(0 <= one <= 1 for one in shares):
+        raise ValueError(f"a threshold lies between 0 and 1, not at {', '.join(map(str, thresholds))}")
+    return [_Limit(one, one.numerator, one.denominator) for one in shares]
 
 
 class _Near(NamedTuple):
@@ -67,10 +80,9 @@ class _Near(NamedTuple):
     length: int
 
 
-def _near(predicted: Sequence[str], gold: Sequence[str], limit: Fraction) -> list[_Near]:
+def _near(predicted: Sequence[str], gold: Sequence[str], limit: _Limit) -> list[_Near]:
     distance = Levenshtein.distance
-    # As `allowed_edits`, which would be called too often.
-    above, below = limit.denominator - limit.numerator, limit.denominator
+    _, above, below = limit
     pairs: list[_Near] = []
     sized = [(place, text, len(text)) for place, text in enumerate(gold) if text]
     for row, mine in enumerate(predicted):

@@ -108,7 +108,7 @@ def plain_risk(kind: str, severity: str, place: Iterable[int], vocabulary: Seman
 
 
 def score_sample(
-    predicted: Labels, gold: Labels, threshold: Fraction = THRESHOLD, also: Sequence[Fraction] = ()
+    predicted: Labels, gold: Labels, threshold: float | Fraction = THRESHOLD, also: Sequence[float | Fraction] = ()
 ) -> SampleScore:
     """Count each family that both sides have; `also` are thresholds at which actions are matched beside."""
     vocabulary = semantic_vocabulary()
