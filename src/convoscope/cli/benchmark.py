@@ -11,7 +11,7 @@ from convoscope.cli.options import Json
 from convoscope.cli.targets import FAILED, UNDETERMINED
 
 if TYPE_CHECKING:
-    from convoscope.analysis.benchmark.result import BenchmarkResult, Gate
+    from convoscope.analysis.benchmark.result import BenchmarkGate, BenchmarkResult
     from convoscope.report.screen import Screen
 
 app = typer.Typer(
@@ -220,8 +220,8 @@ def _print_result(screen: Screen, result: BenchmarkResult) -> None:
         f"samples: {result.samples_evaluated} evaluated, {result.samples_failed} failed, "
         f"{result.samples_skipped} without usable gold"
     )
-    for one in result.failures[:5]:
-        screen.line(f"  {one.sample_id}: {one.reason}: {one.detail}")
+    for failure in result.failures[:5]:
+        screen.line(f"  {failure.sample_id}: {failure.reason}: {failure.detail}")
     screen.line()
     rows = [
         (
@@ -242,14 +242,14 @@ def _end(end: float | None) -> str:
     return "?" if end is None else f"{end:.3f}"
 
 
-def _print_gate(screen: Screen, gate: Gate) -> None:
+def _print_gate(screen: Screen, gate: BenchmarkGate) -> None:
     screen.line()
     for check in gate.checks:
         screen.line(f"{check.outcome}: {check.metric}: {check.words}", "red" if check.outcome == "failed" else "")
     screen.line(f"gate: {gate.outcome}" + (f": {gate.words}" if gate.words else ""))
 
 
-def _exit_by(gate: Gate) -> None:
+def _exit_by(gate: BenchmarkGate) -> None:
     if gate.outcome == "failed":
         raise typer.Exit(FAILED)
     if gate.outcome == "undetermined":

@@ -82,10 +82,10 @@ def find_datasets(track: str | None = None) -> list[BenchmarkDataset]:
     """The data sets that are staged, by track and name; one of the user's own comes before a bundled one."""
     datasets: dict[tuple[str, str], BenchmarkDataset] = {}
     for root in roots():
-        for one in TRACKS if track is None else (track,):
-            for folder in sorted((root / "datasets" / one).glob("*/")):
-                if (folder / _REFERENCES[one][0]).is_dir():
-                    datasets.setdefault((one, folder.name), _dataset(one, folder))
+        for name in TRACKS if track is None else (track,):
+            for folder in sorted((root / "datasets" / name).glob("*/")):
+                if (folder / _REFERENCES[name][0]).is_dir():
+                    datasets.setdefault((name, folder.name), _dataset(name, folder))
     return [datasets[key] for key in sorted(datasets)]
 
 

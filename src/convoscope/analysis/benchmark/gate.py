@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from convoscope.analysis.benchmark.result import BenchmarkResult, Gate, GateCheck, MetricResult, gate_of
+from convoscope.analysis.benchmark.result import BenchmarkGate, BenchmarkResult, GateCheck, MetricResult, gate_of
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import HIGHER, LOWER, Better, Target
 
@@ -32,7 +32,7 @@ def better_of(metric: str) -> Better:
     return LOWER if metric.split("_", maxsplit=1)[0] in _LOWER or metric == "false_alarm" else HIGHER
 
 
-def check_targets(result: BenchmarkResult) -> Gate:
+def check_targets(result: BenchmarkResult) -> BenchmarkGate:
     """Whether a result reaches the targets of the mode that ran."""
     targets = TARGETS.get((result.track, result.mode), {})
     if not result.valid:
@@ -53,7 +53,7 @@ def _reached(name: str, target: Target, figure: MetricResult | None) -> GateChec
     return GateCheck(name, "passed", value, target.value, f"{value:.4f} {target.comparison} {target.value}")
 
 
-def compare(current: BenchmarkResult, baseline: BenchmarkResult, threshold: float) -> Gate:
+def compare(current: BenchmarkResult, baseline: BenchmarkResult, threshold: float) -> BenchmarkGate:
     """Whether no figure of the baseline got worse by more than a share of it."""
     for name in ("track", "mode", "dataset", "split"):
         mine, theirs = getattr(current, name), getattr(baseline, name)

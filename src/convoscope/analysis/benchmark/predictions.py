@@ -169,8 +169,8 @@ def _segments(finding: Any) -> tuple[int, ...]:
     ids = finding.get("segment_ids")
     if isinstance(ids, list):
         return tuple(one for one in ids if isinstance(one, int))
-    one = finding.get("segment_id")
-    return (one,) if isinstance(one, int) else ()
+    segment = finding.get("segment_id")
+    return (segment,) if isinstance(segment, int) else ()
 
 
 def _text(value: Any) -> str:

@@ -191,7 +191,7 @@ class GateCheck(msgspec.Struct, frozen=True):
     words: str
 
 
-class Gate(msgspec.Struct, frozen=True):
+class BenchmarkGate(msgspec.Struct, frozen=True):
     """What a gate says: passed only where every check is. Nothing to check is undetermined."""
 
     outcome: Outcome
@@ -199,13 +199,13 @@ class Gate(msgspec.Struct, frozen=True):
     words: str = ""
 
 
-def gate_of(checks: Sequence[GateCheck], refusal: str = "") -> Gate:
+def gate_of(checks: Sequence[GateCheck], refusal: str = "") -> BenchmarkGate:
     """One outcome of many: a failed check weighs more than one that cannot be told."""
     outcomes = {check.outcome for check in checks}
     if refusal or not checks:
         outcome: Outcome = "failed" if "failed" in outcomes else "undetermined"
-        return Gate(outcome, list(checks), refusal or "there is nothing to check")
+        return BenchmarkGate(outcome, list(checks), refusal or "there is nothing to check")
     for worst in ("failed", "undetermined"):
         if worst in outcomes:
-            return Gate(worst, list(checks))
-    return Gate("passed", list(checks))
+            return BenchmarkGate(worst, list(checks))
+    return BenchmarkGate("passed", list(checks))

@@ -94,9 +94,9 @@ class TranscriptFolder:
         conversations = list(read([path]))
         if len(conversations) != 1:
             raise InputError(f"holds {len(conversations)} conversations, not one", file=str(path))
-        found = self.annotator.annotate(conversations[0])
-        labels = labels_of([found], min_confidence=self.settings.min_confidence)
-        return Prediction(labels, found.model, found.annotator)
+        annotations = self.annotator.annotate(conversations[0])
+        labels = labels_of([annotations], min_confidence=self.settings.min_confidence)
+        return Prediction(labels, annotations.model, annotations.annotator)
 
 
 def _unmeasured_summary(samples: list[str]) -> Scored:

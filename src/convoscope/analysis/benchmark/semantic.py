@@ -23,7 +23,7 @@ from convoscope.metrics.semantic.samples import (
     TOPICS,
     Assignees,
     Labels,
-    Overlap,
+    LocatedRisks,
     PlainAction,
     SampleScore,
     assignees,
@@ -55,7 +55,7 @@ class SemanticSettings(NamedTuple):
             raise UsageError(f"--min-confidence must be between 0 and 1, not {self.min_confidence:g}")
 
 
-class Sample(NamedTuple):
+class ScoredSample(NamedTuple):
     """A sample that has gold: what was predicted and what came of it; no prediction where it failed."""
 
     id: str
@@ -96,7 +96,7 @@ def score_semantic(
 ) -> Scored:
     """Score the samples. One without usable gold is skipped; one without a usable prediction failed."""
     settings.check()
-    scored: list[Sample] = []
+    scored: list[ScoredSample] = []
     skipped: list[FailedSample] = []
     failed: list[FailedSample] = []
     gold_hashes: dict[str, str] = {}
@@ -112,10 +112,10 @@ def score_semantic(
         if checked.gold is None:
             skipped.append(FailedSample(sample, "invalid_gold_labels", str(checked.errors[0])))
             continue
-        one = _scored(sample, gold_labels(checked.gold), predict, settings.threshold)
-        scored.append(one)
-        if one.failed:
-            failed.append(FailedSample(sample, *one.failed.split(": ", 1)))
+        score = _scored(sample, gold_labels(checked.gold), predict, settings.threshold)
+        scored.append(score)
+        if score.failed:
+            failed.append(FailedSample(sample, *score.failed.split(": ", 1)))
     vocabulary = semantic_vocabulary()
     return Scored(
         total=len(samples),
@@ -137,13 +137,13 @@ def score_semantic(
     )
 
 
-def _scored(sample: str, gold: Labels, predict: Predict, threshold: float) -> Sample:
+def _scored(sample: str, gold: Labels, predict: Predict, threshold: float) -> ScoredSample:
     try:
         predicted = predict(sample).labels
         failure = "".join(f"annotation_failed: {family}" for family in sorted(predicted.failed)[:1])
     except (InputError, OSError) as error:
         predicted, failure = Labels(failed=frozenset(FAMILIES)), f"no_prediction: {error}"
-    return Sample(sample, gold, predicted, score_sample(predicted, gold, threshold, SWEEP), failure)
+    return ScoredSample(sample, gold, predicted, score_sample(predicted, gold, threshold, SWEEP), failure)
 
 
 def gold_labels(gold: GoldFile) -> Labels:
@@ -167,7 +167,7 @@ class _Column(NamedTuple):
     """Samples with nothing to find, where nothing was."""
 
 
-def _column(samples: Iterable[Sample], family: str, pick: Callable[[SampleScore], Counts | None]) -> _Column:
+def _column(samples: Iterable[ScoredSample], family: str, pick: Callable[[SampleScore], Counts | None]) -> _Column:
     counts: list[Counts] = []
     reasons: Counter[str] = Counter()
     lost, empty = 0.0, 0
@@ -191,7 +191,7 @@ def _column(samples: Iterable[Sample], family: str, pick: Callable[[SampleScore]
 _SILENT = Labels((), (), ())
 
 
-def _metrics(samples: Sequence[Sample]) -> dict[str, MetricResult]:
+def _metrics(samples: Sequence[ScoredSample]) -> dict[str, MetricResult]:
     topics = _column(samples, TOPICS, lambda score: score.topics)
     risks = _column(samples, RISKS, lambda score: score.risks and score.risks.overall)
     actions = _column(samples, ACTIONS, lambda score: score.actions and score.actions.counts)
@@ -288,7 +288,7 @@ def _interval(pairs: Sequence[tuple[float, float]]) -> Interval | None:
 
 
 def _share(
-    samples: Iterable[Sample], family: str, count: Callable[[Sample], Overlap | Assignees], empty: str
+    samples: Iterable[ScoredSample], family: str, count: Callable[[ScoredSample], LocatedRisks | Assignees], empty: str
 ) -> MetricResult:
     """A share of what was right of all that could be, over samples."""
     column = _Column([], Counter(), 0.0, 0)
@@ -309,24 +309,24 @@ def _share(
     return _result(column._replace(empty=nothing), value, empty, interval=_interval(pairs))
 
 
-def _overlap(sample: Sample) -> Overlap:
+def _overlap(sample: ScoredSample) -> LocatedRisks:
     return segment_overlap(sample.predicted.risks or (), sample.gold.risks or ())
 
 
-def _assignees(sample: Sample) -> Assignees:
+def _assignees(sample: ScoredSample) -> Assignees:
     actions = sample.score.actions
     return assignees(sample.predicted, sample.gold, actions) if actions is not None else Assignees(0, 0)
 
 
-def _in_any_wording(sample: Sample) -> Overlap:
+def _in_any_wording(sample: ScoredSample) -> LocatedRisks:
     if sample.score.actions is not None and not any(
         one.verbatim for one in (*(sample.predicted.actions or ()), *(sample.gold.actions or ()))
     ):
-        return Overlap(len(sample.score.actions.matches), len(sample.gold.actions or ()))
-    return Overlap(matched_in_any_wording(sample.predicted, sample.gold), len(sample.gold.actions or ()))
+        return LocatedRisks(len(sample.score.actions.matches), len(sample.gold.actions or ()))
+    return LocatedRisks(matched_in_any_wording(sample.predicted, sample.gold), len(sample.gold.actions or ()))
 
 
-def _coverage(total: int, samples: Sequence[Sample]) -> dict[str, float | int | None]:
+def _coverage(total: int, samples: Sequence[ScoredSample]) -> dict[str, float | int | None]:
     return {
         "samples_total": total,
         "samples_with_gold_labels": len(samples),
@@ -336,7 +336,7 @@ def _coverage(total: int, samples: Sequence[Sample]) -> dict[str, float | int | 
     }
 
 
-def _sweep(samples: Sequence[Sample]) -> dict[str, dict[str, float | None]]:
+def _sweep(samples: Sequence[ScoredSample]) -> dict[str, dict[str, float | None]]:
     """The figures of actions at other thresholds: how much depends on the one that was chosen."""
     measured = [one for one in samples if one.score.actions is not None]
     predicted = sum(len(one.predicted.actions or ()) for one in measured)
@@ -353,7 +353,7 @@ def _sweep(samples: Sequence[Sample]) -> dict[str, dict[str, float | None]]:
     return sweep
 
 
-def _strangers(samples: Iterable[Sample]) -> dict[str, int]:
+def _strangers(samples: Iterable[ScoredSample]) -> dict[str, int]:
     vocabulary = semantic_vocabulary()
     strangers: Counter[str] = Counter()
     for sample in samples:
@@ -363,7 +363,7 @@ def _strangers(samples: Iterable[Sample]) -> dict[str, int]:
     return dict(sorted(strangers.items()))
 
 
-def _sample_result(sample: Sample) -> dict[str, Any]:
+def _sample_result(sample: ScoredSample) -> dict[str, Any]:
     """What one sample came to, for whoever looks into it."""
     score, predicted, gold = sample.score, sample.predicted, sample.gold
     result: dict[str, Any] = {"sample_id": sample.id}
@@ -395,12 +395,12 @@ def _risk_matches(predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk]) -> 
     mine, theirs = [*dict.fromkeys(predicted)], [*dict.fromkeys(gold)]
     rows: list[dict[str, Any]] = []
     for parts in (2, 1):
-        for one in list(mine):
-            other = next((other for other in theirs if one[:parts] == other[:parts]), None)
+        for risk in list(mine):
+            other = next((other for other in theirs if risk[:parts] == other[:parts]), None)
             if other is not None:
-                mine.remove(one)
+                mine.remove(risk)
                 theirs.remove(other)
-                rows.append({"predicted": _risk_text(one), "gold": _risk_text(other), "match": True})
+                rows.append({"predicted": _risk_text(risk), "gold": _risk_text(other), "match": True})
     rows += [{"predicted": _risk_text(one), "gold": None, "match": False} for one in mine]
     rows += [{"predicted": None, "gold": _risk_text(one), "match": False} for one in theirs]
     return rows
@@ -410,7 +410,7 @@ def _risk_text(risk: PlainRisk) -> str:
     return f"{risk.type}:{risk.severity}" if risk.severity else risk.type
 
 
-def _action_matches(sample: Sample) -> list[dict[str, Any]]:
+def _action_matches(sample: ScoredSample) -> list[dict[str, Any]]:
     mine, theirs = descriptions(sample.predicted), descriptions(sample.gold)
     matches = sample.score.actions.matches if sample.score.actions else ()
     rows: list[dict[str, Any]] = [

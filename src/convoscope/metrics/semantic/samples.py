@@ -184,10 +184,10 @@ def matched_in_any_wording(predicted: Labels, gold: Labels, threshold: Fraction 
     return len(owner)
 
 
-def _agree(one: PlainAction, other: PlainAction, threshold: Fraction) -> bool:
+def _agree(action: PlainAction, other: PlainAction, threshold: Fraction) -> bool:
     from rapidfuzz.distance import Levenshtein
 
-    for mine in {plain_description(one.description), plain_description(one.verbatim)} - {""}:
+    for mine in {plain_description(action.description), plain_description(action.verbatim)} - {""}:
         for theirs in {plain_description(other.description), plain_description(other.verbatim)} - {""}:
             allowed = allowed_edits(max(len(mine), len(theirs)), threshold)
             if Levenshtein.distance(mine, theirs, score_cutoff=allowed) <= allowed:
@@ -195,20 +195,20 @@ def _agree(one: PlainAction, other: PlainAction, threshold: Fraction) -> bool:
     return False
 
 
-class Overlap(NamedTuple):
+class LocatedRisks(NamedTuple):
     """Of the gold risks whose type was found: how many were found in one of their segments."""
 
     right: int
     total: int
 
 
-def segment_overlap(predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk]) -> Overlap:
+def segment_overlap(predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk]) -> LocatedRisks:
     """Where a risk stands never decides a match; this says apart from it how often the place is right, too."""
     places: dict[str, set[int]] = {}
-    for one in predicted:
-        places.setdefault(one.type, set()).update(_segments(one))
+    for risk in predicted:
+        places.setdefault(risk.type, set()).update(_segments(risk))
     located = [one for one in gold if one.type in places and _segments(one)]
-    return Overlap(sum(not places[one.type].isdisjoint(_segments(one)) for one in located), len(located))
+    return LocatedRisks(sum(not places[one.type].isdisjoint(_segments(one)) for one in located), len(located))
 
 
 def _segments(risk: PlainRisk) -> tuple[int, ...]:
