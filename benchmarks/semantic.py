@@ -29,7 +29,7 @@ PUBLISHED_ACTIONS_SECONDS = 2.9
 TOPICS = ("pricing", "billing", "contract", "refund", "delivery", "setup")
 RISKS = ("escalation", "churn_risk", "pricing_objection")
 SEVERITIES = ("low", "medium", "high")
-WORDS = ["send", "update", "call", "customer", "proposal", "the", "refund", "charge", "schedule", "follow", "invoice", "email", "today", "team"]
+WORDS = ("send", "update", "call", "customer", "proposal", "the", "refund", "schedule", "follow", "invoice", "today")
 
 
 def run(folder: Path, samples: int) -> None:

@@ -41,6 +41,12 @@ def run(
     min_confidence: Annotated[
         float | None, typer.Option("--min-confidence", help="Leave out predictions that are less sure.")
     ] = None,
+    collar: Annotated[
+        float, typer.Option("--collar", help="Of diarization: seconds around each boundary that are not scored.")
+    ] = 0.0,
+    skip_overlap: Annotated[
+        bool, typer.Option("--skip-overlap", help="Of diarization: do not score where several speak.")
+    ] = False,
     gate: Annotated[
         bool, typer.Option("--gate", help="Exit code 1 if a target is missed, 3 if one cannot be told.")
     ] = False,
@@ -48,6 +54,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Score predictions of a track on a data set."""
+    from convoscope.analysis.benchmark.diarization import DiarizationSettings
     from convoscope.analysis.benchmark.gate import check_targets
     from convoscope.analysis.benchmark.result import write_result
     from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
@@ -57,8 +64,9 @@ def run(
 
     if not dataset:
         raise UsageError("--dataset is missing", hint="`convoscope benchmark datasets` lists those that are staged")
+    semantic, diarization = SemanticSettings(threshold, min_confidence), DiarizationSettings(collar, skip_overlap)
     request = BenchmarkRequest(
-        track, dataset, mode, split, limit, model, predictions, transcripts, SemanticSettings(threshold, min_confidence)
+        track, dataset, mode, split, limit, model, predictions, transcripts, semantic, diarization
     )
     result = run_benchmark(request)
     checked = check_targets(result)

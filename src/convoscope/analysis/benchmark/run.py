@@ -8,7 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.analysis.benchmark.annotators import Annotator, annotator_of, model_named
+from convoscope.analysis.benchmark.audio_tracks import score_files
 from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset, sample_path
+from convoscope.analysis.benchmark.diarization import DiarizationSettings
 from convoscope.analysis.benchmark.gate import TARGETS
 from convoscope.analysis.benchmark.predictions import Prediction
 from convoscope.analysis.benchmark.result import BenchmarkResult, FailedSample, MetricResult, Scored, make_result
@@ -33,6 +35,7 @@ class BenchmarkRequest(NamedTuple):
     predictions: Path | None = None
     transcripts: Path | None = None
     settings: SemanticSettings = SemanticSettings()
+    diarization: DiarizationSettings = DiarizationSettings()
 
 
 def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
@@ -48,7 +51,7 @@ def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
     if request.track == SEMANTIC:
         scored = _semantic(request, dataset, samples)
     else:
-        raise UsageError(f"the track {request.track!r} cannot be run yet")
+        scored = score_files(request.track, dataset, samples, request.predictions, request.diarization)
     config = {**scored.config, "limit": request.limit}
     scored = msgspec.structs.replace(scored, config=config)
     return make_result(scored, track=request.track, mode=request.mode, dataset=request.dataset, split=request.split)

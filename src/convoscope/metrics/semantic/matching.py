@@ -201,3 +201,15 @@ def _cheapest(costs: object) -> list[tuple[int, int]]:
             owner[column] = owner[previous]
             column = previous
     return [(int(owner[column]) - 1, column - 1) for column in range(1, width + 1) if owner[column]]
+
+
+def best_pairs(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Rows and columns paired one to one so that the gains, whole numbers, are the greatest in all."""
+    import numpy as np
+
+    if not gains or not gains[0]:
+        return []
+    costs = -np.array(gains, np.int64)
+    if costs.shape[0] <= costs.shape[1]:
+        return sorted(_cheapest(costs))
+    return sorted((row, column) for column, row in _cheapest(costs.T))
