@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
 from convoscope.ingest.beside.flow_files import FORMAT as FLOW_DEFINITION
+from convoscope.ingest.beside.gold import FORMAT as GOLD
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, LOWER, RATIO, SHARE
 from convoscope.runs.ranking import Behind, Failure, Standing
@@ -199,18 +200,21 @@ def standing_text(standing: Standing, most: int = 2) -> str:
 
 def reading_text(report: ReadReport) -> str:
     """What was read, in a sentence."""
-    formats = sorted({file.format for file in report.files.values() if file.format} - {FLOW_DEFINITION})
+    formats = sorted({file.format for file in report.files.values() if file.format} - {FLOW_DEFINITION, GOLD})
     read = sum(1 for file in report.files.values() if file.conversations)
     declared = sum(1 for file in report.files.values() if file.format == FLOW_DEFINITION and not file.skipped)
     unread = [
         short_name(name)
         for name, file in report.files.items()
-        if not file.conversations and (file.format != FLOW_DEFINITION or file.skipped)
+        if not file.conversations and (file.format not in (FLOW_DEFINITION, GOLD) or file.skipped)
     ]
+    labelled = sum(1 for file in report.files.values() if file.format == GOLD and not file.skipped)
     text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
     text += f"({', '.join(formats) or 'no known format'})"
     if declared:
         text += f", with {counted(declared, 'file')} of flow definitions"
+    if labelled:
+        text += f", with {counted(labelled, 'file')} of gold labels"
     if unread:
         text += f"; {counted(len(unread), 'file')} gave none: {first_of(unread, MAX_UNREAD)}"
     if report.records_seen > report.records_used:

@@ -15,7 +15,22 @@ from typing import Annotated
 import typer
 
 from convoscope import __version__
-from convoscope.cli import audit, demo, formats, inspect, metrics, plot, report, runs, score, show, sql, states, view
+from convoscope.cli import (
+    audit,
+    benchmark,
+    demo,
+    formats,
+    inspect,
+    metrics,
+    plot,
+    report,
+    runs,
+    score,
+    show,
+    sql,
+    states,
+    view,
+)
 from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
 from convoscope.harmless import clean
 from convoscope.report.screen import close_pipe
@@ -42,6 +57,7 @@ app.command("metrics")(metrics.metrics)
 app.command("formats")(formats.formats)
 app.add_typer(runs.app, name="runs")
 app.add_typer(states.app, name="states")
+app.add_typer(benchmark.app, name="benchmark")
 app.command("sql")(sql.sql)
 app.command("demo")(demo.demo)
 

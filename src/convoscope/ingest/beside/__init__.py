@@ -1,1 +1,1 @@
-"""What lies beside logs and belongs to conversations: flow definitions, datasets with expected outcomes."""
+"""What lies beside logs and belongs to conversations: flow definitions, datasets of scenarios, gold labels."""
