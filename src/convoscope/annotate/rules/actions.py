@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from convoscope.annotate.rules.data import any_of, pattern, table
 from convoscope.annotate.rules.negation import is_negated
-from convoscope.annotate.rules.sentences import Sentence
+from convoscope.annotate.rules.sentences import SpokenSentence
 from convoscope.conversation import Action
 
 ROLES = {"user": "customer", "assistant": "agent"}
@@ -28,6 +28,8 @@ class _Lead(NamedTuple):
 class _Promise(NamedTuple):
     words: str
     who: str
+    is_own: bool = False
+    """Whoever speaks does it."""
 
 
 class _ActionRules:
@@ -82,7 +84,7 @@ def _progressive_forms() -> dict[str, str]:
     return forms
 
 
-def actions(texts: Sequence[Sentence]) -> tuple[Action, ...]:
+def actions(texts: Sequence[SpokenSentence]) -> tuple[Action, ...]:
     """Every promise once, in the order of the conversation."""
     kept: dict[str, Action] = {}
     for sentence in texts:
@@ -91,7 +93,7 @@ def actions(texts: Sequence[Sentence]) -> tuple[Action, ...]:
     return tuple(kept.values())
 
 
-def _actions_of(sentence: Sentence) -> Iterator[Action]:
+def _actions_of(sentence: SpokenSentence) -> Iterator[Action]:
     if sentence.text.endswith("?"):
         return
     for promise in _promises(sentence):
@@ -103,14 +105,14 @@ def _actions_of(sentence: Sentence) -> Iterator[Action]:
                     description=description,
                     verbatim=sentence.text,
                     evidence=sentence.text[:300],
-                    assignee=sentence.speaker if promise.who in ("agent", "customer") else "",
+                    assignee=sentence.speaker if promise.is_own else "",
                     assignee_role=promise.who,
                     due=_due(words) or due,
                     events=(sentence.seq,),
                 )
 
 
-def _promises(sentence: Sentence) -> Iterator[_Promise]:
+def _promises(sentence: SpokenSentence) -> Iterator[_Promise]:
     """What stands behind the beginning of each promise, up to the next one."""
     rules, text = _rules(), sentence.text
     speaker = ROLES.get(sentence.by, UNKNOWN)
@@ -121,13 +123,13 @@ def _promises(sentence: Sentence) -> Iterator[_Promise]:
         words = text[end:stop].strip()
         if _is_promise(lead, text[:start], words, sentence):
             who = speaker if lead.who == "self" else "customer" if speaker == "customer" else lead.who
-            yield _Promise(words, who)
+            yield _Promise(words, who, is_own=lead.who == "self" or who == "customer")
     if begins or sentence.by == "user":
         return
     for match in rules.progressive.finditer(text):
         verb = _progressive_forms()[match["verb"].casefold()]
         if not is_negated(text, match.end()):
-            yield _Promise(f"{verb} {text[match.end() :].strip()}", speaker)
+            yield _Promise(f"{verb} {text[match.end() :].strip()}", speaker, is_own=True)
             return
     for match in rules.passive.finditer(text):
         if not rules.reported.search(_clause(text[: match.start()])):
@@ -135,7 +137,7 @@ def _promises(sentence: Sentence) -> Iterator[_Promise]:
             return
 
 
-def _is_promise(lead: _Lead, before: str, words: str, sentence: Sentence) -> bool:
+def _is_promise(lead: _Lead, before: str, words: str, sentence: SpokenSentence) -> bool:
     rules = _rules()
     plain = rules.without_softeners(words)
     if not plain or rules.reported.search(_clause(before)):

@@ -31,7 +31,7 @@ class RuleAnnotator:
             topics=topics(texts),
             risks=risks(texts),
             actions=actions(texts),
-            extraction={"topics": "success", "risks": "success", "actions": "success"},
+            extraction={"topics": "success", "risks": "success", "actions": "success", "resolution": "success"},
         )
 
 

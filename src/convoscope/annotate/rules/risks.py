@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from convoscope.annotate.rules.data import any_of, pattern, table
 from convoscope.annotate.rules.negation import is_negated
-from convoscope.annotate.rules.sentences import Sentence
+from convoscope.annotate.rules.sentences import SpokenSentence
 from convoscope.conversation import Risk
 
 SEVERITIES = ("low", "medium", "high", "critical")
@@ -76,12 +76,12 @@ def types() -> tuple[str, ...]:
     return tuple(rule.type for rule in _rules())
 
 
-def risks(texts: Sequence[Sentence]) -> tuple[Risk, ...]:
+def risks(texts: Sequence[SpokenSentence]) -> tuple[Risk, ...]:
     """One risk of each type at most, as severe as its most severe sign, with all utterances that tell it."""
     return tuple(risk for rule in _rules() if (risk := _risk(rule, texts)) is not None)
 
 
-def _risk(rule: _RiskRule, texts: Sequence[Sentence]) -> Risk | None:
+def _risk(rule: _RiskRule, texts: Sequence[SpokenSentence]) -> Risk | None:
     hits = [hit for sentence in texts for hit in _hits(rule, sentence)]
     if not hits:
         return None
@@ -98,7 +98,7 @@ def _risk(rule: _RiskRule, texts: Sequence[Sentence]) -> Risk | None:
     )
 
 
-def _hits(rule: _RiskRule, sentence: Sentence) -> list[_Hit]:
+def _hits(rule: _RiskRule, sentence: SpokenSentence) -> list[_Hit]:
     hits = list[_Hit]()
     for sign in rule.signs:
         if not _may_say(sign, sentence):
@@ -114,11 +114,11 @@ def _hits(rule: _RiskRule, sentence: Sentence) -> list[_Hit]:
     return hits
 
 
-def _may_say(sign: _Sign, sentence: Sentence) -> bool:
+def _may_say(sign: _Sign, sentence: SpokenSentence) -> bool:
     return sign.by in ("any", sentence.by) or not sentence.by
 
 
-def _resolution(rule: _RiskRule, texts: Sequence[Sentence], last: int) -> int | None:
+def _resolution(rule: _RiskRule, texts: Sequence[SpokenSentence], last: int) -> int | None:
     """The first later utterance that deals with the risk."""
     refused = _no_resolution()
     for sentence in texts:

@@ -18,7 +18,7 @@ _MANY = 20_000
 """So many characters of a conversation tell its language."""
 
 
-class Sentence(NamedTuple):
+class SpokenSentence(NamedTuple):
     """One sentence, who says it and where."""
 
     text: str
@@ -29,7 +29,7 @@ class Sentence(NamedTuple):
     speaker: str
 
 
-def sentences(conversation: Conversation) -> list[Sentence]:
+def sentences(conversation: Conversation) -> list[SpokenSentence]:
     """Everything that is said. Raises `NotAnnotated` where there are no words, or they are not English."""
     texts = list(_sentences(conversation))
     if not texts:
@@ -40,21 +40,21 @@ def sentences(conversation: Conversation) -> list[Sentence]:
     return texts
 
 
-def _sentences(conversation: Conversation) -> Iterator[Sentence]:
+def _sentences(conversation: Conversation) -> Iterator[SpokenSentence]:
     has_roles = USER in conversation.roles.values() or ASSISTANT in conversation.roles.values()
     for utterance in conversation.utterances:
         role = conversation.roles[utterance.speaker]
         by = role if role in (USER, ASSISTANT) else "other" if has_roles else ""
         for part in _END.split(conversation.text(utterance).translate(_QUOTES)):
             if text := " ".join(part.split()):
-                yield Sentence(text, utterance.seq, by, utterance.speaker)
+                yield SpokenSentence(text, utterance.seq, by, utterance.speaker)
 
 
-def language_of(conversation: Conversation, texts: list[Sentence]) -> str:
+def language_of(conversation: Conversation, texts: list[SpokenSentence]) -> str:
     """The language that the log tells, else that whose small words are the most; "unknown" for another script."""
-    told = conversation.extras.get("language")
-    if isinstance(told, str) and told.strip():
-        name = told.strip().casefold().replace("_", "-").split("-")[0]
+    language = conversation.extras.get("language")
+    if isinstance(language, str) and language.strip():
+        name = language.strip().casefold().replace("_", "-").split("-")[0]
         return "en" if name in ("en", "eng", "english") else name
     whole = " ".join(one.text for one in texts)[:_MANY].casefold()
     letters = [letter for letter in whole if letter.isalpha()]

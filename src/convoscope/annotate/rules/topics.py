@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from convoscope.annotate.rules.data import any_of, table
 from convoscope.annotate.rules.negation import is_negated
-from convoscope.annotate.rules.sentences import Sentence
+from convoscope.annotate.rules.sentences import SpokenSentence
 from convoscope.conversation import Topic
 
 STRONG, WEAK, ENOUGH = 2, 1, 2
@@ -50,20 +50,20 @@ def labels() -> tuple[str, ...]:
     return tuple(rule.label for rule in _rules())
 
 
-def topics(texts: Sequence[Sentence]) -> tuple[Topic, ...]:
+def topics(texts: Sequence[SpokenSentence]) -> tuple[Topic, ...]:
     """The topics that are talked about, each with the utterances that tell it."""
     return tuple(topic for rule in _rules() if (topic := _topic(rule, texts)) is not None)
 
 
-def _topic(rule: _TopicRule, texts: Sequence[Sentence]) -> Topic | None:
+def _topic(rule: _TopicRule, texts: Sequence[SpokenSentence]) -> Topic | None:
     weights: dict[str, int] = {}
     seqs: dict[int, str] = {}
     for sentence in texts:
         if rule.by and sentence.by not in (rule.by, ""):
             continue
         text = rule.unless.sub(" ~ ", sentence.text) if rule.unless else sentence.text
-        for found, weight in ((rule.strong, STRONG), (rule.weak, WEAK)):
-            for match in found.finditer(text) if found else ():
+        for signs, weight in ((rule.strong, STRONG), (rule.weak, WEAK)):
+            for match in signs.finditer(text) if signs else ():
                 if _NOT_ABOUT.search(text[: match.start()]) or (rule.negated and is_negated(text, match.start())):
                     continue
                 words = match[0].casefold()

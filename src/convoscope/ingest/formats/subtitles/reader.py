@@ -145,10 +145,10 @@ class _Timeline:
     def add(self, cue: Cue) -> None:
         with self.notes.standing_at("", cue.number):
             times = self._times(cue)
-            said = [part for part in self._parts(cue) if part.text]
-            if not said:
+            parts = [part for part in self._parts(cue) if part.text]
+            if not parts:
                 self.notes.ignored("cue_without_words", cue.id, self.builder.seq)
-            for part in said:
+            for part in parts:
                 who = speaker(self.builder, part.label) if part.label else self.builder.participant(UNKNOWN)
                 self.events.append(
                     Utterance(

@@ -19,7 +19,7 @@ _FAMILIES = ("topics", "risks", "actions")
 _Finding = TypeVar("_Finding", Topic, Risk, Action)
 
 
-class Segments:
+class SegmentPlaces:
     """The utterances by the id of their segment."""
 
     def __init__(self) -> None:
@@ -29,26 +29,26 @@ class Segments:
         self.seqs.setdefault(id, seq)
 
 
-def read_annotations(facts: Facts, segments: Segments, notes: Notes) -> tuple[Annotations, ...]:
+def read_annotations(facts: Facts, segments: SegmentPlaces, notes: Notes) -> tuple[Annotations, ...]:
     """What was found, taken out of a transcript; what cannot be read stays where it was."""
     kept: list[Annotations] = []
     holder = facts.get("annotations")
     if isinstance(holder, dict) and "semantic" in holder:
         rest = dict(holder)
         unread = []
-        for one in _each(rest.pop("semantic")):
-            if isinstance(one, dict):
-                kept.append(_Shape(one, segments, notes).annotations())
+        for entry in _each(rest.pop("semantic")):
+            if isinstance(entry, dict):
+                kept.append(_Shape(entry, segments, notes).annotations())
             else:
-                notes.set_aside("annotation_is_no_object", str(one)[:60])
-                unread.append(one)
+                notes.set_aside("annotation_is_no_object", str(entry)[:60])
+                unread.append(entry)
         facts["annotations"] = filled({**rest, "semantic": unread})
     for chunk in as_list(facts.get("chunks")):
         kept += _of_chunk(as_object(chunk), segments, notes)
     return tuple(kept)
 
 
-def _of_chunk(chunk: Facts, segments: Segments, notes: Notes) -> Iterable[Annotations]:
+def _of_chunk(chunk: Facts, segments: SegmentPlaces, notes: Notes) -> Iterable[Annotations]:
     """What an adapter said of a chunk, which rests on the segments of the chunk."""
     held = chunk.get("semantic") or as_object(chunk.get("annotations")).get("semantic")
     if isinstance(held, dict):
@@ -62,7 +62,7 @@ def _each(value: Any) -> Iterable[Any]:
 class _Shape:
     """One annotation of whatever shape, being read."""
 
-    def __init__(self, held: Facts, segments: Segments, notes: Notes, whole: Iterable[Any] = ()) -> None:
+    def __init__(self, held: Facts, segments: SegmentPlaces, notes: Notes, whole: Iterable[Any] = ()) -> None:
         self.facts = dict(held)
         self.segments = segments
         self.notes = notes
@@ -132,12 +132,12 @@ class _Shape:
             return None
         del self.facts[name]
         findings, unread = list[_Finding](), list[Any]()
-        for one in held:
-            named = {"label": one} if isinstance(one, str) else dict(as_object(one))
+        for entry in held:
+            named = {"label": entry} if isinstance(entry, str) else dict(as_object(entry))
             finding = build(named) if named else None
             if finding is None:
-                self.notes.set_aside("unreadable_finding", f"{name}: {str(one)[:60]}")
-                unread.append(one)
+                self.notes.set_aside("unreadable_finding", f"{name}: {str(entry)[:60]}")
+                unread.append(entry)
             else:
                 findings.append(finding)
         if unread:
@@ -182,8 +182,8 @@ class _Shape:
     def _common(self, facts: Facts) -> dict[str, Any]:
         """What every finding has; it is asked last, for what is left goes to `extras`."""
         ids = facts.pop("segment_ids", None)
-        one = facts.pop("segment_id", None)
-        events = self._seqs(ids if isinstance(ids, list) else [] if one is None else [one]) or self._seqs(self.whole)
+        id = facts.pop("segment_id", None)
+        events = self._seqs(ids if isinstance(ids, list) else [] if id is None else [id]) or self._seqs(self.whole)
         confidence = as_number(facts.get("confidence"))
         if confidence is not None:
             del facts["confidence"]

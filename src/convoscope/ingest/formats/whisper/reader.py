@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Clock, Conversation, Segment, Source, Text, Time, Utterance
 from convoscope.errors import InputError
-from convoscope.ingest.formats.whisper.annotations import Segments, read_annotations
+from convoscope.ingest.formats.whisper.annotations import SegmentPlaces, read_annotations
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import (
     Facts,
@@ -113,8 +113,8 @@ def _are_segments(value: Any) -> bool:
 def _labels(facts: Facts) -> dict[str, str]:
     """What the list of speakers says of each: its role, or a name, by id."""
     labels = dict[str, str]()
-    for one in as_list(facts.get("speakers")):
-        about = as_object(one)
+    for entry in as_list(facts.get("speakers")):
+        about = as_object(entry)
         for name in ("role", "label", "name"):
             if (id := as_text(about.get("id"))) and (label := as_text(about.get(name))):
                 labels[id] = label
@@ -136,7 +136,7 @@ class _Timeline:
         self.events = self.builder.events
         self.language = language
         self.labels = labels
-        self.segments = Segments()
+        self.segments = SegmentPlaces()
 
     def read(self, facts: Facts) -> None:
         segments = facts.get("segments")
@@ -220,13 +220,13 @@ class _Timeline:
 
 def _drop_copies(facts: Facts, timeline: _Timeline, notes: Notes) -> None:
     """`text` and `word_segments` say once more what the segments say."""
-    said = "".join("".join(event.received().split()) for event in timeline.events if isinstance(event, Utterance))
+    spoken = "".join("".join(event.received().split()) for event in timeline.events if isinstance(event, Utterance))
     text = facts.get("text")
-    if isinstance(text, str) and "".join(text.split()) == said:
+    if isinstance(text, str) and "".join(text.split()) == spoken:
         del facts["text"]
     repeated: Sequence[Any] = as_list(facts.get("word_segments"))
-    told = [one for event in timeline.events for one in as_list(event.extras.get("words"))]
-    if repeated and list(repeated) == told:
+    words = [one for event in timeline.events for one in as_list(event.extras.get("words"))]
+    if repeated and list(repeated) == words:
         del facts["word_segments"]
         notes.ignored("repeated_words", f"{len(repeated)} in word_segments")
 

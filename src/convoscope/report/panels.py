@@ -1,0 +1,62 @@
+"""What a family adds to the page: panels under "Where it breaks", and facets of the list of conversations.
+
+A family declares either with a function of a run; the function gives None where the run has nothing to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from convoscope.report.table import ReportTable
+from convoscope.runs.run import Run
+
+
+class PagePanel(msgspec.Struct, frozen=True, kw_only=True):
+    """A title, a sentence, tables that can be unfolded, and remarks. Everything is text."""
+
+    title: str
+    line: str
+    tables: Sequence[ReportTable] = ()
+    remarks: Sequence[str] = ()
+
+
+class ListFacet(msgspec.Struct, frozen=True, kw_only=True):
+    """A property of conversations that the list can be filtered by."""
+
+    key: str
+    """In the address."""
+    title: str
+    values: Mapping[int, str]
+    """By the number of the conversation; one without a value has none of them."""
+    labels: Mapping[str, str] = {}
+    """What a value is called where that is not the value itself; in the order in which they are shown."""
+
+
+PanelMaker = Callable[[Run], PagePanel | None]
+FacetMaker = Callable[[Run], ListFacet | None]
+_PANELS: list[PanelMaker] = []
+_FACETS: list[FacetMaker] = []
+
+
+def panel(make: PanelMaker) -> PanelMaker:
+    """Declare a panel; to be used as a decorator."""
+    _PANELS.append(make)
+    return make
+
+
+def facet(make: FacetMaker) -> FacetMaker:
+    """Declare a facet; to be used as a decorator."""
+    _FACETS.append(make)
+    return make
+
+
+def panels(run: Run) -> Iterator[PagePanel]:
+    """The panels of a run, in the order in which they were declared."""
+    return (made for make in _PANELS if (made := make(run)) is not None)
+
+
+def facets(run: Run) -> Iterator[ListFacet]:
+    """The facets of a run, in the order in which they were declared."""
+    return (made for make in _FACETS if (made := make(run)) is not None)
