@@ -39,6 +39,7 @@ MANY_LINES = 100
 
 _LINE_ENDINGS = (".jsonl", ".ndjson")
 _LOG_ENDINGS = (".json", *_LINE_ENDINGS, *tables.ENDINGS)
+_TEXT_ENDINGS = (".txt", ".log", ".srt", ".vtt")
 _MANY_KEYS = 8
 
 
@@ -365,7 +366,7 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
         if not tables.is_parquet(path) and b"\0" in head[:1024]:
             raise InputError("is not a text file", hint="write it again")
         values = tables.first_rows(path, SAMPLE_RECORDS)
-    elif b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
+    elif b"\0" in head[:1024] or (container != "lines" and not _begins_like_json(path, head)):
         if is_yaml(path):
             raise InputError(
                 "is YAML that declares no flow", hint="docs/guides/flow-definitions.md shows one that does"
@@ -378,6 +379,14 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
         raise _unknown(path.name, container, values, claimants)
     grouping = "file" if container == "text" and best.claim.grouping == "key" else best.claim.grouping
     return Input(str(path), name, best.name, container, grouping, best.claim.why)
+
+
+def _begins_like_json(path: Path, head: bytes) -> bool:
+    """A bracket at the beginning of a text file may also open a time or a label: `[00:12] Agent: …`."""
+    begin = head.lstrip()
+    if path.suffix.lower() in _TEXT_ENDINGS and re.match(rb"\[[\w: .,-]{1,60}\]", begin):
+        return _is_json(head)
+    return begin[:1] in (b"{", b"[")
 
 
 def _unknown(
