@@ -2,70 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
 from convoscope.harmless import clean
 from convoscope.runs.run import PAGE, Run
 
+if TYPE_CHECKING:
+    from convoscope.analysis.answer import Answer
+
 __all__ = ["Run", "run_html"]
 
-_TEMPLATE = """
-<div style="max-width: 760px; line-height: 1.45">
-{%- if not run.receipt.valid %}
-<p><b>INVALID</b> since {{ run.receipt.invalidated_at }}: {{ run.receipt.invalid_reason }}</p>
-{%- endif %}
-<p style="font-size: 1.15em">
-{%- for clause in answer.verdict %}<b>{{ clause.lead }}</b>{{ clause.rest }} {% endfor -%}
-</p>
-{%- if answer.figures %}
-<table>
-<thead><tr><th>figure</th><th>value</th><th>95 % interval</th><th>n</th><th></th></tr></thead>
-<tbody>
-{%- for figure in answer.figures %}
-<tr><td style="text-align: left" title="{{ figure.name }}">{{ figure.label }}</td>
-<td><b>{{ value(figure.value, figure.unit) }}</b></td><td>{{ interval(figure) }}</td>
-<td>{{ "{:,}".format(figure.n) }}</td><td style="text-align: left">{{ standing(figure) }}</td></tr>
-{%- endfor %}
-</tbody>
-</table>
-{%- endif %}
-{%- if causes %}
-<ul>
-{%- for cause in causes %}
-<li><b>{{ "{:,}".format(cause.lost) }} lost</b>: {{ cause.sentence }}
-{%- if cause.example is not none %} (<code>{{ cause.example.conversation }}</code>){% endif %}</li>
-{%- endfor %}
-</ul>
-{%- endif %}
-<p>{{ notes }}<br>{{ run.folder }}{% if page %}; page <code>{{ page }}</code>{% endif %}</p>
-</div>
-"""
+_HEAD = "".join(f"<th>{name}</th>" for name in ("figure", "value", "95 % interval", "n", ""))
 
 
 def run_html(run: Run) -> str:
     """Verdict, key figures, causes, and where the page is. What comes from logs is escaped."""
-    # Whoever opens no notebook need not wait for these.
-    from jinja2 import Environment
-
+    # Whoever opens no notebook need not wait for it.
     from convoscope.analysis.answer import make_answer
+
+    lines = "\n".join(_lines(run, make_answer(run)))
+    return f'<div style="max-width: 760px; line-height: 1.45">\n{lines}\n</div>'
+
+
+def _lines(run: Run, answer: Answer) -> Iterator[str]:
+    receipt = run.receipt
+    if not receipt.valid:
+        yield f"<p><b>INVALID</b> since {_text(receipt.invalidated_at)}: {_text(receipt.invalid_reason)}</p>"
+    verdict = " ".join(f"<b>{_text(clause.lead)}</b>{_text(clause.rest)}" for clause in answer.verdict)
+    yield f'<p style="font-size: 1.15em">{verdict}</p>'
+    if answer.figures:
+        yield f"<table>\n<thead><tr>{_HEAD}</tr></thead>\n<tbody>"
+        yield from _figures(answer)
+        yield "</tbody>\n</table>"
+    causes = [*answer.causes, *answer.remaining]
+    if causes:
+        yield "<ul>"
+        for cause in causes:
+            example = f" (<code>{_text(cause.example.conversation)}</code>)" if cause.example is not None else ""
+            yield f"<li><b>{cause.lost:,} lost</b>: {_text(cause.sentence)}{example}</li>"
+        yield "</ul>"
+    notes = "; ".join(filter(None, (answer.broken, answer.reading, answer.not_measured)))
+    page = run.folder / PAGE
+    where = f"; page <code>{_text(page)}</code>" if page.is_file() else ""
+    yield f"<p>{_text(notes)}<br>{_text(run.folder)}{where}</p>"
+
+
+def _figures(answer: Answer) -> Iterator[str]:
     from convoscope.analysis.words import value_text
     from convoscope.report.answer_terminal import interval_words, standing_words
 
-    answer = make_answer(run)
-    page = run.folder / PAGE
-    template = Environment(autoescape=True, finalize=_harmless).from_string(_TEMPLATE)
-    return template.render(
-        run=run,
-        answer=answer,
-        causes=[*answer.causes, *answer.remaining],
-        notes="; ".join(filter(None, (answer.broken, answer.reading, answer.not_measured))),
-        page=page if page.is_file() else "",
-        value=value_text,
-        interval=interval_words,
-        standing=standing_words,
-    ).strip()
+    left = 'style="text-align: left"'
+    for figure in answer.figures:
+        yield (
+            f'<tr><td {left} title="{_text(figure.name)}">{_text(figure.label)}</td>'
+            f"<td><b>{_text(value_text(figure.value, figure.unit))}</b></td><td>{_text(interval_words(figure))}</td>"
+            f"<td>{figure.n:,}</td><td {left}>{_text(standing_words(figure))}</td></tr>"
+        )
 
 
-def _harmless(value: object) -> object:
-    return clean(value) if isinstance(value, str) else value
+def _text(value: object) -> str:
+    """What anybody may have written, harmless inside of a page."""
+    return escape(clean(str(value)))
 
 
 Run.html = run_html
