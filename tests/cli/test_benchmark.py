@@ -200,6 +200,17 @@ def test_gold_of_the_published_shape_is_converted(staged: Path) -> None:
     assert json.loads((staged / "goldens" / "m_gold.json").read_text())["topics"] == [{"label": "account_access"}]
 
 
+def test_topics_outside_the_vocabulary_are_left_out_where_that_is_wanted(staged: Path) -> None:
+    theirs = {"meeting_id": "m", "topics": [{"label": "weather"}, {"label": "refund"}]}
+    write_json(staged / "theirs" / "m.json", theirs)
+    arguments = ("convert-gold", "theirs", "goldens", "--dataset", "published")
+    assert run(staged, *arguments).code == FAILED
+    assert run(staged, *arguments, "--leave-out-unknown").code == 0
+    kept = json.loads((staged / "goldens" / "m_gold.json").read_text())
+    assert [one["label"] for one in kept["topics"]] == ["refund"]
+    assert "weather" in kept["notes"]
+
+
 def test_data_sets_are_listed(staged: Path) -> None:
     ended = run(staged, "datasets")
     assert ended.code == 0

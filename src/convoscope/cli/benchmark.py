@@ -113,12 +113,15 @@ def convert_gold(
     target: Annotated[Path, typer.Argument(help="The folder to write SAMPLE_gold.json to.")],
     dataset: Annotated[str, typer.Option("--dataset", help="The name of the data set.")],
     annotator: Annotated[str, typer.Option("--annotator", help="Who labelled.")] = "human",
+    leave_out_unknown: Annotated[
+        bool, typer.Option("--leave-out-unknown", help="Leave out topics outside the vocabulary, and note them.")
+    ] = False,
 ) -> None:
     """Write gold labels of the published shape in ours, and check them."""
     import msgspec
 
     from convoscope.errors import InputError
-    from convoscope.ingest.beside.gold_files import ENDING, check_paths, converted
+    from convoscope.ingest.beside.gold_files import ENDING, check_paths, converted, without_unknown_topics
     from convoscope.ingest.io.json import BadJson, decode
     from convoscope.report.screen import Screen
 
@@ -128,6 +131,8 @@ def convert_gold(
             gold = converted(decode(path.read_bytes()).value, dataset, annotator)
         except (InputError, BadJson) as error:
             raise InputError(str(error), file=str(path)) from None
+        if leave_out_unknown:
+            gold = without_unknown_topics(gold)
         name = Path(gold["sample_id"]).name + ENDING
         (target / name).write_bytes(msgspec.json.format(msgspec.json.encode(gold), indent=2) + b"\n")
     screen, checked = Screen(), check_paths(target)

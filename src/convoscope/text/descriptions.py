@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 import unicodedata
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from rapidfuzz.distance import Levenshtein
 
@@ -22,7 +22,12 @@ class _Deletions(dict[int, int | None]):
         return kept
 
 
-_DELETIONS = _Deletions()
+@cache
+def _deletions() -> _Deletions:
+    """One for all texts: it fills as it meets letters."""
+    return _Deletions()
+
+
 _ASCII = str.maketrans("", "", string.punctuation)
 
 
@@ -31,7 +36,7 @@ def plain_description(text: str) -> str:
     """NFKC, case folded, without punctuation, single blanks: `Schedule follow-up!` is `schedule followup`."""
     if text.isascii():
         return " ".join(text.lower().translate(_ASCII).split())
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_DELETIONS).split())
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_deletions()).split())
 
 
 def similarity(first: str, second: str) -> float:

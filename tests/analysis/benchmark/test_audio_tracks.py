@@ -9,7 +9,7 @@ import pytest
 from convoscope.analysis.benchmark.asr import asr_metrics, compare_texts
 from convoscope.analysis.benchmark.diarization import (
     DiarizationSettings,
-    Speech,
+    SpeakerTime,
     compare_speech,
     diarization_metrics,
     read_rttm,
@@ -46,12 +46,12 @@ def test_an_empty_reference_has_no_rate() -> None:
     assert (wer.value, wer.reason) == (None, "empty_reference")
 
 
-REFERENCE = [Speech("a", 0, 10 * S), Speech("b", 10 * S, 20 * S)]
+REFERENCE = [SpeakerTime("a", 0, 10 * S), SpeakerTime("b", 10 * S, 20 * S)]
 
 
 def test_the_parts_of_the_error() -> None:
     # x is a for 8 s; nobody for 2 s; y is b for 10 s, and goes on for 5 s.
-    sample = compare_speech([Speech("x", 0, 8 * S), Speech("y", 10 * S, 25 * S)], REFERENCE)
+    sample = compare_speech([SpeakerTime("x", 0, 8 * S), SpeakerTime("y", 10 * S, 25 * S)], REFERENCE)
     assert sample[:4] == (2 * S, 5 * S, 0, 20 * S)
     assert sample.jaccard == (1 - 8 / 10, 1 - 10 / 15)
     metrics = diarization_metrics([sample], [compare_speech([], REFERENCE)])
@@ -60,13 +60,13 @@ def test_the_parts_of_the_error() -> None:
 
 
 def test_two_who_are_taken_for_one_are_confused() -> None:
-    sample = compare_speech([Speech("x", 0, 20 * S)], REFERENCE)
+    sample = compare_speech([SpeakerTime("x", 0, 20 * S)], REFERENCE)
     assert sample[:4] == (0, 0, 10 * S, 20 * S)
 
 
 def test_overlap_can_be_left_out() -> None:
-    both = [Speech("a", 0, 10 * S), Speech("b", 5 * S, 10 * S)]
-    one = [Speech("x", 0, 10 * S)]
+    both = [SpeakerTime("a", 0, 10 * S), SpeakerTime("b", 5 * S, 10 * S)]
+    one = [SpeakerTime("x", 0, 10 * S)]
     assert compare_speech(one, both)[:4] == (5 * S, 0, 0, 15 * S)
     assert compare_speech(one, both, DiarizationSettings(skip_overlap=True))[:4] == (0, 0, 0, 5 * S)
 

@@ -18,7 +18,7 @@ _UNITS = 1_000_000
 ENDINGS = (".rttm",)
 
 
-class Speech(NamedTuple):
+class SpeakerTime(NamedTuple):
     """A stretch in which somebody speaks."""
 
     speaker: str
@@ -51,9 +51,9 @@ class DiarizationSample(NamedTuple):
         return self.missed + self.false_alarm + self.confusion
 
 
-def read_rttm(path: Path) -> list[Speech]:
+def read_rttm(path: Path) -> list[SpeakerTime]:
     """The SPEAKER lines of an RTTM file."""
-    speech: list[Speech] = []
+    speech: list[SpeakerTime] = []
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         fields = line.split()
         if not fields or fields[0] != "SPEAKER":
@@ -66,7 +66,7 @@ def read_rttm(path: Path) -> list[Speech]:
             raise InputError("is not a line of RTTM", file=str(path), line=number, hint=hint) from None
         if start < 0 or length < 0:
             raise InputError("a time is negative", file=str(path), line=number, hint="times are seconds from the start")
-        speech.append(Speech(speaker, start, start + length))
+        speech.append(SpeakerTime(speaker, start, start + length))
     return speech
 
 
@@ -79,7 +79,7 @@ class _Stretch(NamedTuple):
 
 
 def compare_speech(
-    predicted: Sequence[Speech], reference: Sequence[Speech], settings: DiarizationSettings | None = None
+    predicted: Sequence[SpeakerTime], reference: Sequence[SpeakerTime], settings: DiarizationSettings | None = None
 ) -> DiarizationSample:
     """Missed, false and confused time, with the speakers paired so that the most time agrees."""
     stretches = _stretches(predicted, reference, settings or DiarizationSettings())
@@ -110,7 +110,7 @@ def _jaccard(name: str, other: str | None, stretches: Sequence[_Stretch]) -> flo
 
 
 def _stretches(
-    predicted: Sequence[Speech], reference: Sequence[Speech], settings: DiarizationSettings
+    predicted: Sequence[SpeakerTime], reference: Sequence[SpeakerTime], settings: DiarizationSettings
 ) -> list[_Stretch]:
     settings.check()
     collar = int(Decimal(str(settings.collar)) * _UNITS)
@@ -129,7 +129,7 @@ def _stretches(
     return stretches
 
 
-def _at(speech: Sequence[Speech], start: int, end: int) -> frozenset[str]:
+def _at(speech: Sequence[SpeakerTime], start: int, end: int) -> frozenset[str]:
     return frozenset(one.speaker for one in speech if one.start <= start and end <= one.end)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from convoscope.analysis.benchmark.annotators import Annotator, annotator_of, model_named
+from convoscope.analysis.benchmark.annotators import model_named
 from convoscope.analysis.benchmark.audio_tracks import score_files
 from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset, sample_path
 from convoscope.analysis.benchmark.diarization import DiarizationSettings
@@ -15,6 +15,7 @@ from convoscope.analysis.benchmark.gate import TARGETS
 from convoscope.analysis.benchmark.predictions import Prediction
 from convoscope.analysis.benchmark.result import BenchmarkResult, FailedSample, MetricResult, Scored, make_result
 from convoscope.analysis.benchmark.semantic import PredictionFolder, SemanticSettings, score_semantic
+from convoscope.annotate.annotator import Annotator, NotAnnotated, annotator_named
 from convoscope.errors import InputError, UsageError
 from convoscope.metrics.semantic.samples import labels_of
 
@@ -66,10 +67,10 @@ def _semantic(request: BenchmarkRequest, dataset: BenchmarkDataset, samples: lis
         scored = score_semantic(dataset, samples, folder, request.settings)
         named = sorted(folder.models - {""})
         return _with_maker(scored, ", ".join(named) or "unnamed", "predictions", folder.hashes)
-    annotator = annotator_of(model)
+    annotator = annotator_named(model)
     source = TranscriptFolder(request.transcripts or dataset.folder / "transcripts", annotator, request.settings)
     scored = score_semantic(dataset, samples, source, request.settings)
-    scored = msgspec.structs.replace(scored, config={**scored.config, "annotator": dict(annotator.config)})
+    scored = msgspec.structs.replace(scored, config={**scored.config, "annotator": annotator.identity})
     return _with_maker(scored, model, "local", {})
 
 
@@ -97,7 +98,10 @@ class TranscriptFolder:
         conversations = list(read([path]))
         if len(conversations) != 1:
             raise InputError(f"holds {len(conversations)} conversations, not one", file=str(path))
-        annotations = self.annotator.annotate(conversations[0])
+        try:
+            annotations = self.annotator.annotate(conversations[0])
+        except NotAnnotated as error:
+            raise InputError(f"could not be annotated: {error}", file=str(path)) from None
         labels = labels_of([annotations], min_confidence=self.settings.min_confidence)
         return Prediction(labels, annotations.model, annotations.annotator)
 

@@ -291,6 +291,17 @@ def converted(value: Any, dataset: str, annotator: str) -> dict[str, Any]:
     return {**head, **families}
 
 
+def without_unknown_topics(gold: Mapping[str, Any]) -> dict[str, Any]:
+    """Converted labels without topics outside the vocabulary, which are named in the notes."""
+    known = semantic_vocabulary().labels
+    topics = gold.get("topics") or []
+    unknown = [one["label"] for one in topics if one["label"] not in known]
+    if not unknown:
+        return dict(gold)
+    kept = [one for one in topics if one["label"] in known]
+    return {**gold, "topics": kept, "notes": f"topics left out, not in the vocabulary: {', '.join(unknown)}"}
+
+
 def _labels(value: Mapping[str, Any], family: str) -> list[dict[str, Any]] | None:
     labels = value.get(family)
     if labels is not None and not (isinstance(labels, list) and all(isinstance(one, dict) for one in labels)):
