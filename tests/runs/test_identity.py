@@ -110,7 +110,15 @@ def test_the_receipt_says_what_a_run_depends_on(before: Before) -> None:
 def test_it_says_what_took_how_long(before: Before) -> None:
     receipt = json.loads((before.folder / "mine" / "receipt.json").read_text())
     # No conversation tells of states, so that there is nothing to audit.
-    assert sorted(receipt["timings"]) == ["encoding", "finishing", "metrics", "reading", "reducing", "writing"]
+    assert sorted(receipt["timings"]) == [
+        "annotating",
+        "encoding",
+        "finishing",
+        "metrics",
+        "reading",
+        "reducing",
+        "writing",
+    ]
     assert receipt["audit"] == {}
 
 

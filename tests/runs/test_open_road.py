@@ -27,7 +27,7 @@ from convoscope.metrics import HIGHER, SHARE, Observation, Reduce, Subject, rati
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS
 from convoscope.resources import Verdict
 
-TOPIC = axis("topic", by=("domain",))
+TOPIC = axis("theme", by=("domain",))
 
 class Mention(msgspec.Struct, frozen=True):
     topic: str
@@ -51,7 +51,7 @@ async def dealt_with(conversation: Conversation, judge: Judge) -> AsyncIterator[
     """Was the topic dealt with?"""
     for row in mentions(conversation):
         verdict = await judge.ask(f"{row.topic} in {conversation.id}", {})
-        yield ratio(Subject("topic", row.topic), verdict.answer["value"], 1, empty="nothing_asked")
+        yield ratio(Subject("theme", row.topic), verdict.answer["value"], 1, empty="nothing_asked")
 '''
 JUDGE = """
 
@@ -97,10 +97,10 @@ def scored(logs: Path, family: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_the_summary_has_a_group_for_each_subject(scored: convoscope.Run) -> None:
-    found = {tuple(group.by.items()): group for group in scored.summary.groups if "topic" in group.by}
+    found = {tuple(group.by.items()): group for group in scored.summary.groups if "theme" in group.by}
     # refund: c0 and c2, both dealt with. parcel: c1, c2, c3, none.
-    refund = found[("domain", "shop"), ("topic", "refund")]
-    parcel = found[("domain", "shop"), ("topic", "parcel")]
+    refund = found[("domain", "shop"), ("theme", "refund")]
+    parcel = found[("domain", "shop"), ("theme", "parcel")]
     assert (refund.conversations, parcel.conversations, len(found)) == (2, 3, 2)
     assert [(one.metric, one.value, one.samples_measured) for one in refund.metrics] == [("topics.dealt_with", 1.0, 2)]
     assert [(one.metric, one.value, one.samples_measured) for one in parcel.metrics] == [("topics.dealt_with", 0.0, 3)]
@@ -121,7 +121,7 @@ def test_sql_has_the_table_and_what_its_rows_come_to(scored: convoscope.Run) -> 
     ]
     sums = query([scored], "SELECT flow, topic, times FROM mentions_combined ORDER BY topic").rows
     assert sums == [(None, "parcel", 4), (None, "refund", 2)]
-    scores = query([scored], "SELECT subject, sum(value), count(*) FROM scores WHERE subject_kind = 'topic' GROUP BY 1")
+    scores = query([scored], "SELECT subject, sum(value), count(*) FROM scores WHERE subject_kind = 'theme' GROUP BY 1")
     assert sorted(scores.rows) == [("parcel", 0.0, 3), ("refund", 2.0, 2)]
 
 
@@ -139,7 +139,7 @@ def test_terminal_and_page_show_the_groups(logs: Path, family: Path, tmp_path: P
     family_options = ("--metrics", "topics", "--metrics-from", str(family))
     ended = command("score", str(logs), *family_options, "--out", str(out), "--full")
     assert ended.code == 0
-    assert "by domain and topic" in ended.out
+    assert "by domain and theme" in ended.out
     lines = [line.split() for line in ended.out.splitlines()]
     assert ["shop", "parcel", "3", "0.0", "%"] in lines
     assert ["shop", "refund", "2", "100.0", "%"] in lines
@@ -223,8 +223,8 @@ def test_a_row_of_one_field(logs: Path, tmp_path: Path) -> None:
         (("sum(times)", "sum(nothing)"), "cannot be made"),
         (("times: int", "times: object"), "cannot be stored"),
         (("times: int", "times: int\n    conversation: int = 0"), "as every table has"),
-        (('axis("topic", by=("domain",))', 'axis("agent")'), "cannot be an axis"),
-        (('axis("topic", by=("domain",))', 'axis("state", by=())'), "is an axis already"),
+        (('axis("theme", by=("domain",))', 'axis("agent")'), "cannot be an axis"),
+        (('axis("theme", by=("domain",))', 'axis("state", by=())'), "is an axis already"),
     ],
 )
 def test_a_declaration_that_cannot_work_is_refused_before_anything_is_scored(
@@ -243,8 +243,8 @@ def test_a_changed_declaration_makes_another_run(logs: Path, tmp_path: Path, cha
     for path, text in ((before, FAMILY + JUDGE), (after, (FAMILY + JUDGE).replace(*change))):
         path.parent.mkdir()
         path.write_text(
-            text.replace('axis("topic"', f'axis("topic_{change[1][:3]}"').replace(
-                'Subject("topic"', f'Subject("topic_{change[1][:3]}"'
+            text.replace('axis("theme"', f'axis("theme_{change[1][:3]}"').replace(
+                'Subject("theme"', f'Subject("theme_{change[1][:3]}"'
             )
         )
     first = command(
@@ -258,16 +258,16 @@ def test_a_changed_declaration_makes_another_run(logs: Path, tmp_path: Path, cha
 
 
 def test_what_never_reached_the_judge_stays_in_the_group(logs: Path, tmp_path: Path) -> None:
-    @convoscope.metric("half.judged", version=1, observes="topic", unit=SHARE, better=HIGHER)
+    @convoscope.metric("half.judged", version=1, observes="theme", unit=SHARE, better=HIGHER)
     def half(conversation: convoscope.Conversation) -> Observation:
         """Is it good?"""
         if conversation.id == "c0":
-            return unmeasured(Subject("topic", "any"), "not_asked")
-        return measured(Subject("topic", "any"), 1, judge="mine/strict@1")
+            return unmeasured(Subject("theme", "any"), "not_asked")
+        return measured(Subject("theme", "any"), 1, judge="mine/strict@1")
 
-    axis("topic", by=("domain",))
-    run = convoscope.score(logs, metrics=[half], out=tmp_path / "run", by=[["topic"]], workers=1)
-    group = next(one for one in run.summary.groups if one.by == {"topic": "any"})
+    axis("theme", by=("domain",))
+    run = convoscope.score(logs, metrics=[half], out=tmp_path / "run", by=[["theme"]], workers=1)
+    group = next(one for one in run.summary.groups if one.by == {"theme": "any"})
     figure = group.metrics[0]
     # Five conversations: one was not asked about, four were, and are good.
     assert (figure.value, figure.samples_total, figure.samples_measured) == (1.0, 5, 4)
@@ -276,18 +276,18 @@ def test_what_never_reached_the_judge_stays_in_the_group(logs: Path, tmp_path: P
 
 def test_percentiles_of_a_subject_are_over_all_that_was_observed(logs: Path, tmp_path: Path) -> None:
     @convoscope.metric(
-        "half.slow", version=1, observes="topic", unit="s", better=HIGHER, reduce=Reduce(MEAN, percentile(50))
+        "half.slow", version=1, observes="theme", unit="s", better=HIGHER, reduce=Reduce(MEAN, percentile(50))
     )
     def slow(conversation: convoscope.Conversation) -> list[Observation]:
         """How slow?"""
         return [
-            measured(Subject("topic", "any"), value, judge="mine@1", repeat=place)
+            measured(Subject("theme", "any"), value, judge="mine@1", repeat=place)
             for place, value in enumerate((0, 0, 9))
         ]
 
-    axis("topic", by=("domain",))
-    run = convoscope.score(logs, metrics=[slow], out=tmp_path / "run", by=[["topic"]], workers=1)
-    group = next(one for one in run.summary.groups if one.by == {"topic": "any"})
+    axis("theme", by=("domain",))
+    run = convoscope.score(logs, metrics=[slow], out=tmp_path / "run", by=[["theme"]], workers=1)
+    group = next(one for one in run.summary.groups if one.by == {"theme": "any"})
     # 0, 0 and 9 of each of five conversations: the middle of all fifteen is 0, that of their means were 3.
     assert {one.judge: one.value for one in group.metrics}["mine@1"] == 0.0
 

@@ -28,12 +28,17 @@ class LogSample(NamedTuple):
     withheld: tuple[str, ...] = ()
     """Fields that must not be in the conversation."""
     is_folder: bool = False
+    is_text: bool = False
+    """Its values are the blocks of a plain text, each an object of lines. Where such a text is cut cannot be told."""
 
     def write(self, folder: Path, name: str) -> Path:
         """Write it under a name of its own: a file, or a folder of files. Its id is changed along with the name."""
         paths = []
         for file, value in self.files.items():
-            text = "\n".join(map(json.dumps, value)) if file.endswith(".jsonl") else json.dumps(value)
+            if self.is_text:
+                text = _as_text(value)
+            else:
+                text = "\n".join(map(json.dumps, value)) if file.endswith(".jsonl") else json.dumps(value)
             if self.id:
                 text = text.replace(f'"{self.id}"', f'"{self.id}-{name}"')
             paths.append(write(folder / name / file if self.is_folder else folder / f"{name}-{file}", text))
@@ -50,6 +55,23 @@ class LogSample(NamedTuple):
             holder = holder[step]
         holder[steps[-1]] = value
         return self._replace(files=files)
+
+
+def _as_text(blocks: Any) -> str:
+    """Lines as they are, with a blank line between blocks."""
+    blocks = blocks if isinstance(blocks, list) else [blocks]
+    text = "\n\n".join("\n".join(map(str, one.values() if isinstance(one, dict) else [one])) for one in blocks)
+    return text.encode("utf-8", "replace").decode() + "\n"
+
+
+def _text(path: str, **facts: Any) -> LogSample:
+    """A plain text: its blocks, and the lines of each."""
+    file = EXAMPLES / path
+    blocks = [
+        {f"line_{number}": line for number, line in enumerate(block.split("\n"))}
+        for block in file.read_text().strip().split("\n\n")
+    ]
+    return LogSample({file.name: blocks}, is_text=True, **facts)
 
 
 def _sample(path: str, **facts: Any) -> LogSample:
@@ -118,6 +140,7 @@ SAMPLES = {
     "openai-chat: content blocks": LogSample({"blocks.json": _BLOCKS}, id="room-1"),
     "openai-responses": _first("openai-responses/orders.jsonl"),
     "pipecat": _lines("pipecat/orders.jsonl", "pizza-1", times=("timestamp", "started_at")),
+    "plain-text": _text("plain-text/broadband.txt"),
     "retell": _sample(
         "retell/call.json",
         copies=("call.json.transcript", "call.json.transcript_object", "call.json.transcript_with_tool_calls.words"),
@@ -128,6 +151,8 @@ SAMPLES = {
     "sgd": _first("sgd/dialogues_001.json"),
     "standard-data": _first("standard-data/items.jsonl", id="trace-5101"),
     "state-events": _lines("state-events/nightly.jsonl", "v-101", times=("timestamp",)),
+    "subtitles": _text("subtitles/booking.srt"),
+    "subtitles: WebVTT": _text("subtitles/booking.vtt"),
     "tau-bench": _first("tau-bench/library.json", withheld=("library.json.info",)),
     "tau-voice": _sample("tau-voice/simulations/cut-short.json"),
     "vapi": _sample(
@@ -141,6 +166,7 @@ SAMPLES = {
         times=("timestamp",),
         copies=("transcript.jsonl", "audit_log.json.llm_prompts"),
     ),
+    "whisper": _sample("whisper/parcel.json"),
 }
 
 

@@ -206,9 +206,9 @@ def reading_text(report: ReadReport) -> str:
     unread = [
         short_name(name)
         for name, file in report.files.items()
-        if not file.conversations and not file.is_beside and (file.format != FLOW_DEFINITION or file.skipped)
+        if not file.conversations and ((not file.is_beside and file.format != FLOW_DEFINITION) or file.skipped)
     ]
-    beside = [short_name(name) for name, file in report.files.items() if file.is_beside]
+    beside = [short_name(name) for name, file in report.files.items() if file.is_beside and not file.skipped]
     text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
     text += f"({', '.join(formats) or 'no known format'})"
     if declared:

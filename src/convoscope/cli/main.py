@@ -17,6 +17,7 @@ import typer
 from convoscope import __version__
 from convoscope.cli import (
     audit,
+    benchmark,
     demo,
     dialogue,
     formats,
@@ -58,6 +59,7 @@ app.command("formats")(formats.formats)
 app.add_typer(runs.app, name="runs")
 app.add_typer(dialogue.app, name="dialogue")
 app.add_typer(states.app, name="states")
+app.add_typer(benchmark.app, name="benchmark")
 app.command("sql")(sql.sql)
 app.command("demo")(demo.demo)
 

@@ -58,6 +58,9 @@ def score_command(
         str | None,
         typer.Option("--label", help="The field that is your own verdict, e.g. resolved, or 'csat >= 4' for a number."),
     ] = None,
+    annotate: Annotated[
+        str | None, typer.Option("--annotate", help="Find topics, risks and actions with this annotator: rules.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
     target: Targets = None,
     junit: Junit = None,
@@ -95,6 +98,7 @@ def score_command(
             turns=turns,
             flows=flows or (),
             label=label,
+            annotate=annotate,
             targets=target or (),
             progress=progress,
         )

@@ -14,6 +14,7 @@ import msgspec
 
 from convoscope.conversation import Flow
 from convoscope.errors import InputError, UsageError
+from convoscope.ingest.beside import gold
 from convoscope.ingest.beside.companion import Companion, companions
 from convoscope.ingest.beside.flow_files import is_yaml
 from convoscope.ingest.beside.flows import FlowDefinitions, PathLike
@@ -38,6 +39,7 @@ MANY_LINES = 100
 
 _LINE_ENDINGS = (".jsonl", ".ndjson")
 _LOG_ENDINGS = (".json", *_LINE_ENDINGS, *tables.ENDINGS)
+_TEXT_ENDINGS = (".txt", ".log", ".srt", ".vtt")
 _MANY_KEYS = 8
 
 
@@ -101,7 +103,9 @@ def find_inputs(
     for companion in beside:
         report.files[companion.name] = FileRead(companion.reader, companion.why, is_beside=True)
     logs = {real: item for real, item in inputs.items() if item.grouping != "companion"}
-    named = _distinct_names(_accompanied(logs, beside, readers))
+    labels = [item for item in beside if item.reader == gold.FORMAT]
+    others = [item for item in beside if item.reader != gold.FORMAT]
+    named = _distinct_names(_labelled(_accompanied(logs, others, readers), labels, report))
     return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows)
 
 
@@ -158,6 +162,26 @@ def _with_companions(
         outside = reader_named(item.reader).beside(Path(item.path))
         paths += [str(path) for path in outside if path.resolve() not in real_paths]
     return msgspec.structs.replace(item, companions=tuple(paths)) if paths else item
+
+
+def _labelled(logs: dict[str, Input], labels: Sequence[Input], report: ReadReport) -> dict[str, Input]:
+    """Each input with the gold labels of its sample, wherever these lie."""
+    if not labels:
+        return logs
+    beside = gold.divide([(one.path, one.name) for one in labels], [item.name for item in logs.values()])
+    if beside.loose:
+        report.warnings.append(_loose_labels(beside.samples))
+    labelled: dict[str, Input] = {}
+    for real, item in logs.items():
+        paths = (*beside.own.get(gold.stem(item.name), ()), *beside.loose)
+        labelled[real] = msgspec.structs.replace(item, companions=item.companions + paths) if paths else item
+    return labelled
+
+
+def _loose_labels(samples: Sequence[str]) -> str:
+    few = ", ".join(samples[:_MANY_KEYS]) + (", …" if len(samples) > _MANY_KEYS else "")
+    who = f"{len(samples)} samples have" if len(samples) > 1 else "1 sample has"
+    return f"{who} gold labels and no file of that name ({few}): they count only where a conversation has that id"
 
 
 def _is_for(companion: Input, item: Input, readers: Mapping[str, Reader]) -> bool:
@@ -353,13 +377,21 @@ def sample_of(path: Path) -> Sample:
         if not tables.is_parquet(path) and b"\0" in head[:1024]:
             raise InputError("is not a text file", hint="write it again")
         return Sample(path, container, tables.first_rows(path, SAMPLE_RECORDS))
-    if b"\0" in head[:1024] or (container != "lines" and head.lstrip()[:1] not in (b"{", b"[")):
+    if b"\0" in head[:1024] or (container != "lines" and not _begins_like_json(path, head)):
         if is_yaml(path):
             raise InputError(
                 "is YAML that declares no flow", hint="docs/guides/flow-definitions.md shows one that does"
             )
         return Sample(path, "text", _first_lines(head))
     return Sample(path, container, _first_values(path, head, container))
+
+
+def _begins_like_json(path: Path, head: bytes) -> bool:
+    """A bracket at the beginning of a text file may also open a time or a label: `[00:12] Agent: …`."""
+    begin = head.lstrip()
+    if path.suffix.lower() in _TEXT_ENDINGS and re.match(rb"\[[\w: .,-]{1,60}\]", begin):
+        return _is_json(head)
+    return begin[:1] in (b"{", b"[")
 
 
 def _unknown(

@@ -80,6 +80,7 @@ def make_run(
     turns: str | None = None,
     flows: Iterable[PathLike | Flow] = (),
     label: str | None = None,
+    annotate: str | None = None,
     targets: Sequence[str] = (),
     progress: Callable[[Progress], None] | None = None,
     part_bytes: int = PART_BYTES,
@@ -99,6 +100,7 @@ def make_run(
     definitions, beside those that lie among the logs.
     `label` names a field of the record that is the user's own verdict, such as `reward`, or `csat >= 4` where it
     is a number: it decides what is done and what is lost, and leads ranking and pass^k.
+    `annotate` names an annotator, such as `rules`: what it finds is kept with each conversation, and metrics see it.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them. `engine` does the work, by default `workers` processes on this machine.
     """
@@ -126,6 +128,7 @@ def make_run(
                 flows=flows,
                 part_bytes=part_bytes,
                 at_once=at_once,
+                annotate=annotate,
             )
             with closing(job.session):
                 builder = _RunBuilder(job, by, wanted, rule)
@@ -192,6 +195,8 @@ class _RunBuilder:
             self.config["tables"] = strange
         if label is not None:
             self.config["label"] = label.text
+        if job.annotator is not None:
+            self.config["annotate"] = job.annotator.identity
         if targets:
             self.config["targets"] = list(targets)
         if job.resources:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from convoscope.annotate.annotator import Annotator, annotator_named
 from convoscope.conversation import Flow, turn_rule
 from convoscope.errors import UsageError
 from convoscope.ingest.discover import Input, find_inputs
@@ -88,6 +89,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     metrics_from: tuple[str, ...]
     readers_from: tuple[str, ...]
     bytes_total: int
+    annotator: Annotator | None = None
 
     def parts(
         self,
@@ -116,6 +118,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             flows=self.definitions,
             limit=self.limit,
             label=label,
+            annotate="" if self.annotator is None else self.annotator.name,
             resources=self.resources,
             at_once=self._at_once_each(engine),
             metrics_from=self.metrics_from,
@@ -143,12 +146,14 @@ def plan_job(
     flows: Iterable[PathLike | Flow] = (),
     part_bytes: int = PART_BYTES,
     at_once: int = DEFAULT_AT_ONCE,
+    annotate: str | None = None,
 ) -> Job:
     """Find the inputs; nothing is read or asked yet."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     if at_once < 1:
         raise UsageError(f"--at-once must be at least 1, not {at_once}")
+    annotator = None if annotate is None else annotator_named(annotate)
     rule = None if turns is None else turn_rule(turns)
     inputs = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
     inputs.report.warnings.extend(chosen.problems)
@@ -169,6 +174,7 @@ def plan_job(
         metrics_from=_anywhere(metrics_from),
         readers_from=_anywhere(readers_from),
         bytes_total=sum(_size(Path(one.path)) for one in inputs.inputs),
+        annotator=annotator,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from convoscope.annotate.annotator import Annotator, annotated
 from convoscope.conversation import Conversation, Flow, to_json
 from convoscope.ingest.report import Problem, ReadReport
 from convoscope.ingest.split import Partition, Read, read_partition
@@ -28,6 +29,7 @@ class Timings(msgspec.Struct):
     """Seconds of work by what they were spent on."""
 
     reading: float = 0.0
+    annotating: float = 0.0
     metrics: float = 0.0
     encoding: float = 0.0
     writing: float = 0.0
@@ -86,6 +88,7 @@ def score_partition(
     session: Session | None = None,
     limit: int | None = None,
     label: LabelRule | None = None,
+    annotator: Annotator | None = None,
 ) -> PartDone:
     """Read, score and keep one partition; of more conversations than `limit`, only the first are scored."""
     with closing(writer.part(partition.number)) as part_writer, _without_collecting():
@@ -101,6 +104,10 @@ def score_partition(
             if limit is not None and part.scored >= limit:
                 part.left_out += 1
             else:
+                if annotator is not None:
+                    began = clock()
+                    read = read._replace(conversation=annotated(read.conversation, annotator))
+                    part.timings.annotating += clock() - began
                 part.add(read if label is None else read._replace(conversation=label.applied(read.conversation)))
         began = clock()
         columns = part.batch.columns()

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from convoscope.annotate.annotator import annotator_named
 from convoscope.conversation import Flow
 from convoscope.ingest.reader import registered as registered_readers
 from convoscope.ingest.split import Partition
@@ -29,6 +30,8 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     flows: Sequence[Flow] = ()
     limit: int | None = None
     label: LabelRule | None = None
+    annotate: str = ""
+    """The name of the annotator."""
     resources: Mapping[str, Resource] = {}
     """Who gives each type that metrics ask for."""
     at_once: int = DEFAULT_AT_ONCE
@@ -47,6 +50,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             session=self.session,
             limit=self.limit,
             label=self.label,
+            annotator=annotator_named(self.annotate) if self.annotate else None,
         )
 
     @property

@@ -1,1 +1,1 @@
-"""What lies beside logs and belongs to conversations: flow definitions, datasets of scenarios, predictions of turns."""
+"""What lies beside logs and belongs to conversations: flow definitions, datasets, predictions of turns, gold labels."""

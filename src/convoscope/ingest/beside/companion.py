@@ -1,6 +1,6 @@
 """What lies beside logs and says more about their conversations: one protocol, and the list of its kinds.
 
-A new kind, such as gold labels, is one module with a class of this protocol and one entry in `KINDS`.
+A new kind is one module with a class of this protocol and one entry in `KINDS`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from convoscope.conversation import Conversation
 from convoscope.ingest.beside.datasets import Datasets
 from convoscope.ingest.beside.dialogue_files import DialogueActs, DialogueSchema
 from convoscope.ingest.beside.flows import FlowDefinitions
+from convoscope.ingest.beside.gold import Gold
 from convoscope.ingest.beside.predictions import PredictionFiles
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import Notes
@@ -45,7 +46,7 @@ class Companion(Protocol):
         ...
 
 
-KINDS: list[Companion] = [Datasets(), DialogueActs(), DialogueSchema(), PredictionFiles()]
+KINDS: list[Companion] = [Datasets(), DialogueActs(), DialogueSchema(), PredictionFiles(), Gold()]
 """The kinds whose files are read with the inputs that they lie beside."""
 
 

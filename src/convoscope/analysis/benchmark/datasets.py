@@ -1,0 +1,123 @@
+"""Where benchmark data lie, which data sets there are, and which samples a split has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from convoscope.errors import InputError, UsageError
+from convoscope.ingest.beside.gold_files import ENDING
+
+VARIABLE = "CONVOSCOPE_BENCHMARKS"
+SEMANTIC, ASR, DIARIZATION = "semantic", "asr", "diarization"
+TRACKS = (SEMANTIC, ASR, DIARIZATION)
+
+NOT_STAGED = {
+    "ami": "the AMI meeting corpus is not part of Convoscope: get it from its makers, label it, and stage it",
+    "librispeech": "LibriSpeech is not part of Convoscope: get it from its makers, and stage it",
+}
+"""Data sets that people ask for, and that nobody may hand on with us."""
+
+_REFERENCES = {SEMANTIC: ("goldens", ENDING), ASR: ("references", ".txt"), DIARIZATION: ("references", ".rttm")}
+"""By track: the folder of what is true, and how its files end."""
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
+    """`dataset.json` beside the folders of a data set: what it is, and which samples each split has."""
+
+    description: str = ""
+    version: str = ""
+    language: str = ""
+    splits: dict[str, tuple[str, ...]] = {}
+
+
+class BenchmarkDataset(NamedTuple):
+    """A data set of a track."""
+
+    track: str
+    name: str
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def references(self) -> Path:
+        """The folder of what is true."""
+        return self.folder / _REFERENCES[self.track][0]
+
+    def reference(self, sample: str) -> Path:
+        """What is true of a sample."""
+        return self.references / (sample + _REFERENCES[self.track][1])
+
+    @property
+    def samples(self) -> list[str]:
+        """Every sample that has a reference or is in a split."""
+        ending = _REFERENCES[self.track][1]
+        named = {one.name.removesuffix(ending) for one in self.references.glob(f"*{ending}")}
+        return sorted(named.union(*self.manifest.splits.values()))
+
+    def split(self, split: str | None, limit: int | None) -> list[str]:
+        """The samples of a split, by name; None is all of them."""
+        if limit is not None and limit <= 0:
+            raise UsageError(f"--limit must be at least 1, not {limit}", hint="leave it out for all samples")
+        if split is None:
+            return self.samples[:limit]
+        if split not in self.manifest.splits:
+            known = ", ".join(self.manifest.splits) or f"none: {self.folder / 'dataset.json'} declares no splits"
+            raise UsageError(f"{self.name} has no split {split!r}", hint=f"its splits: {known}")
+        return sorted(self.manifest.splits[split])[:limit]
+
+
+def roots() -> list[Path]:
+    """Where data sets are looked for: the folder that the user names, then what is bundled."""
+    named = os.environ.get(VARIABLE)
+    return [*([Path(named)] if named else []), Path(str(files("convoscope").joinpath("benchmarks")))]
+
+
+def find_datasets(track: str | None = None) -> list[BenchmarkDataset]:
+    """The data sets that are staged, by track and name; one of the user's own comes before a bundled one."""
+    datasets: dict[tuple[str, str], BenchmarkDataset] = {}
+    for root in roots():
+        for name in TRACKS if track is None else (track,):
+            for folder in sorted((root / "datasets" / name).glob("*/")):
+                if (folder / _REFERENCES[name][0]).is_dir():
+                    datasets.setdefault((name, folder.name), _dataset(name, folder))
+    return [datasets[key] for key in sorted(datasets)]
+
+
+def find_dataset(track: str, name: str) -> BenchmarkDataset:
+    """A data set by its name; says what to do where it is not staged."""
+    staged = find_datasets(track)
+    for dataset in staged:
+        if dataset.name == name:
+            return dataset
+    folder, ending = _REFERENCES[track]
+    root = os.environ.get(VARIABLE) or f"${VARIABLE}"
+    place = f"{root}/datasets/{track}/{name}/{folder}/SAMPLE{ending}"
+    why = NOT_STAGED.get(name, f"there is {', '.join(one.name for one in staged) or 'no data set'} for this track")
+    raise UsageError(f"the data set {name!r} is not staged: {why}", hint=f"what is true of a sample goes to {place}")
+
+
+def _dataset(track: str, folder: Path) -> BenchmarkDataset:
+    path = folder / "dataset.json"
+    if not path.exists():
+        return BenchmarkDataset(track, folder.name, folder, Manifest())
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        hint = 'write {"splits": {"test": ["sample", …]}}'
+        raise InputError(f"is not the description of a data set: {error}", file=str(path), hint=hint) from None
+    return BenchmarkDataset(track, folder.name, folder, manifest)
+
+
+def sample_path(folder: Path, sample: str, endings: Sequence[str]) -> Path | None:
+    """The file of a sample in a folder, by the first ending that there is."""
+    for ending in endings:
+        path = folder / (sample + ending)
+        if path.is_file():
+            return path
+    return None

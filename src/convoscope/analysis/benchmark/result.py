@@ -1,0 +1,211 @@
+"""The result of a benchmark: figures or the reasons why there are none, coverage, receipt, and whether it holds."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from convoscope.errors import InputError, RunError
+from convoscope.metrics.declaration import Better
+from convoscope.runs.receipt import canonical_hash, now
+from convoscope.runs.run import write_json
+from convoscope.statistics.intervals import Interval
+
+SCHEMA = "convoscope.benchmark/1"
+RATIO = "ratio"
+
+
+class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure over all samples, or the reason why there is none. A value and a reason exclude each other."""
+
+    value: float | None
+    unit: str = RATIO
+    better: Better = "higher"
+    average: str = "micro"
+    reason: str | None = None
+    coverage: float | None
+    """Of the samples that could have a value: how many have one."""
+    samples_measured: int
+    samples_skipped: int
+    samples_not_applicable: int = 0
+    """Of those skipped, the ones with nothing to find where nothing was found."""
+    skipped_reasons: dict[str, int] = {}
+    tp: float | None = None
+    fp: float | None = None
+    fn: float | None = None
+    interval: Interval | None = None
+    worst_case: float | None = None
+    """The value if every failed sample had found nothing; None where it cannot be told, or none failed."""
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.reason is None):
+            raise ValueError("a figure has a value, or the reason why it has none")
+
+
+class FailedSample(msgspec.Struct, frozen=True):
+    """A sample without a usable prediction, or without usable gold."""
+
+    sample_id: str
+    reason: str
+    detail: str = ""
+
+
+class BenchmarkReceipt(msgspec.Struct, frozen=True, kw_only=True):
+    """With what a result was made."""
+
+    tool_version: str
+    semantic_model: str | None = None
+    semantic_backend: str | None = None
+    config_hash: str
+    gold_hash: str
+    predictions_hash: str
+    config: dict[str, Any]
+
+
+class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a track gave on a data set."""
+
+    schema: str = SCHEMA
+    run_id: str
+    valid: bool = True
+    invalid_reason: str | None = None
+    invalidated_at: str | None = None
+    superseded_by: str | None = None
+    track: str
+    mode: str
+    dataset: str
+    split: str | None
+    samples_evaluated: int
+    samples_failed: int
+    samples_skipped: int
+    timestamp: str
+    metrics: dict[str, MetricResult]
+    coverage: dict[str, float | int | None]
+    receipt: BenchmarkReceipt
+    sweep: dict[str, dict[str, float | None]] = {}
+    """Figures of actions by the similarity that makes a match."""
+    out_of_vocabulary: dict[str, int] = {}
+    """Predicted labels that are in no vocabulary, and how often."""
+    failures: list[FailedSample] = []
+    sample_results: list[dict[str, Any]] = []
+
+
+class Scored(msgspec.Struct, frozen=True, kw_only=True):
+    """What a track says, before it is a result."""
+
+    total: int
+    metrics: dict[str, MetricResult]
+    coverage: dict[str, float | int | None]
+    config: dict[str, Any]
+    gold_hashes: Mapping[str, str]
+    prediction_hashes: Mapping[str, str]
+    failed: list[FailedSample] = []
+    skipped: list[FailedSample] = []
+    sweep: dict[str, dict[str, float | None]] = {}
+    out_of_vocabulary: dict[str, int] = {}
+    sample_results: list[dict[str, Any]] = []
+    model: str | None = None
+    backend: str | None = None
+
+
+def make_result(scored: Scored, *, track: str, mode: str, dataset: str, split: str | None) -> BenchmarkResult:
+    """The result of what a track said."""
+    from convoscope import __version__
+
+    moment = now()
+    config = {"track": track, "mode": mode, "dataset": dataset, "split": split, **scored.config}
+    return BenchmarkResult(
+        run_id=f"run-{moment[:10].replace('-', '')}-{track}-{secrets.token_hex(4)}",
+        track=track,
+        mode=mode,
+        dataset=dataset,
+        split=split,
+        samples_evaluated=scored.total - len(scored.failed) - len(scored.skipped),
+        samples_failed=len(scored.failed),
+        samples_skipped=len(scored.skipped),
+        timestamp=moment,
+        metrics=scored.metrics,
+        coverage=scored.coverage,
+        receipt=BenchmarkReceipt(
+            tool_version=__version__,
+            semantic_model=scored.model,
+            semantic_backend=scored.backend,
+            config_hash=canonical_hash({**config, "tool_version": __version__}),
+            gold_hash=canonical_hash(scored.gold_hashes),
+            predictions_hash=canonical_hash(scored.prediction_hashes),
+            config=config,
+        ),
+        sweep=scored.sweep,
+        out_of_vocabulary=scored.out_of_vocabulary,
+        failures=[*scored.failed, *scored.skipped],
+        sample_results=scored.sample_results,
+    )
+
+
+def read_result(path: Path) -> BenchmarkResult:
+    """A result that was written."""
+    if not path.exists():
+        raise InputError(
+            "there is no such result", file=str(path), hint="`convoscope benchmark run -o FILE` writes one"
+        )
+    try:
+        result = msgspec.json.decode(path.read_bytes(), type=BenchmarkResult)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise InputError(f"is not a result of a benchmark: {error}", file=str(path)) from None
+    if result.schema != SCHEMA:
+        raise InputError(f"is of the schema {result.schema!r}", file=str(path), hint=f"this version reads {SCHEMA}")
+    return result
+
+
+def write_result(path: Path, result: BenchmarkResult) -> None:
+    """Keep a result, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, result)
+
+
+def invalidate(path: Path, reason: str, superseded_by: str | None) -> BenchmarkResult:
+    """Mark a result as not to be relied on. Its numbers stay as they were."""
+    if not reason.strip():
+        raise RunError("an invalid result needs a reason", hint="say what is wrong with it")
+    result = msgspec.structs.replace(
+        read_result(path), valid=False, invalid_reason=reason, invalidated_at=now(), superseded_by=superseded_by
+    )
+    write_result(path, result)
+    return result
+
+
+Outcome = Literal["passed", "failed", "undetermined"]
+
+
+class GateCheck(msgspec.Struct, frozen=True):
+    """What a gate says of one figure."""
+
+    metric: str
+    outcome: Outcome
+    value: float | None
+    limit: float | None
+    words: str
+
+
+class BenchmarkGate(msgspec.Struct, frozen=True):
+    """What a gate says: passed only where every check is. Nothing to check is undetermined."""
+
+    outcome: Outcome
+    checks: list[GateCheck]
+    words: str = ""
+
+
+def gate_of(checks: Sequence[GateCheck], refusal: str = "") -> BenchmarkGate:
+    """One outcome of many: a failed check weighs more than one that cannot be told."""
+    outcomes = {check.outcome for check in checks}
+    if refusal or not checks:
+        outcome: Outcome = "failed" if "failed" in outcomes else "undetermined"
+        return BenchmarkGate(outcome, list(checks), refusal or "there is nothing to check")
+    for worst in ("failed", "undetermined"):
+        if worst in outcomes:
+            return BenchmarkGate(worst, list(checks))
+    return BenchmarkGate("passed", list(checks))

@@ -1,0 +1,128 @@
+"""Running a benchmark: from a track, a data set and predictions to a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from convoscope.analysis.benchmark.annotators import model_named
+from convoscope.analysis.benchmark.audio_tracks import score_files
+from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset, sample_path
+from convoscope.analysis.benchmark.diarization import DiarizationSettings
+from convoscope.analysis.benchmark.gate import TARGETS
+from convoscope.analysis.benchmark.predictions import Prediction
+from convoscope.analysis.benchmark.result import BenchmarkResult, FailedSample, MetricResult, Scored, make_result
+from convoscope.analysis.benchmark.semantic import PredictionFolder, SemanticSettings, score_semantic
+from convoscope.annotate.annotator import Annotator, NotAnnotated, annotator_named
+from convoscope.errors import InputError, UsageError
+from convoscope.metrics.semantic.samples import labels_of
+
+TAGS, SUMMARY = "tags", "summary"
+MODES = (TAGS, SUMMARY)
+_TRANSCRIPTS = (".json", ".vtt", ".srt", ".txt")
+
+
+class BenchmarkRequest(NamedTuple):
+    """What a user asks for."""
+
+    track: str
+    dataset: str
+    mode: str = TAGS
+    split: str | None = None
+    limit: int | None = None
+    model: str | None = None
+    predictions: Path | None = None
+    transcripts: Path | None = None
+    settings: SemanticSettings = SemanticSettings()
+    diarization: DiarizationSettings = DiarizationSettings()
+
+
+def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
+    """The result of a benchmark."""
+    if request.track not in TRACKS:
+        raise UsageError(f"there is no track {request.track!r}", hint=f"there is {', '.join(TRACKS)}")
+    if request.mode not in MODES:
+        raise UsageError(f"there is no mode {request.mode!r}", hint=f"there is {', '.join(MODES)}")
+    if request.predictions is not None and request.transcripts is not None:
+        raise UsageError("--predictions and --transcripts cannot be combined", hint="what is found is given, or made")
+    dataset = find_dataset(request.track, request.dataset)
+    samples = dataset.split(request.split, request.limit)
+    if request.track == SEMANTIC:
+        scored = _semantic(request, dataset, samples)
+    else:
+        scored = score_files(request.track, dataset, samples, request.predictions, request.diarization)
+    config = {**scored.config, "limit": request.limit}
+    scored = msgspec.structs.replace(scored, config=config)
+    return make_result(scored, track=request.track, mode=request.mode, dataset=request.dataset, split=request.split)
+
+
+def _semantic(request: BenchmarkRequest, dataset: BenchmarkDataset, samples: list[str]) -> Scored:
+    model = model_named(request.model)
+    if request.mode == SUMMARY:
+        return _unmeasured_summary(samples)
+    if request.predictions is not None:
+        folder = PredictionFolder(request.predictions, request.settings.min_confidence)
+        scored = score_semantic(dataset, samples, folder, request.settings)
+        named = sorted(folder.models - {""})
+        return _with_maker(scored, ", ".join(named) or "unnamed", "predictions", folder.hashes)
+    annotator = annotator_named(model)
+    source = TranscriptFolder(request.transcripts or dataset.folder / "transcripts", annotator, request.settings)
+    scored = score_semantic(dataset, samples, source, request.settings)
+    scored = msgspec.structs.replace(scored, config={**scored.config, "annotator": annotator.identity})
+    return _with_maker(scored, model, "local", {})
+
+
+def _with_maker(scored: Scored, model: str, backend: str, hashes: dict[str, str]) -> Scored:
+    config = {**scored.config, "model": model, "backend": backend}
+    return msgspec.structs.replace(scored, model=model, backend=backend, prediction_hashes=hashes, config=config)
+
+
+class TranscriptFolder:
+    """Predictions that an annotator makes of transcripts, each in a file of its sample's name."""
+
+    def __init__(self, folder: Path, annotator: Annotator, settings: SemanticSettings) -> None:
+        if not folder.is_dir():
+            raise InputError("there are no transcripts", file=str(folder), hint="name their folder with --transcripts")
+        self.folder = folder
+        self.annotator = annotator
+        self.settings = settings
+
+    def __call__(self, sample: str) -> Prediction:
+        from convoscope.ingest.read import read
+
+        path = sample_path(self.folder, sample, _TRANSCRIPTS)
+        if path is None:
+            raise InputError("there is no transcript", file=str(self.folder / f"{sample}.json"))
+        conversations = list(read([path]))
+        if len(conversations) != 1:
+            raise InputError(f"holds {len(conversations)} conversations, not one", file=str(path))
+        try:
+            annotations = self.annotator.annotate(conversations[0])
+        except NotAnnotated as error:
+            raise InputError(f"could not be annotated: {error}", file=str(path)) from None
+        labels = labels_of([annotations], min_confidence=self.settings.min_confidence)
+        return Prediction(labels, annotations.model, annotations.annotator)
+
+
+def _unmeasured_summary(samples: list[str]) -> Scored:
+    """Summaries are judged, and there is no judge yet."""
+    nothing = MetricResult(
+        value=None,
+        unit="0-10",
+        reason="no_judge",
+        average="macro",
+        coverage=0.0,
+        samples_measured=0,
+        samples_skipped=len(samples),
+    )
+    return Scored(
+        total=len(samples),
+        metrics=dict.fromkeys(TARGETS[SEMANTIC, SUMMARY], nothing),
+        coverage={"samples_total": len(samples)},
+        config={},
+        gold_hashes={},
+        prediction_hashes={},
+        skipped=[FailedSample(sample, "no_judge") for sample in samples],
+    )

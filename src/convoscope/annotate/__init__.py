@@ -1,0 +1,1 @@
+"""Conversations get what somebody finds in them: topics, risks, actions."""

@@ -1,0 +1,124 @@
+"""What an annotator is, which annotators there are, and how a failed annotation is told from "found nothing"."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
+
+import msgspec
+
+from convoscope.conversation import Annotations, Conversation
+from convoscope.errors import UsageError
+from convoscope.resources import Judge
+
+ENTRY_POINT_GROUP = "convoscope.annotators"
+
+Capability = Literal["topics", "risks", "severity", "actions", "assignee_role", "due", "verbatim"]
+"""What an annotator may provide. Whatever it does not provide is not measured, and never counted as wrong."""
+CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
+FAMILIES = ("topics", "risks", "actions")
+
+LANGUAGE_NOT_SUPPORTED = "language_not_supported"
+NO_WORDS = "no_words"
+ANNOTATION_FAILED = "annotation_failed"
+
+
+@runtime_checkable
+class Annotator(Protocol):
+    """Finds topics, risks and actions in a conversation. The same conversation gives the same annotations."""
+
+    name: str
+    provides: frozenset[Capability]
+
+    @property
+    def identity(self) -> str:
+        """Name, version and hash of everything that can change what is found, for receipts."""
+
+    def annotate(self, conversation: Conversation) -> Annotations:
+        """What is found, with the origin `predicted`. A family that is not provided is None.
+
+        Raise `NotAnnotated` where nothing can be said of this conversation.
+        """
+
+
+class JudgeAnnotator(Protocol):
+    """An annotator that asks a language model. Declared for annotators to come: none is installed."""
+
+    name: str
+    provides: frozenset[Capability]
+
+    async def annotate(self, conversation: Conversation, judge: Judge) -> Annotations:
+        """As `Annotator.annotate`. Evidence that is not in the conversation is refused."""
+
+
+class NotAnnotated(Exception):
+    """Nothing can be said of a conversation: a reason code, and a detail."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+class AnnotationFailure(NamedTuple):
+    """Why a conversation has no annotations of an annotator that was asked."""
+
+    reason: str
+    detail: str = ""
+
+
+def annotations_of(conversation: Conversation, annotator: Annotator) -> Annotations:
+    """What an annotator finds. Where it fails, all families are None and the reason is kept: see `failure_of`."""
+    try:
+        return annotator.annotate(conversation)
+    except NotAnnotated as error:
+        return _not_annotated(annotator, "skipped", AnnotationFailure(error.reason, error.detail))
+    except Exception as error:  # whatever a stranger's annotator raises
+        failure = AnnotationFailure(ANNOTATION_FAILED, f"{type(error).__name__}: {error}"[:200])
+        return _not_annotated(annotator, "error", failure)
+
+
+def annotated(conversation: Conversation, annotator: Annotator) -> Conversation:
+    """The conversation with what an annotator finds, beside what it has already."""
+    if any(one.model == annotator.identity for one in conversation.annotations):
+        return conversation
+    added = msgspec.structs.replace(annotations_of(conversation, annotator), model=annotator.identity)
+    return msgspec.structs.replace(conversation, annotations=(*conversation.annotations, added))
+
+
+def failure_of(annotations: Annotations) -> AnnotationFailure | None:
+    """Why there is nothing in these annotations; None where they were made."""
+    reason = annotations.extras.get("reason")
+    if not isinstance(reason, str) or any(getattr(annotations, family) is not None for family in FAMILIES):
+        return None
+    return AnnotationFailure(reason, str(annotations.extras.get("detail", "")))
+
+
+def _not_annotated(annotator: Annotator, status: str, failure: AnnotationFailure) -> Annotations:
+    return Annotations(
+        origin="predicted",
+        annotator=annotator.name,
+        extraction=dict.fromkeys(FAMILIES, status),
+        extras={name: value for name, value in failure._asdict().items() if value},
+    )
+
+
+@cache
+def installed() -> dict[str, Annotator]:
+    """The annotators that installed packages declare, by name."""
+    annotators: dict[str, Annotator] = {}
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)):
+        annotator = point.load()
+        if not isinstance(annotator, Annotator):
+            raise UsageError(f"annotator {point.name} ({point.value}) has no name, provides or annotate")
+        annotators.setdefault(annotator.name, annotator)
+    return annotators
+
+
+def annotator_named(name: str) -> Annotator:
+    """The annotator of this name; an unknown name lists those there are."""
+    annotator = installed().get(name)
+    if annotator is None:
+        raise UsageError(f"unknown annotator {name!r}", hint=f"there is {', '.join(sorted(installed()))}")
+    return annotator

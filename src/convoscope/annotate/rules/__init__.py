@@ -1,0 +1,1 @@
+"""The rule annotator: lexicons and patterns, kept as data."""

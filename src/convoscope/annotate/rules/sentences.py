@@ -1,0 +1,70 @@
+"""What is said, sentence by sentence, in a plain spelling: straight quotes and single blanks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from convoscope.annotate.annotator import LANGUAGE_NOT_SUPPORTED, NO_WORDS, NotAnnotated
+from convoscope.annotate.rules.data import table
+from convoscope.conversation import ASSISTANT, USER, Conversation
+
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "´": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
+_END = re.compile(r"(?<=[.!?])[\"')]*\s+|\n+")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_MANY = 20_000
+"""So many characters of a conversation tell its language."""
+
+
+class SpokenSentence(NamedTuple):
+    """One sentence, who says it and where."""
+
+    text: str
+    """In a plain spelling."""
+    seq: int
+    by: str
+    """user or assistant; "" where nobody in the conversation has such a role."""
+    speaker: str
+
+
+def sentences(conversation: Conversation) -> list[SpokenSentence]:
+    """Everything that is said. Raises `NotAnnotated` where there are no words, or they are not English."""
+    texts = list(_sentences(conversation))
+    if not texts:
+        raise NotAnnotated(NO_WORDS)
+    language = language_of(conversation, texts)
+    if language != "en":
+        raise NotAnnotated(LANGUAGE_NOT_SUPPORTED, language)
+    return texts
+
+
+def _sentences(conversation: Conversation) -> Iterator[SpokenSentence]:
+    has_roles = USER in conversation.roles.values() or ASSISTANT in conversation.roles.values()
+    for utterance in conversation.utterances:
+        role = conversation.roles[utterance.speaker]
+        by = role if role in (USER, ASSISTANT) else "other" if has_roles else ""
+        for part in _END.split(conversation.text(utterance).translate(_QUOTES)):
+            if text := " ".join(part.split()):
+                yield SpokenSentence(text, utterance.seq, by, utterance.speaker)
+
+
+def language_of(conversation: Conversation, texts: list[SpokenSentence]) -> str:
+    """The language that the log tells, else that whose small words are the most; "unknown" for another script."""
+    language = conversation.extras.get("language")
+    if isinstance(language, str) and language.strip():
+        name = language.strip().casefold().replace("_", "-").split("-")[0]
+        return "en" if name in ("en", "eng", "english") else name
+    whole = " ".join(one.text for one in texts)[:_MANY].casefold()
+    letters = [letter for letter in whole if letter.isalpha()]
+    if letters and 2 * sum(letter > "ɏ" for letter in letters) > len(letters):
+        return "unknown"
+    words = _WORD.findall(whole)
+    counts = {name: sum(word in small for word in words) for name, small in _small_words().items()}
+    return max(counts, key=lambda name: (counts[name], name == "en"))
+
+
+@cache
+def _small_words() -> dict[str, frozenset[str]]:
+    return {name: frozenset(words) for name, words in table("languages")["words"].items()}

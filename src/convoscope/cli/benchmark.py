@@ -1,0 +1,269 @@
+"""`convoscope benchmark`: score predictions against gold, check gold, compare and invalidate results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from convoscope.cli.options import Json
+from convoscope.cli.targets import FAILED, UNDETERMINED
+
+if TYPE_CHECKING:
+    from convoscope.analysis.benchmark.result import BenchmarkGate, BenchmarkResult
+    from convoscope.report.screen import Screen
+
+app = typer.Typer(
+    help="Score predictions against gold labels, with receipts.", no_args_is_help=True, rich_markup_mode=None
+)
+
+ResultPath = Annotated[Path, typer.Argument(metavar="RESULT", help="A result that `benchmark run -o` wrote.")]
+
+
+@app.command("run")
+def run(
+    track: Annotated[str, typer.Option("--track", help="semantic, asr or diarization.")] = "semantic",
+    mode: Annotated[str, typer.Option("--mode", help="Of the semantic track: tags or summary.")] = "tags",
+    dataset: Annotated[str, typer.Option("--dataset", help="`convoscope benchmark datasets` lists those staged.")] = "",
+    split: Annotated[str | None, typer.Option("--split", help="E.g. test. Default: all samples.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N samples.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Who annotates. Default: CONVOSCOPE_SEMANTIC_MODEL, else rules.")
+    ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option("--predictions", help="Folder of what was found, SAMPLE.json each.")
+    ] = None,
+    transcripts: Annotated[
+        Path | None, typer.Option("--transcripts", help="Folder of transcripts to annotate. Default: the data set's.")
+    ] = None,
+    threshold: Annotated[float, typer.Option("--threshold", help="The similarity that makes actions the same.")] = 0.8,
+    min_confidence: Annotated[
+        float | None, typer.Option("--min-confidence", help="Leave out predictions that are less sure.")
+    ] = None,
+    collar: Annotated[
+        float, typer.Option("--collar", help="Of diarization: seconds around each boundary that are not scored.")
+    ] = 0.0,
+    skip_overlap: Annotated[
+        bool, typer.Option("--skip-overlap", help="Of diarization: do not score where several speak.")
+    ] = False,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Exit code 1 if a target is missed, 3 if one cannot be told.")
+    ] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this JSON file.")] = None,
+    json: Json = False,
+) -> None:
+    """Score predictions of a track on a data set."""
+    from convoscope.analysis.benchmark.diarization import DiarizationSettings
+    from convoscope.analysis.benchmark.gate import check_targets
+    from convoscope.analysis.benchmark.result import write_result
+    from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
+    from convoscope.analysis.benchmark.semantic import SemanticSettings
+    from convoscope.errors import UsageError
+    from convoscope.report.screen import Screen
+
+    if not dataset:
+        raise UsageError("--dataset is missing", hint="`convoscope benchmark datasets` lists those that are staged")
+    semantic, diarization = SemanticSettings(threshold, min_confidence), DiarizationSettings(collar, skip_overlap)
+    request = BenchmarkRequest(
+        track, dataset, mode, split, limit, model, predictions, transcripts, semantic, diarization
+    )
+    result = run_benchmark(request)
+    checked = check_targets(result)
+    if output is not None:
+        write_result(output, result)
+    screen = Screen()
+    if json:
+        screen.json({"result": result, "gate": checked})
+    else:
+        _print_result(screen, result)
+        _print_gate(screen, checked)
+    if gate:
+        _exit_by(checked)
+
+
+@app.command("validate-gold")
+def validate_gold(
+    path: Annotated[Path, typer.Argument(help="A gold label file, or a folder of them.")],
+    transcripts: Annotated[
+        Path | None, typer.Option("--transcripts", help="Their transcripts. Default: the folder beside.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check gold label files: schema, vocabulary, severities, names, duplicates, spans, segments."""
+    from convoscope.ingest.beside.gold_files import check_paths
+    from convoscope.report.screen import Screen
+
+    checked = check_paths(path, transcripts)
+    screen = Screen()
+    if json:
+        screen.json({"files": checked.files, "errors": [one._asdict() for one in checked.errors]})
+    else:
+        for error in checked.errors:
+            screen.line(str(error), "red")
+        many = f"{len(checked.errors)} error{'' if len(checked.errors) == 1 else 's'}"
+        screen.line(f"{checked.files} gold label file{'' if checked.files == 1 else 's'}, {many}")
+    if checked.errors:
+        raise typer.Exit(FAILED)
+
+
+@app.command("convert-gold")
+def convert_gold(
+    source: Annotated[Path, typer.Argument(help="A gold file of the published shape, or a folder of them.")],
+    target: Annotated[Path, typer.Argument(help="The folder to write SAMPLE_gold.json to.")],
+    dataset: Annotated[str, typer.Option("--dataset", help="The name of the data set.")],
+    annotator: Annotated[str, typer.Option("--annotator", help="Who labelled.")] = "human",
+    leave_out_unknown: Annotated[
+        bool, typer.Option("--leave-out-unknown", help="Leave out topics outside the vocabulary, and note them.")
+    ] = False,
+) -> None:
+    """Write gold labels of the published shape in ours, and check them."""
+    import msgspec
+
+    from convoscope.errors import InputError
+    from convoscope.ingest.beside.gold_files import ENDING, check_paths, converted, without_unknown_topics
+    from convoscope.ingest.io.json import BadJson, decode
+    from convoscope.report.screen import Screen
+
+    target.mkdir(parents=True, exist_ok=True)
+    for path in sorted(source.glob("*.json")) if source.is_dir() else [source]:
+        try:
+            gold = converted(decode(path.read_bytes()).value, dataset, annotator)
+        except (InputError, BadJson) as error:
+            raise InputError(str(error), file=str(path)) from None
+        if leave_out_unknown:
+            gold = without_unknown_topics(gold)
+        name = Path(gold["sample_id"]).name + ENDING
+        (target / name).write_bytes(msgspec.json.format(msgspec.json.encode(gold), indent=2) + b"\n")
+    screen, checked = Screen(), check_paths(target)
+    for wrong in checked.errors:
+        screen.line(str(wrong), "red")
+    screen.line(f"{checked.files} gold label files in {target}, {len(checked.errors)} errors")
+    if checked.errors:
+        raise typer.Exit(FAILED)
+
+
+@app.command("datasets")
+def datasets(json: Json = False) -> None:
+    """List the data sets that are staged, and where others would go."""
+    from convoscope.analysis.benchmark.datasets import NOT_STAGED, VARIABLE, find_datasets
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.screen import Screen
+    from convoscope.report.table import number_column, text_table
+
+    screen, staged = Screen(), find_datasets()
+    if json:
+        screen.json(
+            [
+                {
+                    "track": one.track,
+                    "dataset": one.name,
+                    "folder": str(one.folder),
+                    "samples": len(one.samples),
+                    "splits": {name: len(ids) for name, ids in one.manifest.splits.items()},
+                }
+                for one in staged
+            ]
+        )
+        return
+    rows = [
+        (
+            one.track,
+            one.name,
+            str(len(one.samples)),
+            ", ".join(f"{name} {len(ids)}" for name, ids in one.manifest.splits.items()),
+            str(one.folder),
+        )
+        for one in staged
+    ]
+    if rows:
+        print_table(screen, text_table(("track", "data set", number_column("samples"), "splits", "folder"), rows))
+    else:
+        screen.line("no data set is staged")
+    names = {one.name for one in staged}
+    for name, why in NOT_STAGED.items():
+        if name not in names:
+            screen.line(f"not staged: {name}: {why} under ${VARIABLE}/datasets/")
+
+
+@app.command("compare")
+def compare(
+    current: ResultPath,
+    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The result to hold it against.")],
+    threshold: Annotated[
+        float, typer.Option("--threshold", help="The share of a figure that it may lose.", min=0, max=1)
+    ] = 0.1,
+    json: Json = False,
+) -> None:
+    """Whether a result got worse than another. Exit code 1 if it did, 3 if that cannot be told."""
+    from convoscope.analysis.benchmark.gate import compare as compare_results
+    from convoscope.analysis.benchmark.result import read_result
+    from convoscope.report.screen import Screen
+
+    gate = compare_results(read_result(current), read_result(baseline), threshold)
+    screen = Screen()
+    if json:
+        screen.json(gate)
+    else:
+        _print_gate(screen, gate)
+    _exit_by(gate)
+
+
+@app.command("invalidate")
+def invalidate(
+    result: ResultPath,
+    reason: Annotated[str, typer.Option("--reason", help="What is wrong with it.")],
+    superseded_by: Annotated[str | None, typer.Option("--superseded-by", help="The run id that replaces it.")] = None,
+) -> None:
+    """Mark a result as not to be relied on. Its numbers stay as they were."""
+    from convoscope.analysis.benchmark.result import invalidate as mark
+    from convoscope.report.screen import Screen
+
+    marked = mark(result, reason, superseded_by)
+    Screen().line(f"{marked.run_id} is marked invalid: {reason}")
+
+
+def _print_result(screen: Screen, result: BenchmarkResult) -> None:
+    from convoscope.report.render.terminal import print_table
+    from convoscope.report.table import number_column, text_table
+
+    split = f", {result.split}" if result.split else ""
+    screen.line(f"{result.track} ({result.mode}) on {result.dataset}{split}, by {result.receipt.semantic_model or '-'}")
+    screen.line(
+        f"samples: {result.samples_evaluated} evaluated, {result.samples_failed} failed, "
+        f"{result.samples_skipped} without usable gold"
+    )
+    for failure in result.failures[:5]:
+        screen.line(f"  {failure.sample_id}: {failure.reason}: {failure.detail}")
+    screen.line()
+    rows = [
+        (
+            name,
+            "·" if one.value is None else f"{one.value:.4f}",
+            "·" if one.interval is None else f"{_end(one.interval.low)} to {_end(one.interval.high)}",
+            str(one.samples_measured),
+            "·" if one.coverage is None else f"{one.coverage:.0%}",
+            one.reason or "",
+        )
+        for name, one in result.metrics.items()
+    ]
+    columns = ("metric", number_column("value"), "95 % interval", number_column("samples"), "coverage", "not measured")
+    print_table(screen, text_table(columns, rows))
+
+
+def _end(end: float | None) -> str:
+    return "?" if end is None else f"{end:.3f}"
+
+
+def _print_gate(screen: Screen, gate: BenchmarkGate) -> None:
+    screen.line()
+    for check in gate.checks:
+        screen.line(f"{check.outcome}: {check.metric}: {check.words}", "red" if check.outcome == "failed" else "")
+    screen.line(f"gate: {gate.outcome}" + (f": {gate.words}" if gate.words else ""))
+
+
+def _exit_by(gate: BenchmarkGate) -> None:
+    if gate.outcome == "failed":
+        raise typer.Exit(FAILED)
+    if gate.outcome == "undetermined":
+        raise typer.Exit(UNDETERMINED)

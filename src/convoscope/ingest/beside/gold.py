@@ -1,0 +1,194 @@
+"""Gold labels, one kind of companion: what is true of a conversation, matched to it by the sample's id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import msgspec
+
+from convoscope.conversation import Action, Annotations, Conversation, Risk, Topic
+from convoscope.ingest.reader import Detection, Sample
+from convoscope.ingest.report import Notes
+
+if TYPE_CHECKING:
+    from convoscope.ingest.beside.gold_files import GoldFile
+
+_Label = TypeVar("_Label")
+_Found = TypeVar("_Found")
+
+FORMAT = "gold"
+_ENDING = "_gold"
+_FAMILIES = ("topics", "risks", "actions")
+
+
+class GoldLabels(NamedTuple):
+    """Gold files by sample id, and what is wrong with those that cannot be used, by the name of the file."""
+
+    by_sample: Mapping[str, GoldFile]
+    problems: Mapping[str, str]
+
+
+class Gold:
+    """Gold labels give a conversation annotations of the origin `gold`."""
+
+    format = FORMAT
+
+    def detect(self, sample: Sample) -> Detection | None:
+        if sample.container != "document" or not sample.values or not _is_gold(sample.values[0]):
+            return None
+        return Detection(1.0, "gold labels, matched to conversations by sample id", "companion")
+
+    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
+        """Labels are for the conversation that has their id: whoever reads it reads them."""
+        del path, name, is_named
+        return False
+
+    def attacher(self, reader: str, files: Sequence[Path]) -> Callable[[Conversation, Notes], Conversation] | None:
+        del reader
+        labels = load([path for path in files if path.name.endswith(".json")])
+        if not labels.by_sample and not labels.problems:
+            return None
+        return lambda conversation, notes: attach(conversation, labels, notes)
+
+
+def _is_gold(value: object) -> bool:
+    """A JSON object that gives labels to a sample."""
+    return (
+        isinstance(value, dict)
+        and "sample_id" in value
+        and "schema_version" in value
+        and ("annotator" in value or any(name in value for name in _FAMILIES))
+    )
+
+
+class Beside(NamedTuple):
+    """Which gold files are read with an input, and those that lie beside no input of their name."""
+
+    own: Mapping[str, tuple[str, ...]]
+    """Paths by the stem of the input's name."""
+    loose: tuple[str, ...]
+    """For every input: a conversation in it may have the id."""
+    samples: tuple[str, ...]
+    """The samples of the loose ones."""
+
+
+def divide(gold: Iterable[tuple[str, str]], inputs: Iterable[str]) -> Beside:
+    """Gold files, by path and name, among inputs of these names: each input gets its own, not all that there are."""
+    stems = {stem(name) for name in inputs}
+    own: dict[str, tuple[str, ...]] = {}
+    loose: list[tuple[str, str]] = []
+    for path, name in gold:
+        sample = stem(name).removesuffix(_ENDING)
+        if sample in stems:
+            own[sample] = (*own.get(sample, ()), path)
+        else:
+            loose.append((sample, path))
+    loose.sort()
+    return Beside(own, tuple(path for _, path in loose), tuple(sample for sample, _ in loose))
+
+
+def load(paths: Sequence[Path]) -> GoldLabels:
+    """The gold files among these; read once as long as they stay the same."""
+    return _load(tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists()))
+
+
+@lru_cache(maxsize=64)
+def _load(stamped: tuple[tuple[Path, int], ...]) -> GoldLabels:
+    if not stamped:
+        return GoldLabels({}, {})
+    from convoscope.ingest.beside.gold_files import ENDING, check_file
+    from convoscope.ingest.io import containers
+    from convoscope.ingest.io.json import BadJson, decode
+
+    by_sample: dict[str, GoldFile] = {}
+    problems: dict[str, str] = {}
+    for path, _ in stamped:
+        try:
+            if not path.name.endswith(ENDING) and not _is_gold(decode(containers.whole(path)).value):
+                continue  # a companion of another kind
+        except (BadJson, OSError):
+            continue
+        checked = check_file(path, path.name)
+        if checked.gold is None:
+            problems[path.name.removesuffix(ENDING)] = "; ".join(map(str, checked.errors[:3]))
+        else:
+            by_sample.setdefault(checked.gold.sample_id, checked.gold)
+    return GoldLabels(by_sample, problems)
+
+
+def attach(conversation: Conversation, labels: GoldLabels, notes: Notes) -> Conversation:
+    """The conversation with the labels of its sample; the same one where it has none, or has gold already."""
+    if any(one.origin == "gold" for one in conversation.annotations):
+        return conversation
+    for sample in sample_ids(conversation):
+        if sample in labels.problems:
+            notes.set_aside("gold_left_out", labels.problems[sample])
+        if sample in labels.by_sample:
+            gold = gold_annotations(labels.by_sample[sample], conversation, notes)
+            return msgspec.structs.replace(conversation, annotations=(*conversation.annotations, gold))
+    return conversation
+
+
+def sample_ids(conversation: Conversation) -> list[str]:
+    """The ids that a conversation can have as a sample: its own, and the name of its file."""
+    return list(
+        dict.fromkeys([conversation.id, *(stem(name) for name in (conversation.id, *conversation.source.files))])
+    )
+
+
+def stem(name: str) -> str:
+    """`calls/a.json.gz` as `a`."""
+    return name.rpartition("/")[2].partition(".")[0]
+
+
+def gold_annotations(gold: GoldFile, conversation: Conversation, notes: Notes) -> Annotations:
+    """The labels, with segments as the utterances that they are."""
+    seqs = _segments(conversation)
+
+    def events(ids: Iterable[int]) -> tuple[int, ...]:
+        for segment in ids:
+            if segment not in seqs:
+                notes.set_aside("gold_segment_missing", f"{gold.sample_id}: segment {segment}")
+        return tuple(dict.fromkeys(seqs[segment] for segment in ids if segment in seqs))
+
+    def span(ids: tuple[int, int] | None) -> tuple[int, int] | None:
+        both = events(ids or ())
+        return (both[0], both[-1]) if ids is not None and all(one in seqs for one in ids) else None
+
+    return Annotations(
+        origin="gold",
+        annotator=gold.annotator,
+        annotated_at=gold.annotated_at,
+        topics=_each(gold.topics, lambda one: Topic(label=one.label, span=span(one.span), confidence=one.confidence)),
+        risks=_each(
+            gold.risks,
+            lambda one: Risk(
+                type=one.type, severity=one.severity, events=events(one.segment_ids), evidence=one.evidence
+            ),
+        ),
+        actions=_each(
+            gold.actions,
+            lambda one: Action(
+                description=one.description,
+                verbatim=one.verbatim,
+                assignee_role=one.assignee_role or "",
+                due=one.due,
+                events=events(one.segment_ids),
+            ),
+        ),
+    )
+
+
+def _each(labels: tuple[_Label, ...] | None, build: Callable[[_Label], _Found]) -> tuple[_Found, ...] | None:
+    return None if labels is None else tuple(build(one) for one in labels)
+
+
+def _segments(conversation: Conversation) -> dict[int, int]:
+    """The utterances by segment id: by the id that the log has, else in their order."""
+    ids = {one.id for one in conversation.utterances if one.id.isdecimal()}
+    if len(ids) == len(conversation.utterances):
+        return {int(one.id): one.seq for one in conversation.utterances}
+    return {place: one.seq for place, one in enumerate(conversation.utterances)}

@@ -1,0 +1,322 @@
+"""Gold label files: their schema, every check on them, and the way from the shape that others write."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from convoscope.errors import InputError
+from convoscope.ingest.io import containers
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.text.descriptions import plain_description
+from convoscope.vocabulary import semantic_vocabulary
+
+ENDING = "_gold.json"
+"""A gold file is called `<sample_id>_gold.json`."""
+SEE_GOLD = "docs/formats/gold.md shows one"
+
+SegmentId = Annotated[int, Field(ge=0, strict=True)]
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GoldTopic(_Model):
+    """A subject that is talked about, from one segment to another, both included."""
+
+    label: str
+    span: tuple[SegmentId, SegmentId] | None = None
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    notes: str = ""
+
+
+class GoldRisk(_Model):
+    """A warning sign."""
+
+    type: str
+    severity: str
+    segment_ids: tuple[SegmentId, ...] = ()
+    evidence: str = ""
+    notes: str = ""
+
+
+class GoldAction(_Model):
+    """Something that someone promised to do."""
+
+    description: str
+    assignee_role: str | None = None
+    segment_ids: tuple[SegmentId, ...] = ()
+    verbatim: str = ""
+    due: str = ""
+    notes: str = ""
+
+
+class GoldFile(_Model):
+    """The labels of one sample. A family that is missing or null was not labelled; `[]` is "there is none"."""
+
+    schema_version: Literal[1]
+    sample_id: _Text
+    dataset: _Text
+    annotator: _Text
+    annotated_at: str = ""
+    topics: tuple[GoldTopic, ...] | None = None
+    risks: tuple[GoldRisk, ...] | None = None
+    actions: tuple[GoldAction, ...] | None = None
+    notes: str = ""
+
+
+class GoldError(NamedTuple):
+    """What is wrong with a gold file: where, what, and what is allowed there."""
+
+    file: str
+    path: str
+    """JSON path, such as `$.risks[0].severity`."""
+    message: str
+    allowed: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.path}: {self.message}" + (f"; allowed: {self.allowed}" if self.allowed else "")
+
+
+class CheckedGold(NamedTuple):
+    """A gold file, where it can be used, and all that is wrong with it."""
+
+    gold: GoldFile | None
+    errors: tuple[GoldError, ...]
+
+
+def check_file(path: Path, name: str = "", segments: Collection[int] | None = None) -> CheckedGold:
+    """Read a gold file and check it. `segments` are the segment ids of its transcript, where that is at hand."""
+    name = name or str(path)
+    try:
+        data = containers.whole(path)
+    except (InputError, OSError) as error:
+        return CheckedGold(None, (GoldError(name, "$", f"cannot be read: {error}", "a JSON object"),))
+    return check_bytes(data, path, name, segments)
+
+
+def check_bytes(data: bytes, path: Path, name: str, segments: Collection[int] | None = None) -> CheckedGold:
+    """Check the content of a gold file."""
+    try:
+        value = decode(data).value
+    except BadJson as error:
+        return CheckedGold(None, (GoldError(name, "$", f"cannot be read: {error}", "a JSON object"),))
+    checked = check_value(value, name, segments)
+    if checked.gold is not None and path.name != checked.gold.sample_id + ENDING:
+        wrong = GoldError(
+            name,
+            "$.sample_id",
+            f"{checked.gold.sample_id!r} is not the name of the file",
+            path.name.removesuffix(ENDING),
+        )
+        if not path.name.endswith(ENDING):
+            wrong = wrong._replace(allowed=f"a file called {checked.gold.sample_id}{ENDING}")
+        return CheckedGold(None, (*checked.errors, wrong))
+    return checked
+
+
+def check_value(value: Any, name: str, segments: Collection[int] | None = None) -> CheckedGold:
+    """Check the labels of one sample."""
+    try:
+        gold = GoldFile.model_validate(value)
+    except ValidationError as error:
+        return CheckedGold(None, tuple(_schema_error(name, one) for one in error.errors()))
+    wrong = (*_words(gold), *_texts(gold), *_duplicates(gold), *_places(gold, segments))
+    errors = tuple(GoldError(name, *one) for one in wrong)
+    return CheckedGold(None if errors else gold, errors)
+
+
+_Wrong = tuple[str, str, str]
+"""JSON path, message, what is allowed."""
+
+
+def _schema_error(name: str, error: Mapping[str, Any]) -> GoldError:
+    where = error["loc"]
+    path = "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)
+    kind, context = str(error["type"]), error.get("ctx") or {}
+    if kind == "extra_forbidden":
+        fields = sorted(_model_at(where).model_fields)
+        return GoldError(name, path, "is not a field of gold labels", ", ".join(fields))
+    if kind == "missing":
+        return GoldError(name, path, "is missing", "a value")
+    allowed = str(context.get("expected", "")) or error["msg"]
+    return GoldError(name, path, f"cannot be {str(error.get('input'))[:60]!r}", allowed)
+
+
+def _model_at(where: Sequence[Any]) -> type[BaseModel]:
+    models: dict[Any, type[BaseModel]] = {"topics": GoldTopic, "risks": GoldRisk, "actions": GoldAction}
+    return models[where[0]] if len(where) > 1 and where[0] in models else GoldFile
+
+
+def _words(gold: GoldFile) -> Iterator[_Wrong]:
+    """Topics and risks are words of the vocabulary, severities those of their type, roles those that there are."""
+    vocabulary = semantic_vocabulary()
+    for place, topic in enumerate(gold.topics or ()):
+        if topic.label not in vocabulary.labels:
+            meant = vocabulary.topic(topic.label)
+            hint = meant if meant in vocabulary.labels else ", ".join(sorted(vocabulary.labels))
+            yield f"$.topics[{place}].label", f"{topic.label!r} is not in the vocabulary", hint
+    for place, risk in enumerate(gold.risks or ()):
+        if risk.type not in vocabulary.risks:
+            yield f"$.risks[{place}].type", f"{risk.type!r} is not a risk type", ", ".join(vocabulary.risks)
+        elif risk.severity not in vocabulary.risks[risk.type].severities:
+            severities = ", ".join(vocabulary.risks[risk.type].severities)
+            yield f"$.risks[{place}].severity", f"{risk.severity!r} is not a severity of {risk.type}", severities
+    for place, action in enumerate(gold.actions or ()):
+        if action.assignee_role is not None and action.assignee_role not in vocabulary.assignee_roles:
+            roles = ", ".join(vocabulary.assignee_roles)
+            yield f"$.actions[{place}].assignee_role", f"{action.assignee_role!r} is not a role", roles
+
+
+def _texts(gold: GoldFile) -> Iterator[_Wrong]:
+    for place, action in enumerate(gold.actions or ()):
+        if not plain_description(action.description):
+            yield f"$.actions[{place}].description", "has no letter or digit", "words that say what is to be done"
+
+
+def _duplicates(gold: GoldFile) -> Iterator[_Wrong]:
+    """The same label twice is a slip of the labeller; it would count twice, or hide another that was meant."""
+    yield from _repeated("topics", ((one.label, one.span) for one in gold.topics or ()))
+    yield from _repeated("risks", ((one.type, one.severity, one.segment_ids) for one in gold.risks or ()))
+    yield from _repeated(
+        "actions",
+        ((plain_description(one.description), one.assignee_role, one.segment_ids) for one in gold.actions or ()),
+    )
+
+
+def _repeated(family: str, keys: Iterable[Hashable]) -> Iterator[_Wrong]:
+    first: dict[Hashable, int] = {}
+    for place, key in enumerate(keys):
+        if key in first:
+            yield f"$.{family}[{place}]", f"repeats $.{family}[{first[key]}]", "each label once"
+        first.setdefault(key, place)
+
+
+def _places(gold: GoldFile, segments: Collection[int] | None) -> Iterator[_Wrong]:
+    """Spans run forwards, and segments exist."""
+    for place, topic in enumerate(gold.topics or ()):
+        if topic.span is not None:
+            start, end = topic.span
+            if start > end:
+                yield f"$.topics[{place}].span", f"ends before it starts: {start} to {end}", "[first, last]"
+            yield from _missing(f"$.topics[{place}].span", topic.span, segments)
+    for place, risk in enumerate(gold.risks or ()):
+        yield from _missing(f"$.risks[{place}].segment_ids", risk.segment_ids, segments)
+    for place, action in enumerate(gold.actions or ()):
+        yield from _missing(f"$.actions[{place}].segment_ids", action.segment_ids, segments)
+
+
+def _missing(path: str, ids: Sequence[int], segments: Collection[int] | None) -> Iterator[_Wrong]:
+    for place, segment in enumerate(ids):
+        if segments is not None and segment not in segments:
+            known = f"{min(segments)} to {max(segments)}" if segments else "the transcript has no segment"
+            yield f"{path}[{place}]", f"segment {segment} is not in the transcript", known
+
+
+class CheckedPaths(NamedTuple):
+    """How many gold files there were, and what is wrong with them."""
+
+    files: int
+    errors: list[GoldError]
+
+
+def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
+    """Check a gold file, or every gold file below a folder.
+
+    Transcripts are looked for in `transcripts`, else in the folder of that name beside the one of the gold file.
+    """
+    if not path.exists():
+        raise InputError("there is no such file or folder", file=str(path))
+    places = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
+    if not places:
+        raise InputError("holds no gold label file", file=str(path), hint=f"they are called SAMPLE{ENDING}; {SEE_GOLD}")
+    errors: list[GoldError] = []
+    first: dict[tuple[str, str], Path] = {}
+    for place in places:
+        transcript = place.name.removesuffix(ENDING) + ".json"
+        folder = transcripts or place.parent.parent / "transcripts"
+        checked = check_file(place, segments=segment_ids(folder / transcript))
+        errors += checked.errors
+        if checked.gold is not None:
+            sample = (checked.gold.dataset, checked.gold.sample_id)
+            if sample in first:
+                message = f"{checked.gold.sample_id!r} has labels in {first[sample]} already"
+                errors.append(GoldError(str(place), "$.sample_id", message, "one file for each sample"))
+            first.setdefault(sample, place)
+    return CheckedPaths(len(places), errors)
+
+
+def segment_ids(transcript: Path) -> frozenset[int] | None:
+    """The ids of the segments of a transcript; None where that is no transcript."""
+    try:
+        value = decode(containers.whole(transcript)).value
+    except (BadJson, InputError, OSError):
+        return None
+    segments = value.get("segments") if isinstance(value, dict) else None
+    if not isinstance(segments, list):
+        return None
+    ids = (one.get("id", place) if isinstance(one, dict) else place for place, one in enumerate(segments))
+    return frozenset(one for one in ids if isinstance(one, int))
+
+
+def converted(value: Any, dataset: str, annotator: str) -> dict[str, Any]:
+    """The labels of the published shape (`meeting_id`, `text`, `segment_id`) in ours; they are not checked here."""
+    if not isinstance(value, dict) or not isinstance(value.get("meeting_id"), str):
+        raise InputError("is not a gold file of the published shape", field="$.meeting_id", hint="it names the sample")
+    vocabulary = semantic_vocabulary()
+    families: dict[str, Any] = {}
+    if (topics := _labels(value, "topics")) is not None:
+        families["topics"] = [{"label": vocabulary.topic(str(one.get("label", ""))), **_span(one)} for one in topics]
+    if (risks := _labels(value, "risks")) is not None:
+        families["risks"] = [
+            {
+                "type": vocabulary.risk(str(one.get("type", ""))),
+                "severity": one.get("severity"),
+                "segment_ids": [one["segment_id"]] if one.get("segment_id") is not None else [],
+                "evidence": one.get("evidence") or "",
+            }
+            for one in risks
+        ]
+    if (actions := _labels(value, "actions")) is not None:
+        families["actions"] = [
+            {"description": one.get("text", ""), **_role(one), "segment_ids": one.get("segment_ids") or []}
+            for one in actions
+        ]
+    head = {"schema_version": 1, "sample_id": value["meeting_id"], "dataset": dataset, "annotator": annotator}
+    return {**head, **families}
+
+
+def without_unknown_topics(gold: Mapping[str, Any]) -> dict[str, Any]:
+    """Converted labels without topics outside the vocabulary, which are named in the notes."""
+    known = semantic_vocabulary().labels
+    topics = gold.get("topics") or []
+    unknown = [one["label"] for one in topics if one["label"] not in known]
+    if not unknown:
+        return dict(gold)
+    kept = [one for one in topics if one["label"] in known]
+    return {**gold, "topics": kept, "notes": f"topics left out, not in the vocabulary: {', '.join(unknown)}"}
+
+
+def _labels(value: Mapping[str, Any], family: str) -> list[dict[str, Any]] | None:
+    labels = value.get(family)
+    if labels is not None and not (isinstance(labels, list) and all(isinstance(one, dict) for one in labels)):
+        raise InputError("is not a list of objects", field=f"$.{family}", hint="each label is an object")
+    return labels
+
+
+def _span(topic: Mapping[str, Any]) -> dict[str, Any]:
+    ids = topic.get("segment_ids")
+    if not isinstance(ids, list) or not ids or not all(isinstance(one, int) for one in ids):
+        return {}
+    return {"span": [min(ids), max(ids)]}
+
+
+def _role(action: Mapping[str, Any]) -> dict[str, str]:
+    """A speaker that is called by a role, as `spk_agent` is."""
+    role = str(action.get("speaker_id") or "").removeprefix("spk_")
+    return {"assignee_role": role} if role in semantic_vocabulary().assignee_roles else {}

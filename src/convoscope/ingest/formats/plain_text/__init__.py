@@ -1,0 +1,1 @@
+"""Transcripts as plain text: a label, a colon, and what was said."""

@@ -1,0 +1,104 @@
+"""Plain text with a label before each utterance: `Agent: …`, `CALLER: …`, `[00:12] Agent: …`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from convoscope.conversation import Clock, Conversation, Source, Text, Time
+from convoscope.errors import InputError
+from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
+from convoscope.ingest.report import Notes
+from convoscope.ingest.speaker_labels import UNKNOWN, LabelledLine, labelled, role_of, speaker, speaker_labels
+from convoscope.ingest.timeline_builder import TimelineBuilder
+
+_CLOCK = Clock(id="transcript", kind="relative", source="times in the transcript")
+_ENDINGS = (".txt", ".text", ".md", ".log", "", ".gz", ".zst", ".zstd")
+_HINT = "expected lines such as `Agent: …` and `Customer: …`"
+
+
+class PlainTextReader(Reader):
+    """Lines of a label, a colon and what was said; a line without a label goes on with the one before it."""
+
+    name = "plain-text"
+    title = "Speaker-labelled plain text"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        if sample.container != "text" or sample.path.suffix.lower() not in _ENDINGS:
+            return None
+        lines = [line for value in sample.values if (line := labelled(str(value))) is not None]
+        speakers = speaker_labels(lines)
+        roles = {role_of(label) for label in speakers} - {UNKNOWN}
+        is_named_text = sample.path.suffix.lower() == ".txt"
+        known = [line for line in lines if line.label in speakers]
+        if {"user", "assistant"} <= roles or (is_named_text and (roles or _are_most(known, sample))):
+            return Detection(0.6, "lines begin with the label of a speaker", "file")
+        return None
+
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        lines = [(record, labelled(str(record.value))) for record in group.records]
+        speakers = speaker_labels(line for _, line in lines if line is not None)
+        first = _first_utterance(lines, speakers)
+        timeline = TimelineBuilder(notes)
+        utterance: _Utterance | None = None
+        is_timed = False
+        for record, line in lines[first:]:
+            if line is not None and line.label in speakers:
+                if utterance is not None:
+                    utterance.say(timeline)
+                utterance = _Utterance(record, line)
+                is_timed = is_timed or line.at is not None
+            elif utterance is not None:
+                utterance.go_on(record)
+        if utterance is not None:
+            utterance.say(timeline)
+        if not timeline.events:
+            raise InputError("has no line with the label of a speaker and words", hint=_HINT)
+        header = [str(record.value) for record, _ in lines[:first]]
+        yield Conversation(
+            id=group.name,
+            source=Source(format=self.name, files=group.file_names),
+            participants=timeline.participants,
+            clocks=(_CLOCK,) if is_timed else (),
+            timeline=tuple(timeline.events),
+            extras={"header": header} if header else {},
+        )
+
+
+def _are_most(known: list[LabelledLine], sample: Sample) -> bool:
+    """At least two speakers, and half of all lines are theirs."""
+    return len({line.label for line in known}) > 1 and 2 * len(known) >= len(sample.values)
+
+
+def _first_utterance(lines: list[tuple[Record, LabelledLine | None]], speakers: frozenset[str]) -> int:
+    """What stands before the first line of a speaker is a header."""
+    places = (place for place, (_, line) in enumerate(lines) if line is not None and line.label in speakers)
+    return next(places, len(lines))
+
+
+class _Utterance:
+    """One that is being read, line by line."""
+
+    def __init__(self, record: Record, line: LabelledLine) -> None:
+        self.line = line
+        self.number = record.number
+        self.lines = [line.text] if line.text else []
+        self._last = record.number
+
+    def go_on(self, record: Record) -> None:
+        """A line without a label; blank lines before it are kept as one."""
+        if record.number > self._last + 1 and self.lines:
+            self.lines.append("")
+        self.lines.append(str(record.value))
+        self._last = record.number
+
+    def say(self, timeline: TimelineBuilder) -> None:
+        text = "\n".join(self.lines)
+        if not text:
+            with timeline.notes.standing_at("", self.number):
+                timeline.notes.set_aside("label_without_words", self.line.label, timeline.seq)
+            return
+        at = None if self.line.at is None else Time(self.line.at, _CLOCK.id)
+        timeline.say(speaker(timeline, self.line.label), spoken=Text(text, "transcript"), time=at)
+
+
+READER = PlainTextReader()

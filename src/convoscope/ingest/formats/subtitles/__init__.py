@@ -1,0 +1,1 @@
+"""Subtitles: SRT and WebVTT."""

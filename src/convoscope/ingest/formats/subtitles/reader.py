@@ -1,0 +1,206 @@
+"""SRT and WebVTT: each cue is an utterance, with its times and, where it is told, its speaker."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from convoscope.conversation import AnyEvent, Clock, Conversation, Participant, Segment, Source, Text, Time, Utterance
+from convoscope.errors import InputError
+from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
+from convoscope.ingest.report import Notes
+from convoscope.ingest.speaker_labels import UNKNOWN, clock_seconds, labelled, speaker, speaker_labels
+from convoscope.ingest.timeline_builder import TimelineBuilder
+
+_CLOCK = Clock(id="audio", kind="audio", source="times of the cues")
+_STAMP = r"((?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3})"
+_TIMING = re.compile(rf"{_STAMP}\s*-->\s*{_STAMP}(?:\s+(.*))?$")
+_ARROW = "-->"
+_VOICE = re.compile(r"<v(?:\.[\w.-]*)?[ \t]+([^<>]{1,200})>")
+_TAG = re.compile(r"</?(?:[a-z]{1,8}(?:[. ][^<>]{0,200})?|\d[\d:.]*)>|\{\\[^{}]{0,40}\}", re.IGNORECASE)
+_LANGUAGE = re.compile(r"language:\s*([\w-]{2,20})$", re.IGNORECASE)
+_HINT = "expected cues: a line `00:00:01,000 --> 00:00:04,000`, then what was said"
+
+
+class Cue(NamedTuple):
+    """A cue as it is written."""
+
+    id: str
+    number: int
+    """The line that its text begins at."""
+    lines: tuple[str, ...]
+    timing: str | None
+    """None where a block of text has no times."""
+
+
+class SubtitlesReader(Reader):
+    """Cues with times. A voice tag `<v Name>`, or a label before the words, says who speaks."""
+
+    name = "subtitles"
+    title = "SRT and WebVTT subtitles"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        if sample.container != "text" or not sample.values:
+            return None
+        if str(sample.values[0]).startswith("WEBVTT"):
+            return Detection(1.0, "begins with WEBVTT", "file")
+        if any(_TIMING.match(str(line)) for line in sample.values[:20]):
+            return Detection(0.95, "has the times of cues", "file")
+        return None
+
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        blocks = _blocks(group.records)
+        header, blocks = _header(blocks)
+        cues = list(_cues(blocks, notes))
+        timeline = _Timeline(notes, cues)
+        for cue in cues:
+            timeline.add(cue)
+        if not timeline.events:
+            raise InputError("has no cue with words", hint=_HINT)
+        language = next((match[1] for line in header if (match := _LANGUAGE.match(line))), "")
+        extras = {name: value for name, value in (("header", header), ("language", language)) if value}
+        yield Conversation(
+            id=group.name,
+            source=Source(format=self.name, files=group.file_names),
+            participants=timeline.participants,
+            clocks=(_CLOCK,) if any(event.time for event in timeline.events) else (),
+            timeline=tuple(timeline.events),
+            extras=extras,
+        )
+
+
+def _blocks(records: Sequence[Record]) -> list[list[Record]]:
+    """Lines that no blank line stands between. Blank lines are not among the records: their numbers are missing."""
+    blocks: list[list[Record]] = []
+    last = -1
+    for record in records:
+        if record.number != last + 1 or not blocks:
+            blocks.append([])
+        blocks[-1].append(record)
+        last = record.number
+    return blocks
+
+
+def _header(blocks: list[list[Record]]) -> tuple[list[str], list[list[Record]]]:
+    """The lines of a WebVTT header, and the blocks after it."""
+    if not blocks or not str(blocks[0][0].value).startswith("WEBVTT"):
+        return [], blocks
+    first = blocks[0]
+    place = next((number for number, record in enumerate(first) if _ARROW in str(record.value)), len(first))
+    lines = [line for record in first[:place] if (line := str(record.value).removeprefix("WEBVTT").strip(" -"))]
+    rest = [first[place:]] if first[place:] else []
+    return lines, rest + blocks[1:]
+
+
+def _cues(blocks: list[list[Record]], notes: Notes) -> Iterator[Cue]:
+    for block in blocks:
+        kind = str(block[0].value).split()[0] if str(block[0].value).split() else ""
+        if kind in ("NOTE", "STYLE", "REGION") and not any(_ARROW in str(record.value) for record in block):
+            notes.ignored({"NOTE": "comment"}.get(kind, "style"), str(block[0].value)[:80])
+        else:
+            yield from _cues_of(block)
+
+
+def _cues_of(block: list[Record]) -> Iterator[Cue]:
+    """The cues of a block, which is usually one: its id, its times, its lines."""
+    timings = [place for place, record in enumerate(block) if _ARROW in str(record.value)]
+    if not timings:
+        lines = [record for record in block if not str(record.value).isdigit()]
+        if lines:
+            yield Cue("", lines[0].number, tuple(str(record.value) for record in lines), None)
+        return
+    starts = [place - _is_id(block, place - 1) for place in timings]
+    if starts[0] > 0:
+        yield Cue("", block[0].number, tuple(str(record.value) for record in block[: starts[0]]), None)
+    for place, start, end in zip(timings, starts, [*starts[1:], len(block)], strict=True):
+        lines = block[place + 1 : end]
+        id = str(block[start].value) if start < place else ""
+        yield Cue(id, block[place].number, tuple(str(record.value) for record in lines), str(block[place].value))
+
+
+def _is_id(block: list[Record], place: int) -> bool:
+    """At the head of a block any line is an id; between cues without a blank line only a number is."""
+    return place == 0 or (place > 0 and str(block[place].value).isdigit())
+
+
+class _Timeline:
+    """The utterances of the cues so far."""
+
+    def __init__(self, notes: Notes, cues: Sequence[Cue]) -> None:
+        self.notes = notes
+        self.builder = TimelineBuilder(notes)
+        lines = (labelled(line) for cue in cues for line in cue.lines)
+        self.speakers = speaker_labels(line for line in lines if line is not None)
+
+    @property
+    def events(self) -> list[AnyEvent]:
+        return self.builder.events
+
+    @property
+    def participants(self) -> tuple[Participant, ...]:
+        return self.builder.participants
+
+    def add(self, cue: Cue) -> None:
+        with self.notes.standing_at("", cue.number):
+            times = self._times(cue)
+            parts = [part for part in self._parts(cue) if part.text]
+            if not parts:
+                self.notes.ignored("cue_without_words", cue.id, self.builder.seq)
+            for part in parts:
+                who = speaker(self.builder, part.label) if part.label else self.builder.participant(UNKNOWN)
+                self.events.append(
+                    Utterance(
+                        seq=self.builder.seq,
+                        speaker=who,
+                        spoken=Text(part.text, "subtitles"),
+                        id=cue.id,
+                        time=None if times is None else Time(times[0], _CLOCK.id, times[1]),
+                        segments=() if times is None else (Segment(times[0], times[1], _CLOCK.id),),
+                    )
+                )
+
+    def _times(self, cue: Cue) -> tuple[float, float] | None:
+        match = _TIMING.match(cue.timing or "")
+        if match is None:
+            self.notes.set_aside("cue_without_times", (cue.timing or "")[:80], self.builder.seq)
+            return None
+        start, end = clock_seconds(match[1]), clock_seconds(match[2])
+        if end < start:
+            self.notes.set_aside("cue_ends_before_it_starts", match[0][:80], self.builder.seq)
+            return None
+        return start, end
+
+    def _parts(self, cue: Cue) -> Iterator[_Part]:
+        """What each voice says in a cue."""
+        label, lines = "", list[str]()
+        for line in cue.lines:
+            pieces = _VOICE.split(line)
+            begin = pieces[0]
+            marked = labelled(_plain(begin))
+            if marked is not None and marked.label in self.speakers:
+                yield _Part(label, "\n".join(lines))
+                label, lines = marked.label, []
+                begin = marked.text
+            if text := _plain(begin):
+                lines.append(text)
+            for name, words in zip(pieces[1::2], pieces[2::2], strict=True):
+                yield _Part(label, "\n".join(lines))
+                label, lines = html.unescape(name).strip(), []
+                if text := _plain(words):
+                    lines.append(text)
+        yield _Part(label, "\n".join(lines))
+
+
+class _Part(NamedTuple):
+    label: str
+    text: str
+
+
+def _plain(text: str) -> str:
+    """Words without tags."""
+    return html.unescape(_TAG.sub("", text)).strip()
+
+
+READER = SubtitlesReader()

@@ -1,0 +1,1 @@
+"""Transcripts of Whisper and its relatives, as JSON."""

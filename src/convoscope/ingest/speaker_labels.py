@@ -1,0 +1,102 @@
+"""Who speaks in a transcript: `Agent: …`, `[00:12] Caller: …`, `[SPEAKER_00]: …`, and the role that a label tells."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from convoscope.ingest.record import ROLES
+from convoscope.ingest.timeline_builder import TimelineBuilder
+
+UNKNOWN = "unknown"
+"""The role of a speaker whose label does not tell one."""
+
+_TRANSCRIPT_ROLES = {
+    **ROLES,
+    "rep": "assistant",
+    "csr": "assistant",
+    "support": "assistant",
+    "service": "assistant",
+    "sales": "assistant",
+    "seller": "assistant",
+    "doctor": "assistant",
+    "nurse": "assistant",
+    "buyer": "user",
+    "guest": "user",
+    "patient": "user",
+    "subscriber": "user",
+}
+_SPEAKERS = frozenset({"user", "assistant", "system"})
+_SERVICE = frozenset({"support", "service", "care", "success", "rep", "representative", "agent", "advisor"})
+"""After "customer" or "client", these name somebody who serves them."""
+_WORDS = re.compile(r"[^\W\d_]+")
+_CLOCK = r"(?P<{0}>\d{{1,3}}:\d{{2}}(?::\d{{2}})?(?:[.,]\d{{1,3}})?)"
+_LABELLED = re.compile(
+    r"(?:>>+ ?)?(?:[\[(]?" + _CLOCK.format("before") + r"[\])]?(?:\s*[-–—|])?\s+)?"
+    r"\*{0,2}\[?(?P<label>[^\W\d_][\w.'’()/& -]{0,39}?)\]?"
+    r"(?:\s*[\[(]" + _CLOCK.format("after") + r"[\])])?\s*\*{0,2}:(?!//)\*{0,2}(?:\s|$)"
+)
+_LONGEST = 90
+"""A label and its time are at the very beginning: no more of a line is looked at."""
+_NUMBERED = re.compile(r"(?:speaker|spk|channel)[ _]?\w{1,3}", re.IGNORECASE)
+
+
+class LabelledLine(NamedTuple):
+    """A line that says who speaks."""
+
+    label: str
+    text: str
+    at: float | None = None
+    """Seconds, where the line has a time."""
+
+
+def labelled(line: str) -> LabelledLine | None:
+    """The line as label and text; None where nothing in it looks like a label."""
+    match = _LABELLED.match(line[:_LONGEST])
+    if match is None:
+        return None
+    time = match["before"] or match["after"]
+    return LabelledLine(match["label"].strip(), line[match.end() :].strip(), clock_seconds(time) if time else None)
+
+
+def clock_seconds(text: str) -> float:
+    """Seconds of `01:02:03.500`, `02:03` or `02:03,500`."""
+    seconds = 0.0
+    for part in text.replace(",", ".").split(":"):
+        seconds = 60 * seconds + float(part)
+    return round(seconds, 3)
+
+
+def role_of(label: str) -> str:
+    """The role that a label tells, such as `Agent 2` or `spk_customer`; unknown where it tells none, or two."""
+    words = _WORDS.findall(label.casefold())
+    if words[1:] and words[0] in ("customer", "client") and words[1] in _SERVICE:
+        return "assistant"
+    roles = {_TRANSCRIPT_ROLES[word] for word in words if word in _TRANSCRIPT_ROLES} & _SPEAKERS
+    return roles.pop() if len(roles) == 1 else UNKNOWN
+
+
+def speaker_labels(lines: Iterable[LabelledLine]) -> frozenset[str]:
+    """Which labels are of speakers.
+
+    Those that tell a role, number a speaker or begin at least two lines; and, where those of a role are all in
+    capitals, any other single word in capitals. What is left is text such as "Note: …".
+    """
+    counts = Counter(line.label for line in lines)
+    telling = {label for label in counts if role_of(label) != UNKNOWN or _NUMBERED.fullmatch(label)}
+    again = {label for label, count in counts.items() if count > 1}
+    are_capitals = bool(telling) and all(label.isupper() for label in telling)
+    capitals = {label for label in counts if are_capitals and label.isupper() and label.isalpha()}
+    return frozenset(telling | again | capitals)
+
+
+def speaker(timeline: TimelineBuilder, label: str) -> str:
+    """The participant of a label; the role that was concluded from it is noted once."""
+    role = role_of(label)
+    if role == UNKNOWN:
+        timeline.infer_once("speaker_of_unknown_role", label)
+    else:
+        timeline.infer_once(f"speaker_is_{role}", label)
+    return timeline.participant(role, "" if label.casefold() == role else label)

@@ -1,0 +1,1 @@
+"""Topics, risks and actions that somebody found, against gold labels."""

@@ -1,0 +1,215 @@
+"""Which predicted action is which gold action: one to one, as many as possible, then as similar as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from rapidfuzz.distance import Levenshtein
+
+from convoscope.text.descriptions import exact_threshold, plain_description
+
+THRESHOLD = Fraction(4, 5)
+"""The similarity that makes two descriptions the same action; reached is enough."""
+
+_FINE = 2**30
+"""Similarities are added up as whole numbers of this fineness, so that sums do not depend on their order."""
+
+
+class Match(NamedTuple):
+    """A predicted action and the gold action that it is, by their places."""
+
+    predicted: int
+    gold: int
+    similarity: float
+
+
+def match_actions(
+    predicted: Sequence[str], gold: Sequence[str], threshold: float | Fraction = THRESHOLD
+) -> tuple[Match, ...]:
+    """The pairs of a one-to-one matching with the most pairs; of these the most similar, then the first in order.
+
+    Only pairs count whose similarity reaches the threshold. A text that is empty without its punctuation is nobody's.
+    """
+    return match_at(predicted, gold, (threshold,))[0]
+
+
+def match_at(
+    predicted: Sequence[str], gold: Sequence[str], thresholds: Sequence[float | Fraction]
+) -> list[tuple[Match, ...]]:
+    """The matching at each threshold; texts are compared once, at the lowest."""
+    limits = _limits(tuple(thresholds))
+    near = _near([plain_description(one) for one in predicted], [plain_description(one) for one in gold], max(limits))
+    if not near:
+        return [()] * len(limits)
+    matchings: dict[int, tuple[Match, ...]] = {}
+    results: list[tuple[Match, ...]] = []
+    for _, above, below in limits:
+        pairs = [pair for pair in near if pair.edits * below <= above * pair.length]
+        # A higher threshold leaves some of the pairs of a lower one: where as many are left, the same are.
+        if len(pairs) not in matchings:
+            matchings[len(pairs)] = _matching(pairs)
+        results.append(matchings[len(pairs)])
+    return results
+
+
+class _Limit(NamedTuple):
+    """The share of the longer length that edits may be: as a fraction, and as two whole numbers."""
+
+    share: Fraction
+    above: int
+    below: int
+
+
+@lru_cache(64)
+def _limits(thresholds: tuple[float | Fraction, ...]) -> list[_Limit]:
+    shares = [1 - exact_threshold(one) for one in thresholds]
+    if not all(0 <= one <= 1 for one in shares):
+        raise ValueError(f"a threshold lies between 0 and 1, not at {', '.join(map(str, thresholds))}")
+    return [_Limit(one, one.numerator, one.denominator) for one in shares]
+
+
+class _Near(NamedTuple):
+    """A prediction and a gold action that are not too far apart: the edits, and the longer of the two lengths."""
+
+    predicted: int
+    gold: int
+    edits: int
+    length: int
+
+
+def _near(predicted: Sequence[str], gold: Sequence[str], limit: _Limit) -> list[_Near]:
+    distance = Levenshtein.distance
+    _, above, below = limit
+    pairs: list[_Near] = []
+    sized = [(place, text, len(text)) for place, text in enumerate(gold) if text]
+    for row, mine in enumerate(predicted):
+        length = len(mine)
+        for place, theirs, size in sized if mine else ():
+            longer = length if length > size else size
+            allowed = above * longer // below
+            if -allowed <= length - size <= allowed:
+                edits = distance(mine, theirs, score_cutoff=allowed)
+                if edits <= allowed:
+                    pairs.append(_Near(row, place, edits, longer))
+    return pairs
+
+
+Edges = dict[int, dict[int, float]]
+"""For each prediction: the gold actions that it could be, with the similarity."""
+
+
+def _matching(pairs: Sequence[_Near]) -> tuple[Match, ...]:
+    rows, columns = {one.predicted for one in pairs}, {one.gold for one in pairs}
+    if len(rows) == len(columns) == len(pairs):  # nobody competes
+        return tuple([Match(one.predicted, one.gold, 1 - one.edits / one.length) for one in pairs])
+    edges: Edges = {}
+    for pair in pairs:
+        edges.setdefault(pair.predicted, {})[pair.gold] = 1 - pair.edits / pair.length
+    matches: list[Match] = []
+    for component in _components(edges):
+        matches += _solve(component, edges)
+    return tuple(sorted(matches))
+
+
+def _components(edges: Edges) -> list[list[int]]:
+    """Predictions that could be the same gold action, directly or through others. Each such set is solved by itself."""
+    by_gold: dict[int, list[int]] = {}
+    for row, near in edges.items():
+        for column in near:
+            by_gold.setdefault(column, []).append(row)
+    seen: set[int] = set()
+    components: list[list[int]] = []
+    for start in edges:
+        if start in seen:
+            continue
+        seen.add(start)
+        component = [start]
+        for row in component:
+            for column in edges[row]:
+                for other in by_gold.pop(column, ()):
+                    if other not in seen:
+                        seen.add(other)
+                        component.append(other)
+        components.append(sorted(component))
+    return components
+
+
+def _solve(rows: Sequence[int], edges: Edges) -> list[Match]:
+    if len(rows) == 1:
+        near = edges[rows[0]]
+        best = max(sorted(near), key=near.__getitem__)
+        return [Match(rows[0], best, near[best])]
+    columns = sorted({column for row in rows for column in edges[row]})
+    if len(columns) == 1:
+        best = max(rows, key=lambda row: edges[row][columns[0]])
+        return [Match(best, columns[0], edges[best][columns[0]])]
+    chosen = _assignment(rows, columns, edges)
+    return [Match(row, column, edges[row][column]) for row, column in chosen.items() if column in edges[row]]
+
+
+def _assignment(rows: Sequence[int], columns: Sequence[int], edges: Edges) -> Mapping[int, int]:
+    """The Hungarian method, over a table of costs: a pair saves much by being one, and a little by its similarity."""
+    import numpy as np
+
+    place = {column: number for number, column in enumerate(columns)}
+    pairs = min(len(rows), len(columns)) + 1
+    costs = np.zeros((len(rows), len(columns)), np.int64)
+    for number, row in enumerate(rows):
+        for column, likeness in edges[row].items():
+            costs[number, place[column]] = -(pairs * _FINE + round(likeness * _FINE))
+    if len(rows) <= len(columns):
+        return {rows[row]: columns[column] for row, column in _cheapest(costs)}
+    return {rows[row]: columns[column] for column, row in _cheapest(costs.T)}
+
+
+def _cheapest(costs: object) -> list[tuple[int, int]]:
+    """For each row a column of its own, at the least cost in all; there are at least as many columns as rows.
+
+    Rows come one after another; each time the shortest way to a free column is taken, by the potentials `u`, `v`.
+    """
+    import numpy as np
+    from numpy.typing import NDArray
+
+    table: NDArray[np.int64] = np.asarray(costs)
+    height, width = table.shape
+    far = np.iinfo(np.int64).max // 4
+    u, v = np.zeros(height + 1, np.int64), np.zeros(width + 1, np.int64)
+    owner = np.zeros(width + 1, np.int64)
+    for row in range(1, height + 1):
+        owner[0] = row
+        column = 0
+        least = np.full(width + 1, far)
+        way = np.zeros(width + 1, np.int64)
+        used = np.zeros(width + 1, bool)
+        while owner[column]:
+            used[column] = True
+            current = owner[column]
+            reduced = table[current - 1] - u[current] - v[1:]
+            shorter = ~used[1:] & (reduced < least[1:])
+            least[1:][shorter] = reduced[shorter]
+            way[1:][shorter] = column
+            column = int(np.where(used[1:], far, least[1:]).argmin()) + 1
+            step = least[column]
+            u[owner[used]] += step
+            v[used] -= step
+            least[~used] -= step
+        while column:
+            previous = int(way[column])
+            owner[column] = owner[previous]
+            column = previous
+    return [(int(owner[column]) - 1, column - 1) for column in range(1, width + 1) if owner[column]]
+
+
+def best_pairs(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Rows and columns paired one to one so that the gains, whole numbers, are the greatest in all."""
+    import numpy as np
+
+    if not gains or not gains[0]:
+        return []
+    costs = -np.array(gains, np.int64)
+    if costs.shape[0] <= costs.shape[1]:
+        return sorted(_cheapest(costs))
+    return sorted((row, column) for column, row in _cheapest(costs.T))

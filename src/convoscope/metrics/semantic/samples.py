@@ -1,0 +1,215 @@
+"""One sample of the semantic benchmark: what was predicted and what is true, brought to the words of the vocabulary.
+
+Here the plain scorer meets the product: synonyms of topics and aliases of risk types are resolved, a label outside the
+vocabulary stays and counts as wrong, and what an annotator does not provide is nobody's zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from convoscope.conversation import Annotations
+from convoscope.metrics.semantic.counts import (
+    ActionCounts,
+    PlainRisk,
+    RiskCounts,
+    matched_counts,
+    risk_counts,
+    topic_counts,
+)
+from convoscope.metrics.semantic.matching import THRESHOLD, Match, match_actions, match_at
+from convoscope.scores.observation import Counts
+from convoscope.text.descriptions import allowed_edits, plain_description
+from convoscope.vocabulary import SemanticVocabulary, semantic_vocabulary
+
+TOPICS, RISKS, ACTIONS = "topics", "risks", "actions"
+FAMILIES = (TOPICS, RISKS, ACTIONS)
+SEVERITY = "severity"
+"""What an annotator may say in `extraction` that it does not provide, beside the families."""
+
+FAILED = "annotation_failed"
+NO_SEVERITY = "annotator_provides_no_severity"
+_NOT_PROVIDED = {family: f"annotator_provides_no_{family}" for family in FAMILIES}
+_NOT_IN_GOLD = {family: f"no_{family}_in_gold" for family in FAMILIES}
+_BROKEN = frozenset(("error", "failed"))
+
+
+class PlainAction(NamedTuple):
+    """An action as it is compared."""
+
+    description: str
+    verbatim: str = ""
+    role: str = ""
+
+
+class Labels(NamedTuple):
+    """What one annotator, or gold, says of a sample. A family that is None was not labelled; `failed` says where that
+    is because the annotator broke."""
+
+    topics: tuple[str, ...] | None = None
+    risks: tuple[PlainRisk, ...] | None = None
+    actions: tuple[PlainAction, ...] | None = None
+    provides_severity: bool = True
+    failed: frozenset[str] = frozenset()
+
+
+class SampleScore(NamedTuple):
+    """What a sample comes to. What could not be measured is None, and `reasons` says why, by family."""
+
+    topics: Counts | None
+    risks: RiskCounts | None
+    actions: ActionCounts | None
+    reasons: Mapping[str, str]
+    sweep: Sequence[tuple[Match, ...]] = ()
+    """The matches of actions at further thresholds."""
+
+
+def labels_of(annotations: Iterable[Annotations], *, min_confidence: float | None = None) -> Labels:
+    """The labels of one annotator; what it said in parts, of chunks, is put together."""
+    parts = list(annotations)
+    vocabulary = semantic_vocabulary()
+
+    def sure(confidence: float | None) -> bool:
+        return min_confidence is None or confidence is None or confidence >= min_confidence
+
+    topics = [one.topics for one in parts if one.topics is not None]
+    risks = [one.risks for one in parts if one.risks is not None]
+    actions = [one.actions for one in parts if one.actions is not None]
+    return Labels(
+        tuple(vocabulary.topic(one.label) for some in topics for one in some if sure(one.confidence))
+        if topics
+        else None,
+        tuple(
+            plain_risk(one.type, one.severity, one.events, vocabulary)
+            for some in risks
+            for one in some
+            if sure(one.confidence)
+        )
+        if risks
+        else None,
+        tuple(
+            PlainAction(one.description, one.verbatim, one.assignee_role)
+            for some in actions
+            for one in some
+            if sure(one.confidence)
+        )
+        if actions
+        else None,
+        all(one.extraction.get(SEVERITY) != "skipped" for one in parts),
+        frozenset(family for one in parts for family in FAMILIES if one.extraction.get(family) in _BROKEN),
+    )
+
+
+def plain_risk(kind: str, severity: str, place: Iterable[int], vocabulary: SemanticVocabulary) -> PlainRisk:
+    """A risk in the words of the vocabulary. A severity that its type cannot have stays, and matches no gold."""
+    return PlainRisk(vocabulary.risk(kind), severity.strip().lower(), tuple(place))
+
+
+def score_sample(
+    predicted: Labels, gold: Labels, threshold: float | Fraction = THRESHOLD, also: Sequence[float | Fraction] = ()
+) -> SampleScore:
+    """Count each family that both sides have; `also` are thresholds at which actions are matched beside."""
+    vocabulary = semantic_vocabulary()
+    reasons = {family: why for family in FAMILIES if (why := why_not(predicted, gold, family))}
+    topics = risks = actions = None
+    sweep: list[tuple[Match, ...]] = []
+    if TOPICS not in reasons:
+        topics = topic_counts(predicted.topics or (), gold.topics or ())
+    if RISKS not in reasons:
+        risks = risk_counts(
+            predicted.risks or (),
+            gold.risks or (),
+            vocabulary.weights,
+            without_severity=vocabulary.weight_without_severity,
+            provides_severity=predicted.provides_severity,
+        )
+        if risks.weighted is None:
+            reasons[SEVERITY] = NO_SEVERITY
+    if ACTIONS not in reasons:
+        mine, theirs = descriptions(predicted), descriptions(gold)
+        matches, *sweep = match_at(mine, theirs, (threshold, *also))
+        actions = matched_counts(mine, theirs, matches)
+    return SampleScore(topics, risks, actions, reasons, sweep)
+
+
+def why_not(predicted: Labels, gold: Labels, family: str) -> str:
+    """Why a family cannot be measured; nothing where it can."""
+    if getattr(gold, family) is None:
+        return _NOT_IN_GOLD[family]
+    if family in predicted.failed:
+        return FAILED
+    return _NOT_PROVIDED[family] if getattr(predicted, family) is None else ""
+
+
+def descriptions(labels: Labels) -> list[str]:
+    """The descriptions of the actions, in order."""
+    return [one.description for one in labels.actions or ()]
+
+
+class Assignees(NamedTuple):
+    """Of the matched actions whose gold has a role: how many have the same one."""
+
+    right: int
+    total: int
+
+
+def assignees(predicted: Labels, gold: Labels, actions: ActionCounts) -> Assignees:
+    """Roles are compared over matched pairs where gold has one. The role is no part of the match."""
+    mine, theirs = predicted.actions or (), gold.actions or ()
+    pairs = [(mine[one.predicted].role, theirs[one.gold].role) for one in actions.matches if theirs[one.gold].role]
+    return Assignees(sum(role == true for role, true in pairs), len(pairs))
+
+
+def matched_in_any_wording(predicted: Labels, gold: Labels, threshold: Fraction = THRESHOLD) -> int:
+    """How many gold actions some prediction is, one to one, where description or verbatim of either side may agree."""
+    mine, theirs = predicted.actions or (), gold.actions or ()
+    if not any(one.verbatim for one in (*mine, *theirs)):
+        return len(match_actions(descriptions(predicted), descriptions(gold), threshold))
+    near = [[_agree(one, other, threshold) for other in theirs] for one in mine]
+    owner: dict[int, int] = {}
+
+    def place(row: int, seen: set[int]) -> bool:
+        for column, is_near in enumerate(near[row]):
+            if is_near and column not in seen:
+                seen.add(column)
+                if column not in owner or place(owner[column], seen):
+                    owner[column] = row
+                    return True
+        return False
+
+    for row in range(len(mine)):
+        place(row, set())
+    return len(owner)
+
+
+def _agree(action: PlainAction, other: PlainAction, threshold: Fraction) -> bool:
+    from rapidfuzz.distance import Levenshtein
+
+    for mine in {plain_description(action.description), plain_description(action.verbatim)} - {""}:
+        for theirs in {plain_description(other.description), plain_description(other.verbatim)} - {""}:
+            allowed = allowed_edits(max(len(mine), len(theirs)), threshold)
+            if Levenshtein.distance(mine, theirs, score_cutoff=allowed) <= allowed:
+                return True
+    return False
+
+
+class LocatedRisks(NamedTuple):
+    """Of the gold risks whose type was found: how many were found in one of their segments."""
+
+    right: int
+    total: int
+
+
+def segment_overlap(predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk]) -> LocatedRisks:
+    """Where a risk stands never decides a match; this says apart from it how often the place is right, too."""
+    places: dict[str, set[int]] = {}
+    for risk in predicted:
+        places.setdefault(risk.type, set()).update(_segments(risk))
+    located = [one for one in gold if one.type in places and _segments(one)]
+    return LocatedRisks(sum(not places[one.type].isdisjoint(_segments(one)) for one in located), len(located))
+
+
+def _segments(risk: PlainRisk) -> tuple[int, ...]:
+    return risk.place if isinstance(risk.place, tuple) else ()

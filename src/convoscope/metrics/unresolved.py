@@ -1,0 +1,197 @@
+"""What was found in a conversation: topics, risks that nobody dealt with, promises that nobody owns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from convoscope.conversation import Annotations, Conversation, Risk
+from convoscope.metrics.declaration import CONVERSATION, COUNT, LOWER, NEITHER, SHARE, axis, metric
+from convoscope.metrics.needs import Need
+from convoscope.metrics.presets import SUM_OVER_SUM
+from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.views.subjects import Subject
+
+TOPIC = axis("topic")
+RISK = axis("risk")
+RESOLUTION = "resolution"
+"""In `extraction`: the annotator also looked whether a risk was dealt with later."""
+RESOLVED_BY = "resolved_by"
+_OWNERS = frozenset({"agent", "customer", "team"})
+
+
+def predicted(conversation: Conversation) -> Annotations | None:
+    """What an annotator found: the last one that looked for resolutions, else the last one."""
+    held = [one for one in conversation.annotations if one.origin == "predicted"]
+    looked = [one for one in held if RESOLUTION in one.extraction]
+    return next(reversed(looked or held), None)
+
+
+ANNOTATED = Need(
+    code="not_annotated",
+    field="annotations",
+    unlock="--annotate rules, or a transcript that holds what was found in it",
+    present=lambda conversation: predicted(conversation) is not None,
+)
+_PER_CONVERSATION = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
+
+
+@metric(
+    "semantic.topics_found",
+    version=1,
+    label="topics in a conversation",
+    importance=1,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=NEITHER,
+    needs=(ANNOTATED,),
+    reduce=_PER_CONVERSATION,
+    notices=(),
+)
+def topics_found(conversation: Conversation) -> Observation:
+    """How many topics does the annotator find?
+
+    Unmeasured where it did not look for topics, or could not. The details name them.
+    """
+    annotations = predicted(conversation)
+    if annotations is None or annotations.topics is None:
+        return _unmeasured(annotations, "topics")
+    labels = list(dict.fromkeys(topic.label for topic in annotations.topics))
+    return measured(conversation, len(labels), details={"topics": labels} if labels else None)
+
+
+@metric(
+    "semantic.unresolved_risks",
+    version=1,
+    label="risks that nobody dealt with",
+    importance=6,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=LOWER,
+    needs=(ANNOTATED,),
+    reduce=_PER_CONVERSATION,
+    notices=(),
+)
+def unresolved_risks(conversation: Conversation) -> Observation:
+    """How many risks are left that nothing said later deals with?
+
+    A risk is resolved where a later utterance has a cue for it, by the rule of the annotator. Unmeasured where the
+    annotator did not look for risks or for resolutions, or could not. The details name type, severity and utterances.
+    """
+    annotations = predicted(conversation)
+    risks = _risks(annotations)
+    if annotations is None or risks is None:
+        return _unmeasured(annotations, "risks")
+    left = [
+        {"type": risk.type, "severity": risk.severity, "events": list(risk.events)} for risk in risks if _is_open(risk)
+    ]
+    return measured(conversation, len(left), details={"risks": left} if left else None)
+
+
+@metric(
+    "semantic.risk_unresolved",
+    version=1,
+    label="of the risks, left unresolved",
+    importance=2,
+    observes=RISK,
+    unit=SHARE,
+    better=LOWER,
+    needs=(ANNOTATED,),
+    reduce=SUM_OVER_SUM,
+    notices=(),
+)
+def risk_unresolved(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the risks that are found is left unresolved?
+
+    A subject for each type of risk, so that a run is grouped by them. Not applicable where no risk is found.
+    """
+    annotations = predicted(conversation)
+    risks = _risks(annotations)
+    if risks is None:
+        yield _unmeasured(annotations, "risks")
+        return
+    if not risks:
+        yield not_applicable(conversation, "no_risk_found")
+    for type in dict.fromkeys(risk.type for risk in risks):
+        same = [risk for risk in risks if risk.type == type]
+        yield ratio(Subject("risk", type), sum(map(_is_open, same)), len(same), empty="no_risk_found")
+
+
+@metric(
+    "semantic.topic_unresolved",
+    version=1,
+    label="of the calls on a topic, with an unresolved risk",
+    importance=2,
+    observes=TOPIC,
+    unit=SHARE,
+    better=LOWER,
+    needs=(ANNOTATED,),
+    reduce=SUM_OVER_SUM,
+    notices=(),
+)
+def topic_unresolved(conversation: Conversation) -> Iterator[Observation]:
+    """In what share of its topics does a conversation leave a risk unresolved?
+
+    A subject for each topic, so that a run is grouped by them: of the conversations on a topic, the share that has an
+    unresolved risk. Not applicable where no topic is found.
+    """
+    annotations = predicted(conversation)
+    risks = _risks(annotations)
+    if annotations is None or risks is None or annotations.topics is None:
+        yield _unmeasured(annotations, "topics and risks")
+        return
+    is_open = any(map(_is_open, risks))
+    labels = dict.fromkeys(topic.label for topic in annotations.topics)
+    if not labels:
+        yield not_applicable(conversation, "no_topic_found")
+    for label in labels:
+        yield ratio(Subject("topic", label), is_open, 1, empty="no_topic_found")
+
+
+@metric(
+    "semantic.open_actions",
+    version=1,
+    label="promises without an owner",
+    importance=4,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=LOWER,
+    needs=(ANNOTATED,),
+    reduce=_PER_CONVERSATION,
+    notices=(),
+)
+def open_actions(conversation: Conversation) -> Observation:
+    """How many promises are made that nobody owns?
+
+    "It will be fixed", "someone will call": nobody is named who does it, neither by role nor by name. Unmeasured
+    where the annotator did not look for actions, or could not. The details hold the descriptions.
+    """
+    annotations = predicted(conversation)
+    if annotations is None or annotations.actions is None:
+        return _unmeasured(annotations, "actions")
+    left = [
+        action.description
+        for action in annotations.actions
+        if action.assignee_role not in _OWNERS and not action.assignee
+    ]
+    return measured(conversation, len(left), details={"actions": left} if left else None)
+
+
+def _risks(annotations: Annotations | None) -> tuple[Risk, ...] | None:
+    """The risks, where it is also known which of them were dealt with."""
+    if annotations is None or annotations.extraction.get(RESOLUTION) != "success":
+        return None
+    return annotations.risks
+
+
+def _is_open(risk: Risk) -> bool:
+    return RESOLVED_BY not in risk.extras
+
+
+def _unmeasured(annotations: Annotations | None, family: str) -> Observation:
+    """Why there is nothing: the annotator's own reason, or that it does not provide this."""
+    extras = {} if annotations is None else annotations.extras
+    reason = extras.get("reason")
+    if isinstance(reason, str) and reason:
+        return unmeasured(Subject("conversation"), reason, str(extras.get("detail", "")))
+    return unmeasured(Subject("conversation"), "annotator_does_not_provide", family)

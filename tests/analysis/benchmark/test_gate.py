@@ -1,0 +1,104 @@
+"""Gates cannot be fooled: null, zero samples, no baseline, an inverted direction, failed samples, invalid results."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from convoscope.analysis.benchmark.gate import check_targets, compare, is_worse
+from convoscope.analysis.benchmark.result import BenchmarkResult, MetricResult, Scored, make_result
+from convoscope.errors import UsageError
+
+GOOD = {"topic_f1": 0.9, "risk_f1": 0.9, "risk_f1_weighted": 0.9, "action_accuracy": 0.9}
+
+
+def figure(value: float | None, **other: object) -> MetricResult:
+    reason = "no_samples" if value is None else None
+    return MetricResult(value=value, reason=reason, coverage=None, samples_measured=1, samples_skipped=0, **other)  # type: ignore[arg-type]
+
+
+def result(metrics: dict[str, MetricResult], mode: str = "tags", gold: str = "g") -> BenchmarkResult:
+    scored = Scored(total=1, metrics=metrics, coverage={}, config={}, gold_hashes={"a": gold}, prediction_hashes={})
+    return make_result(scored, track="semantic", mode=mode, dataset="d", split=None)
+
+
+def good(**other: float | None) -> BenchmarkResult:
+    return result({name: figure(value) for name, value in {**GOOD, **other}.items()})
+
+
+class TestTargets:
+    def test_all_above_is_passed(self) -> None:
+        assert check_targets(good()).outcome == "passed"
+
+    def test_to_be_at_a_target_is_not_to_be_above_it(self) -> None:
+        assert check_targets(good(topic_f1=0.8)).outcome == "failed"
+        assert check_targets(good(topic_f1=0.8000001)).outcome == "passed"
+
+    def test_a_figure_that_is_null_is_not_passed(self) -> None:
+        assert check_targets(good(risk_f1_weighted=None)).outcome == "undetermined"
+
+    def test_a_figure_that_is_missing_is_not_passed(self) -> None:
+        assert check_targets(result({"topic_f1": figure(0.9)})).outcome == "undetermined"
+
+    def test_no_samples_are_not_passed(self) -> None:
+        assert check_targets(good(**dict.fromkeys(GOOD))).outcome == "undetermined"
+
+    def test_a_missed_target_weighs_more_than_one_that_cannot_be_told(self) -> None:
+        assert check_targets(good(topic_f1=0.1, risk_f1=None)).outcome == "failed"
+
+    def test_the_targets_are_those_of_the_mode_that_ran(self) -> None:
+        summary = {"faithfulness": figure(7.5), "coverage": figure(7.5), "clarity": figure(8.5)}
+        assert check_targets(result(summary, mode="summary")).outcome == "passed"
+        assert check_targets(result(summary)).outcome == "undetermined"
+
+    def test_samples_that_failed_cannot_carry_it_over_the_target(self) -> None:
+        metrics = {name: figure(value) for name, value in GOOD.items()}
+        metrics["topic_f1"] = figure(0.9, worst_case=0.7)
+        assert check_targets(result(metrics)).outcome == "undetermined"
+
+    def test_an_invalid_result_is_not_passed(self) -> None:
+        invalid = msgspec.structs.replace(good(), valid=False, invalid_reason="duplicates in gold")
+        assert check_targets(invalid).outcome == "undetermined"
+
+
+class TestBaseline:
+    def test_a_fall_fails_and_a_rise_passes(self) -> None:
+        # The published gate had it the other way: 0.10 against 0.80 passed, 0.95 failed.
+        assert compare(good(topic_f1=0.10), good(topic_f1=0.80), 0.1).outcome == "failed"
+        assert compare(good(topic_f1=0.95), good(topic_f1=0.80), 0.1).outcome == "passed"
+
+    def test_what_was_measured_and_is_null_now_is_not_passed(self) -> None:
+        assert compare(good(topic_f1=None), good(), 0.1).outcome == "undetermined"
+
+    def test_a_baseline_without_figures_is_not_passed(self) -> None:
+        assert compare(good(), good(**dict.fromkeys(GOOD)), 0.1).outcome == "undetermined"
+
+    def test_a_direction_that_the_files_invert_is_not_passed(self) -> None:
+        inverted = result({"topic_f1": figure(0.8, better="lower")})
+        assert compare(result({"topic_f1": figure(0.1, better="lower")}), inverted, 0.1).outcome == "undetermined"
+        assert compare(result({"topic_f1": figure(0.9)}), inverted, 0.1).outcome == "undetermined"
+
+    def test_invalid_results_and_baselines_are_refused(self) -> None:
+        invalid = msgspec.structs.replace(good(), valid=False, invalid_reason="wrong gold")
+        assert compare(good(), invalid, 0.1).outcome == "undetermined"
+        assert compare(invalid, good(), 0.1).outcome == "undetermined"
+
+    def test_other_gold_cannot_be_compared(self) -> None:
+        metrics = {"topic_f1": figure(0.9)}
+        assert compare(result(metrics), result(metrics, gold="other"), 0.1).outcome == "undetermined"
+
+    def test_another_mode_is_refused(self) -> None:
+        with pytest.raises(UsageError, match="mode"):
+            compare(good(), result({}, mode="summary"), 0.1)
+
+
+def test_the_edge_is_computed_in_decimals() -> None:
+    # 0.72 is 10 % below 0.8, exactly; in binary numbers it is a little more.
+    assert not is_worse(0.72, 0.8, 0.1, "higher")
+    assert is_worse(0.7199, 0.8, 0.1, "higher")
+
+
+def test_a_baseline_of_zero_can_only_be_kept_or_beaten() -> None:
+    assert not is_worse(0.5, 0.0, 0.1, "higher")
+    assert is_worse(0.5, 0.0, 0.1, "lower")
+    assert not is_worse(0.0, 0.0, 0.1, "lower")

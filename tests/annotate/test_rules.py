@@ -1,0 +1,386 @@
+"""The rule annotator on sentences of our own: what it must find, and what it must not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convoscope.annotate.annotator import (
+    LANGUAGE_NOT_SUPPORTED,
+    NO_WORDS,
+    annotated,
+    annotations_of,
+    annotator_named,
+    failure_of,
+)
+from convoscope.annotate.rules.annotator import ANNOTATOR
+from convoscope.annotate.rules.data import rules_hash
+from convoscope.annotate.rules.risks import RESOLVED_BY, SEVERITIES, types
+from convoscope.annotate.rules.topics import labels
+from convoscope.conversation import Annotations, Conversation, Participant, Risk, Text, Utterance
+from convoscope.errors import UsageError
+
+CALLER, AGENT, SOMEBODY = (
+    Participant("user", "user"),
+    Participant("assistant", "assistant"),
+    Participant("x", "unknown"),
+)
+
+
+def call(*lines: str, **fields: object) -> Conversation:
+    """`u: …` is the caller, `a: …` the agent, `x: …` somebody."""
+    who = {"u": "user", "a": "assistant", "x": "x"}
+    spoken = [line.partition(": ") for line in lines]
+    return Conversation(
+        id="c",
+        participants=tuple(one for one in (CALLER, AGENT, SOMEBODY) if one.id in {who[mark] for mark, _, _ in spoken}),
+        timeline=tuple(
+            Utterance(seq=seq, speaker=who[mark], intended=Text(text)) for seq, (mark, _, text) in enumerate(spoken)
+        ),
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def found(*lines: str) -> Annotations:
+    return ANNOTATOR.annotate(call(*lines))
+
+
+def risks(*lines: str) -> dict[str, str]:
+    return {one.type: one.severity for one in found(*lines).risks or ()}
+
+
+def topics(*lines: str) -> list[str]:
+    return [one.label for one in found(*lines).topics or ()]
+
+
+def actions(*lines: str) -> list[tuple[str, str, str]]:
+    return [(one.description, one.assignee_role, one.due) for one in found(*lines).actions or ()]
+
+
+VOCABULARY = [
+    "pricing",
+    "billing",
+    "contract",
+    "features",
+    "subscription",
+    "renewal",
+    "technical_support",
+    "account_access",
+    "setup",
+    "integration",
+    "bug_report",
+    "complaint",
+    "feedback",
+    "satisfaction",
+    "onboarding",
+    "training",
+    "scheduling",
+    "delivery",
+    "returns",
+    "refund",
+    "warranty",
+]
+RISK_TYPES = [
+    "escalation",
+    "churn_risk",
+    "compliance",
+    "sentiment_negative",
+    "pricing_objection",
+    "competitor_mention",
+    "customer_frustration",
+    "agent_error",
+]
+
+
+def test_the_vocabulary_is_that_of_the_benchmark() -> None:
+    assert sorted(labels()) == sorted(VOCABULARY)
+    assert sorted(types()) == sorted(RISK_TYPES)
+
+
+class TestTopics:
+    @pytest.mark.parametrize(
+        ("line", "topic"),
+        [
+            ("How much does the larger one cost?", "pricing"),
+            ("I was charged twice this month.", "billing"),
+            ("We need to change a clause in the contract.", "contract"),
+            ("Does your app support exporting to Excel?", "features"),
+            ("I'd like to pause my membership.", "subscription"),
+            ("Our licence is up for renewal.", "renewal"),
+            ("The router keeps restarting and I have no internet.", "technical_support"),
+            ("I forgot my password and I'm locked out.", "account_access"),
+            ("Can you help me install the printer?", "setup"),
+            ("Does it have an API for our shop?", "integration"),
+            ("The app crashes when I tap save.", "bug_report"),
+            ("I want to make a complaint about the driver.", "complaint"),
+            ("It would be nice if you added a search box.", "feedback"),
+            ("I'm really happy with the new one.", "satisfaction"),
+            ("When is our welcome call?", "onboarding"),
+            ("Is there a webinar for my staff?", "training"),
+            ("Could we reschedule for Friday?", "scheduling"),
+            ("My parcel hasn't arrived.", "delivery"),
+            ("I need a return label.", "returns"),
+            ("I want my money back.", "refund"),
+            ("Is it still under warranty?", "warranty"),
+        ],
+    )
+    def test_each_label(self, line: str, topic: str) -> None:
+        assert topic in topics(f"u: {line}")
+
+    @pytest.mark.parametrize(
+        ("line", "topic"),
+        [
+            ("Could you return my call?", "returns"),
+            ("I'm not calling about the bill.", "billing"),
+            ("No complaints from me.", "complaint"),
+            ("I'm not really satisfied with it.", "satisfaction"),
+            ("Can we set up a call for Monday?", "setup"),
+            ("There are a billion stars.", "billing"),
+            ("That time doesn't work for me.", "technical_support"),
+        ],
+    )
+    def test_words_that_mean_something_else(self, line: str, topic: str) -> None:
+        assert topic not in topics(f"u: {line}")
+
+    def test_one_weak_word_is_not_enough_and_two_are(self) -> None:
+        assert "technical_support" not in topics("u: The modem is blue.")
+        assert "technical_support" in topics("u: The modem is slow.")
+
+    def test_where_it_was_found(self) -> None:
+        (topic,) = found("a: Hello.", "u: My parcel is lost.", "a: I see.", "u: The courier lost it.").topics or ()
+        assert (topic.label, topic.events, topic.span) == ("delivery", (1, 3), (1, 3))
+
+
+class TestRisks:
+    @pytest.mark.parametrize(
+        ("line", "type", "severity"),
+        [
+            ("I need to speak to a manager.", "escalation", "high"),
+            ("Put me through to your supervisor.", "escalation", "high"),
+            ("Please escalate this.", "escalation", "high"),
+            ("I will cancel my subscription.", "churn_risk", "high"),
+            ("I canceled yesterday.", "churn_risk", "high"),
+            ("I’m thinking about leaving.", "churn_risk", "medium"),
+            ("If it isn't fixed I'm taking my business elsewhere.", "churn_risk", "high"),
+            ("We won't be renewing.", "churn_risk", "high"),
+            ("I call my lawyer.", "compliance", "high"),
+            ("I'm going to sue you.", "compliance", "critical"),
+            ("I'll report you to the ombudsman.", "compliance", "high"),
+            ("I am absolutely furious.", "sentiment_negative", "high"),
+            ("I'm really frustrated.", "sentiment_negative", "high"),
+            ("This is unacceptable.", "sentiment_negative", "medium"),
+            ("Oh great, another form.", "sentiment_negative", "medium"),
+            ("I'm not happy with this.", "sentiment_negative", "low"),
+            ("That's way too expensive.", "pricing_objection", "high"),
+            ("It is over our budget.", "pricing_objection", "medium"),
+            ("It's a bit pricey.", "pricing_objection", "low"),
+            ("Your competitor does it for half.", "competitor_mention", "medium"),
+            ("Acme offered us the same for less.", "competitor_mention", "medium"),
+            ("This is the third time I've called.", "customer_frustration", "high"),
+            ("It's still not working.", "customer_frustration", "medium"),
+            ("You sent me the wrong size.", "agent_error", "medium"),
+        ],
+    )
+    def test_each_type_and_its_severity(self, line: str, type: str, severity: str) -> None:
+        assert risks(f"u: {line}").get(type) == severity
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "u: The product manager will join.",
+            "u: My manager asked me to call.",
+            "u: The light switch is broken.",
+            "a: Do not leave yet.",
+            "u: Don't worry, I'm not going to cancel.",
+            "u: I don’t want to speak to a manager.",
+            "u: I'd like to cancel my appointment.",
+            "u: I'm not angry.",
+            "u: My wife is furious.",
+            "u: It's not too expensive.",
+            "u: Our legal team is reviewing the contract.",
+            "u: I was wrong, that was my mistake.",
+            "a: You may cancel your subscription at any time.",
+            "a: Would you like to speak to a manager?",
+            "u: Please leave the parcel at the door.",
+            "u: Does it integrate with Salesforce?",
+        ],
+    )
+    def test_what_is_no_risk(self, line: str) -> None:
+        assert risks(line) == {}
+
+    def test_who_says_it_matters(self) -> None:
+        assert risks("a: I'm sorry, that was my mistake.") == {"agent_error": "medium"}
+        assert "agent_error" not in risks("u: Sorry, that was my mistake.")
+
+    def test_without_roles_anybody_may_say_it(self) -> None:
+        assert risks("x: I need to speak to a manager.") == {"escalation": "high"}
+
+    def test_several_signs_of_a_type_are_one_risk(self) -> None:
+        (risk,) = [
+            one
+            for one in found("u: I might cancel.", "a: Oh.", "u: I will cancel my plan.").risks or ()
+            if one.type == "churn_risk"
+        ]
+        assert (risk.severity, risk.events, risk.speaker) == ("high", (0, 2), "user")
+        assert risk.evidence == "I will cancel my plan."
+
+    def test_severities_are_those_that_a_type_may_have(self) -> None:
+        from convoscope.annotate.rules.risks import _rules
+
+        allowed = {type: {"low", "medium", "high"} for type in RISK_TYPES}
+        allowed["escalation"] = allowed["churn_risk"] = set(SEVERITIES)
+        allowed["compliance"] = {"medium", "high", "critical"}
+        allowed["competitor_mention"] = {"low", "medium"}
+        for rule in _rules():
+            assert {sign.severity for sign in rule.signs} <= allowed[rule.type], rule.type
+
+
+class TestResolution:
+    def risk(self, *lines: str) -> Risk:
+        (risk,) = [one for one in found(*lines).risks or () if one.type == "escalation"]
+        return risk
+
+    def test_a_later_cue_resolves_it(self) -> None:
+        risk = self.risk("u: I want to talk to a supervisor.", "a: I've fixed it.", "u: Great, that works.")
+        assert risk.extras == {RESOLVED_BY: 2}
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            ("u: Thanks. I want to talk to a supervisor.",),
+            ("u: I want to talk to a supervisor.", "u: Thanks for nothing."),
+            ("u: I want to talk to a supervisor.", "u: That doesn't help."),
+            ("u: I want to talk to a supervisor.", "a: Thank you for your patience."),
+        ],
+    )
+    def test_nothing_resolves_it(self, lines: tuple[str, ...]) -> None:
+        assert self.risk(*lines).extras == {}
+
+    def test_a_hand_over_resolves_an_escalation_only(self) -> None:
+        lines = ("u: I'm furious, get me a supervisor.", "a: I'm transferring you now.")
+        resolved = {one.type: RESOLVED_BY in one.extras for one in found(*lines).risks or ()}
+        assert resolved == {"escalation": True, "sentiment_negative": False}
+
+
+class TestActions:
+    @pytest.mark.parametrize(
+        ("line", "action"),
+        [
+            ("a: I'll send you the proposal by tomorrow.", ("Send proposal", "agent", "by tomorrow")),
+            ("a: We’ll call you back within two hours.", ("Call customer back", "team", "within two hours")),
+            ("a: Okay, I will go ahead and issue the refund today.", ("Issue refund", "agent", "today")),
+            ("a: Our billing team will review the charge.", ("Review charge", "team", "")),
+            ("a: Let me book a technician for Friday morning.", ("Book technician for", "agent", "Friday morning")),
+            ("a: I'm sending the link right now.", ("Send link", "agent", "right now")),
+            ("a: Someone will contact you shortly.", ("Contact customer", "unknown", "shortly")),
+            ("u: I'll email you the photos tonight.", ("Email photos", "customer", "tonight")),
+        ],
+    )
+    def test_a_promise_is_a_description(self, line: str, action: tuple[str, str, str]) -> None:
+        assert actions(line) == [action]
+
+    def test_two_promises_in_a_sentence(self) -> None:
+        assert actions("a: I'll check with the depot and call you back tomorrow.") == [
+            ("Check with depot", "agent", "tomorrow"),
+            ("Call customer back", "agent", "tomorrow"),
+        ]
+
+    def test_where_and_verbatim(self) -> None:
+        (action,) = found("u: Hello.", "a: Sorry. I’ll send it today.").actions or ()
+        assert (action.events, action.verbatim, action.assignee) == ((1,), "I'll send it today.", "assistant")
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "a: I'll be happy to help.",
+            "a: Let me see.",
+            "a: Let me check your account.",
+            "u: I will cancel my subscription.",
+            "u: You said you'll call me.",
+            "u: If it is not here tomorrow, I'll call again.",
+            "a: Will you send me the form?",
+            "a: I won't charge you.",
+            "u: I'll wait.",
+            "u: I'll think about it.",
+        ],
+    )
+    def test_what_is_no_promise(self, line: str) -> None:
+        assert actions(line) == []
+
+    def test_a_promise_that_nobody_owns(self) -> None:
+        assert actions("a: It will be fixed by Friday.") == [("It be fixed", "unknown", "by Friday")]
+
+
+class TestLanguage:
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "Ich möchte mein Abo kündigen, das ist nicht in Ordnung.",
+            "Je veux annuler mon abonnement, ce n'est pas acceptable.",
+            "Quiero cancelar mi suscripción, no está bien.",
+            "解約したいです。",
+            "Я хочу отменить подписку.",
+        ],
+    )
+    def test_another_language_is_not_annotated(self, line: str) -> None:
+        annotations = annotations_of(call(f"u: {line}"), ANNOTATOR)
+        assert (annotations.topics, annotations.risks, annotations.actions) == (None, None, None)
+        failure = failure_of(annotations)
+        assert failure is not None
+        assert failure.reason == LANGUAGE_NOT_SUPPORTED
+
+    @pytest.mark.parametrize(
+        ("told", "measured"), [("en-US", True), ("English", True), ("de", False), ("fr-FR", False)]
+    )
+    def test_the_log_is_believed(self, told: str, measured: bool) -> None:
+        annotations = annotations_of(call("u: Ja, taxi.", extras={"language": told}), ANNOTATOR)
+        assert (annotations.risks is not None) == measured
+
+    @pytest.mark.parametrize("line", ["OK.", "Yes.", "Where's my parcel? It's late."])
+    def test_short_english_is_english(self, line: str) -> None:
+        assert failure_of(annotations_of(call(f"u: {line}"), ANNOTATOR)) is None
+
+    def test_no_words_at_all(self) -> None:
+        failure = failure_of(annotations_of(Conversation(id="c"), ANNOTATOR))
+        assert failure is not None
+        assert failure.reason == NO_WORDS
+
+
+class TestAnnotators:
+    def test_a_failure_is_not_found_nothing(self) -> None:
+        class Broken:
+            name = "broken"
+            provides = ANNOTATOR.provides
+            identity = "broken/1"
+
+            def annotate(self, conversation: Conversation) -> Annotations:
+                raise ValueError(conversation.id)
+
+        annotations = annotations_of(call("u: Hi."), Broken())
+        assert (annotations.topics, annotations.risks, annotations.actions) == (None, None, None)
+        assert annotations.extraction == {"topics": "error", "risks": "error", "actions": "error"}
+        assert failure_of(annotations) == ("annotation_failed", "ValueError: c")
+
+    def test_it_is_added_once_beside_others(self) -> None:
+        gold = Annotations(origin="gold", topics=())
+        conversation = annotated(call("u: My bill is wrong.", annotations=(gold,)), ANNOTATOR)
+        assert conversation.annotations[0] == gold
+        assert conversation.annotations[1].model == f"rules/1@{rules_hash()}"
+        assert annotated(conversation, ANNOTATOR) is conversation
+
+    def test_by_name(self) -> None:
+        assert annotator_named("rules") is ANNOTATOR
+        with pytest.raises(UsageError, match="unknown annotator 'gpt'"):
+            annotator_named("gpt")
+
+
+@given(st.lists(st.text(max_size=200), min_size=1, max_size=5))
+def test_any_words_can_be_annotated(lines: list[str]) -> None:
+    """Whatever is said, findings point at what was said, and the same words give the same findings."""
+    conversation = call(*(f"u: {line}" for line in lines))
+    annotations = annotations_of(conversation, ANNOTATOR)
+    assert annotations == annotations_of(conversation, ANNOTATOR)
+    assert failure_of(annotations) is None or failure_of(annotations).reason != "annotation_failed"  # type: ignore[union-attr]
+    for finding in (*(annotations.topics or ()), *(annotations.risks or ()), *(annotations.actions or ())):
+        assert finding.events

@@ -1,0 +1,248 @@
+"""`convoscope benchmark`: real folders of gold and predictions, real processes, and what comes out of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.command_line import convoscope
+from support.logs import write_json
+
+FAILED, BAD_USAGE, UNDETERMINED = 1, 2, 3
+
+
+def gold(sample: str, **families: Any) -> dict[str, Any]:
+    return {"schema_version": 1, "sample_id": sample, "dataset": "calls", "annotator": "human", **families}
+
+
+@pytest.fixture
+def staged(tmp_path: Path) -> Path:
+    """Four samples: a is found in part, b has nothing to find, c has no prediction, d has gold that is wrong."""
+    goldens = tmp_path / "benchmarks" / "datasets" / "semantic" / "calls" / "goldens"
+    risk = {"type": "escalation", "severity": "high", "segment_ids": [1]}
+    action = {"description": "Send pricing proposal", "assignee_role": "agent"}
+    write_json(
+        goldens / "a_gold.json",
+        gold("a", topics=[{"label": "pricing"}, {"label": "refund"}], risks=[risk], actions=[action]),
+    )
+    write_json(goldens / "b_gold.json", gold("b", topics=[], risks=[], actions=[]))
+    write_json(goldens / "c_gold.json", gold("c", topics=[{"label": "refund"}], risks=[], actions=[]))
+    write_json(goldens / "d_gold.json", gold("d", topics=[{"label": "weather"}]))
+    write_json(goldens.parent / "dataset.json", {"splits": {"test": ["a", "b", "c", "d"], "dev": ["b"]}})
+    predicted = {
+        "model": "m1",
+        "topics": [{"label": "Pricing"}, "weather"],
+        "risks": [{"type": "escalation", "severity": "low", "segment_id": 1}],
+        "actions": [{"description": "send the pricing proposal", "assignee_role": "team"}],
+    }
+    write_json(tmp_path / "predictions" / "a.json", {"segments": [], "annotations": {"semantic": predicted}})
+    write_json(tmp_path / "predictions" / "b.json", {"topics": [], "risks": [], "actions": []})
+    write_json(tmp_path / "predictions" / "d.json", {"topics": []})
+    return tmp_path
+
+
+def run(staged: Path, *arguments: object, **environment: str) -> Any:
+    return convoscope(
+        "benchmark", *arguments, cwd=staged, **{"CONVOSCOPE_BENCHMARKS": str(staged / "benchmarks"), **environment}
+    )
+
+
+def scored(staged: Path, *arguments: object) -> dict[str, Any]:
+    ended = run(staged, "run", "--dataset", "calls", "--predictions", "predictions", "--output", "out.json", *arguments)
+    assert ended.code == 0, ended.err
+    result: dict[str, Any] = json.loads((staged / "out.json").read_text())
+    return result
+
+
+def test_the_result_is_as_the_seed_shows_it(staged: Path) -> None:
+    result = scored(staged, "--track", "semantic", "--mode", "tags", "--split", "test")
+    assert [result[name] for name in ("track", "mode", "dataset", "split", "valid")] == [
+        "semantic", "tags", "calls", "test", True,
+    ]  # fmt: skip
+    # 4 = a and b evaluated, c failed (no prediction), d skipped (its gold is wrong).
+    assert (result["samples_evaluated"], result["samples_failed"], result["samples_skipped"]) == (2, 1, 1)
+    assert {one["sample_id"]: one["reason"] for one in result["failures"]} == {
+        "c": "no_prediction",
+        "d": "invalid_gold_labels",
+    }
+    coverage = result["coverage"]
+    assert (coverage["samples_total"], coverage["samples_with_gold_labels"]) == (4, 3)
+    assert coverage["gold_label_coverage"] == 0.75
+    assert (coverage["samples_with_topics"], coverage["samples_with_risks"]) == (2, 1)
+
+
+def test_every_figure_by_hand(staged: Path) -> None:
+    metrics = scored(staged)["metrics"]
+    # a: pricing is right, weather wrong, refund missed: P = R = F1 = 1/2. b adds nothing.
+    topic = metrics["topic_f1"]
+    assert [topic[name] for name in ("value", "tp", "fp", "fn")] == [0.5, 1, 1, 1]
+    assert metrics["topic_precision"]["value"] == metrics["topic_recall"]["value"] == 0.5
+    # Of a and c, a was measured; b has nothing to find. c failed: had it found nothing, F1 = 2 ÷ (2 + 1 + 1 + 1).
+    assert (topic["samples_measured"], topic["samples_skipped"], topic["samples_not_applicable"]) == (1, 2, 1)
+    assert topic["coverage"] == 0.5
+    assert topic["worst_case"] == 0.4
+    assert metrics["risk_f1"]["value"] == 1
+    assert metrics["risk_f1_weighted"]["value"] == 0  # low (0.5) is wrong, high (2) missed
+    assert metrics["risk_f1_weighted_type_only"]["value"] == 1
+    assert (metrics["risk_f1_high"]["value"], metrics["risk_f1_low"]["value"]) == (0, 0)
+    assert (metrics["risk_f1_critical"]["value"], metrics["risk_f1_critical"]["reason"]) == (None, "nothing_to_find")
+    assert metrics["risk_segment_overlap"]["value"] == 1
+    # "send the pricing proposal" has 25 letters, 4 of them too many: 1 − 4/25 = 0.84.
+    assert metrics["action_accuracy"]["value"] == metrics["action_f1"]["value"] == 1
+    assert metrics["assignee_accuracy"]["value"] == 0
+
+
+def test_the_sweep_and_the_samples(staged: Path) -> None:
+    result = scored(staged)
+    assert result["sweep"]["0.8"]["action_f1"] == 1
+    assert result["sweep"]["0.9"]["action_f1"] == 0
+    assert result["out_of_vocabulary"] == {"topic weather": 1}
+    sample = result["sample_results"][0]
+    assert sample["predicted_topics"] == ["pricing", "weather"]
+    assert sample["risk_matches"] == [{"predicted": "escalation:low", "gold": "escalation:high", "match": True}]
+    assert sample["action_matches"][0]["similarity"] == 0.84
+    assert result["sample_results"][2]["failed"].startswith("no_prediction")
+
+
+def test_the_receipt_changes_with_every_setting(staged: Path) -> None:
+    receipt = scored(staged)["receipt"]
+    assert (receipt["semantic_model"], receipt["semantic_backend"]) == ("m1", "predictions")
+    assert receipt["tool_version"]
+    hashes = {receipt["config_hash"]}
+    for other in (("--threshold", 0.9), ("--limit", 2), ("--split", "test"), ("--min-confidence", 0.5)):
+        hashes.add(scored(staged, *other)["receipt"]["config_hash"])
+    assert len(hashes) == 5
+    assert all(len(one) == len("sha256:") + 64 for one in hashes)
+    write_json(staged / "predictions" / "b.json", {"topics": ["refund"], "risks": [], "actions": []})
+    again = scored(staged)["receipt"]
+    assert again["config_hash"] == receipt["config_hash"]
+    assert again["gold_hash"] == receipt["gold_hash"]
+    assert again["predictions_hash"] != receipt["predictions_hash"]
+
+
+def test_the_gate_needs_more_than_no_samples(staged: Path) -> None:
+    arguments = ("run", "--dataset", "calls", "--predictions", "predictions", "--gate")
+    assert run(staged, *arguments).code == FAILED
+    ended = run(staged, *arguments, "--split", "dev")
+    assert ended.code == UNDETERMINED
+    assert "nothing_to_find" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--dataset", "ami"), "not staged"),
+        (("--dataset", "calls", "--limit", "0"), "at least 1"),
+        (("--dataset", "calls", "--split", "train"), "test, dev"),
+        (("--dataset", "calls", "--model", "gpt"), "rules"),
+        (("--dataset", "calls", "--threshold", "0"), "--threshold"),
+        (("--dataset", "calls", "--track", "emotion"), "semantic, asr"),
+        (("--dataset", "calls", "--mode", "vibes"), "tags, summary"),
+        (("--dataset", "calls", "--predictions", "gone"), "no such folder"),
+        ((), "--dataset"),
+    ],
+)
+def test_what_cannot_be_run_is_explained(staged: Path, arguments: tuple[str, ...], words: str) -> None:
+    given = arguments if "--predictions" in arguments else (*arguments, "--predictions", "predictions")
+    ended = run(staged, "run", *given)
+    assert ended.code == BAD_USAGE
+    assert words in ended.err
+
+
+def test_the_default_model_comes_from_the_environment(staged: Path) -> None:
+    ended = run(staged, "run", "--dataset", "calls", "--predictions", "predictions", CONVOSCOPE_SEMANTIC_MODEL="qwen")
+    assert ended.code == BAD_USAGE
+    assert "CONVOSCOPE_SEMANTIC_MODEL" in ended.err
+
+
+def test_summaries_are_unmeasured(staged: Path) -> None:
+    result = scored(staged, "--mode", "summary")
+    assert {one["value"] for one in result["metrics"].values()} == {None}
+    assert {one["reason"] for one in result["metrics"].values()} == {"no_judge"}
+
+
+def test_results_are_compared_and_invalidated(staged: Path) -> None:
+    write_json(staged / "predictions" / "c.json", {"topics": ["refund"], "risks": [], "actions": []})
+    for name in ("one.json", "two.json"):
+        run(staged, "run", "--dataset", "calls", "--predictions", "predictions", "-o", name)
+    assert run(staged, "compare", "one.json", "two.json").code == 0
+    assert run(staged, "compare", "one.json", "gone.json").code == BAD_USAGE
+    assert run(staged, "invalidate", "two.json", "--reason", "wrong gold", "--superseded-by", "run-x").code == 0
+    kept = json.loads((staged / "two.json").read_text())
+    assert (kept["valid"], kept["invalid_reason"], kept["superseded_by"]) == (False, "wrong gold", "run-x")
+    assert kept["invalidated_at"].endswith("Z")
+    ended = run(staged, "compare", "one.json", "two.json")
+    assert ended.code == UNDETERMINED
+    assert "wrong gold" in ended.out
+
+
+def test_gold_is_validated(staged: Path) -> None:
+    goldens = staged / "benchmarks" / "datasets" / "semantic" / "calls" / "goldens"
+    ended = run(staged, "validate-gold", goldens)
+    assert ended.code == FAILED
+    assert "d_gold.json: $.topics[0].label: 'weather' is not in the vocabulary; allowed: account_access" in ended.out
+    assert "4 gold label files, 1 error" in ended.out
+    assert run(staged, "validate-gold", goldens / "a_gold.json").code == 0
+    write_json(goldens.parent / "transcripts" / "a.json", {"segments": [{"id": 0, "text": "Hello"}]})
+    ended = run(staged, "validate-gold", goldens / "a_gold.json", "--json")
+    assert ended.code == FAILED
+    assert json.loads(ended.out)["errors"][0]["path"] == "$.risks[0].segment_ids[0]"
+
+
+def test_gold_of_the_published_shape_is_converted(staged: Path) -> None:
+    theirs = {"schema_version": 1, "meeting_id": "m", "topics": [{"label": "login"}], "risks": [], "actions": []}
+    write_json(staged / "theirs" / "m.json", theirs)
+    ended = run(staged, "convert-gold", "theirs", "goldens", "--dataset", "published")
+    assert ended.code == 0, ended.out
+    assert json.loads((staged / "goldens" / "m_gold.json").read_text())["topics"] == [{"label": "account_access"}]
+
+
+def test_topics_outside_the_vocabulary_are_left_out_where_that_is_wanted(staged: Path) -> None:
+    theirs = {"meeting_id": "m", "topics": [{"label": "weather"}, {"label": "refund"}]}
+    write_json(staged / "theirs" / "m.json", theirs)
+    arguments = ("convert-gold", "theirs", "goldens", "--dataset", "published")
+    assert run(staged, *arguments).code == FAILED
+    assert run(staged, *arguments, "--leave-out-unknown").code == 0
+    kept = json.loads((staged / "goldens" / "m_gold.json").read_text())
+    assert [one["label"] for one in kept["topics"]] == ["refund"]
+    assert "weather" in kept["notes"]
+
+
+def test_data_sets_are_listed(staged: Path) -> None:
+    ended = run(staged, "datasets")
+    assert ended.code == 0
+    assert "test 4, dev 1" in ended.out
+    assert "not staged: ami" in ended.out
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"annotations": {"semantic": []}}', '{"annotations": []}', "null"])
+def test_a_prediction_that_cannot_be_read_is_a_failed_sample(staged: Path, text: str) -> None:
+    (staged / "predictions" / "a.json").write_text(text)
+    result = scored(staged)
+    assert "a" in {one["sample_id"] for one in result["failures"]}
+    assert result["metrics"]["topic_f1"]["value"] is None
+
+
+def test_an_error_of_the_annotator_is_a_failed_sample(staged: Path) -> None:
+    broken = {"topics": [], "risks": [], "actions": [], "extraction_status": {"topics": "error", "risks": "success"}}
+    write_json(staged / "predictions" / "a.json", broken)
+    result = scored(staged)
+    assert {one["sample_id"]: one["reason"] for one in result["failures"]}["a"] == "annotation_failed"
+    assert result["metrics"]["topic_f1"]["skipped_reasons"] == {"annotation_failed": 2}
+    assert result["metrics"]["risk_f1"]["value"] == 0
+
+
+def test_shapes_without_severity_are_not_weighed(staged: Path) -> None:
+    keywords = {"risk_tags": ["escalation"], "matches": [{"risk": "escalation", "keyword": "x", "segment_id": 1}]}
+    write_json(staged / "predictions" / "a.json", {"annotations": {"semantic": {**keywords, "actions": []}}})
+    metrics = scored(staged)["metrics"]
+    assert metrics["risk_f1"]["value"] == 1
+    assert metrics["risk_f1_weighted"]["skipped_reasons"]["annotator_provides_no_severity"] == 1
+    assert metrics["topic_f1"]["skipped_reasons"]["annotator_provides_no_topics"] == 1
+    adapters = {"normalized": {"topics": ["pricing"], "risk_tags": ["escalation"], "action_items": []}}
+    write_json(staged / "predictions" / "a.json", {"annotations": {"semantic": adapters}})
+    metrics = scored(staged)["metrics"]
+    assert (metrics["topic_precision"]["value"], metrics["risk_f1_high"]["value"]) == (1, None)

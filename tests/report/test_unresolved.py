@@ -1,0 +1,41 @@
+"""The panel of what was left open, made from a real run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import convoscope
+from convoscope.report.unresolved import unresolved_panel
+from support.logs import chat, write_lines
+
+METRICS = ["semantic.unresolved_risks", "semantic.open_actions"]
+
+
+def test_calls_with_an_unresolved_risk_come_worst_first(tmp_path: Path) -> None:
+    logs = write_lines(
+        tmp_path / "chats.jsonl",
+        chat("quiet", "Where are you?", "In Leeds."),
+        chat("low", "I'm a bit disappointed.", "I see."),
+        chat("worst", "I'm going to sue you.", "Someone will call you tomorrow."),
+        chat("solved", "I want to speak to a manager.", "It is done.", "Great, that works.", "Bye."),
+        chat("<b>deutsch</b>", "Ich möchte mein Geld zurück und ich bin nicht froh.", "Das ist nicht möglich."),
+    )
+    run = convoscope.score(logs, metrics=METRICS, annotate="rules", out=tmp_path / "run")
+    panel = unresolved_panel(run)
+    assert panel is not None
+    # Of five, one is not English and was not looked at; two have a risk left, one a promise of somebody.
+    assert panel.line == (
+        "4 conversations: 2 with an unresolved risk, 1 with a promise that nobody owns. Found by rules."
+    )
+    risks, actions = panel.tables
+    assert [[cell.text for cell in row] for row in risks.rows] == [
+        ["worst", "critical", "compliance", "0"],
+        ["low", "low", "sentiment_negative", "0"],
+    ]
+    assert [[cell.text for cell in row] for row in actions.rows] == [["worst", "Call customer"]]
+
+
+def test_a_run_that_nobody_annotated_has_no_panel(tmp_path: Path) -> None:
+    logs = write_lines(tmp_path / "chats.jsonl", chat("a", "I'm going to sue you.", "Oh."))
+    assert unresolved_panel(convoscope.score(logs, metrics=["turns"], out=tmp_path / "one")) is None
+    assert unresolved_panel(convoscope.score(logs, metrics=METRICS, out=tmp_path / "two")) is None
