@@ -30,18 +30,18 @@ from convoscope.metrics import measured
 
 
 class Notes(Reader):
-    """Plain lines: who, a colon, what."""
+    """Plain lines: who, a bar, what."""
 
     name = "notes"
     title = "Notes of a talk"
 
     def detect(self, sample):
-        if sample.container == "text" and all(":" in line for line in sample.values):
-            return Detection(0.9, "lines of who: what", "file")
+        if sample.container == "text" and all(" | " in line for line in sample.values):
+            return Detection(0.9, "lines of who | what", "file")
         return None
 
     def build(self, group, notes):
-        said = [record.value.split(": ", 1) for record in group.records]
+        said = [record.value.split(" | ", 1) for record in group.records]
         events = tuple(
             Utterance(seq=place, speaker=who, intended=Text(what, "notes")) for place, (who, what) in enumerate(said)
         )
@@ -95,7 +95,7 @@ def notes(tmp_path: Path) -> Path:
     folder.mkdir()
     for number in range(6):
         said = "WHERE IS IT?" if number % 3 == 0 else "Where is it?"
-        (folder / f"{number}.txt").write_text(f"user: {said}\nassistant: Here.\n")
+        (folder / f"{number}.txt").write_text(f"user | {said}\nassistant | Here.\n")
     return folder
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from convoscope.conversation import Annotations, Conversation
 from convoscope.conversation.dialogue_state import Origin
-from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, Target, axis, metric
+from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, axis, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import share_metric
 from convoscope.metrics.semantic.counts import PlainRisk, Weighed, action_counts, risk_counts, topic_set, weigh
@@ -87,7 +87,7 @@ def _unmeasured(conversation: Conversation, reason: str) -> Observation:
     return unmeasured(conversation, reason)
 
 
-@semantic_metric("semantic.topic_f1", version=1, observes=TOPIC, label="find the right topics", target=Target(">", 0.8))
+@semantic_metric("semantic.topic_f1", version=1, observes=TOPIC, label="find the right topics")
 def topic_f1(conversation: Conversation) -> Iterator[Observation]:
     """How well do the predicted topics agree with gold?
 
@@ -112,7 +112,7 @@ def topic_f1(conversation: Conversation) -> Iterator[Observation]:
         yield not_applicable(conversation, "nothing_to_find")
 
 
-@semantic_metric("semantic.risk_f1", version=1, observes=RISK, label="find the right risks", target=Target(">", 0.75))
+@semantic_metric("semantic.risk_f1", version=1, observes=RISK, label="find the right risks")
 def risk_f1(conversation: Conversation) -> Iterator[Observation]:
     """How well do the predicted risks agree with gold, by their type?
 
@@ -123,7 +123,7 @@ def risk_f1(conversation: Conversation) -> Iterator[Observation]:
     return _by_type(conversation, lambda mine, theirs: risk_counts(mine, theirs, weights).overall)
 
 
-@semantic_metric("semantic.risk_f1_weighted", version=1, observes=RISK, target=Target(">", 0.8))
+@semantic_metric("semantic.risk_f1_weighted", version=1, observes=RISK)
 def risk_f1_weighted(conversation: Conversation) -> Iterator[Observation]:
     """How well do the predicted risks agree with gold, by type and severity, the severe ones weighing more?
 
@@ -215,7 +215,6 @@ def action_f1(conversation: Conversation) -> Observation:
     observes=CONVERSATION,
     better=HIGHER,
     needs=(GOLD_LABELS, PREDICTIONS),
-    target=Target(">", 0.7),
     notices=(),
 )
 def action_accuracy(conversation: Conversation) -> Observation:
