@@ -84,7 +84,7 @@ def some_fields(tables: Tables) -> list[str]:
 
 
 def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
-    with connect(memory_mb=1024) as connection:
+    with connect() as connection:
 
         def rows(columns: str, table: str) -> dict[int, list[tuple[Any, ...]]]:
             by_number: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}

@@ -88,7 +88,7 @@ def _remove_strays(folder: Path, parts: set[int]) -> None:
 def _rename(tables: Tables) -> list[str]:
     """A second conversation of an id gets `~2` at its end. Gives back the ids that several had."""
     conversations = tables.table(CONVERSATIONS)
-    with connect(memory_mb=512) as connection:
+    with connect() as connection:
         # Hashes are enough to know that there is nothing to do, which is the rule.
         hashes = connection.execute(f"SELECT hash(conversation) AS h FROM {conversations}").fetchnumpy()["h"]
         ordered = np.sort(np.asarray(hashes))

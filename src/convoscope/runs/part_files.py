@@ -40,7 +40,7 @@ _encode = msgspec.json.Encoder().encode
 def _connection(process: int) -> duckdb.DuckDBPyConnection:
     """One for all parts that a process writes: making one takes longer than writing a small part."""
     del process
-    return connect(memory_mb=2048)
+    return connect()
 
 
 class PartFiles:

@@ -10,8 +10,6 @@ from convoscope.errors import UsageError
 from convoscope.runs.database import connect
 from convoscope.scores.observation import Score
 
-_MEMORY_MB = 1024
-
 
 class RunTable:
     """A table of a run. Nothing is read before one of the methods is called."""
@@ -30,7 +28,7 @@ class RunTable:
 
     def to_list(self) -> list[dict[str, Any]]:
         """The rows as dicts, by the names of the columns."""
-        with connect(memory_mb=_MEMORY_MB) as connection:
+        with connect() as connection:
             answer = connection.execute(self._query, self._values)
             names = [column[0] for column in answer.description]
             return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
@@ -38,13 +36,13 @@ class RunTable:
     def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame. What was not measured has no value: NaN, and its status says why."""
         _check_installed("pandas")
-        with connect(memory_mb=_MEMORY_MB) as connection:
+        with connect() as connection:
             return connection.execute(self._query, self._values).df()
 
     def to_arrow(self) -> Any:
         """The rows as a pyarrow Table."""
         _check_installed("pyarrow")
-        with connect(memory_mb=_MEMORY_MB) as connection:
+        with connect() as connection:
             return connection.sql(self._query, params=self._values).to_arrow_table()
 
 

@@ -40,10 +40,10 @@ def check_tables(tables: Sequence[SideTable]) -> None:
         for table in strange:
             try:
                 connection.execute(
-                    f'CREATE VIEW "{table.name}" AS SELECT NULL::VARCHAR AS run, * FROM ({table.nothing})'
+                    f'CREATE TEMP VIEW "{table.name}" AS SELECT NULL::VARCHAR AS run, * FROM ({table.nothing})'
                 )
                 for view, query_text in views_of(table).items():
-                    connection.execute(f'CREATE VIEW "{view}" AS {query_text}')
+                    connection.execute(f'CREATE TEMP VIEW "{view}" AS {query_text}')
             except duckdb.Error as error:
                 raise DeclarationError(f"the table {table.name} cannot be made: {one_line(str(error))}") from None
 
@@ -52,7 +52,7 @@ def write_combined(run: Run, tables: Sequence[SideTable]) -> None:
     """Keep what the rows of each subject come to, so that nobody need read all of them for it."""
     for table in tables:
         if table.combine and run.tables.files(table.name):
-            with connect(memory_mb=1024) as connection:
+            with connect() as connection:
                 query_text = combined(as_kept(table), "flow", run.table(table.name))
                 write_parquet(connection, query_text, run.folder / combined_file(table.name), "COMPRESSION zstd")
 

@@ -17,7 +17,7 @@ from convoscope.runs.database import (
     RENAMED,
     SCORES,
     TABLES,
-    connect,
+    connect_alone,
     parquet,
     pattern,
     quoted,
@@ -45,7 +45,7 @@ def query(runs: Sequence[Run], sql: str) -> QueryResult:
         raise UsageError("the query is empty", hint=f"views: {', '.join(views(runs))}")
     with (
         tempfile.TemporaryDirectory(prefix="convoscope-") as scratch,
-        connect(memory_mb=1024, threads=2, scratch=Path(scratch)) as connection,
+        connect_alone(Path(scratch), memory_mb=1024, threads=2) as connection,
     ):
         create_views(connection, runs)
         _shut_in(connection, runs)

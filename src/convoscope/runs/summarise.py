@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import AXES, Derived
 from convoscope.metrics.registry import Declared
-from convoscope.runs.database import Tables, connect
+from convoscope.runs.database import Tables, connect_alone
 from convoscope.runs.outcomes import LabelCounts, count_outcomes
 from convoscope.runs.score_arrays import EVERYTHING, MIN_GROUP, Arrays, Subset
 from convoscope.runs.subjects import SubjectGroup, axis_of
@@ -34,7 +34,7 @@ def summarise(
 ) -> Summary:
     """Read the run's scores and reduce them, over all conversations and over each group."""
     planned = Profiles(metrics, resources)
-    with connect(scratch=scratch) as connection:
+    with connect_alone(scratch) as connection:
         arrays = Arrays(connection, tables, metrics, {key: planned.with_key(key) for key in profiles})
         groups = _Groups(arrays, by)
         results: list[list[Figure]] = [[] for _ in range(1 + len(groups.whole))]

@@ -18,7 +18,7 @@ from convoscope.metrics.declaration import AXES, STATE, Metric
 from convoscope.metrics.flow import states as state_metrics
 from convoscope.metrics.flow.states import EXPLAINED_BY, NO_OPPORTUNITY, STATE_TABLE
 from convoscope.runs.audit import NO_FLOW
-from convoscope.runs.database import connect, parquet, quoted
+from convoscope.runs.database import connect_alone, parquet, quoted
 from convoscope.runs.run import Run
 from convoscope.runs.side_tables import combined, combined_file
 from convoscope.runs.sql import create_views
@@ -144,7 +144,7 @@ class StateTable:
         """A connection with the table `s`: the rows of states that the question is about."""
         with (
             tempfile.TemporaryDirectory(prefix="convoscope-") as scratch,
-            connect(memory_mb=_MEMORY_MB, scratch=Path(scratch), threads=2) as connection,
+            connect_alone(Path(scratch), memory_mb=_MEMORY_MB, threads=2) as connection,
         ):
             create_views(connection, self.runs)
             # Most runs have one model for each agent: their rows need no look at the conversations.
