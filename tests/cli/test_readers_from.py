@@ -14,7 +14,7 @@ from support.command_line import convoscope as run_command
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "my_notes.py").write_text(MINE)
-    (tmp_path / "talk.txt").write_text("user: WHERE IS IT?\nassistant: Here.\n")
+    (tmp_path / "talk.txt").write_text("user | WHERE IS IT?\nassistant | Here.\n")
     return tmp_path
 
 
@@ -27,12 +27,12 @@ def test_score(folder: Path) -> None:
     ended = command(folder, "score", "talk.txt", *mine, "-m", "mine.shouting", "--json")
     assert ended.code == 0
     assert ended.json["summary"]["metrics"][0]["value"] == 1.0
-    assert ended.json["read_report"]["files"]["talk.txt"]["why"] == "lines of who: what"
+    assert ended.json["read_report"]["files"]["talk.txt"]["why"] == "lines of who | what"
 
 
 def test_inspect(folder: Path) -> None:
     ended = command(folder, "inspect", "talk.txt", "--readers-from", "my_notes.py")
-    assert "talk.txt  notes   lines of who: what" in ended.out
+    assert "talk.txt  notes   lines of who | what" in ended.out
 
 
 @pytest.mark.parametrize("view", ["trace", "timeline", "metric-context"])

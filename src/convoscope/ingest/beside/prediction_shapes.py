@@ -29,7 +29,7 @@ _PREDICTED = ("slots_values", "active_domains", "response", "system_response", "
 _NO_INTENT = "none"
 
 
-class Prediction(NamedTuple):
+class TurnPrediction(NamedTuple):
     """What a system made of one turn. None is "not predicted"."""
 
     turn: str = ""
@@ -47,7 +47,7 @@ class Prediction(NamedTuple):
 class Predictions(NamedTuple):
     """The predictions of one or more files, by dialogue."""
 
-    by_dialogue: dict[str, list[Prediction]]
+    by_dialogue: dict[str, list[TurnPrediction]]
     predicts: frozenset[str]
     """The fields that any of them predicts."""
     problems: tuple[str, ...] = ()
@@ -92,9 +92,9 @@ def _has(value: Mapping[str, Any], names: Iterable[str]) -> bool:
     return any(as_text(value.get(name)) for name in names)
 
 
-def predictions_of(values: Iterable[Any]) -> tuple[dict[str, list[Prediction]], int]:
+def predictions_of(values: Iterable[Any]) -> tuple[dict[str, list[TurnPrediction]], int]:
     """The predictions of a file's values by dialogue, and how many of its records are none."""
-    by_dialogue: dict[str, list[Prediction]] = {}
+    by_dialogue: dict[str, list[TurnPrediction]] = {}
     unread = 0
     for value in values:
         facts = as_object(value)
@@ -116,7 +116,7 @@ def predictions_of(values: Iterable[Any]) -> tuple[dict[str, list[Prediction]], 
     return by_dialogue, unread
 
 
-def _of_turn(record: Facts) -> Prediction:
+def _of_turn(record: Facts) -> TurnPrediction:
     facts = dict(record)
     turn = ""
     for name in (*DIALOGUE, *TURN):
@@ -125,10 +125,10 @@ def _of_turn(record: Facts) -> Prediction:
     return _prediction(turn, facts)
 
 
-def _prediction(turn: str, facts: Facts) -> Prediction:
+def _prediction(turn: str, facts: Facts) -> TurnPrediction:
     """What a record predicts; what else it says is kept."""
     failure = _take(facts, FAILURE)
-    prediction = Prediction(
+    prediction = TurnPrediction(
         turn,
         domains=names_of(_take(facts, DOMAINS)),
         intents=names_of(_take(facts, INTENTS)),
@@ -138,9 +138,9 @@ def _prediction(turn: str, facts: Facts) -> Prediction:
         response=_text(_take(facts, RESPONSE)),
     )
     if failure:
-        return Prediction(turn, failure=as_text(failure)[:200] or "failed", extras=filled(facts))
+        return TurnPrediction(turn, failure=as_text(failure)[:200] or "failed", extras=filled(facts))
     if all(value is None for value in prediction[1:7]):
-        return Prediction(turn, failure="nothing predicted", extras=filled(facts))
+        return TurnPrediction(turn, failure="nothing predicted", extras=filled(facts))
     return prediction._replace(extras=filled(facts))
 
 

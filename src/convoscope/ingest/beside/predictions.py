@@ -18,7 +18,7 @@ from convoscope.conversation.dialogue_state import Origin
 from convoscope.errors import InputError
 from convoscope.ingest.beside.datasets import values_of
 from convoscope.ingest.beside.prediction_shapes import (
-    Prediction,
+    TurnPrediction,
     Predictions,
     State,
     dialogue_key,
@@ -32,7 +32,7 @@ from convoscope.ingest.report import Notes
 
 _SIGNS = (b'"response"', b'"dialogue_id"', b'"dialog_id"')
 _HEAD = 64 * 1024
-MISSING = Prediction(failure="missing")
+MISSING = TurnPrediction(failure="missing")
 
 
 class Exchange(NamedTuple):
@@ -84,7 +84,7 @@ def _may_predict(path: Path, stamp: int) -> bool:
 
 @lru_cache(maxsize=4)
 def _load(stamped: tuple[tuple[Path, int], ...]) -> Predictions | None:
-    by_dialogue: dict[str, list[Prediction]] = {}
+    by_dialogue: dict[str, list[TurnPrediction]] = {}
     problems: list[str] = []
     is_predicted = False
     for path, _ in stamped:
@@ -149,9 +149,9 @@ def exchanges_of(conversation: Conversation) -> list[Exchange]:
     return exchanges
 
 
-def _placed(predicted: Sequence[Prediction], exchanges: Sequence[Exchange], notes: Notes) -> dict[int, Prediction]:
+def _placed(predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], notes: Notes) -> dict[int, TurnPrediction]:
     """The prediction of each exchange. One that belongs to none, or comes second, is set aside and told."""
-    placed: dict[int, Prediction] = {}
+    placed: dict[int, TurnPrediction] = {}
     place_of = _places(predicted, exchanges, notes)
     for order, prediction in enumerate(predicted):
         number = place_of.get(prediction.turn) if prediction.turn else order if order < len(exchanges) else None
@@ -163,7 +163,7 @@ def _placed(predicted: Sequence[Prediction], exchanges: Sequence[Exchange], note
     return placed
 
 
-def _places(predicted: Sequence[Prediction], exchanges: Sequence[Exchange], notes: Notes) -> dict[str, int]:
+def _places(predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], notes: Notes) -> dict[str, int]:
     """The exchange that each turn id means: that of an utterance, or its number where the ids only count.
 
     Ids that are 0, 1, 2 … can be those of utterances only if none is that of an answer.
@@ -178,12 +178,12 @@ def _places(predicted: Sequence[Prediction], exchanges: Sequence[Exchange], note
     return by_answer | by_user
 
 
-def completed(prediction: Prediction, predicts: frozenset[str]) -> Prediction:
+def completed(prediction: TurnPrediction, predicts: frozenset[str]) -> TurnPrediction:
     """Whatever these predictions hold elsewhere and not here is predicted to be empty."""
     return prediction._replace(**{name: _EMPTY.get(name, ()) for name in predicts if getattr(prediction, name) is None})
 
 
-def frames_of(prediction: Prediction, exchange: Exchange, origin: Origin) -> Iterator[Frame]:
+def frames_of(prediction: TurnPrediction, exchange: Exchange, origin: Origin) -> Iterator[Frame]:
     """State, domain and intents at the user's utterance; acts and the response at the answer."""
     domains, requested = prediction.domains or (), prediction.requested
     state = _with_domain(prediction.state, domains)

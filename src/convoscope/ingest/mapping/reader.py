@@ -11,7 +11,7 @@ import msgspec
 from convoscope.conversation import Conversation, Frame, Label, Scenario, Source, Text, Utterance
 from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
-from convoscope.ingest.beside.prediction_shapes import Prediction, acts_of, names_of, state_of
+from convoscope.ingest.beside.prediction_shapes import TurnPrediction, acts_of, names_of, state_of
 from convoscope.ingest.beside.predictions import MISSING, Exchange, completed, exchanges_of, frames_of
 from convoscope.ingest.mapping.declaration import Mapping, MappingFile, MessageMap, PredictedMap, Way, load_mapping
 from convoscope.ingest.mapping.paths import find, parsed, value_at, without
@@ -228,11 +228,11 @@ class _Builder:
         if spoken is not None and any(value is not None for value in prediction[1:7]):
             self.frames += frames_of(prediction, Exchange(spoken, None), "gold")
 
-    def read(self, message: Any, where: MessageMap | PredictedMap) -> Prediction:
+    def read(self, message: Any, where: MessageMap | PredictedMap) -> TurnPrediction:
         """Domain, intents, state and acts of a message."""
         words = self.mapping.values
         response = value_at(message, where.response) if isinstance(where, PredictedMap) else None
-        return Prediction(
+        return TurnPrediction(
             domains=_translated(names_of(value_at(message, where.domain)), words.domain),
             intents=_translated(names_of(parsed(value_at(message, where.intent))), words.intent),
             requested=names_of(parsed(value_at(message, where.requested))),
@@ -257,7 +257,7 @@ def _with_predictions(conversation: Conversation, builder: _Builder, where: Pred
         utterances = [one for one in exchange if one is not None]
         read = [builder.read(builder.messages[one.seq], where) for one in utterances if one.seq in builder.messages]
         fields: dict[str, Any] = {name: _first([getattr(one, name) for one in read]) for name in predicts}
-        prediction = MISSING if _first(list(fields.values())) is None else Prediction()._replace(**fields)
+        prediction = MISSING if _first(list(fields.values())) is None else TurnPrediction()._replace(**fields)
         if prediction is MISSING:
             notes.set_aside("prediction_missing", f"turn {exchange.user.id or exchange.user.seq}", exchange.user.seq)
         frames += frames_of(completed(prediction, predicts), exchange, "predicted")

@@ -26,7 +26,6 @@ _ACT_SLOTS = {
     "reference": REFERENCE,
 }
 _SAYS = frozenset({"inform", "recommend", "select", "offerbook", "book", "offer"})
-_APOSTROPHE = re.compile(r"\s*'\s*")
 _NUMBER = re.compile(r"\+?\d[\d ()-]{7,}\d")
 _POSTCODE = re.compile(r"\b[a-z]{1,2}\d[a-z\d]?\s?\d[a-z]{2}\b")
 _LEAST_DIGITS, _MOST_DIGITS = 9, 13
@@ -160,7 +159,8 @@ def _is_inside(field: str, value: str, known: Iterable[str]) -> bool:
 
 def split_words(text: str) -> list[str]:
     """The words of a text, in small letters, without apostrophes."""
-    return (_APOSTROPHE.sub("", text) if "'" in text else text).casefold().translate(_BETWEEN_WORDS).split()
+    joined = "".join(part.strip() for part in text.split("'")) if "'" in text else text
+    return joined.casefold().translate(_BETWEEN_WORDS).split()
 
 
 @lru_cache(65536)

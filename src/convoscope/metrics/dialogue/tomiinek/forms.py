@@ -55,7 +55,7 @@ _TYPES = {
 _HOURS = {"afternoon": "13:00", "lunch": "12:00", "noon": "12:00", "mid-day": "12:00", "morning": "08:00"}
 _BEFORE = re.compile(r"(?:by|after)\s*")
 _AFTERNOON = re.compile(r"(\d+)(?::(.*))?\s*(?:pm|p\.m\.)", re.DOTALL)
-_MORNING = re.compile(r"\s*(?:am|a\.m\.)$")
+_MORNING = ("am", "a.m.")
 _WITH_TIMES = frozenset({"arrive", "arriveby", "leave", "leaveat", "time"})
 _WITH_NAMES = frozenset({"name", "departure", "destination"})
 
@@ -96,7 +96,11 @@ def _time(time: str) -> str:
     """A time as HH:MM where it is one. Noon in the afternoon is 24:00: "12 pm" has 12 hours added like any other."""
     if time in _HOURS:
         return _HOURS[time]
-    time = _MORNING.sub("", _BEFORE.sub("", time, count=1) if _BEFORE.match(time) else time)
+    if _BEFORE.match(time):
+        time = _BEFORE.sub("", time, count=1)
+    for ending in _MORNING:
+        if time.endswith(ending):
+            time = time.removesuffix(ending).rstrip()
     late = _AFTERNOON.fullmatch(time)
     if late is not None:
         return f"{int(late[1]) + 12}:{(late[2] or '00').strip()}"
