@@ -18,9 +18,9 @@ from convoscope.conversation.dialogue_state import Origin
 from convoscope.errors import InputError
 from convoscope.ingest.beside.datasets import values_of
 from convoscope.ingest.beside.prediction_shapes import (
-    TurnPrediction,
     Predictions,
     State,
+    TurnPrediction,
     dialogue_key,
     predictions_of,
     shape_of,
@@ -149,7 +149,9 @@ def exchanges_of(conversation: Conversation) -> list[Exchange]:
     return exchanges
 
 
-def _placed(predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], notes: Notes) -> dict[int, TurnPrediction]:
+def _placed(
+    predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], notes: Notes
+) -> dict[int, TurnPrediction]:
     """The prediction of each exchange. One that belongs to none, or comes second, is set aside and told."""
     placed: dict[int, TurnPrediction] = {}
     place_of = _places(predicted, exchanges, notes)
