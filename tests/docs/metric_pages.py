@@ -56,11 +56,11 @@ def family_head(family: str, members: Sequence[Declared]) -> str:
     lines = [
         f"# {family}",
         "",
-        "| metric | question | unit | better | observes | in a conversation | over a group | beside it | version |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| metric | version | unit | better | observes | in a conversation | over a group | beside it |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for declared in members:
-        facts = [declared.question, declared.unit, declared.better, *computation(declared), str(declared.version)]
+        facts = [str(declared.version), declared.unit, declared.better, *computation(declared)]
         lines.append(f"| `{declared.key}` | {' | '.join(facts)} |")
     return "\n".join([*lines, *shared_needs(members)]) + "\n"
 
