@@ -53,15 +53,17 @@ def head(declared: Declared) -> str:
 
 def family_head(family: str, members: Sequence[Declared]) -> str:
     """Everything above the definitions, on the page of a family."""
+    alike: dict[str, list[str]] = {}
+    for declared in members:
+        facts = " | ".join([declared.unit, declared.better, *computation(declared)])
+        alike.setdefault(facts, []).append(f"`{declared.key}` ({declared.version})")
     lines = [
         f"# {family}",
         "",
-        "| metric | version | unit | better | observes | in a conversation | over a group | beside it |",
-        "|---|---|---|---|---|---|---|---|",
+        "| metric (version) | unit | better | observes | in a conversation | over a group | beside it |",
+        "|---|---|---|---|---|---|---|",
+        *(f"| {', '.join(names)} | {facts} |" for facts, names in alike.items()),
     ]
-    for declared in members:
-        facts = [str(declared.version), declared.unit, declared.better, *computation(declared)]
-        lines.append(f"| `{declared.key}` | {' | '.join(facts)} |")
     return "\n".join([*lines, *shared_needs(members)]) + "\n"
 
 
