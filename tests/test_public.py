@@ -15,7 +15,7 @@ from convoscope.ingest import reader
 from convoscope.metrics import registry
 from convoscope.metrics.parts import parent_metric
 from convoscope.metrics.signatures import Signed, current, file, signed, sources, unbumped
-from docs.metric_pages import DEFINITION, head
+from docs.metric_pages import SECTION, head_of, page_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -75,25 +75,46 @@ class TestSignatures:
 
 def wrong_on_the_page_of(key: str) -> list[str]:
     """What the page of a metric lacks."""
-    page = DOCS / "metrics" / f"{key}.md"
-    if not begins(page, head(registry.installed().declared[key]) + DEFINITION):
+    page = page_of(key)
+    if not begins(page, head_of(page) + SECTION):
         return ["its head is as declared: `make docs` writes it"]
     headings = [one for one in re.findall(r"^## .*$", page.read_text(), re.MULTILINE) if one != "## Sub-metrics"]
+    return wrong_on_its_own_page(headings) if page.stem == key else wrong_on_the_page_of_its_family(key, page, headings)
+
+
+def wrong_on_its_own_page(headings: list[str]) -> list[str]:
     in_order = sorted(headings, key=HEADINGS.index) if set(headings) <= set(HEADINGS) else []
     needed = {HEADINGS[0], HEADINGS[-1]} <= set(headings) and len(set(headings)) == len(headings)
     return [] if needed and headings == in_order else [f"headings are {HEADINGS}"]
+
+
+def wrong_on_the_page_of_its_family(key: str, page: Path, headings: list[str]) -> list[str]:
+    """A section defines the metric, and an example has it in what a command or program prints."""
+    examples = "".join(re.findall(r"^```(?:console|text)\n.*?^```$", page.read_text(), re.MULTILINE | re.DOTALL))
+    defined = sum(key in one.removeprefix("## ").split(", ") for one in headings) == 1
+    shown = re.search(rf"(?<![\w.]){re.escape(key)}(?![\w.@])", examples)
+    return ([] if defined else [f"a heading names {key}"]) + ([] if shown else ["an example prints it"])
+
+
+def section_of(whole: str) -> str:
+    """The part of a page that lists the parts of a metric."""
+    page = page_of(whole)
+    for section in page.read_text().split(SECTION):
+        title, _, text = section.partition("\n")
+        if title == "Sub-metrics" if page.stem == whole else whole in title.split(", "):
+            return text
+    return ""
 
 
 def wrong_in_the_table_of_parts(key: str) -> list[str]:
     """What the page of a metric does not say about a part of it."""
     whole = parent_metric(key, OURS)
     declared = registry.installed().declared[key]
-    section = (DOCS / "metrics" / f"{whole}.md").read_text().partition("\n## Sub-metrics\n")[2].partition("\n## ")[0]
     names = (f"`{declared.name.removeprefix(whole)}`", f"`{declared.name}`")
-    rows = [line for line in section.splitlines() if any(name in line for name in names)]
+    rows = [line for line in section_of(whole).splitlines() if any(name in line for name in names)]
     facts = f"| {declared.unit} | {declared.better} |"
     if not rows:
-        return [f"{whole}.md lists it"]
+        return [f"the page of {whole} lists it"]
     return [] if facts in rows[0] else [f"its row states {facts}"]
 
 
@@ -110,7 +131,7 @@ def table(heading: str) -> list[list[str]]:
 
 
 def link(key: str) -> str:
-    return f"[`{key}`]({key}.md)"
+    return f"[`{key}`]({page_of(key).name})"
 
 
 def begins(page: Path, text: str) -> bool:
@@ -141,7 +162,7 @@ class TestEverythingHasAPage:
 
     def test_no_page_is_left_over(self) -> None:
         pages = {page.stem for page in (DOCS / "metrics").glob("*.md")}
-        assert sorted(pages - {"README", "planned"}) == WHOLE
+        assert pages - {"README", "planned"} == {page_of(key).stem for key in OURS}
         # Those that are read, and the one that a run is written in.
         assert sorted(page.stem for page in (DOCS / "formats").glob("*.md")) == sorted([*FORMATS, "gold", "summary"])
         assert sorted(page.stem for page in (DOCS / "commands").glob("*.md")) == COMMANDS
