@@ -22,6 +22,7 @@ from convoscope.analysis.words import (
 )
 from convoscope.metrics.declaration import HIGHER, LOWER, SECONDS
 from convoscope.report.page.scales import ScaledInterval, Spread, scale_of, scaled, spread
+from convoscope.report.sections import sections
 from convoscope.report.visible_figures import visible_figures
 from convoscope.runs.database import CONVERSATION_SCORES, connect
 from convoscope.runs.distributions import Histogram, histograms
@@ -209,8 +210,9 @@ def figures_screen(facts: FigureFacts) -> FiguresScreen:
     families: dict[str, list[FigureRow]] = {}
     weights = {one.metric: one.importance for one in summary.declared}
     # What matters most comes first; a figure beside a headline stays beside it.
-    for figure in sorted(shown.figures, key=lambda figure: -weights.get(figure.key, 0)):
-        families.setdefault(figure.metric.split(".", 1)[0], []).append(facts.row(figure))
+    weighed = sorted(shown.figures, key=lambda figure: -weights.get(figure.key, 0))
+    for section in sections(summary, weighed):
+        families[section.title] = [facts.row(figure) for figure in section.figures]
     if shown.parts:
         families["parts of these"] = [facts.row(figure) for figure in shown.parts]
     made, room = [], OPEN
