@@ -140,6 +140,11 @@ def _tracking(conversation: Conversation) -> list[tuple[int, TurnTracking | None
 
 
 def _judgement(conversation: Conversation, venues: VenueDatabase) -> Judgement:
+    return judge_prediction(predicted_turns(conversation), gold_dialogue(conversation), venues.search)
+
+
+def predicted_turns(conversation: Conversation) -> list[dict[str, Any]]:
+    """What was predicted of each turn, in the shape of the standard evaluator: response, state, active domains."""
     turns = []
     for _, asked, answered in _frames(conversation):
         turn: dict[str, Any] = {"response": next((frame.response for frame in answered if frame.response), "")}
@@ -149,7 +154,7 @@ def _judgement(conversation: Conversation, venues: VenueDatabase) -> Judgement:
         if any(frame.origin == PREDICTED and frame.is_active is not None for frame in asked):
             turn["active_domains"] = [frame.service for frame in asked if frame.origin == PREDICTED and frame.is_active]
         turns.append(turn)
-    return judge_prediction(turns, gold_dialogue(conversation), venues.search)
+    return turns
 
 
 @cached_on_argument
