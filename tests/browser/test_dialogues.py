@@ -22,8 +22,10 @@ def bay(tmp_path_factory: pytest.TempPathFactory) -> Run:
     slots = {"hotel": {"area": HOSTILE}}
     record = {"dialogue_id": "BAY0001", "turn_id": 0, "predicted_domain": "taxi", "predicted_slots": slots}
     predictions = write_lines(folder / "predictions.jsonl", record)
-    metrics = ["dialogue.jga", "dialogue.domain_accuracy", "dialogue.slot_accuracy", "conversation.turns"]
-    return convoscope.score([DIALOGUES, predictions], metrics=metrics, out=folder / "run", workers=1)
+    metrics = ["dialogue.jga", "dialogue.domain_accuracy", "dialogue.slot_accuracy", "dialogue.slot_f1"]
+    metrics += ["conversation.turns"]
+    by = [["slot"]]
+    return convoscope.score([DIALOGUES, predictions], metrics=metrics, out=folder / "run", workers=1, by=by)
 
 
 class TestWhereStatesGoWrong:
@@ -72,3 +74,9 @@ class TestComponents:
         families = view.page.locator("tr.fam b")
         # Dialogue comes first, as it matters most; within it the way of a turn through the system counts.
         assert families.all_text_contents()[:3] == ["Dialogue: triage", "Dialogue: memory", "Conversation"]
+
+    def test_a_figure_is_shown_by_slot(self, look: Look, bay: Run) -> None:
+        view = look(bay, "#/metrics/dialogue.slot_f1")
+        groups = view.page.get_by_role("complementary").locator(".mult")
+        expect(groups).to_contain_text("hotel-area")
+        assert groups.get_by_role("link").count() == 0  # the list of conversations knows no slots

@@ -200,6 +200,12 @@ def test_whatever_a_file_of_predictions_holds_the_dialogue_is_whole(records: lis
         assert from_json(to_json(both)) == both
 
 
+def test_slots_of_the_standard_evaluator_have_the_names_of_the_dialogues(tmp_path: Path) -> None:
+    state = {"train": {"arrive": "10:00", "leave": "09:00", "day": "friday"}}
+    outcome = beside(tmp_path, {"bay0001": [{"response": "", "state": state}]})
+    assert predicted(outcome.only, 0)[0].slots == {"arriveby": ("10:00",), "leaveat": ("09:00",), "day": ("friday",)}
+
+
 class TestWithoutDialogue:
     """A prediction that is of no dialogue or no turn is counted, and named."""
 

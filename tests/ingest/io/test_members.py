@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from convoscope.ingest import discover
 from convoscope.ingest.io import containers
@@ -82,3 +85,19 @@ class TestLargeDocument:
         assert len(outcome.ids) == 119
         (problem,) = outcome.report.problems
         assert (problem.file, problem.message) == ("cut.json", "the JSON object is cut off at the end")
+
+
+@given(
+    st.dictionaries(st.text(max_size=5), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5)),
+    st.integers(1, 50),
+    st.sampled_from([None, 2]),
+)
+def test_members_are_those_of_the_object(value: dict[str, object], size: int, indent: int | None) -> None:
+    """Whatever an object holds, however it is written and cut: its members in their order, each once."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder) / "a.json", json.dumps(value, indent=indent))
+        members = [json.loads(text) for text in texts(path, size)] if value else list(member_stretches(path, size))
+        assert members == [{name: held} for name, held in value.items()]
+        stretches = list(member_stretches(path, size))
+        counts = [len((one.data or b"").split(BETWEEN_ELEMENTS)) for one in stretches]
+        assert [one.first for one in stretches] == [1 + sum(counts[:place]) for place in range(len(counts))]

@@ -173,8 +173,26 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
             code = "prediction_missing" if prediction is MISSING else "prediction_failed"
             place = f"{conversation.id} turn {exchange.user.id or number}"
             notes.set_aside(code, f"{place}: {prediction.failure}", exchange.user.seq)
+        if conversation.source.format == "multiwoz":
+            prediction = _with_names_of_multiwoz(prediction)
         frames += frames_of(completed(prediction, predictions.predicts), exchange, "predicted")
     return msgspec.structs.replace(conversation, frames=tuple(sorted(frames, key=lambda frame: frame.seq)))
+
+
+def _with_names_of_multiwoz(prediction: Prediction) -> Prediction:
+    """The standard evaluator calls two slots otherwise than the dialogues do."""
+    if not prediction.state or _SHORT_NAMES.keys().isdisjoint(
+        slot for slots in prediction.state.values() for slot in slots
+    ):
+        return prediction
+    state = {
+        domain: {_SHORT_NAMES.get(slot, slot): values for slot, values in slots.items()}
+        for domain, slots in prediction.state.items()
+    }
+    return prediction._replace(state=state)
+
+
+_SHORT_NAMES = {"arrive": "arriveby", "leave": "leaveat"}
 
 
 def exchanges_of(conversation: Conversation) -> list[Exchange]:

@@ -128,6 +128,8 @@ class FigureFacts:
         for check in checked:
             self.checks.setdefault(check.name, []).append(check)
         self.worst = _worst(run)
+        self._subjects = {one.observes for one in run.summary.declared}
+        """What groups are made of that are no conversations: slots, intents. The list cannot be filtered by them."""
         self.groups: dict[tuple[str, ...], list[tuple[dict[str, str], dict[str, Figure]]]] = {}
         for group in run.summary.groups:
             figures = {name_text(one): one for one in group.metrics}
@@ -186,7 +188,7 @@ class FigureFacts:
                     value=value_text(figure.value, figure.unit),
                     n=f"{figure.n:,}",
                     bar=scaled(figure, scale),
-                    href=calls_link(group),
+                    href="" if self._subjects & group.keys() else calls_link(group),
                     reason=reason_text(figure.reason),
                     target="; ".join(f"{check.name} {check.text}" for check in self._demands(name, group)),
                 )
