@@ -54,8 +54,8 @@ _TYPES = {
 }
 _HOURS = {"afternoon": "13:00", "lunch": "12:00", "noon": "12:00", "mid-day": "12:00", "morning": "08:00"}
 _BEFORE = re.compile(r"(?:by|after)\s*")
-_AFTERNOON = re.compile(r"(\d+)(?::(.*))?\s*(?:pm|p\.m\.)", re.DOTALL)
-_MORNING = re.compile(r"\s*(?:am|a\.m\.)$")
+_AFTERNOON = re.compile(r"\A(\d+)(?::(.*)|\s*)(?:pm|p\.m\.)", re.DOTALL)
+_MORNING = re.compile(r"(?<!\s)\s*(?:am|a\.m\.)$")
 _WITH_TIMES = frozenset({"arrive", "arriveby", "leave", "leaveat", "time"})
 _WITH_NAMES = frozenset({"name", "departure", "destination"})
 
