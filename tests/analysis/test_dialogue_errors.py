@@ -62,8 +62,9 @@ def test_an_error_counts_in_every_turn_and_is_shown_where_it_began() -> None:
     (row,) = found.slots
     assert (row.slot, row.kinds) == ("hotel-area", {MISSING: 2})
     assert (row.examples[0].turn, row.examples[0].turns) == (2, 2)
-    assert found.by_position == {1: (1, 0), 2: (1, 1), 3: (1, 1)}
-    assert found.by_domain == {"hotel": (3, 2)}
+    assert found.by_position == {1: (1, 0, {}), 2: (1, 1, {MISSING: 1}), 3: (1, 1, {MISSING: 1})}
+    assert row.examples[0].seq == 2  # what the user says in the second turn
+    assert found.by_domain == {"hotel": (3, 2, {MISSING: 2})}
 
 
 def test_a_dialogue_without_predictions_is_none() -> None:

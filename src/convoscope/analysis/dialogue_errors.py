@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.dialogue.frames import dialogue_turns, has_predictions, has_truth
@@ -14,8 +14,6 @@ from convoscope.metrics.dialogue.values import State
 MISSING, WRONG_VALUE, HALLUCINATED, WRONG_DOMAIN = "missing", "wrong value", "hallucinated", "wrong domain"
 KINDS = (MISSING, WRONG_VALUE, HALLUCINATED, WRONG_DOMAIN)
 NONE = "none"
-
-Key = TypeVar("Key", str, int)
 
 
 class SlotError(NamedTuple):
@@ -39,13 +37,16 @@ class ErrorExample(NamedTuple):
     turn: int
     error: SlotError
     turns: int
+    seq: int = -1
+    """What the user says in that turn, in the timeline."""
 
 
 class StateShare(NamedTuple):
-    """Turns, and those of them whose state is wrong."""
+    """Turns, those of them whose state is wrong, and the slots that are wrong in them, by kind of error."""
 
     turns: int
     wrong: int
+    kinds: dict[str, int]
 
 
 class SlotRow(NamedTuple):
@@ -66,6 +67,8 @@ class DialogueErrors(NamedTuple):
     dialogues: int
     turns: int
     """With a true and a predicted state."""
+    wrong: int
+    """Those whose state is wrong."""
     domains: dict[tuple[str, str], int]
     """How often a true domain was taken for another one."""
     intents: dict[tuple[str, str], int]
@@ -76,52 +79,80 @@ class DialogueErrors(NamedTuple):
 
 def dialogue_errors(conversations: Iterable[Conversation], examples: int = 3) -> DialogueErrors:
     """The errors of all dialogues that have both truth and predictions; slots with most errors first."""
-    domains: Counter[tuple[str, str]] = Counter()
-    intents: Counter[tuple[str, str]] = Counter()
-    kinds: dict[str, Counter[str]] = {}
-    standing: dict[str, list[ErrorExample]] = {}
-    by_domain: Counter[tuple[str, bool]] = Counter()
-    by_position: Counter[tuple[int, bool]] = Counter()
-    dialogues = turns = 0
+    count = _ErrorCount()
     for conversation in conversations:
-        if not has_predictions(conversation) or not has_truth(conversation):
-            continue
-        dialogues += 1
-        first: dict[SlotError, tuple[int, int]] = {}
+        if has_predictions(conversation) and has_truth(conversation):
+            count.add(conversation)
+    return count.result(examples)
+
+
+class _ErrorCount:
+    """What the dialogues so far add up to."""
+
+    def __init__(self) -> None:
+        self.dialogues = 0
+        self.domains: Counter[tuple[str, str]] = Counter()
+        self.intents: Counter[tuple[str, str]] = Counter()
+        self.slots: dict[str, Counter[str]] = {}
+        self.standing: dict[str, list[ErrorExample]] = {}
+        self.by_domain: dict[str, Counter[str]] = {}
+        self.by_position: dict[int, Counter[str]] = {}
+
+    def add(self, conversation: Conversation) -> None:
+        """Count a dialogue. An error is told where it began, and counts in every turn in which it stands."""
+        self.dialogues += 1
+        seqs = {turn.id: turn.user[0].seq for turn in conversation.turns if turn.user}
+        standing: dict[SlotError, ErrorExample] = {}
         for turn in dialogue_turns(conversation):
-            domains.update(_confusions(turn.truth.domains, turn.predicted.domains))
-            intents.update(_confusions(turn.truth.intents, turn.predicted.intents))
+            self.domains.update(_confusions(turn.truth.domains, turn.predicted.domains))
+            self.intents.update(_confusions(turn.truth.intents, turn.predicted.intents))
             errors = _errors_of(turn)
             if errors is None:
                 continue
-            turns += 1
-            by_position[turn.number, bool(errors)] += 1
-            wrong = {error.domain for error in errors}
-            by_domain.update((domain, domain in wrong) for domain in {*(turn.truth.domains or ()), *wrong})
+            self._count_turn(turn, errors)
             for error in errors:
-                kinds.setdefault(error.name, Counter())[error.kind] += 1
-                began, count = first.get(error, (turn.number, 0))
-                first[error] = (began, count + 1)
-        for error, (began, count) in first.items():
-            standing.setdefault(error.name, []).append(ErrorExample(conversation.id, began, error, count))
-    rows = [
-        SlotRow(slot, dict(counts), sorted(standing[slot], key=lambda one: (-one.turns, one.conversation))[:examples])
-        for slot, counts in kinds.items()
-    ]
-    return DialogueErrors(
-        dialogues,
-        turns,
-        dict(domains.most_common()),
-        dict(intents.most_common()),
-        sorted(rows, key=lambda row: (-row.total, row.slot)),
-        _shares(by_domain),
-        _shares(by_position),
-    )
+                first = standing.get(error)
+                if first is None:
+                    first = ErrorExample(conversation.id, turn.number, error, 0, seqs[turn.number])
+                standing[error] = first._replace(turns=first.turns + 1)
+        for error, example in standing.items():
+            self.standing.setdefault(error.name, []).append(example)
+
+    def _count_turn(self, turn: DialogueTurn, errors: Sequence[SlotError]) -> None:
+        here = self.by_position.setdefault(turn.number, Counter())
+        here.update([_TURNS, *([_WRONG] if errors else ()), *(error.kind for error in errors)])
+        wrong = {error.domain for error in errors}
+        for domain in {*(turn.truth.domains or ()), *wrong}:
+            mine = self.by_domain.setdefault(domain, Counter())
+            mine.update([_TURNS, *([_WRONG] if domain in wrong else ())])
+        for error in errors:
+            self.by_domain[error.domain][error.kind] += 1
+            self.slots.setdefault(error.name, Counter())[error.kind] += 1
+
+    def result(self, examples: int) -> DialogueErrors:
+        """All of it, the most frequent first."""
+        rows = [SlotRow(slot, dict(kinds), self._worst(slot, examples)) for slot, kinds in self.slots.items()]
+        return DialogueErrors(
+            self.dialogues,
+            sum(counts[_TURNS] for counts in self.by_position.values()),
+            sum(counts[_WRONG] for counts in self.by_position.values()),
+            dict(self.domains.most_common()),
+            dict(self.intents.most_common()),
+            sorted(rows, key=lambda row: (-row.total, row.slot)),
+            {domain: _share(self.by_domain[domain]) for domain in sorted(self.by_domain)},
+            {turn: _share(self.by_position[turn]) for turn in sorted(self.by_position)},
+        )
+
+    def _worst(self, slot: str, examples: int) -> list[ErrorExample]:
+        """The errors of a slot that stood longest."""
+        return sorted(self.standing[slot], key=lambda one: (-one.turns, one.conversation, one.turn))[:examples]
 
 
-def _shares(counts: Counter[tuple[Key, bool]]) -> dict[Key, StateShare]:
-    keys = sorted({key for key, _ in counts})
-    return {key: StateShare(counts[key, True] + counts[key, False], counts[key, True]) for key in keys}
+_TURNS, _WRONG = "turns", "wrong"
+
+
+def _share(counts: Counter[str]) -> StateShare:
+    return StateShare(counts[_TURNS], counts[_WRONG], {kind: counts[kind] for kind in KINDS if counts[kind]})
 
 
 def _confusions(true: Iterable[str] | None, predicted: Iterable[str] | None) -> Iterator[tuple[str, str]]:

@@ -34,3 +34,21 @@ def errors(
         screen.json(dialogue_errors_json(answer))
     else:
         print_dialogue_errors(screen, answer, top)
+
+
+@app.command("standard")
+def standard(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    json: Json = False,
+) -> None:
+    """The figures of the standard MultiWOZ evaluator, and how much of the dialogues was predicted."""
+    from convoscope.analysis.standard_figures import standard_report
+    from convoscope.report.screen import Screen
+    from convoscope.report.standard_figures import print_standard_report, standard_report_json
+    from convoscope.runs.run import Run
+
+    answer, screen = standard_report(Run.open(run)), Screen()
+    if json:
+        screen.json(standard_report_json(answer))
+    else:
+        print_standard_report(screen, answer)

@@ -50,12 +50,12 @@ def inspect(
     from convoscope.scoring.plan import Planner
 
     chosen = choose(split(metrics), metrics_from or ())
-    planner = Planner(chosen.metrics, frozenset(chosen.resources))
     contents: Counter[str] = Counter()
     dimensions: dict[str, Counter[str]] = {}
     reading = read(
         paths, format=format, limit=limit, turns=turns, flows=flows or (), readers_from=sources(readers_from, map)
     )
+    planner = Planner(chosen.metrics, frozenset(chosen.resources_with(reading.venues)))
     for conversation in reading:
         planner.see(conversation)
         _count(conversation, contents, dimensions)

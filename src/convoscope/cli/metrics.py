@@ -57,6 +57,7 @@ def metrics(
             screen.line(line)
         screen.line()
         facts = [("unit", metric.unit), ("better", metric.better)]
+        facts += [("component", metric.component)] if metric.component else []
         if isinstance(metric, Metric):
             facts += [("observes", metric.observes)]
             facts += [("needs", f"{need.field or need.resource} ({need.unlock})") for need in metric.needs]
@@ -91,7 +92,14 @@ def _points(ten: TenPoints) -> str:
 
 def _table(screen: Screen, metrics: Sequence[Declared]) -> None:
     from convoscope.report.render.terminal import print_table
-    from convoscope.report.table import text_table
+    from convoscope.report.sections import component_place
+    from convoscope.report.table import TableColumn, text_table
 
-    rows = [(metric.key, metric.unit, metric.better, metric.question) for metric in metrics]
-    print_table(screen, text_table(("metric", "unit", "better", "question"), rows))
+    columns = [TableColumn("metric"), TableColumn("unit"), TableColumn("better"), TableColumn("question")]
+    by_component = sorted(metrics, key=lambda metric: (metric.family, component_place(metric.component)))
+    rows = [[metric.key, metric.unit, metric.better, metric.question] for metric in by_component]
+    if all(metric.component for metric in metrics):
+        columns.insert(1, TableColumn("component"))
+        for row, metric in zip(rows, by_component, strict=True):
+            row.insert(1, metric.component)
+    print_table(screen, text_table(columns, rows))

@@ -18,6 +18,7 @@ from convoscope.ingest.beside import gold
 from convoscope.ingest.beside.companion import Companion, companions
 from convoscope.ingest.beside.flow_files import is_yaml
 from convoscope.ingest.beside.flows import FlowDefinitions, PathLike
+from convoscope.ingest.beside.venue_tables import VenueTable, VenueTables
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
 from convoscope.ingest.io.json import BadJson, decode
@@ -64,6 +65,8 @@ class FoundInput(NamedTuple):
     report: ReadReport
     flows: tuple[Flow, ...] = ()
     """Definitions of flows, for all conversations."""
+    venues: tuple[VenueTable, ...] = ()
+    """The database of venues, for all conversations."""
 
 
 def find_inputs(
@@ -81,9 +84,9 @@ def find_inputs(
     registry = registered(readers_from)
     readers = _readers(registry.by_name, format)
     report = ReadReport(warnings=list(registry.problems))
-    definitions = FlowDefinitions(flows, report)
+    definitions, venues = FlowDefinitions(flows, report), VenueTables(report)
     unread = registry.by_name.keys() - readers.keys()
-    kinds = [kind for kind in companions(definitions) if kind.format not in unread]
+    kinds = [kind for kind in (*companions(definitions), venues) if kind.format not in unread]
     inputs: dict[str, Input] = {}
     for given in paths:
         path = Path(given)
@@ -106,7 +109,7 @@ def find_inputs(
     labels = [item for item in beside if item.reader == gold.FORMAT]
     others = [item for item in beside if item.reader != gold.FORMAT]
     named = _distinct_names(_labelled(_accompanied(logs, others, readers), labels, report))
-    return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows)
+    return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows, venues.tables)
 
 
 def _is_loaded(item: Input, kinds: Iterable[Companion], *, is_named: bool) -> bool:
@@ -358,7 +361,7 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
     kinds = [claimant for claimant in claimants if not isinstance(claimant, Reader)]
     if is_yaml(path) and (best := _best(Sample(path, "text", ()), kinds)) is not None:
         return Input(str(path), name, best.name, "text", best.claim.grouping, best.claim.why)
-    sample = sample_of(path)
+    sample = sample_of(path, [one for one in claimants if isinstance(one, Reader)])
     container = sample.container
     best = _best(sample, claimants) if sample.values or container != "text" else None
     if best is None:
@@ -367,8 +370,11 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
     return Input(str(path), name, best.name, container, grouping, best.claim.why)
 
 
-def sample_of(path: Path) -> Sample:
-    """How a file is built, and its first records. Raises `InputError` or `BadJson` for one that holds none."""
+def sample_of(path: Path, readers: Iterable[Reader] = ()) -> Sample:
+    """How a file is built, and its first records. Raises `InputError` or `BadJson` for one that holds none.
+
+    Of a large document that one of the readers can read member by member, these are its first members.
+    """
     head = files.head_of(path, HEAD_BYTES)
     if not head.strip():
         raise InputError("is empty", hint="nothing was written to it, or it was not closed")
@@ -383,6 +389,8 @@ def sample_of(path: Path) -> Sample:
                 "is YAML that declares no flow", hint="docs/guides/flow-definitions.md shows one that does"
             )
         return Sample(path, "text", _first_lines(head))
+    if container == "document" and len(head) >= HEAD_BYTES and any(one.holds_members(head) for one in readers):
+        container = "members"
     return Sample(path, container, _first_values(path, head, container))
 
 
@@ -478,7 +486,8 @@ def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
             if len(values) == SAMPLE_RECORDS:
                 break
         return values
-    for stretch in files.element_stretches(path, 1):
+    stretches = files.member_stretches if container == "members" else files.element_stretches
+    for stretch in stretches(path, 1):
         if stretch.problem:
             if not values:
                 raise BadJson(stretch.problem)

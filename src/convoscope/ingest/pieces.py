@@ -51,6 +51,7 @@ CUTTERS = {
     "lines": files.line_stretches,
     "text": files.line_stretches,
     "array": files.element_stretches,
+    "members": files.member_stretches,
     "table": tables.row_stretches,
 }
 
@@ -77,4 +78,10 @@ def data_of(piece: InputPiece) -> bytes:
     return data.removeprefix(files.BOM) if piece.start == 0 else data
 
 
-_BETWEEN = {"lines": b"\n", "text": b"\n", "array": files.BETWEEN_ELEMENTS, "table": tables.BETWEEN_ROWS}
+_BETWEEN = {
+    "lines": b"\n",
+    "text": b"\n",
+    "array": files.BETWEEN_ELEMENTS,
+    "members": files.BETWEEN_ELEMENTS,
+    "table": tables.BETWEEN_ROWS,
+}

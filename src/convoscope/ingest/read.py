@@ -15,6 +15,7 @@ import msgspec
 from convoscope.conversation import Conversation, Flow, turn_rule
 from convoscope.errors import NothingReadable
 from convoscope.harmless import one_line
+from convoscope.ingest.beside.predictions import without_dialogue
 from convoscope.ingest.discover import find_inputs
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.report import ReadReport
@@ -45,6 +46,7 @@ class ReadStream:
         self._turn_rule = None if turns is None else turn_rule(turns)
         self._current: Iterator[Conversation] | None = None
         self.report: ReadReport = self._found.report
+        self.venues = self._found.venues
 
     def __iter__(self) -> Iterator[Conversation]:
         return (read.conversation for read in self.with_notes())
@@ -58,7 +60,14 @@ class ReadStream:
         """The conversations with what was done to read each."""
         # A second iteration tells its own story, not the sum of both.
         self.report = msgspec.json.decode(msgspec.json.encode(self._found.report), type=ReadReport)
-        yield from islice(self._all(), self._limit)
+        beside = {Path(path) for item in self._found.inputs for path in item.companions}
+        ids: list[str] = []
+        for read in islice(self._all(), self._limit):
+            if beside:
+                ids.append(read.conversation.id)
+            yield read
+        if self._limit is None:
+            self.report.add_notes(without_dialogue(beside, ids))
         if not self.report.conversations:
             raise nothing_readable(self.report)
 

@@ -20,7 +20,7 @@ from convoscope.user_code import load, names
 ENTRY_POINT_GROUP = "convoscope.readers"
 
 Grouping = Literal["record", "file", "key", "folder", "companion"]
-Container = Literal["lines", "array", "document", "table", "text", "folder"]
+Container = Literal["lines", "array", "members", "document", "table", "text", "folder"]
 
 
 class Record(NamedTuple):
@@ -40,7 +40,8 @@ class Record(NamedTuple):
 class Sample(NamedTuple):
     """What a reader sees of a file before it is read: how it is built, and its first records.
 
-    A container `text` is a file of plain text, neither JSON nor a table: its records are its lines, as `str`.
+    A container `members` is a large document whose members are read one by one, each as an object of one member. A
+    container `text` is a file of plain text, neither JSON nor a table: its records are its lines, as `str`.
     Records of it are not brought together by key.
     """
 
@@ -150,6 +151,11 @@ class Reader:
         """Is this file of my format?"""
         del sample
         return None
+
+    def holds_members(self, head: bytes) -> bool:
+        """May a large document that begins so be of my format, and its members be read one by one?"""
+        del head
+        return False
 
     def detect_folder(self, folder: FolderSample) -> Detection | None:
         """Are the files of this folder one conversation of my format?"""

@@ -396,7 +396,7 @@ def _called(item: Input, number: int) -> str:
     return f"{item.name}{mark}{number}" if mark else _stem(item.name)
 
 
-_MARKS = {"lines": ":", "text": ":", "array": "#", "table": ":"}
+_MARKS = {"lines": ":", "text": ":", "array": "#", "members": "#", "table": ":"}
 _UNKEYED = "\0"
 """Begins the key of a record that has none."""
 

@@ -62,6 +62,8 @@ Better = Literal["higher", "lower", "neither"]
 HIGHER: Better = "higher"
 LOWER: Better = "lower"
 NEITHER: Better = "neither"
+COMPONENTS = ("triage", "memory", "policy", "action", "supervisor", "end-to-end")
+"""The parts of an agent that a metric may test, in the order in which a turn passes through them."""
 
 # Units. A share counts opportunities taken; a ratio also lies between 0 and 1 but counts nothing.
 SHARE = "share"
@@ -144,7 +146,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     aspect: str = ""
     """The column of the flow matrix that it feeds."""
     component: str = ""
-    """The part of the agent that it tests."""
+    """The part of the agent that it tests, one of COMPONENTS; of several the most important comes first."""
     ten: TenPoints | None = None
     target: Target | None = None
     label: str = ""

@@ -159,7 +159,16 @@ JUDGE = ExplainedNeed(
     resource=JUDGE_TYPE,
     words="no judge configured",
 )
+VENUES_TYPE = "convoscope.metrics.dialogue.venues.VenueDatabase"
 _OF_RESOURCES = {
+    VENUES_TYPE: (
+        Need(
+            code="no_venue_database",
+            field="database of venues",
+            unlock="the tables of venues beside the dialogues or given with them: hotel_db.json, restaurant_db.json …",
+            resource=VENUES_TYPE,
+        ),
+    ),
     JUDGE_TYPE: (JUDGE,),
     RECORDING_TYPE: (
         RECORDING,

@@ -34,8 +34,8 @@ class Registry(msgspec.Struct, frozen=True):
         """The metrics that are meant, in the order of their keys; all of them for None.
 
         A name may be whole (`answer.f1`, `dialogue.jga@tomiinek`), bare where that is unique (`f1`,
-        `f1_scorer`), or a family (`answer`). A declaration stands for itself. What a derived figure
-        needs comes along.
+        `f1_scorer`), a family (`answer`), or a variant (`tomiinek`). A declaration stands for itself.
+        What a derived figure needs comes along.
         """
         if names is None:
             return tuple(self.declared[key] for key in sorted(self.declared))
@@ -73,7 +73,7 @@ class Registry(msgspec.Struct, frozen=True):
         if len(matches) > 1:
             keys = ", ".join(sorted(one.key for one in matches))
             raise UsageError(f"{name!r} is ambiguous: {keys}", hint="write the whole name")
-        family = [one for one in self.declared.values() if one.family == name]
+        family = [one for one in self.declared.values() if name and name in (one.family, one.variant)]
         if not matches and not family:
             bare_names = {_bare_name(one) for one in self.declared.values()}
             raise UnknownMetric(name, {*self.declared, *bare_names})

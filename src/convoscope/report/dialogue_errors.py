@@ -17,7 +17,8 @@ _WIDTH = 60
 
 def print_dialogue_errors(screen: Screen, errors: DialogueErrors, top: int) -> None:
     """What was taken for what, then slots by kind of error with their worst examples, domains and turns."""
-    print_words(screen, f"{counted(errors.dialogues, 'dialogue')}, {counted(errors.turns, 'turn')} with a state.")
+    turns = f"{counted(errors.turns, 'turn')} with a state, {errors.wrong:,} of them wrong"
+    print_words(screen, f"{counted(errors.dialogues, 'dialogue')}, {turns}.")
     if not errors.dialogues:
         print_words(screen, "No dialogue has both a true and a predicted state: give predictions beside the dialogues.")
         return
@@ -63,8 +64,11 @@ def _print_confusions(screen: Screen, name: str, confusions: Mapping[tuple[str, 
 
 
 def _print_shares(screen: Screen, name: str, shares: Mapping[Any, StateShare]) -> None:
-    rows = [[_safe(str(key)), str(share.wrong), str(share.turns)] for key, share in shares.items()]
-    columns = [TableColumn(name, names_row=True), number_column("wrong state"), number_column("turns")]
+    rows = [
+        [_safe(str(key)), str(one.wrong), str(one.turns), *(str(one.kinds.get(kind, 0)) for kind in KINDS)]
+        for key, one in shares.items()
+    ]
+    columns = [TableColumn(name, names_row=True), *map(number_column, ("wrong state", "turns", *KINDS))]
     print_table(screen, text_table(columns, rows, title=f"By {name}"))
 
 
@@ -81,6 +85,7 @@ def dialogue_errors_json(errors: DialogueErrors) -> dict[str, Any]:
     return {
         "dialogues": errors.dialogues,
         "turns": errors.turns,
+        "wrong_turns": errors.wrong,
         "domains": [
             {"true": true, "predicted": ours, "turns": count} for (true, ours), count in errors.domains.items()
         ],

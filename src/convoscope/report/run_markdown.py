@@ -10,7 +10,7 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from convoscope.report.render.markdown import code, markdown_table, plain
 from convoscope.report.run_tables import FigureRows, group_tables
 from convoscope.report.run_terminal import print_reading
 from convoscope.report.screen import Screen
+from convoscope.report.sections import sections
 from convoscope.report.table import ReportTable, Row, TableCell
 from convoscope.report.visible_figures import visible_figures
 from convoscope.runs.ranking import Standing, WorstAndBroken, worst_and_broken
@@ -138,12 +139,12 @@ def _group_targets(checks: Sequence[Check]) -> Block:
 
 
 def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
-    """All figures in one table, each family under its name."""
+    """All figures in one table, each family and component under its name."""
     shown = visible_figures(summary, {check.name for check in checks})
     figures = FigureRows(summary, shown.figures, checks)
     rows: list[Row] = []
-    for family, members in groupby(shown.figures, lambda figure: str(figure.metric.split(".", 1)[0])):
-        rows += [figures.partial_row(TableCell(family, strong=True)), *map(figures.row, members)]
+    for section in sections(summary, shown.figures):
+        rows += [figures.partial_row(TableCell(section.title, strong=True)), *map(figures.row, section.figures)]
     table = markdown_table(ReportTable(figures.columns, rows))
     tail = ["", f"And {counted(len(shown.parts), 'figure')} of their parts, in the page."] if shown.parts else []
     if shown.silent:

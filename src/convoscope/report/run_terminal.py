@@ -23,7 +23,8 @@ from convoscope.report.groups import small_text
 from convoscope.report.render.terminal import print_table
 from convoscope.report.run_tables import FigureRows, group_tables
 from convoscope.report.screen import Screen
-from convoscope.report.table import ReportTable, TableCell
+from convoscope.report.sections import sections
+from convoscope.report.table import ReportTable, Row, TableCell
 from convoscope.report.visible_figures import visible_figures
 from convoscope.runs.ranking import worst_and_broken
 from convoscope.runs.run import Run
@@ -71,10 +72,15 @@ def print_run(screen: Screen, run: Run, answer: Answer) -> None:
 def _figure_table(summary: Summary, figures: Sequence[Figure], checks: Sequence[Check]) -> ReportTable:
     table = FigureRows(summary, figures, checks)
     targeted = {check.name for check in checks}
-    rows = [
-        table.row(group[0]) if len(group) == 1 else table.partial_row(*_shared_row(group))
-        for group in _rows(figures, targeted)
-    ]
+    rows: list[Row] = []
+    made = sections(summary, figures)
+    for section in made:
+        if any(one.component for one in made):
+            rows.append(table.partial_row(TableCell(section.title)))
+        rows += [
+            table.row(group[0]) if len(group) == 1 else table.partial_row(*_shared_row(group))
+            for group in _rows(section.figures, targeted)
+        ]
     return ReportTable(table.columns, rows)
 
 

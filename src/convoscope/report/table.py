@@ -31,6 +31,8 @@ class TableCell(NamedTuple):
     text: str
     below: str = ""
     strong: bool = False
+    link: str = ""
+    """Where it leads on the page, such as a conversation."""
 
     @property
     def words(self) -> str:

@@ -75,6 +75,13 @@ def records(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
         yield from _batch(run, batch)
 
 
+def conversation_ids(tables: Tables) -> list[str]:
+    """The ids of all conversations of a run."""
+    with connect() as connection:
+        rows = connection.execute(f"SELECT conversation FROM {tables.table(CONVERSATIONS)}").fetchall()
+    return [id for (id,) in rows]
+
+
 def some_fields(tables: Tables) -> list[str]:
     """The fields that the first conversations of a run have, each once."""
     with connect() as connection:

@@ -16,6 +16,8 @@ import msgspec
 from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
 from convoscope.harmless import is_utf8, one_line
+from convoscope.ingest.beside.predictions import load as load_predictions
+from convoscope.ingest.beside.predictions import without_dialogue
 from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import SpooledFiles, as_files
 from convoscope.ingest.read import PathLike, nothing_readable
@@ -24,7 +26,7 @@ from convoscope.ingest.split import PART_BYTES
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.signatures import signature, table_signature
 from convoscope.runs.audit import audit
-from convoscope.runs.conversations import some_fields
+from convoscope.runs.conversations import conversation_ids, some_fields
 from convoscope.runs.database import Tables
 from convoscope.runs.finish import finish_tables
 from convoscope.runs.identity import reader_sources, sources
@@ -281,7 +283,14 @@ class _RunBuilder:
         if self.job.limit is not None and conversations > self.job.limit:
             report.conversations = self.job.limit
             report.warnings.append(f"only the first {self.job.limit:,} conversations were scored; there are more")
-        self._finish(unfinished, engine.workers, report, progress)
+        self._finish(unfinished, engine.workers, report, strict, progress)
+
+    def _note_predictions(self, tables: Tables, report: ReadReport, strict: bool) -> None:
+        """Tell which predictions are of no dialogue of the run. What a limit left out might be theirs."""
+        beside = {Path(path) for item in self.job.inputs for path in item.companions}
+        if self.job.limit is None and load_predictions(sorted(beside)) is not None:
+            report.add_notes(without_dialogue(beside, conversation_ids(tables)))
+            _refuse_problems(report, strict)
 
     def _score_parts(
         self, unfinished: Partial, engine: Engine, progress: Callable[[Progress], None]
@@ -302,7 +311,12 @@ class _RunBuilder:
         return unfinished.done
 
     def _finish(
-        self, unfinished: Partial, workers: int, report: ReadReport, progress: Callable[[Progress], None]
+        self,
+        unfinished: Partial,
+        workers: int,
+        report: ReadReport,
+        strict: bool,
+        progress: Callable[[Progress], None],
     ) -> None:
         folder, scratch = unfinished.folder, unfinished.scratch
         scratch.mkdir(exist_ok=True)
@@ -311,6 +325,7 @@ class _RunBuilder:
         done = [part for _, part in sorted(unfinished.done.items())]
         tables = finish_tables(folder, done, self.job.metrics, self.job.limit, self.job.session.names)
         finished = perf_counter()
+        self._note_predictions(tables, report, strict)
         if tables.shared:
             some = ", ".join(tables.shared[:MAX_SHARED_IDS]) + (", …" if len(tables.shared) > MAX_SHARED_IDS else "")
             report.warnings.append(f"several conversations share an id; a number was added to it: {some}")

@@ -11,11 +11,13 @@ import msgspec
 from convoscope.annotate.annotator import Annotator, annotator_named
 from convoscope.conversation import Flow, turn_rule
 from convoscope.errors import UsageError
+from convoscope.ingest.beside.venue_tables import VenueTable
 from convoscope.ingest.discover import Input, find_inputs
 from convoscope.ingest.read import PathLike
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import PART_BYTES, Partition, cut
 from convoscope.metrics.declaration import Declaration, Metric
+from convoscope.metrics.needs import VENUES_TYPE
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.user_metrics import registered
 from convoscope.resources.registry import Resource, by_type, given
@@ -26,6 +28,7 @@ from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.partition import PartDone, Writer
 from convoscope.scoring.partition_task import PartitionTask
 from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
+from convoscope.scoring.venue_resource import venue_resource
 from convoscope.user_code import names
 
 
@@ -39,6 +42,13 @@ class Chosen(NamedTuple):
     """What families keep beside the scores."""
     problems: tuple[str, ...]
     """Packages whose metrics could not be loaded."""
+
+    def resources_with(self, venues: Sequence[VenueTable]) -> dict[str, Resource]:
+        """The resources, with a database of the venues that lie beside the logs, where it is asked for."""
+        asked = any(VENUES_TYPE in one.resources.values() for one in self.metrics if isinstance(one, Metric))
+        if not venues or not asked or VENUES_TYPE in self.resources:
+            return self.resources
+        return {**self.resources, VENUES_TYPE: venue_resource(venues)}
 
 
 def choose(
@@ -157,15 +167,16 @@ def plan_job(
     rule = None if turns is None else turn_rule(turns)
     inputs = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
     inputs.report.warnings.extend(chosen.problems)
+    resources = chosen.resources_with(inputs.venues)
     return Job(
         paths=paths,
         inputs=inputs.inputs,
         report=inputs.report,
         definitions=inputs.flows,
         metrics=chosen.metrics,
-        resources=chosen.resources,
+        resources=resources,
         tables=chosen.tables,
-        session=Session(chosen.resources),
+        session=Session(resources),
         turn_rule=rule,
         format=format,
         limit=limit,

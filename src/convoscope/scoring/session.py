@@ -11,7 +11,7 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from convoscope.conversation import Conversation
-from convoscope.errors import UsageError
+from convoscope.errors import InputError, UsageError
 from convoscope.metrics.declaration import Metric
 from convoscope.resources.registry import Resource
 from convoscope.scores.observation import Observation
@@ -102,6 +102,8 @@ class Session:
             self._close_at_exit()
             try:
                 self._made[id(resource)] = resource.make()
+            except InputError:  # a file that it is made of says what is wrong with it
+                raise
             except (Exception, SystemExit) as error:  # whatever the user's function raises
                 raise UsageError(f"{resource.home} cannot be made: {say(error)}") from None
         return self._made[id(resource)]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convoscope import score
 from convoscope.conversation import Act, Conversation, Frame, SlotValue, from_json, to_json
+from convoscope.errors import InputError
 from convoscope.ingest.beside.prediction_shapes import (
     ACTS,
     DIALOGUE,
@@ -26,7 +31,7 @@ from convoscope.ingest.beside.prediction_shapes import (
 from convoscope.ingest.beside.prediction_shapes import STATE as STATES
 from convoscope.ingest.beside.predictions import attach
 from convoscope.ingest.report import Notes
-from support.logs import EXAMPLES, Outcome, counts, read, write, write_json, write_lines
+from support.logs import EXAMPLES, Outcome, counts, places, read, write, write_json, write_lines
 
 DIALOGUES = (EXAMPLES / "multiwoz" / "dialogues-2.1.json").read_text()
 """One dialogue, BAY0001.json, with user's turns 0, 2, 4 and 6."""
@@ -149,7 +154,7 @@ class TestNothingVanishes:
         other = [{**one, "dialogue_id": "BAY0002"} for one in RECORDS]
         outcome = beside(tmp_path, other)
         assert [predicted(outcome.only, seq)[0].failure for seq in (0, 2, 4, 6)] == ["missing"] * 4
-        assert counts(outcome.report.set_aside) == {"prediction_missing": 4}
+        assert counts(outcome.report.set_aside) == {"prediction_missing": 4, "prediction_without_dialogue": 1}
 
     def test_a_prediction_of_no_turn_is_told(self, tmp_path: Path) -> None:
         outcome = beside(tmp_path, [*RECORDS, turn(40, predicted_domain="hotel"), RECORDS[0]])
@@ -193,3 +198,78 @@ def test_whatever_a_file_of_predictions_holds_the_dialogue_is_whole(records: lis
         seqs = {one.seq for one in both.frames if one.origin == "predicted" and one.slots is not None}
         assert seqs == {0, 2, 4, 6}
         assert from_json(to_json(both)) == both
+
+
+def test_slots_of_the_standard_evaluator_have_the_names_of_the_dialogues(tmp_path: Path) -> None:
+    state = {"train": {"arrive": "10:00", "leave": "09:00", "day": "friday"}}
+    outcome = beside(tmp_path, {"bay0001": [{"response": "", "state": state}]})
+    assert predicted(outcome.only, 0)[0].slots == {"arriveby": ("10:00",), "leaveat": ("09:00",), "day": ("friday",)}
+
+
+class TestWithoutDialogue:
+    """A prediction that is of no dialogue or no turn is counted, and named."""
+
+    STRAY = {"dialogue_id": "BAY0009.json", "turn_id": 0, "predicted_domain": "hotel", "response": ""}
+
+    def test_in_the_read_report(self, tmp_path: Path) -> None:
+        report = beside(tmp_path, [*RECORDS, self.STRAY, turn(99, response="x")], "predictions.jsonl").report
+        # One dialogue that nobody held, and one turn that BAY0001 does not have.
+        assert places(report.set_aside) == {
+            "prediction_without_dialogue": ["predictions.jsonl bay0009"],
+            "prediction_without_turn": ["dialogues.json BAY0001.json turn 99"],
+        }
+
+    def test_in_the_read_report_of_a_run(self, tmp_path: Path) -> None:
+        beside(tmp_path / "logs", [*RECORDS, self.STRAY], "predictions.jsonl")
+        run = score(tmp_path / "logs", metrics="dialogue.jga", out=tmp_path / "run")
+        assert places(run.read_report.set_aside) == {"prediction_without_dialogue": ["predictions.jsonl bay0009"]}
+
+    def test_a_strict_run_refuses_it(self, tmp_path: Path) -> None:
+        beside(tmp_path / "logs", [*RECORDS, self.STRAY], "predictions.jsonl")
+        with pytest.raises(InputError, match="prediction_without_dialogue"):
+            score(tmp_path / "logs", metrics="dialogue.jga", strict=True, out=tmp_path / "run")
+
+    def test_a_limit_leaves_dialogues_out_that_may_be_theirs(self, tmp_path: Path) -> None:
+        beside(tmp_path / "logs", [*RECORDS, self.STRAY], "predictions.jsonl")
+        run = score(tmp_path / "logs", metrics="dialogue.jga", limit=1, out=tmp_path / "run")
+        assert run.read_report.set_aside == {}
+
+
+class TestTables:
+    """Records of turns as rows: a cell that is JSON is looked into."""
+
+    def rows(self) -> list[dict[str, str]]:
+        return [
+            {name: value if isinstance(value, str) else json.dumps(value) for name, value in record.items()}
+            for record in RECORDS
+        ]
+
+    def frames(self, outcome: Outcome) -> list[Frame]:
+        assert outcome.report.set_aside == {}
+        return [frame for frame in outcome.only.frames if frame.origin == "predicted"]
+
+    def test_csv_and_parquet_are_read_as_lines_are(self, tmp_path: Path) -> None:
+        expected = self.frames(beside(tmp_path / "lines", RECORDS, "predictions.jsonl"))
+        table = tmp_path / "csv" / "predictions.csv"
+        write(tmp_path / "csv" / "dialogues.json", DIALOGUES)
+        with table.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(RECORDS[0]))
+            writer.writeheader()
+            writer.writerows(self.rows())
+        outcome = read(tmp_path / "csv")
+        assert self.frames(outcome) == expected
+        assert outcome.report.files["predictions.csv"].format == "predictions"
+        write(tmp_path / "parquet" / "dialogues.json", DIALOGUES)
+        parquet = tmp_path / "parquet" / "predictions.parquet"
+        duckdb.sql(f"COPY (SELECT * FROM read_csv('{table}', all_varchar=true)) TO '{parquet}'")
+        assert self.frames(read(tmp_path / "parquet")) == expected
+
+    def test_parquet_with_nested_columns(self, tmp_path: Path) -> None:
+        lines = write_lines(tmp_path / "aside" / "predictions.jsonl", *RECORDS[:3])
+        write(tmp_path / "logs" / "dialogues.json", DIALOGUES)
+        parquet = tmp_path / "logs" / "predictions.parquet"
+        duckdb.sql(f"COPY (SELECT * FROM read_json('{lines}')) TO '{parquet}'")
+        outcome = read(tmp_path / "logs")
+        state = predicted(outcome.only, 0)[0]
+        assert (state.service, state.slots) == ("hotel", SLOTS)
+        assert counts(outcome.report.set_aside) == {"prediction_missing": 1}  # turn 6 was left out

@@ -120,3 +120,54 @@ def test_whatever_a_log_holds_the_suggestion_is_a_mapping_or_an_error(values: li
     except InputError:
         return
     parse_mapping(text.encode(), "map.toml")
+
+
+class TestLogsOfNewcomers:
+    """Logs as teams have them, whose suggestion is read without a correction."""
+
+    def test_a_call_transcript_as_a_table(self, tmp_path: Path) -> None:
+        rows = ["CallID,Speaker,Utterance,StartTime,Queue,CSAT", "c1,Caller,My order is late,00:00:01,orders,4"]
+        rows += ["c1,VoiceBot,Let me check,00:01:04.5,orders,4", "c2,Caller,Cancel please,00:00:01,billing,1"]
+        log = write(tmp_path / "calls.csv", "\n".join(rows))
+        text = suggested_map([log])
+        assert '# labels = { csat = "CSAT" }\n# dimensions = { queue = "Queue" }' in text
+        first, second = convoscope.read(log, readers_from=write(tmp_path / "map.toml", text))
+        # One second after the start, and a minute and four and a half seconds after it.
+        assert [one.time.at for one in first.utterances if one.time] == [1.0, 64.5]
+        assert (first.id, second.id) == ("c1", "c2")
+
+    def test_tool_calls_by_other_names(self, tmp_path: Path) -> None:
+        call = {"function": "block_card", "parameters": {"card": "debit"}, "response": {"ok": True}}
+        events = [{"actor": "customer", "message": "I lost my card"}]
+        events += [{"actor": "bot", "message": "I blocked it.", "actions": [call]}]
+        log = write_lines(tmp_path / "bank.jsonl", {"session": "s-1", "events": events, "stars": 5})
+        assert made_for(log).message.tool_calls == "actions"
+        assert read_with_it(tmp_path, log) == [
+            ["user: I lost my card", "assistant: I blocked it.", 'block_card({"card": "debit"})', '-> {"ok": true}']
+        ]
+        assert '# labels = { stars = "stars" }' in suggested_map([log])
+
+    def test_truth_and_prediction_beside_each_other(self, tmp_path: Path) -> None:
+        state = {"hotel": {"pricerange": "cheap"}}
+        turns: list[dict[str, Any]] = [{"spk": "usr", "txt": "a cheap hotel", "gold_state": state, "pred_state": {}}]
+        turns += [{"spk": "sys", "txt": "Which area?"}]
+        made = made_for(write_lines(tmp_path / "nlu.jsonl", {"dlg": "d1", "turns": turns}))
+        assert (made.conversation.id, made.message.state, made.predicted.state) == ("dlg", "gold_state", "pred_state")
+        assert made.values.role == {"usr": "user", "sys": "assistant"}
+
+    def test_of_a_user_and_a_system_the_system_is_the_agent(self, tmp_path: Path) -> None:
+        turns = [{"speaker": "USER", "text": "a taxi"}, {"speaker": "SYSTEM", "text": "where to?"}]
+        made = made_for(write_lines(tmp_path / "log.jsonl", {"name": "d1", "dialog": turns}))
+        assert made.values.role == {"USER": "user", "SYSTEM": "assistant"}
+
+    def test_questions_and_answers_with_json_in_a_cell(self, tmp_path: Path) -> None:
+        rows = [
+            "conversation,user_query,bot_answer,tools,rating",
+            'q1,what is the time,noon,"[{""name"": ""clock""}]",good',
+        ]
+        rows += ["q1,and the date,today,,good", "q2,hello there,hi,,bad"]
+        log = write(tmp_path / "qa.csv", "\n".join(rows))
+        made = made_for(log)
+        assert made.conversation.id == "conversation"
+        assert made.message.texts == {"user": "user_query", "assistant": "bot_answer"}
+        assert [len(one) for one in read_with_it(tmp_path, log)] == [5, 2]  # q1: four texts and a call of the clock

@@ -6,7 +6,8 @@ why: it counts, and scores as empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,12 +27,14 @@ from convoscope.ingest.beside.prediction_shapes import (
     shape_of,
 )
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io.json import BadJson
+from convoscope.ingest.io import tables
+from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Sample
-from convoscope.ingest.report import Notes
+from convoscope.ingest.report import Note, Notes
 
 _SIGNS = (b'"response"', b'"dialogue_id"', b'"dialog_id"')
 _HEAD = 64 * 1024
+_FIRST_ROWS = 5
 MISSING = TurnPrediction(failure="missing")
 
 
@@ -77,9 +80,32 @@ def _may_predict(path: Path, stamp: int) -> bool:
     del stamp
     try:
         head = files.head_of(path, _HEAD)
+        if tables.is_table(path, head):
+            return bool(shape_of(tables.first_rows(path, _FIRST_ROWS)))
     except (InputError, OSError):
         return False
     return any(sign in head for sign in _SIGNS)
+
+
+def _values(path: Path, problems: list[str]) -> list[Any]:
+    """The records of a file: JSON, or the rows of a table."""
+    if not tables.is_table(path, files.head_of(path, _HEAD)):
+        return values_of(path, problems)
+    values: list[Any] = []
+    for stretch in tables.row_stretches(path, files.MAX_RECORD_BYTES):
+        if stretch.problem:
+            problems.append(f"{path.name}:{stretch.first}: {stretch.problem}")
+        rows = [decode(row).value for row in (stretch.data or b"").split(tables.BETWEEN_ROWS) if row.strip()]
+        values += [{name: _cell(value) for name, value in row.items()} for row in rows]
+    return values
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a table: a text that is a JSON object or list is that."""
+    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
+        with suppress(BadJson):
+            return decode(value.encode()).value
+    return value
 
 
 @lru_cache(maxsize=4)
@@ -89,7 +115,7 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> Predictions | None:
     is_predicted = False
     for path, _ in stamped:
         try:
-            values = values_of(path, problems)
+            values = _values(path, problems)
         except (BadJson, InputError, OSError) as error:
             problems.append(f"{path.name}: {error}")
             continue
@@ -104,6 +130,19 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> Predictions | None:
     everything = [one for predicted in by_dialogue.values() for one in predicted]
     predicts = {name for name in _FIELDS if any(getattr(one, name) is not None for one in everything)}
     return Predictions(by_dialogue, frozenset(predicts), tuple(problems)) if is_predicted else None
+
+
+def without_dialogue(paths: Iterable[Path], ids: Iterable[str]) -> list[Note]:
+    """The predicted dialogues that are none of those with these ids: each of them is set aside, and named."""
+    read = {path: predictions for path in sorted(set(paths)) if (predictions := load([path])) is not None}
+    if not read:
+        return []
+    known = set(map(dialogue_key, ids))
+    return [
+        Note(kind="set_aside", code="prediction_without_dialogue", file=path.name, detail=id)
+        for path, predictions in read.items()
+        for id in sorted(predictions.by_dialogue.keys() - known)
+    ]
 
 
 _FIELDS = ("domains", "intents", "state", "requested", "acts", "response")
@@ -122,7 +161,7 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
     for problem in predictions.problems if predicted is None else ():
         notes.repaired("predictions_left_out", problem)
     exchanges = exchanges_of(conversation)
-    placed = _placed(predicted or [], exchanges, notes)
+    placed = _placed(conversation.id, predicted or [], exchanges, notes)
     frames = list(conversation.frames)
     for number, exchange in enumerate(exchanges):
         prediction = placed.get(number)
@@ -132,9 +171,28 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
             prediction = MISSING
         if prediction.failure:
             code = "prediction_missing" if prediction is MISSING else "prediction_failed"
-            notes.set_aside(code, f"turn {exchange.user.id or number}: {prediction.failure}", exchange.user.seq)
+            place = f"{conversation.id} turn {exchange.user.id or number}"
+            notes.set_aside(code, f"{place}: {prediction.failure}", exchange.user.seq)
+        if conversation.source.format == "multiwoz":
+            prediction = _with_names_of_multiwoz(prediction)
         frames += frames_of(completed(prediction, predictions.predicts), exchange, "predicted")
     return msgspec.structs.replace(conversation, frames=tuple(sorted(frames, key=lambda frame: frame.seq)))
+
+
+def _with_names_of_multiwoz(prediction: TurnPrediction) -> TurnPrediction:
+    """The standard evaluator calls two slots otherwise than the dialogues do."""
+    if not prediction.state or _SHORT_NAMES.keys().isdisjoint(
+        slot for slots in prediction.state.values() for slot in slots
+    ):
+        return prediction
+    state = {
+        domain: {_SHORT_NAMES.get(slot, slot): values for slot, values in slots.items()}
+        for domain, slots in prediction.state.items()
+    }
+    return prediction._replace(state=state)
+
+
+_SHORT_NAMES = {"arrive": "arriveby", "leave": "leaveat"}
 
 
 def exchanges_of(conversation: Conversation) -> list[Exchange]:
@@ -150,7 +208,7 @@ def exchanges_of(conversation: Conversation) -> list[Exchange]:
 
 
 def _placed(
-    predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], notes: Notes
+    dialogue: str, predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], notes: Notes
 ) -> dict[int, TurnPrediction]:
     """The prediction of each exchange. One that belongs to none, or comes second, is set aside and told."""
     placed: dict[int, TurnPrediction] = {}
@@ -159,7 +217,7 @@ def _placed(
         number = place_of.get(prediction.turn) if prediction.turn else order if order < len(exchanges) else None
         if number is None or number in placed:
             code = "prediction_without_turn" if number is None else "prediction_repeated"
-            notes.set_aside(code, f"turn {prediction.turn or order}")
+            notes.set_aside(code, f"{dialogue} turn {prediction.turn or order}")
         else:
             placed[number] = prediction
     return placed

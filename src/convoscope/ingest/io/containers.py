@@ -9,7 +9,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
@@ -202,9 +202,18 @@ def element_stretches(path: Path, size: int) -> Iterator[ByteRange]:
 
     An array of any length passes through little memory.
     """
+    return _stretches(_texts(path, "[", "]"), size)
+
+
+def member_stretches(path: Path, size: int) -> Iterator[ByteRange]:
+    """The members of a top-level JSON object, each as an object of one member, as `element_stretches`."""
+    return _stretches(_texts(path, "{", "}"), size)
+
+
+def _stretches(elements: Iterable[bytes | _Broken], size: int) -> Iterator[ByteRange]:
     held: list[bytes] = []
     length, first, number = 0, 1, 0
-    for number, element in enumerate(_elements(path), start=1):
+    for number, element in enumerate(elements, start=1):
         if isinstance(element, _Broken):
             if held:
                 yield ByteRange(first, 0, 0, BETWEEN_ELEMENTS.join(held))
@@ -220,35 +229,41 @@ def element_stretches(path: Path, size: int) -> Iterator[ByteRange]:
 
 
 class _Broken(str):
-    """In place of an element: why the array cannot be read further."""
+    """In place of an element: why the array or object cannot be read further."""
 
     __slots__ = ()
 
 
-def _elements(path: Path) -> Iterator[bytes | _Broken]:
+_NOUNS = {"[": "array", "{": "object"}
+
+
+def _texts(path: Path, begin: str, end: str) -> Iterator[bytes | _Broken]:
+    """The texts of the elements of an array, or of the members of an object."""
+    noun = _NOUNS[begin]
     with open_bytes(path) as stream:
         text = _Text(stream)
-        if text.next_character() != "[":
-            yield _Broken("is not a JSON array")
+        if text.next_character() != begin:
+            yield _Broken(f"is not a JSON {noun}")
             return
         text.at += 1
-        while (character := text.next_character()) != "]":
+        while (character := text.next_character()) != end:
             try:
-                element = text.value()
+                element = text.value() if begin == "[" else text.member()
             except _Unreadable as error:
-                yield _Broken(error)
+                yield _Broken(str(error).replace(CUT_ARRAY, CUT_ARRAY.replace("array", noun)))
                 return
             # Bytes that were not UTF-8 came through as surrogates and go out as they were.
             yield element.replace("\x1e", "\\u001e").encode("utf-8", "surrogateescape")
             character = text.next_character()
             if character == ",":
                 text.at += 1
-            elif character != "]":
-                yield _Broken(text.complaint("a comma is missing") if character else CUT_ARRAY)
+            elif character != end:
+                cut = CUT_ARRAY.replace("array", noun)
+                yield _Broken(text.complaint("a comma is missing") if character else cut)
                 return
         text.at += 1
         if text.next_character():
-            yield _Broken(text.complaint("there is more after the end of the array"))
+            yield _Broken(text.complaint(f"there is more after the end of the {noun}"))
 
 
 class _Unreadable(ValueError):
@@ -299,6 +314,17 @@ class _Text:
             if not self._more(step):
                 raise _Unreadable(self._why(error))
             step *= 2
+
+    def member(self) -> str:
+        """The text of the next member of an object, as an object."""
+        if self.next_character() != '"':
+            raise _Unreadable(self.complaint("a name is missing"))
+        name = self.value()
+        if self.next_character() != ":":
+            raise _Unreadable(self.complaint("a colon is missing"))
+        self.at += 1
+        self.next_character()
+        return f"{{{name}:{self.value()}}}"
 
     def complaint(self, what: str) -> str:
         near = self._text[self.at : self.at + 20].split("\n")[0]

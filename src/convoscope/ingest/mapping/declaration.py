@@ -54,10 +54,12 @@ class MessageMap(_Table, frozen=True, kw_only=True):
 class ToolCallMap(_Table, frozen=True, kw_only=True):
     """Where in a tool call things are."""
 
-    name: Way = msgspec.field(default_factory=lambda: ["name", "function.name", "tool"])
-    arguments: Way = msgspec.field(default_factory=lambda: ["arguments", "function.arguments", "args", "input"])
+    name: Way = msgspec.field(default_factory=lambda: ["name", "function.name", "tool", "tool_name", "function"])
+    arguments: Way = msgspec.field(
+        default_factory=lambda: ["arguments", "function.arguments", "args", "parameters", "params", "input"]
+    )
     id: Way = msgspec.field(default_factory=lambda: ["id", "call_id"])
-    result: Way = msgspec.field(default_factory=lambda: ["result", "output"])
+    result: Way = msgspec.field(default_factory=lambda: ["result", "output", "response"])
 
 
 class PredictedMap(_Table, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -168,7 +169,7 @@ class _Builder:
         """Whatever a message says and calls."""
         where, timeline = self.mapping.message, self.timeline
         stamp = find(message, where.time)
-        time = timeline.time(stamp.value) if stamp is not None else None
+        time = timeline.time(seconds(stamp.value)) if stamp is not None else None
         begun = timeline.seq
         extras = _rest(message, self._ways())
         id = as_text(value_at(message, where.id))
@@ -272,8 +273,20 @@ def _ordered(messages: list[LoggedMessage], way: Way | None, *, is_list: bool) -
     """Messages that stand in records of their own are ordered by their times; those of a list are as they stand."""
     if is_list or way is None:
         return messages
-    times = [None if (read := moment(value_at(one.value, way))) is None else read.at for one in messages]
+    times = [None if (read := moment(seconds(value_at(one.value, way)))) is None else read.at for one in messages]
     return [messages[place] for place in in_order(times)]
+
+
+def seconds(value: Any) -> Any:
+    """A clock that runs from the start of a call, such as `00:01:04.5`, in seconds; any other value as it is."""
+    clock = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
+    if clock is None:
+        return value
+    hours, minutes, rest = clock.groups()
+    return 3600 * int(hours) + 60 * int(minutes) + float(rest.replace(",", "."))
+
+
+_CLOCK = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
 
 
 def _translated(names: tuple[str, ...] | None, words: dict[str, str]) -> tuple[str, ...] | None:

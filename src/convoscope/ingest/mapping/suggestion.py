@@ -15,6 +15,7 @@ from convoscope.errors import ConvoscopeError, InputError
 from convoscope.ingest.discover import sample_of
 from convoscope.ingest.io.json import BadJson
 from convoscope.ingest.mapping.paths import parsed, written
+from convoscope.ingest.mapping.reader import seconds
 from convoscope.ingest.reader import Sample
 from convoscope.ingest.record import ROLE_FIELDS, ROLES, TEXT_FIELDS, TIMES
 
@@ -32,6 +33,14 @@ _ID_NAMES = (
     "chat_id",
     "dialogue_id",
     "call_id",
+    "conversation",
+    "dialogue",
+    "dialog",
+    "dlg",
+    "session",
+    "thread",
+    "chat",
+    "call",
     "ticket",
     "case",
     "id",
@@ -51,11 +60,18 @@ _ANSWERED = (
     "response",
 )
 """Names of what each side says, in a record that holds both."""
-_LABELS = re.compile(r"csat|rating|score|resolved|label|verdict|outcome|satisf", re.IGNORECASE)
-_USERS = re.compile(r"user|cust|client|guest|visitor|caller|human|buyer|patient|^in(bound|coming)?$", re.IGNORECASE)
-_AGENTS = re.compile(r"bot|agent|assist|system|advis|operator|support|rep$|^ai$|^out(bound|going)?$", re.IGNORECASE)
+_SAYS = r"[_ ]?(query|question|message|msg|text|utterance|input|says?|answer|response|reply|output|turn)"
+_ASKS = re.compile(rf"(user|customer|client|caller|human|guest){_SAYS}")
+_ANSWERS = re.compile(rf"(bot|agent|assistant|system|ai|model){_SAYS}")
+_PREDICTED = re.compile(r"^(pred|predicted|model|hyp|system|agent|bot)[_A-Z]")
+"""What the agent concluded, by the name of the field: `pred_state`."""
+_LABELS = re.compile(r"csat|nps|stars|rating|score|resolved|solved|label|verdict|outcome|satisf", re.IGNORECASE)
+_USERS = re.compile(r"user|usr|cust|client|guest|visitor|caller|human|buyer|patient|^in(bound|coming)?$", re.IGNORECASE)
+_AGENTS = re.compile(
+    r"bot|agent|assist|system|^sys$|advis|operator|support|rep$|^ai$|^out(bound|going)?$", re.IGNORECASE
+)
 _MEANINGS = {
-    "tool_calls": re.compile(r"tool_?calls?$|function_calls?$|calls$", re.IGNORECASE),
+    "tool_calls": re.compile(r"tools?(_?calls?)?$|functions?(_?calls?)?$|calls$|actions$", re.IGNORECASE),
     "domain": re.compile(r"(^|_)(domain|service)$", re.IGNORECASE),
     "intent": re.compile(r"intents?$", re.IGNORECASE),
     "requested": re.compile(r"requested", re.IGNORECASE),
@@ -168,7 +184,7 @@ def _is_known(role: RecordField | None) -> bool:
 def message_fields(messages: Sequence[Any]) -> MessageFields | None:
     """Who speaks and what, in messages; None where nothing in them is a text of a person."""
     fields = [one for one in fields_of(messages) if all(isinstance(value, str) for value in one.values)]
-    asked, answered = _named(fields, _ASKED), _named(fields, _ANSWERED)
+    asked, answered = _named(fields, _ASKED, _ASKS), _named(fields, _ANSWERED, _ANSWERS)
     if asked is not None and answered is not None:
         return MessageFields(None, asked, answered)
     texts = [one for one in fields if _text_rank(one) > 0]
@@ -179,8 +195,10 @@ def message_fields(messages: Sequence[Any]) -> MessageFields | None:
     return MessageFields(max(roles, key=_role_rank, default=None), text)
 
 
-def _named(fields: Sequence[RecordField], names: Sequence[str]) -> RecordField | None:
-    return min((one for one in fields if one.name in names), key=lambda one: names.index(one.name), default=None)
+def _named(fields: Sequence[RecordField], names: Sequence[str], others: re.Pattern[str]) -> RecordField | None:
+    """The field with the best of these names; without one, the first whose name is of this kind."""
+    best = min((one for one in fields if one.name in names), key=lambda one: names.index(one.name), default=None)
+    return best or next((one for one in fields if others.fullmatch(one.name)), None)
 
 
 def fields_of(records: Sequence[Any]) -> list[RecordField]:
@@ -241,8 +259,10 @@ def _written(where: str, messages: str, fields: MessageFields, records: Sequence
     lines += [f"messages = {_text(messages)}"] if messages else ["# each record is a message"]
     id = _id(beside or own, is_message=not messages)
     lines += [f"id = {_text(id)}" if id else '# id = ""  # without it a conversation is named by its place']
+    meanings = _meanings(own, id if not messages else "")
     taken = {id, messages, *(one.path for one in beside if one.path.startswith(f"{messages}."))}
-    lines += _others(one for one in beside if one.path not in taken)
+    taken |= {path for _, path in (*meanings.true, *meanings.predicted)}
+    lines += _others(one for one in beside or _shared(own, id) if one.path not in taken)
     lines += ["", "[message]"]
     if fields.answer is not None:
         lines += [f"texts = {{ user = {_text(fields.text.path)}, assistant = {_text(fields.answer.path)} }}"]
@@ -250,7 +270,9 @@ def _written(where: str, messages: str, fields: MessageFields, records: Sequence
         lines += [f"texts = {{ user = {_text(fields.text.path)} }}  # who speaks is not said: add the agent's field"]
     else:
         lines += [f"role = {_text(fields.role.path)}", f"text = {_text(fields.text.path)}"]
-    lines += _meanings(own, id if not messages else "")
+    lines += [f"{key} = {_text(path)}" for key, path in meanings.true]
+    if meanings.predicted:
+        lines += ["", "[predicted]", *(f"{key} = {_text(path)}" for key, path in meanings.predicted)]
     if fields.role is not None:
         lines += ["", "[values.role]", *_roles(fields.role)]
     return "\n".join(lines) + "\n"
@@ -285,31 +307,56 @@ def _first_of_each(fields: Iterable[RecordField]) -> list[RecordField]:
     return list({one.name: one for one in reversed(list(fields))}.values())[::-1]
 
 
-def _meanings(fields: Sequence[RecordField], id: str) -> Iterator[str]:
-    """Time, id, tool calls and dialogue state of a message, by their names."""
-    clock = next((one for one in fields if _is_time(one)), None)
-    if clock is not None:
-        yield f"time = {_text(clock.path)}"
-    own_id = next(
-        (one for one in fields if one.name in ("id", "uuid", "message_id", "turn_id") and one.path != id), None
-    )
-    if own_id is not None:
-        yield f"id = {_text(own_id.path)}"
+class Meanings(NamedTuple):
+    """What fields of a message mean: keys of a mapping, each with a path."""
+
+    true: list[tuple[str, str]]
+    predicted: list[tuple[str, str]]
+
+
+def _meanings(fields: Sequence[RecordField], id: str) -> Meanings:
+    """Time, id, tool calls and dialogue state of a message, by their names; what the agent concluded apart."""
+    true = [("time", one.path) for one in fields if _is_time(one)][:1]
+    ids = ("id", "uuid", "message_id", "turn_id")
+    true += [("id", one.path) for one in fields if one.name in ids and one.path != id][:1]
+    predicted: list[tuple[str, str]] = []
     for key, pattern in _MEANINGS.items():
-        field = next((one for one in fields if pattern.search(one.name)), None)
-        if field is not None and (key != "tool_calls" or any(isinstance(value, list) for value in field.values)):
-            yield f"{key} = {_text(field.path)}"
+        named = [one for one in fields if pattern.search(one.name)]
+        if key == "tool_calls":
+            true += [(key, one.path) for one in named if any(isinstance(parsed(value), list) for value in one.values)][
+                :1
+            ]
+            continue
+        concluded = [one for one in named if _PREDICTED.match(one.path.rpartition(".")[2])]
+        true += [(key, one.path) for one in named if one not in concluded][:1]
+        predicted += [(key, one.path) for one in concluded][:1]
+    return Meanings(true, predicted)
+
+
+def _shared(fields: Sequence[RecordField], id: str) -> list[RecordField]:
+    """The fields of messages that have one value in all messages of a conversation: they may say something of it."""
+    names = next((one.values for one in fields if one.path == id), [])
+    return [
+        one
+        for one in fields
+        if len(one.values) == len(names)
+        and len({(name, str(value)) for name, value in zip(names, one.values, strict=True)}) == len(set(names))
+    ]
 
 
 def _is_time(field: RecordField) -> bool:
     is_named = field.name in TIMES or re.search(r"time|date|stamp|(^|_)(at|ts|when)$", field.name) is not None
-    return is_named and all(moment(value) is not None for value in field.values)
+    return is_named and all(moment(seconds(value)) is not None for value in field.values)
 
 
 def _roles(role: RecordField) -> Iterator[str]:
     """Each word for a role and ours; those that had to be guessed say so."""
-    for word, _ in Counter(str(value).strip() for value in role.values).most_common(_MAX_ROLES):
+    words = [word for word, _ in Counter(str(value).strip() for value in role.values).most_common(_MAX_ROLES)]
+    has_agent = any(_role_of(word) == ("assistant", True) for word in words)
+    for word in words:
         ours, is_known = _role_of(word)
+        if ours == "system" and not has_agent:  # of a user and a system, the system is the agent
+            ours = "assistant"
         yield f"{_key(word)} = {_text(ours)}" + ("" if is_known else "  # a guess: user, assistant, system or tool?")
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+import msgspec
 
 from convoscope.conversation.dialogue_state import Act
 from convoscope.conversation.lazy import remembered
@@ -82,6 +85,11 @@ class VenueDatabase:
             if value:
                 known[field].add(value)
                 self.known[field].add(value)
+
+    @remembered
+    def identity(self) -> str:
+        """What answers depend on: the content of the tables."""
+        return f"venues@{hashlib.sha256(msgspec.json.encode(self.tables, order='sorted')).hexdigest()[:12]}"
 
     @remembered
     def search(self) -> VenueSearch:

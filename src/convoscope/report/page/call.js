@@ -26,7 +26,7 @@ async function callScreen(id, second) {
   if (!call) return [...head, node("p", { class: "meta" }, `The words of this ${facts.noun} are not in this page. `, node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), " prints it.")];
   const turns = node("div", { id: "turns" });
   const article = node("article", { "aria-label": id }, ...head, lanesOf(call, place), node("div", { class: "conv" }, turns, scoresOf(call)));
-  const wanted = second === undefined ? -1 : lineAt(call, Number(second));
+  const wanted = second === undefined ? -1 : second.startsWith("event-") ? (call.lines || []).findIndex((line) => line.seq === Number(second.slice(6))) : lineAt(call, Number(second));
   drawLines(turns, call, place, wanted < 0 ? 0 : Math.floor(wanted / WINDOW) * WINDOW);
   requestAnimationFrame(() => { if (wanted >= 0) aim(wanted); });
   return [article];

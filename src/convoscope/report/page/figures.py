@@ -22,6 +22,7 @@ from convoscope.analysis.words import (
 )
 from convoscope.metrics.declaration import HIGHER, LOWER, SECONDS
 from convoscope.report.page.scales import ScaledInterval, Spread, scale_of, scaled, spread
+from convoscope.report.sections import sections
 from convoscope.report.visible_figures import visible_figures
 from convoscope.runs.database import CONVERSATION_SCORES, connect
 from convoscope.runs.distributions import Histogram, histograms
@@ -127,6 +128,8 @@ class FigureFacts:
         for check in checked:
             self.checks.setdefault(check.name, []).append(check)
         self.worst = _worst(run)
+        self._subjects = {one.observes for one in run.summary.declared}
+        """What groups are made of that are no conversations: slots, intents. The list cannot be filtered by them."""
         self.groups: dict[tuple[str, ...], list[tuple[dict[str, str], dict[str, Figure]]]] = {}
         for group in run.summary.groups:
             figures = {name_text(one): one for one in group.metrics}
@@ -185,7 +188,7 @@ class FigureFacts:
                     value=value_text(figure.value, figure.unit),
                     n=f"{figure.n:,}",
                     bar=scaled(figure, scale),
-                    href=calls_link(group),
+                    href="" if self._subjects & group.keys() else calls_link(group),
                     reason=reason_text(figure.reason),
                     target="; ".join(f"{check.name} {check.text}" for check in self._demands(name, group)),
                 )
@@ -209,8 +212,9 @@ def figures_screen(facts: FigureFacts) -> FiguresScreen:
     families: dict[str, list[FigureRow]] = {}
     weights = {one.metric: one.importance for one in summary.declared}
     # What matters most comes first; a figure beside a headline stays beside it.
-    for figure in sorted(shown.figures, key=lambda figure: -weights.get(figure.key, 0)):
-        families.setdefault(figure.metric.split(".", 1)[0], []).append(facts.row(figure))
+    weighed = sorted(shown.figures, key=lambda figure: -weights.get(figure.key, 0))
+    for section in sections(summary, weighed):
+        families[section.title] = [facts.row(figure) for figure in section.figures]
     if shown.parts:
         families["parts of these"] = [facts.row(figure) for figure in shown.parts]
     made, room = [], OPEN

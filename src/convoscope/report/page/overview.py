@@ -202,6 +202,11 @@ def _cause(cause: Cause, noun: str, most: int, links: Mapping[tuple[str, str], s
     )
 
 
+def event_link(id: str, seq: int) -> str:
+    """Where the page shows one conversation, at an event of it, whether that has a time or not."""
+    return f"{call_link(id)}/event-{seq}"
+
+
 def call_link(id: str, seconds: float | None = None) -> str:
     """Where the page shows one conversation, at a moment of it."""
     return f"#/call/{quote(id, safe='')}" + ("" if seconds is None else f"/{seconds:g}")

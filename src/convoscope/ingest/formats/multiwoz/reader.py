@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,9 @@ from convoscope.ingest.formats.sgd.dialogue import conversation, is_dialogue
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import as_list, as_object, as_text
 from convoscope.ingest.report import Notes
+
+_MEMBER = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
+"""How an object of dialogues begins."""
 
 
 class MultiWOZReader(Reader):
@@ -27,6 +31,9 @@ class MultiWOZReader(Reader):
             if is_dialogue(value) and _is_22(value):
                 return Detection(1.1, '"turns" of USER and SYSTEM, with frames of the domains of MultiWOZ')
         return None
+
+    def holds_members(self, head: bytes) -> bool:
+        return _MEMBER.match(head) is not None and b'"log"' in head and b'"metadata"' in head
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:

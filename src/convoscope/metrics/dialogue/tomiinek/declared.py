@@ -9,7 +9,7 @@ from typing import Any
 from convoscope.conversation import Conversation, Frame
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, SHARE, TURN, metric
-from convoscope.metrics.dialogue.declared import PREDICTIONS, TRACKING, TRUTH, WHOLE_SYSTEM
+from convoscope.metrics.dialogue.declared import PREDICTIONS, STATE_MEMORY, TRACKING, TRUTH, WHOLE_SYSTEM
 from convoscope.metrics.dialogue.frames import GOLD, PREDICTED
 from convoscope.metrics.dialogue.policy import is_booking
 from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, judge_prediction
@@ -78,6 +78,7 @@ _tracked = partial(metric, variant=TOMIINEK, version=1, observes=TURN, better=HI
     needs=(PREDICTIONS, TRUTH),
     reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
     also={"macro": MEAN_OF_CONVERSATIONS},
+    component=STATE_MEMORY,
 )
 def joint_accuracy(conversation: Conversation) -> Iterator[Observation]:
     """Are all slots of the state right, where a value that is nearly a part of another counts as the same?
@@ -140,6 +141,11 @@ def _tracking(conversation: Conversation) -> list[tuple[int, TurnTracking | None
 
 
 def _judgement(conversation: Conversation, venues: VenueDatabase) -> Judgement:
+    return judge_prediction(predicted_turns(conversation), gold_dialogue(conversation), venues.search)
+
+
+def predicted_turns(conversation: Conversation) -> list[dict[str, Any]]:
+    """What was predicted of each turn, in the shape of the standard evaluator: response, state, active domains."""
     turns = []
     for _, asked, answered in _frames(conversation):
         turn: dict[str, Any] = {"response": next((frame.response for frame in answered if frame.response), "")}
@@ -149,7 +155,7 @@ def _judgement(conversation: Conversation, venues: VenueDatabase) -> Judgement:
         if any(frame.origin == PREDICTED and frame.is_active is not None for frame in asked):
             turn["active_domains"] = [frame.service for frame in asked if frame.origin == PREDICTED and frame.is_active]
         turns.append(turn)
-    return judge_prediction(turns, gold_dialogue(conversation), venues.search)
+    return turns
 
 
 @cached_on_argument

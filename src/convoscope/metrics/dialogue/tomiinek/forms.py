@@ -54,7 +54,7 @@ _TYPES = {
 }
 _HOURS = {"afternoon": "13:00", "lunch": "12:00", "noon": "12:00", "mid-day": "12:00", "morning": "08:00"}
 _BEFORE = re.compile(r"(?:by|after)\s*")
-_AFTERNOON = re.compile(r"(\d+)(?::(.*))?\s*(?:pm|p\.m\.)", re.DOTALL)
+_AFTERNOON = re.compile(r"\A(\d+)(?::(.*)|\s*)(?:pm|p\.m\.)", re.DOTALL)
 _MORNING = ("am", "a.m.")
 _WITH_TIMES = frozenset({"arrive", "arriveby", "leave", "leaveat", "time"})
 _WITH_NAMES = frozenset({"name", "departure", "destination"})
@@ -98,9 +98,8 @@ def _time(time: str) -> str:
         return _HOURS[time]
     if _BEFORE.match(time):
         time = _BEFORE.sub("", time, count=1)
-    for ending in _MORNING:
-        if time.endswith(ending):
-            time = time.removesuffix(ending).rstrip()
+    if time.endswith(_MORNING):
+        time = time.removesuffix("am").removesuffix("a.m.").rstrip()
     late = _AFTERNOON.fullmatch(time)
     if late is not None:
         return f"{int(late[1]) + 12}:{(late[2] or '00').strip()}"
