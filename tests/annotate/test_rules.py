@@ -162,7 +162,8 @@ class TestRisks:
             ("I will cancel my subscription.", "churn_risk", "high"),
             ("I canceled yesterday.", "churn_risk", "high"),
             ("I’m thinking about leaving.", "churn_risk", "medium"),
-            ("If it isn't fixed I'm taking my business elsewhere.", "churn_risk", "high"),
+            ("I'm taking my business elsewhere.", "churn_risk", "high"),
+            ("If it isn't fixed I'm taking my business elsewhere.", "churn_risk", "medium"),
             ("We won't be renewing.", "churn_risk", "high"),
             ("I call my lawyer.", "compliance", "high"),
             ("I'm going to sue you.", "compliance", "critical"),
@@ -172,12 +173,14 @@ class TestRisks:
             ("This is unacceptable.", "sentiment_negative", "medium"),
             ("Oh great, another form.", "sentiment_negative", "medium"),
             ("I'm not happy with this.", "sentiment_negative", "low"),
-            ("That's way too expensive.", "pricing_objection", "high"),
+            ("I'm not paying that.", "pricing_objection", "high"),
+            ("That's way too expensive.", "pricing_objection", "medium"),
             ("It is over our budget.", "pricing_objection", "medium"),
             ("It's a bit pricey.", "pricing_objection", "low"),
             ("Your competitor does it for half.", "competitor_mention", "medium"),
             ("Acme offered us the same for less.", "competitor_mention", "medium"),
-            ("This is the third time I've called.", "customer_frustration", "high"),
+            ("I've asked five times since May.", "customer_frustration", "high"),
+            ("This is the third time I've called.", "customer_frustration", "medium"),
             ("It's still not working.", "customer_frustration", "medium"),
             ("You sent me the wrong size.", "agent_error", "medium"),
         ],
@@ -267,14 +270,19 @@ class TestActions:
     @pytest.mark.parametrize(
         ("line", "action"),
         [
-            ("a: I'll send you the proposal by tomorrow.", ("Send proposal", "agent", "by tomorrow")),
-            ("a: We’ll call you back within two hours.", ("Call customer back", "team", "within two hours")),
-            ("a: Okay, I will go ahead and issue the refund today.", ("Issue refund", "agent", "today")),
-            ("a: Our billing team will review the charge.", ("Review charge", "team", "")),
-            ("a: Let me book a technician for Friday morning.", ("Book technician for", "agent", "Friday morning")),
-            ("a: I'm sending the link right now.", ("Send link", "agent", "right now")),
-            ("a: Someone will contact you shortly.", ("Contact customer", "unknown", "shortly")),
-            ("u: I'll email you the photos tonight.", ("Email photos", "customer", "tonight")),
+            ("a: I'll send you the proposal by tomorrow.", ("Send the proposal", "agent", "by tomorrow")),
+            ("a: We’ll call you back within two hours.", ("Call the customer back", "team", "within two hours")),
+            ("a: Okay, I will go ahead and issue the refund today.", ("Issue the refund", "agent", "today")),
+            ("a: Our billing team will review your charge.", ("Review the charge", "team", "")),
+            ("a: Let me book a technician for Friday morning.", ("Book a technician", "agent", "for Friday morning")),
+            ("a: Someone will contact you shortly.", ("Contact the customer", "unknown", "")),
+            ("a: The nurse will ring you the day before.", ("Ring the customer", "team", "the day before")),
+            ("a: Ms Rowe will reply within a week.", ("Reply to the customer", "team", "within a week")),
+            ("a: I'll put a note on your profile so it isn't flagged.", ("Put a note on the profile", "agent", "")),
+            ("a: I'll get back to you by the 3rd of May.", ("Get back to the customer", "agent", "by the 3rd of May")),
+            ("a: Your card will be replaced on Monday.", ("Replace the card", "unknown", "on Monday")),
+            ("u: I'll email you the photos tonight.", ("Email the photos", "customer", "tonight")),
+            ("u: I'll let you know by Friday.", ("Let the agent know", "customer", "by Friday")),
         ],
     )
     def test_a_promise_is_a_description(self, line: str, action: tuple[str, str, str]) -> None:
@@ -282,13 +290,13 @@ class TestActions:
 
     def test_two_promises_in_a_sentence(self) -> None:
         assert actions("a: I'll check with the depot and call you back tomorrow.") == [
-            ("Check with depot", "agent", "tomorrow"),
-            ("Call customer back", "agent", "tomorrow"),
+            ("Check with the depot", "agent", "tomorrow"),
+            ("Call the customer back", "agent", "tomorrow"),
         ]
 
     def test_where_and_verbatim(self) -> None:
-        (action,) = found("u: Hello.", "a: Sorry. I’ll send it today.").actions or ()
-        assert (action.events, action.verbatim, action.assignee) == ((1,), "I'll send it today.", "assistant")
+        (action,) = found("u: Hello.", "a: Sorry. Yes, I’ll send it today.").actions or ()
+        assert (action.events, action.verbatim, action.assignee) == ((1,), "I’ll send it today.", "assistant")
 
     @pytest.mark.parametrize(
         "line",
@@ -303,13 +311,72 @@ class TestActions:
             "a: I won't charge you.",
             "u: I'll wait.",
             "u: I'll think about it.",
+            "a: I'm sending the link right now.",
+            "a: I've sent it.",
+            "a: You'll get a letter.",
+            "u: I'll carry it myself before I pay that.",
+            "u: My brother will collect it.",
+            "a: I'll ask you two questions.",
+            "a: I might call you tomorrow.",
         ],
     )
     def test_what_is_no_promise(self, line: str) -> None:
         assert actions(line) == []
 
     def test_a_promise_that_nobody_owns(self) -> None:
-        assert actions("a: It will be fixed by Friday.") == [("It be fixed", "unknown", "by Friday")]
+        assert actions("a: It will be fixed by Friday.") == [("Fix it", "unknown", "by Friday")]
+
+    @pytest.mark.parametrize(
+        ("lines", "action"),
+        [
+            (("u: I bought a toaster and it smokes.", "a: We'll replace it."), ("Replace the toaster", "team", "")),
+            (("a: I need a copy of the lease.", "u: I'll scan it tonight."), ("Scan the lease", "customer", "tonight")),
+            (("u: Doctor Bose was so kind.", "a: I'll tell her."), ("Tell Doctor Bose", "agent", "")),
+            (("u: The label and two letters came.", "a: I'll copy them."), ("Copy the letters", "agent", "")),
+            (("u: There is a receipt and a parcel.", "a: We'll collect it."), ("Collect the parcel", "team", "")),
+        ],
+    )
+    def test_a_pronoun_becomes_what_it_stands_for(self, lines: tuple[str, ...], action: tuple[str, str, str]) -> None:
+        assert actions(*lines) == [action]
+
+    @pytest.mark.parametrize(
+        ("lines", "action"),
+        [
+            (
+                ("u: Could you send the form to my work address?", "a: Certainly, by tonight."),
+                ("Send the form to the work address", "agent", "by tonight"),
+            ),
+            (("u: Send me that offer, would you?", "a: With pleasure."), ("Send the offer", "agent", "")),
+            (("a: Shall I email you the terms?", "u: Yes, do."), ("Email the terms", "agent", "")),
+            (("a: Could you post the letter back?", "u: I'll do that."), ("Post the letter back", "customer", "")),
+            (("a: Please send us the form.", "u: Very well."), ("Send the form", "customer", "")),
+        ],
+    )
+    def test_a_request_that_is_accepted(self, lines: tuple[str, ...], action: tuple[str, str, str]) -> None:
+        assert actions(*lines) == [action]
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            ("u: Could you send me the form?", "a: I'm afraid not."),
+            ("u: Could you send me the form?", "a: Done."),
+            ("a: Shall I email you the terms?", "u: No, thanks."),
+            ("a: Shall I email you the terms?", "u: Yes, do.", "a: I've sent them."),
+            ("u: Could you tell me the price?", "a: Of course, it's ten."),
+            ("u: Could you send me the form?",),
+        ],
+    )
+    def test_a_request_that_is_not_accepted_or_done_at_once(self, lines: tuple[str, ...]) -> None:
+        assert actions(*lines) == []
+
+    def test_a_promise_made_twice_is_one_action(self) -> None:
+        assert actions("a: I'll send the form.", "u: Thanks.", "a: I'll send the form to your office.") == [
+            ("Send the form to the office", "agent", "")
+        ]
+
+    def test_what_is_done_on_the_phone_is_a_promise_only_with_a_later_time(self) -> None:
+        assert actions("a: I'll check the meter.") == []
+        assert actions("a: I'll check the meter on Friday.") == [("Check the meter", "agent", "on Friday")]
 
 
 class TestLanguage:
@@ -366,7 +433,7 @@ class TestAnnotators:
         gold = Annotations(origin="gold", topics=())
         conversation = annotated(call("u: My bill is wrong.", annotations=(gold,)), ANNOTATOR)
         assert conversation.annotations[0] == gold
-        assert conversation.annotations[1].model == f"rules/1@{rules_hash()}"
+        assert conversation.annotations[1].model == f"rules/2@{rules_hash()}"
         assert annotated(conversation, ANNOTATOR) is conversation
 
     def test_by_name(self) -> None:

@@ -12,10 +12,13 @@ from convoscope.annotate.rules.data import table
 from convoscope.conversation import ASSISTANT, USER, Conversation
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "´": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
-_END = re.compile(r"(?<=[.!?])[\"')]*\s+|\n+")
+_END = re.compile(r"(?<=[.!?])[\"')”’]*\s+|\n+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _MANY = 20_000
 """So many characters of a conversation tell its language."""
+_LONGEST = 1_000
+"""Characters of a sentence. Longer ones are cut, so that the time of each rule is bounded."""
+_PIECE = re.compile(rf"\S.{{0,{_LONGEST - 1}}}(?!\S)|\S{{{_LONGEST}}}")
 
 
 class SpokenSentence(NamedTuple):
@@ -23,6 +26,8 @@ class SpokenSentence(NamedTuple):
 
     text: str
     """In a plain spelling."""
+    quote: str
+    """As it stands in the conversation, letter by letter as long as `text`."""
     seq: int
     by: str
     """user or assistant; "" where nobody in the conversation has such a role."""
@@ -45,9 +50,9 @@ def _sentences(conversation: Conversation) -> Iterator[SpokenSentence]:
     for utterance in conversation.utterances:
         role = conversation.roles[utterance.speaker]
         by = role if role in (USER, ASSISTANT) else "other" if has_roles else ""
-        for part in _END.split(conversation.text(utterance).translate(_QUOTES)):
-            if text := " ".join(part.split()):
-                yield SpokenSentence(text, utterance.seq, by, utterance.speaker)
+        for part in _END.split(conversation.text(utterance)):
+            for quote in _PIECE.findall(" ".join(part.split())):
+                yield SpokenSentence(quote.translate(_QUOTES), quote, utterance.seq, by, utterance.speaker)
 
 
 def language_of(conversation: Conversation, texts: list[SpokenSentence]) -> str:
