@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -212,6 +214,79 @@ class TestRisks:
     def test_what_is_no_risk(self, line: str) -> None:
         assert risks(line) == {}
 
+    @pytest.mark.parametrize(
+        ("lines", "type"),
+        [
+            # Negation.
+            (("u: And before you ask, I'm not going to cancel over six pounds.",), "churn_risk"),
+            (("u: I certainly don't need the manager.",), "escalation"),
+            (("u: I'm not cross.",), "sentiment_negative"),
+            # Tense: what was asked for and done is past.
+            (("u: I spoke to a supervisor last week.",), "escalation"),
+            # Speaker: an agent may say it.
+            (("a: You could go to the ombudsman.",), "compliance"),
+            (("a: If you want to cancel your contract, press one.",), "churn_risk"),
+            # A third person.
+            (("u: My neighbour swears she'll sue you.",), "compliance"),
+            (("u: My neighbour is leaving you, he says.",), "churn_risk"),
+            # A name or a trade.
+            (("u: I am the manager. I manage the flower shop.",), "escalation"),
+            (("u: I run the IT for a small legal department.",), "compliance"),
+            (("u: Is the light switch covered?",), "churn_risk"),
+            (("a: Do not leave yet.",), "churn_risk"),
+            # Another thing is cancelled.
+            (("u: I need to cancel my flight to Oslo.",), "churn_risk"),
+            (("u: I'd like to cancel that order.",), "churn_risk"),
+        ],
+    )
+    def test_guards(self, lines: tuple[str, ...], type: str) -> None:
+        assert type not in risks(*lines)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "Oh great, another form.",
+            "Thanks for nothing.",
+            "That's not a time slot, that's a lifestyle.",
+            "Well, hallelujah.",
+            "Wonderful, just wonderful.",
+        ],
+    )
+    def test_sarcasm_is_no_satisfaction(self, line: str) -> None:
+        assert "sentiment_negative" in risks(f"u: {line}")
+        assert "satisfaction" not in topics(f"u: {line}")
+
+    @pytest.mark.parametrize(
+        ("lines", "type", "severity"),
+        [
+            # A condition is less than an intent.
+            (("u: I'm going to another provider.",), "churn_risk", "high"),
+            (("u: If that doesn't help, I'm going to another provider.",), "churn_risk", "medium"),
+            # Contentment afterwards makes it one step less severe; before, it does not.
+            (("u: That's far too much.", "a: I can do ten.", "u: That's fair."), "pricing_objection", "low"),
+            (("u: That's fair.", "u: That's far too much."), "pricing_objection", "medium"),
+            (("u: That's far too much.", "a: I can do ten.", "u: That's not fair."), "pricing_objection", "medium"),
+            # A mistake that costs money.
+            (("a: Sorry, that was our mistake.",), "agent_error", "medium"),
+            (("u: I was charged twice.", "a: Sorry, that was our mistake."), "agent_error", "high"),
+            # A polite wish, a demand.
+            (("u: Might I speak to your manager?",), "escalation", "medium"),
+            (("u: I want to speak to your manager.",), "escalation", "high"),
+            (("u: I insist on speaking to a manager.",), "escalation", "critical"),
+            # How often.
+            (("u: I've called twice about it.",), "customer_frustration", "medium"),
+            (("u: I've written eight emails about it.",), "customer_frustration", "high"),
+        ],
+    )
+    def test_what_moves_the_severity(self, lines: tuple[str, ...], type: str, severity: str) -> None:
+        assert risks(*lines).get(type) == severity
+
+    def test_frustration_is_negative_unless_the_caller_is_content(self) -> None:
+        """Nobody who called three times in vain is in a good mood: a low sign, and told by a rule."""
+        assert risks("u: This is the third time I've called.")["sentiment_negative"] == "low"
+        content = ("u: This is the third time I've called.", "a: It's fixed.", "u: Oh good, I'm happy with that.")
+        assert "sentiment_negative" not in risks(*content)
+
     def test_who_says_it_matters(self) -> None:
         assert risks("a: I'm sorry, that was my mistake.") == {"agent_error": "medium"}
         assert "agent_error" not in risks("u: Sorry, that was my mistake.")
@@ -404,9 +479,40 @@ class TestLanguage:
         annotations = annotations_of(call("u: Ja, taxi.", extras={"language": told}), ANNOTATOR)
         assert (annotations.risks is not None) == measured
 
-    @pytest.mark.parametrize("line", ["OK.", "Yes.", "Where's my parcel? It's late."])
+    @pytest.mark.parametrize("line", ["OK.", "Yes.", "No. No, no.", "Where's my parcel? It's late."])
     def test_short_english_is_english(self, line: str) -> None:
         assert failure_of(annotations_of(call(f"u: {line}"), ANNOTATOR)) is None
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            (
+                "a: Guten Tag, hier ist der Kundendienst.",
+                "u: Ich bin sehr wütend, das ist nicht in Ordnung und ich möchte kündigen.",
+            ),
+            (
+                "a: Buenos días, ¿en qué puedo ayudarle?",
+                "u: Estoy muy enfadado, no me han devuelto el dinero y quiero hablar con el jefe.",
+            ),
+            (
+                "a: Bonjour, comment puis-je vous aider ?",
+                "u: Je suis furieux, ce n'est pas normal et je veux parler à votre responsable.",
+            ),
+            ("u: Siparişim hâlâ gelmedi ve kimse bana cevap vermiyor, müdürünüzle konuşmak istiyorum lütfen.",),
+        ],
+    )
+    @pytest.mark.parametrize("extras", [{}, {"language": "en"}])
+    def test_words_of_another_language_are_not_annotated_whatever_the_log_says(
+        self, lines: tuple[str, ...], extras: dict[str, str]
+    ) -> None:
+        annotations = annotations_of(call(*lines, extras=extras), ANNOTATOR)
+        assert annotations.risks is None
+        assert failure_of(annotations) is not None
+        assert failure_of(annotations).reason == LANGUAGE_NOT_SUPPORTED  # type: ignore[union-attr]
+
+    def test_an_english_call_with_foreign_names_is_english(self) -> None:
+        lines = ("a: Hotel Bellavista, Via Roma.", "u: Hola! Is this the Casa del Sol, or La Perla? I booked with you.")
+        assert failure_of(annotations_of(call(*lines), ANNOTATOR)) is None
 
     def test_no_words_at_all(self) -> None:
         failure = failure_of(annotations_of(Conversation(id="c"), ANNOTATOR))
@@ -428,6 +534,24 @@ class TestAnnotators:
         assert (annotations.topics, annotations.risks, annotations.actions) == (None, None, None)
         assert annotations.extraction == {"topics": "error", "risks": "error", "actions": "error"}
         assert failure_of(annotations) == ("annotation_failed", "ValueError: c")
+
+    def test_what_is_not_provided_is_null_or_skipped(self) -> None:
+        class Tags:
+            """Finds types of risk without severity, and no topics."""
+
+            name = "tags"
+            provides = frozenset({"risks"})
+            identity = "tags/1"
+
+            def annotate(self, conversation: Conversation) -> Annotations:
+                return Annotations(origin="predicted", topics=(), risks=(Risk(type="escalation"),))
+
+        annotations = annotations_of(call("u: Hi."), Tags())  # type: ignore[arg-type]
+        assert (annotations.topics, annotations.actions) == (None, None)
+        assert annotations.risks == (Risk(type="escalation"),)
+        assert annotations.extraction == dict.fromkeys(
+            ("topics", "severity", "actions", "assignee_role", "due", "verbatim"), "skipped"
+        )
 
     def test_it_is_added_once_beside_others(self) -> None:
         gold = Annotations(origin="gold", topics=())
@@ -451,3 +575,19 @@ def test_any_words_can_be_annotated(lines: list[str]) -> None:
     assert failure_of(annotations) is None or failure_of(annotations).reason != "annotation_failed"  # type: ignore[union-attr]
     for finding in (*(annotations.topics or ()), *(annotations.risks or ()), *(annotations.actions or ())):
         assert finding.events
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a", " ", ". ", "the bill is wrong and ", "I'll send you the form ", ".\"'", "five hundred and ", "not about "],
+)
+def test_the_time_grows_with_the_text_only(text: str) -> None:
+    """A long segment is read piece by piece: no piece is longer than a thousand letters."""
+    from convoscope.annotate.rules.sentences import _sentences
+
+    conversation = call(f"u: {(text * 1_000_000)[:1_000_000]}")
+    assert all(len(one.text) <= 1_000 for one in _sentences(conversation))
+    short = call(f"u: {(text * 20_000)[:20_000]}", extras={"language": "en"})
+    start = time.process_time()
+    annotations_of(short, ANNOTATOR)
+    assert time.process_time() - start < 5
