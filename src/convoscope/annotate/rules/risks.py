@@ -41,7 +41,7 @@ class _RiskRule(NamedTuple):
     resolutions: tuple[_Sign, ...]
     at_most: tuple[_Limit, ...]
     raised: _Limit | None
-    is_lowered: bool
+    lowered: str
     implied: dict[str, str]
 
 
@@ -84,7 +84,7 @@ def _rules() -> tuple[_RiskRule, ...]:
             tuple(map(_sign, (*resolution["any"], *resolution.get(type, ())))),
             tuple(map(_limit, rule.get("at_most", ()))),
             _limit(rule["raised"]) if "raised" in rule else None,
-            rule.get("lowered", False),
+            rule.get("lowered", ""),
             rule.get("implied", {}),
         )
         for type, rule in data.items()
@@ -142,7 +142,7 @@ def _moved(rule: _RiskRule, severity: str, texts: Sequence[SpokenSentence], last
     raised = rule.raised
     if raised and severity != SEVERITIES[0] and any(raised.pattern.search(one.text) for one in texts):
         severity = max(severity, raised.severity, key=SEVERITIES.index)
-    if rule.is_lowered and _is_content(texts, last):
+    if rule.lowered and is_as_severe(rule.lowered, severity) and _is_content(texts, last):
         severity = SEVERITIES[max(SEVERITIES.index(severity) - 1, 0)]
     return severity
 
