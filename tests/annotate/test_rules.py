@@ -357,6 +357,9 @@ class TestActions:
             ("a: I'll get back to you by the 3rd of May.", ("Get back to the customer", "agent", "by the 3rd of May")),
             ("a: Your card will be replaced on Monday.", ("Replace the card", "unknown", "on Monday")),
             ("u: I'll email you the photos tonight.", ("Email the photos", "customer", "tonight")),
+            ("a: I'll cancel the second order for you.", ("Cancel the second order", "agent", "")),
+            ("a: Tomorrow I'll send the contract.", ("Send the contract", "agent", "Tomorrow")),
+            ("a: I'm going to escalate this to my lead.", ("Escalate this to the lead", "agent", "")),
             ("u: I'll let you know by Friday.", ("Let the agent know", "customer", "by Friday")),
         ],
     )
@@ -365,8 +368,14 @@ class TestActions:
 
     def test_two_promises_in_a_sentence(self) -> None:
         assert actions("a: I'll check with the depot and call you back tomorrow.") == [
-            ("Check with the depot", "agent", "tomorrow"),
+            ("Check with the depot", "agent", ""),
             ("Call the customer back", "agent", "tomorrow"),
+        ]
+
+    def test_the_second_promise_may_speak_of_the_first(self) -> None:
+        assert actions("u: I'll fill in the form and return it by post.") == [
+            ("Fill in the form", "customer", ""),
+            ("Return the form by post", "customer", ""),
         ]
 
     def test_where_and_verbatim(self) -> None:

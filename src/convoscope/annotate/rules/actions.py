@@ -27,6 +27,8 @@ ROLES = {USER: "customer", ASSISTANT: "agent"}
 UNKNOWN = "unknown"
 _REACH = 200
 """Letters before a promise in which something may take it back."""
+_NEAR = 40
+"""Letters before a promise in which its time may stand."""
 _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|so|then)\b", re.IGNORECASE)
 
 
@@ -102,9 +104,9 @@ def _add(kept: list[Action], action: Action) -> None:
 
 def _actions_of(promise: Promise, sentence: SpokenSentence, focus: Focus) -> Iterator[Action]:
     sides = CUSTOMER_SPEAKS if sentence.by == USER else AGENT_SPEAKS
-    time = due(promise.words) or promise.due
     for words in parts(promise.words):
         text = description(words, sides, focus)
+        focus.read(words)
         if text:
             yield Action(
                 description=text,
@@ -112,7 +114,7 @@ def _actions_of(promise: Promise, sentence: SpokenSentence, focus: Focus) -> Ite
                 evidence=sentence.text[:300],
                 assignee=sentence.speaker if promise.is_own else "",
                 assignee_role=promise.who,
-                due=due(words) or time,
+                due=due(words) or promise.due,
                 events=(sentence.seq,),
             )
 
@@ -132,7 +134,8 @@ def _promises(sentence: SpokenSentence) -> Iterator[Promise]:
         words = text[end:stop].strip()
         if _is_promise(lead, text[:start], words, sentence):
             who = speaker if lead.who == "self" else "customer" if speaker == "customer" else lead.who
-            yield Promise(words, who, lead.who == "self" or who == "customer", start, stop)
+            is_own = lead.who == "self" or who == "customer"
+            yield Promise(words, who, is_own, start, stop, _due_before(text[:start]))
     if not begins and sentence.by != USER:
         yield from _passive_promise(text)
 
@@ -169,6 +172,13 @@ def _is_promise(lead: _Lead, before: str, words: str, sentence: SpokenSentence) 
 
 def _begins(signs: re.Pattern[str] | None, words: str) -> bool:
     return signs is not None and signs.match(words) is not None
+
+
+def _due_before(text: str) -> str:
+    """The time right before a promise: `Tomorrow I'll send it`."""
+    near = text[-_NEAR:].rstrip(" ,")
+    time = due(near)
+    return time if time and near.endswith(time) else ""
 
 
 def _clause(text: str) -> str:

@@ -13,12 +13,17 @@ PUNCTUATION = " .,!?;:\"'-"
 MAX_WORDS = 20
 """A longer promise is a story."""
 _MAX_LETTERS = 300
-_ALONE = r"(?=$| (?:on|to|in|over|up|back|out|forward|for|with|at|from|down|off|as|by|and|or|into|through|again)\b)"
+_PARTICLES = (
+    r"(?:on|to|in|over|up|back|out|forward|for|with|at|from|down|off|as|by|and|or|into|through|again|straight|under)\b"
+)
+_ALONE = rf"(?=$| {_PARTICLES})"
 _THING = re.compile(r"\b(?:it|(?:this|that)" + _ALONE + r")\b", re.IGNORECASE)
 _MESSAGE = re.compile(r"pass(?:ed)? (?:it|that|this) (?:on|along)\b", re.IGNORECASE)
 _SOME = re.compile(r"\b(?:them|these|those)" + _ALONE, re.IGNORECASE)
 _ONE = re.compile(r"(?<=\w )one$", re.IGNORECASE)
-_OWN = re.compile(r"\b(?:your|my|our|his|their|its|this|that|these|those)(?= \w)", re.IGNORECASE)
+_OWN = re.compile(
+    rf"\b(?:(?:your|my|our|his|their|its)(?= \w)|(?:this|that|these|those)(?= (?!{_PARTICLES})\w))", re.IGNORECASE
+)
 _HER = re.compile(r"\bher(?= (?!(?:to|that|about|know|in|at|on|for|with|back)\b)\w)", re.IGNORECASE)
 
 
@@ -54,6 +59,7 @@ class _DescriptionRules:
         self.softeners = re.compile(rf"(?:{rules['softeners']},?\s+)+", re.IGNORECASE)
         self.ends = re.compile(rules["ends"])
         self.trailing = re.compile(rf"[\s,]+{rules['trailing']}$", re.IGNORECASE)
+        self.conjunction = re.compile(r"[\s,]+(?:and|then|but|so|or|and then|and also)[\s,]*$", re.IGNORECASE)
         self.giving = frozenset(rules["giving"])
         self.speaking = frozenset(rules["speaking"])
         verbs = "|".join(rules["verbs"])
@@ -102,7 +108,7 @@ def description(words: str, sides: Sides, focus: Focus) -> str:
 
 def _without_time(words: str) -> str:
     rules = _rules()
-    text = rules.ends.split(words, maxsplit=1)[0]
+    text = rules.ends.split(rules.conjunction.sub("", words), maxsplit=1)[0]
     if rules.deadlines:
         text = rules.deadlines.sub(" ", text)
     text = " ".join(rules.urgent.sub(" ", text).split()).strip(PUNCTUATION)
@@ -120,7 +126,7 @@ def _with_people(text: str, sides: Sides) -> str:
     if words and words[0].casefold() in rules.giving:
         if len(words) > 2 and words[1].casefold() in ("you", "me", "us") and not _is_particle(words[2]):
             words.pop(1)
-        text = re.sub(r"(?<=\w )(?<!back )(?:over )?(?:to|for) (?:you|me|us)(?= |$)", "", " ".join(words[1:]))
+        text = re.sub(r"(?<=\w )(?<!back )(?:to|for) (?:you|me|us)(?= |$)", "", " ".join(words[1:]))
         text = " ".join((words[0], *text.split()))
     text = re.sub(r"\b(?:you|yourself)\b", sides.you, text, flags=re.IGNORECASE)
     return re.sub(r"\b(?:me|us)\b", sides.me, text, flags=re.IGNORECASE)

@@ -92,7 +92,10 @@ def _topic(rule: _TopicRule, texts: Sequence[SpokenSentence], risks: Sequence[Ri
 
 
 def _read(rule: _TopicRule, sentence: SpokenSentence, signs: _Signs) -> None:
-    text = rule.unless.sub(" ~ ", sentence.text) if rule.unless else sentence.text
+    text = sentence.text
+    if not any(words is not None and words.search(text) for words in (rule.strong, rule.weak)):
+        return
+    text = rule.unless.sub(" ~ ", text) if rule.unless else text
     for words, weight in ((rule.strong, rule.enough), (rule.weak, WEAK)):
         for match in words.finditer(text) if words else ():
             before = text[: match.start()]
