@@ -29,6 +29,8 @@ _REACH = 200
 """Letters before a promise in which something may take it back."""
 _NEAR = 40
 """Letters before a promise in which its time may stand."""
+_RECENT = 50
+"""So many actions back, a promise may be the same one again."""
 _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|so|then)\b", re.IGNORECASE)
 
 
@@ -94,7 +96,8 @@ def actions(texts: Sequence[SpokenSentence]) -> tuple[Action, ...]:
 def _add(kept: list[Action], action: Action) -> None:
     """An action that was promised before, in the same words or more of them, is the same action."""
     words = action.description.casefold()
-    for place, other in enumerate(kept):
+    for place in range(max(0, len(kept) - _RECENT), len(kept)):
+        other = kept[place]
         before = other.description.casefold()
         if other.assignee_role == action.assignee_role and (before.startswith(words) or words.startswith(before)):
             kept[place] = other if len(before) >= len(words) else action

@@ -125,9 +125,14 @@ class Focus:
 
     def fade(self) -> None:
         """Another utterance begins."""
-        self.weights = {
-            thing: weight * _FADING for thing, weight in sorted(self.weights.items(), key=lambda one: -one[1])[:_KEPT]
-        }
+        self._forget()
+        self.weights = {thing: weight * _FADING for thing, weight in self.weights.items()}
+
+    def _forget(self) -> None:
+        """Keep the things that weigh most, so that a long text costs no more than its length."""
+        if len(self.weights) > _KEPT:
+            kept = sorted(self.weights, key=lambda thing: -self.weights[thing])[:_KEPT]
+            self.weights = {thing: weight for thing, weight in self.weights.items() if thing in kept}
 
     def read(self, text: str) -> None:
         """What is named in a text comes into focus; "it" keeps what is there in focus."""
@@ -137,6 +142,8 @@ class Focus:
             weight = _SUBJECT if phrase.place <= _EARLY else _NEEDED if phrase.is_needed else _OBJECT
             before = self.weights.pop(phrase.text, 0.0)
             self.weights[phrase.text] = before / 2 + weight
+        if len(self.weights) > 2 * _KEPT:
+            self._forget()
         names = [*_NAME.findall(text), *(f"the {person}" for person in _person().findall(text))]
         self.person = names[-1] if names else self.person
 
