@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import (
+    annotation,
     causes,
     dialogues,
     faults,
@@ -44,6 +45,7 @@ def main() -> None:
         page.run(Path(folder))
         scoring.run(Path(folder), sizes=(20_000, 200_000) if full else (500, 5_000))
         items.run(Path(folder), 1_000_000 if full else 20_000)
+        annotation.run(1_000_000 if full else 20_000)
         semantic.run(Path(folder) / "semantic", 10_000 if full else 500)
         waiting.run(Path(folder), 20_000 if full else 2_000)
         states.run(Path(folder), seeds=50 if full else 10, conversations=1_000_000 if full else 5_000)

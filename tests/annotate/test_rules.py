@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from convoscope.annotate.annotator import (
 from convoscope.annotate.rules.annotator import ANNOTATOR
 from convoscope.annotate.rules.data import rules_hash
 from convoscope.annotate.rules.risks import RESOLVED_BY, SEVERITIES, types
+from convoscope.annotate.rules.sentences import _sentences as pieces
 from convoscope.annotate.rules.topics import labels
 from convoscope.conversation import Annotations, Conversation, Participant, Risk, Text, Utterance
 from convoscope.errors import UsageError
@@ -162,7 +165,8 @@ class TestRisks:
             ("I will cancel my subscription.", "churn_risk", "high"),
             ("I canceled yesterday.", "churn_risk", "high"),
             ("I’m thinking about leaving.", "churn_risk", "medium"),
-            ("If it isn't fixed I'm taking my business elsewhere.", "churn_risk", "high"),
+            ("I'm taking my business elsewhere.", "churn_risk", "high"),
+            ("If it isn't fixed I'm taking my business elsewhere.", "churn_risk", "medium"),
             ("We won't be renewing.", "churn_risk", "high"),
             ("I call my lawyer.", "compliance", "high"),
             ("I'm going to sue you.", "compliance", "critical"),
@@ -172,12 +176,14 @@ class TestRisks:
             ("This is unacceptable.", "sentiment_negative", "medium"),
             ("Oh great, another form.", "sentiment_negative", "medium"),
             ("I'm not happy with this.", "sentiment_negative", "low"),
-            ("That's way too expensive.", "pricing_objection", "high"),
+            ("I'm not paying that.", "pricing_objection", "high"),
+            ("That's way too expensive.", "pricing_objection", "medium"),
             ("It is over our budget.", "pricing_objection", "medium"),
             ("It's a bit pricey.", "pricing_objection", "low"),
             ("Your competitor does it for half.", "competitor_mention", "medium"),
             ("Acme offered us the same for less.", "competitor_mention", "medium"),
-            ("This is the third time I've called.", "customer_frustration", "high"),
+            ("I've asked five times since May.", "customer_frustration", "high"),
+            ("This is the third time I've called.", "customer_frustration", "medium"),
             ("It's still not working.", "customer_frustration", "medium"),
             ("You sent me the wrong size.", "agent_error", "medium"),
         ],
@@ -208,6 +214,79 @@ class TestRisks:
     )
     def test_what_is_no_risk(self, line: str) -> None:
         assert risks(line) == {}
+
+    @pytest.mark.parametrize(
+        ("lines", "type"),
+        [
+            # Negation.
+            (("u: And before you ask, I'm not going to cancel over six pounds.",), "churn_risk"),
+            (("u: I certainly don't need the manager.",), "escalation"),
+            (("u: I'm not cross.",), "sentiment_negative"),
+            # Tense: what was asked for and done is past.
+            (("u: I spoke to a supervisor last week.",), "escalation"),
+            # Speaker: an agent may say it.
+            (("a: You could go to the ombudsman.",), "compliance"),
+            (("a: If you want to cancel your contract, press one.",), "churn_risk"),
+            # A third person.
+            (("u: My neighbour swears she'll sue you.",), "compliance"),
+            (("u: My neighbour is leaving you, he says.",), "churn_risk"),
+            # A name or a trade.
+            (("u: I am the manager. I manage the flower shop.",), "escalation"),
+            (("u: I run the IT for a small legal department.",), "compliance"),
+            (("u: Is the light switch covered?",), "churn_risk"),
+            (("a: Do not leave yet.",), "churn_risk"),
+            # Another thing is cancelled.
+            (("u: I need to cancel my flight to Oslo.",), "churn_risk"),
+            (("u: I'd like to cancel that order.",), "churn_risk"),
+        ],
+    )
+    def test_guards(self, lines: tuple[str, ...], type: str) -> None:
+        assert type not in risks(*lines)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "Oh great, another form.",
+            "Thanks for nothing.",
+            "That's not a time slot, that's a lifestyle.",
+            "Well, hallelujah.",
+            "Wonderful, just wonderful.",
+        ],
+    )
+    def test_sarcasm_is_no_satisfaction(self, line: str) -> None:
+        assert "sentiment_negative" in risks(f"u: {line}")
+        assert "satisfaction" not in topics(f"u: {line}")
+
+    @pytest.mark.parametrize(
+        ("lines", "type", "severity"),
+        [
+            # A condition is less than an intent.
+            (("u: I'm going to another provider.",), "churn_risk", "high"),
+            (("u: If that doesn't help, I'm going to another provider.",), "churn_risk", "medium"),
+            # Contentment afterwards makes it one step less severe; before, it does not.
+            (("u: That's far too much.", "a: I can do ten.", "u: That's fair."), "pricing_objection", "low"),
+            (("u: That's fair.", "u: That's far too much."), "pricing_objection", "medium"),
+            (("u: That's far too much.", "a: I can do ten.", "u: That's not fair."), "pricing_objection", "medium"),
+            # A mistake that costs money.
+            (("a: Sorry, that was our mistake.",), "agent_error", "medium"),
+            (("u: I was charged twice.", "a: Sorry, that was our mistake."), "agent_error", "high"),
+            # A polite wish, a demand.
+            (("u: Might I speak to your manager?",), "escalation", "medium"),
+            (("u: I want to speak to your manager.",), "escalation", "high"),
+            (("u: I insist on speaking to a manager.",), "escalation", "critical"),
+            # How often.
+            (("u: I've called twice about it.",), "customer_frustration", "medium"),
+            (("u: I've written eight emails about it.",), "customer_frustration", "high"),
+        ],
+    )
+    def test_what_moves_the_severity(self, lines: tuple[str, ...], type: str, severity: str) -> None:
+        assert risks(*lines).get(type) == severity
+
+    def test_frustration_is_negative_unless_the_caller_is_content(self) -> None:
+        """Nobody who called three times in vain is in a good mood: a low sign, and told by a rule."""
+        assert risks("u: This is the third time I've called.")["sentiment_negative"] == "low"
+        content = ("u: This is the third time I've called.", "a: It's fixed.", "u: Oh good, I'm happy with that.")
+        assert "sentiment_negative" not in risks(*content)
 
     def test_who_says_it_matters(self) -> None:
         assert risks("a: I'm sorry, that was my mistake.") == {"agent_error": "medium"}
@@ -267,14 +346,22 @@ class TestActions:
     @pytest.mark.parametrize(
         ("line", "action"),
         [
-            ("a: I'll send you the proposal by tomorrow.", ("Send proposal", "agent", "by tomorrow")),
-            ("a: We’ll call you back within two hours.", ("Call customer back", "team", "within two hours")),
-            ("a: Okay, I will go ahead and issue the refund today.", ("Issue refund", "agent", "today")),
-            ("a: Our billing team will review the charge.", ("Review charge", "team", "")),
-            ("a: Let me book a technician for Friday morning.", ("Book technician for", "agent", "Friday morning")),
-            ("a: I'm sending the link right now.", ("Send link", "agent", "right now")),
-            ("a: Someone will contact you shortly.", ("Contact customer", "unknown", "shortly")),
-            ("u: I'll email you the photos tonight.", ("Email photos", "customer", "tonight")),
+            ("a: I'll send you the proposal by tomorrow.", ("Send the proposal", "agent", "by tomorrow")),
+            ("a: We’ll call you back within two hours.", ("Call the customer back", "team", "within two hours")),
+            ("a: Okay, I will go ahead and issue the refund today.", ("Issue the refund", "agent", "today")),
+            ("a: Our billing team will review your charge.", ("Review the charge", "team", "")),
+            ("a: Let me book a technician for Friday morning.", ("Book a technician", "agent", "for Friday morning")),
+            ("a: Someone will contact you shortly.", ("Contact the customer", "unknown", "")),
+            ("a: The nurse will ring you the day before.", ("Ring the customer", "team", "the day before")),
+            ("a: Ms Rowe will reply within a week.", ("Reply to the customer", "team", "within a week")),
+            ("a: I'll put a note on your profile so it isn't flagged.", ("Put a note on the profile", "agent", "")),
+            ("a: I'll get back to you by the 3rd of May.", ("Get back to the customer", "agent", "by the 3rd of May")),
+            ("a: Your card will be replaced on Monday.", ("Replace the card", "unknown", "on Monday")),
+            ("u: I'll email you the photos tonight.", ("Email the photos", "customer", "tonight")),
+            ("a: I'll cancel the second order for you.", ("Cancel the second order", "agent", "")),
+            ("a: Tomorrow I'll send the contract.", ("Send the contract", "agent", "Tomorrow")),
+            ("a: I'm going to escalate this to my lead.", ("Escalate this to the lead", "agent", "")),
+            ("u: I'll let you know by Friday.", ("Let the agent know", "customer", "by Friday")),
         ],
     )
     def test_a_promise_is_a_description(self, line: str, action: tuple[str, str, str]) -> None:
@@ -282,13 +369,19 @@ class TestActions:
 
     def test_two_promises_in_a_sentence(self) -> None:
         assert actions("a: I'll check with the depot and call you back tomorrow.") == [
-            ("Check with depot", "agent", "tomorrow"),
-            ("Call customer back", "agent", "tomorrow"),
+            ("Check with the depot", "agent", ""),
+            ("Call the customer back", "agent", "tomorrow"),
+        ]
+
+    def test_the_second_promise_may_speak_of_the_first(self) -> None:
+        assert actions("u: I'll fill in the form and return it by post.") == [
+            ("Fill in the form", "customer", ""),
+            ("Return the form by post", "customer", ""),
         ]
 
     def test_where_and_verbatim(self) -> None:
-        (action,) = found("u: Hello.", "a: Sorry. I’ll send it today.").actions or ()
-        assert (action.events, action.verbatim, action.assignee) == ((1,), "I'll send it today.", "assistant")
+        (action,) = found("u: Hello.", "a: Sorry. Yes, I’ll send it today.").actions or ()
+        assert (action.events, action.verbatim, action.assignee) == ((1,), "I’ll send it today.", "assistant")
 
     @pytest.mark.parametrize(
         "line",
@@ -303,13 +396,72 @@ class TestActions:
             "a: I won't charge you.",
             "u: I'll wait.",
             "u: I'll think about it.",
+            "a: I'm sending the link right now.",
+            "a: I've sent it.",
+            "a: You'll get a letter.",
+            "u: I'll carry it myself before I pay that.",
+            "u: My brother will collect it.",
+            "a: I'll ask you two questions.",
+            "a: I might call you tomorrow.",
         ],
     )
     def test_what_is_no_promise(self, line: str) -> None:
         assert actions(line) == []
 
     def test_a_promise_that_nobody_owns(self) -> None:
-        assert actions("a: It will be fixed by Friday.") == [("It be fixed", "unknown", "by Friday")]
+        assert actions("a: It will be fixed by Friday.") == [("Fix it", "unknown", "by Friday")]
+
+    @pytest.mark.parametrize(
+        ("lines", "action"),
+        [
+            (("u: I bought a toaster and it smokes.", "a: We'll replace it."), ("Replace the toaster", "team", "")),
+            (("a: I need a copy of the lease.", "u: I'll scan it tonight."), ("Scan the lease", "customer", "tonight")),
+            (("u: Doctor Bose was so kind.", "a: I'll tell her."), ("Tell Doctor Bose", "agent", "")),
+            (("u: The label and two letters came.", "a: I'll copy them."), ("Copy the letters", "agent", "")),
+            (("u: There is a receipt and a parcel.", "a: We'll collect it."), ("Collect the parcel", "team", "")),
+        ],
+    )
+    def test_a_pronoun_becomes_what_it_stands_for(self, lines: tuple[str, ...], action: tuple[str, str, str]) -> None:
+        assert actions(*lines) == [action]
+
+    @pytest.mark.parametrize(
+        ("lines", "action"),
+        [
+            (
+                ("u: Could you send the form to my work address?", "a: Certainly, by tonight."),
+                ("Send the form to the work address", "agent", "by tonight"),
+            ),
+            (("u: Send me that offer, would you?", "a: With pleasure."), ("Send the offer", "agent", "")),
+            (("a: Shall I email you the terms?", "u: Yes, do."), ("Email the terms", "agent", "")),
+            (("a: Could you post the letter back?", "u: I'll do that."), ("Post the letter back", "customer", "")),
+            (("a: Please send us the form.", "u: Very well."), ("Send the form", "customer", "")),
+        ],
+    )
+    def test_a_request_that_is_accepted(self, lines: tuple[str, ...], action: tuple[str, str, str]) -> None:
+        assert actions(*lines) == [action]
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            ("u: Could you send me the form?", "a: I'm afraid not."),
+            ("u: Could you send me the form?", "a: Done."),
+            ("a: Shall I email you the terms?", "u: No, thanks."),
+            ("a: Shall I email you the terms?", "u: Yes, do.", "a: I've sent them."),
+            ("u: Could you tell me the price?", "a: Of course, it's ten."),
+            ("u: Could you send me the form?",),
+        ],
+    )
+    def test_a_request_that_is_not_accepted_or_done_at_once(self, lines: tuple[str, ...]) -> None:
+        assert actions(*lines) == []
+
+    def test_a_promise_made_twice_is_one_action(self) -> None:
+        assert actions("a: I'll send the form.", "u: Thanks.", "a: I'll send the form to your office.") == [
+            ("Send the form to the office", "agent", "")
+        ]
+
+    def test_what_is_done_on_the_phone_is_a_promise_only_with_a_later_time(self) -> None:
+        assert actions("a: I'll check the meter.") == []
+        assert actions("a: I'll check the meter on Friday.") == [("Check the meter", "agent", "on Friday")]
 
 
 class TestLanguage:
@@ -337,9 +489,40 @@ class TestLanguage:
         annotations = annotations_of(call("u: Ja, taxi.", extras={"language": told}), ANNOTATOR)
         assert (annotations.risks is not None) == measured
 
-    @pytest.mark.parametrize("line", ["OK.", "Yes.", "Where's my parcel? It's late."])
+    @pytest.mark.parametrize("line", ["OK.", "Yes.", "No. No, no.", "Where's my parcel? It's late."])
     def test_short_english_is_english(self, line: str) -> None:
         assert failure_of(annotations_of(call(f"u: {line}"), ANNOTATOR)) is None
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            (
+                "a: Guten Tag, hier ist der Kundendienst.",
+                "u: Ich bin sehr wütend, das ist nicht in Ordnung und ich möchte kündigen.",
+            ),
+            (
+                "a: Buenos días, ¿en qué puedo ayudarle?",
+                "u: Estoy muy enfadado, no me han devuelto el dinero y quiero hablar con el jefe.",
+            ),
+            (
+                "a: Bonjour, comment puis-je vous aider ?",
+                "u: Je suis furieux, ce n'est pas normal et je veux parler à votre responsable.",
+            ),
+            ("u: Siparişim hâlâ gelmedi ve kimse bana cevap vermiyor, müdürünüzle konuşmak istiyorum lütfen.",),
+        ],
+    )
+    @pytest.mark.parametrize("extras", [{}, {"language": "en"}])
+    def test_words_of_another_language_are_not_annotated_whatever_the_log_says(
+        self, lines: tuple[str, ...], extras: dict[str, str]
+    ) -> None:
+        annotations = annotations_of(call(*lines, extras=extras), ANNOTATOR)
+        assert annotations.risks is None
+        assert failure_of(annotations) is not None
+        assert failure_of(annotations).reason == LANGUAGE_NOT_SUPPORTED  # type: ignore[union-attr]
+
+    def test_an_english_call_with_foreign_names_is_english(self) -> None:
+        lines = ("a: Hotel Bellavista, Via Roma.", "u: Hola! Is this the Casa del Sol, or La Perla? I booked with you.")
+        assert failure_of(annotations_of(call(*lines), ANNOTATOR)) is None
 
     def test_no_words_at_all(self) -> None:
         failure = failure_of(annotations_of(Conversation(id="c"), ANNOTATOR))
@@ -362,11 +545,29 @@ class TestAnnotators:
         assert annotations.extraction == {"topics": "error", "risks": "error", "actions": "error"}
         assert failure_of(annotations) == ("annotation_failed", "ValueError: c")
 
+    def test_what_is_not_provided_is_null_or_skipped(self) -> None:
+        class Tags:
+            """Finds types of risk without severity, and no topics."""
+
+            name = "tags"
+            provides = frozenset({"risks"})
+            identity = "tags/1"
+
+            def annotate(self, conversation: Conversation) -> Annotations:
+                return Annotations(origin="predicted", topics=(), risks=(Risk(type="escalation"),))
+
+        annotations = annotations_of(call("u: Hi."), Tags())  # type: ignore[arg-type]
+        assert (annotations.topics, annotations.actions) == (None, None)
+        assert annotations.risks == (Risk(type="escalation"),)
+        assert annotations.extraction == dict.fromkeys(
+            ("topics", "severity", "actions", "assignee_role", "due", "verbatim"), "skipped"
+        )
+
     def test_it_is_added_once_beside_others(self) -> None:
         gold = Annotations(origin="gold", topics=())
         conversation = annotated(call("u: My bill is wrong.", annotations=(gold,)), ANNOTATOR)
         assert conversation.annotations[0] == gold
-        assert conversation.annotations[1].model == f"rules/1@{rules_hash()}"
+        assert conversation.annotations[1].model == f"rules/2@{rules_hash()}"
         assert annotated(conversation, ANNOTATOR) is conversation
 
     def test_by_name(self) -> None:
@@ -384,3 +585,27 @@ def test_any_words_can_be_annotated(lines: list[str]) -> None:
     assert failure_of(annotations) is None or failure_of(annotations).reason != "annotation_failed"  # type: ignore[union-attr]
     for finding in (*(annotations.topics or ()), *(annotations.risks or ()), *(annotations.actions or ())):
         assert finding.events
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a", " ", ". ", "the bill is wrong and ", "I'll send you the form ", ".\"'", "five hundred and ", "not about "],
+)
+def test_a_long_segment_is_read_piece_by_piece(text: str) -> None:
+    """No pattern sees more than a thousand letters, whatever a segment of a million holds."""
+    conversation = call(f"u: {(text * 1_000_000)[:1_000_000]}")
+    assert all(len(one.text) <= 1_000 for one in pieces(conversation))
+
+
+def test_the_time_grows_with_the_text_only() -> None:
+    """Four times as many promises, each another one: far less than the sixteen times of a square."""
+
+    def seconds(promises: int) -> float:
+        text = " ".join(f"I'll send the form{number} and the list{number}." for number in range(promises))
+        start = time.process_time()
+        annotations = annotations_of(call(f"a: {text}", extras={"language": "en"}), ANNOTATOR)
+        assert len(annotations.actions or ()) == promises
+        return time.process_time() - start
+
+    seconds(1)
+    assert seconds(2_000) < 10 * seconds(500)

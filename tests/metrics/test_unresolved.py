@@ -45,7 +45,7 @@ def test_a_risk_that_was_dealt_with_does_not_count() -> None:
     call = by_rules(user("Get me a supervisor about my parcel."), agent("Here it is."), user("Great, that works."))
     assert told(observe(unresolved_risks, call)) == [("conversation", 0)]
     assert told(observe(risk_unresolved, call)) == [("risk escalation", 0)]
-    assert told(observe(topic_unresolved, call)) == [("topic delivery", 0)]
+    assert told(observe(topic_unresolved, call)) == [("topic complaint", 0), ("topic delivery", 0)]
 
 
 def test_nothing_found_is_a_zero_and_no_subject() -> None:
@@ -100,7 +100,7 @@ class TestARun:
         assert shares["account_access"] == [0.0]
         assert run.receipt.config["annotate"] == ANNOTATOR.identity
         (held,) = query([run], "SELECT body FROM conversations WHERE conversation = 'a'").rows[0]
-        assert '"Call courier"' in str(held)
+        assert '"Call the courier"' in str(held)
 
     def test_by_topic_on_the_command_line(self, tmp_path: Path) -> None:
         ended = command(

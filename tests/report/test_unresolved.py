@@ -32,7 +32,7 @@ def test_calls_with_an_unresolved_risk_come_worst_first(tmp_path: Path) -> None:
         ["worst", "critical", "compliance", "0"],
         ["low", "low", "sentiment_negative", "0"],
     ]
-    assert [[cell.text for cell in row] for row in actions.rows] == [["worst", "Call customer"]]
+    assert [[cell.text for cell in row] for row in actions.rows] == [["worst", "Call the customer"]]
 
 
 def test_a_run_that_nobody_annotated_has_no_panel(tmp_path: Path) -> None:

@@ -71,12 +71,24 @@ class AnnotationFailure(NamedTuple):
 def annotations_of(conversation: Conversation, annotator: Annotator) -> Annotations:
     """What an annotator finds. Where it fails, all families are None and the reason is kept: see `failure_of`."""
     try:
-        return annotator.annotate(conversation)
+        return provided(annotator.annotate(conversation), annotator)
     except NotAnnotated as error:
         return _not_annotated(annotator, "skipped", AnnotationFailure(error.reason, error.detail))
     except Exception as error:  # whatever a stranger's annotator raises
         failure = AnnotationFailure(ANNOTATION_FAILED, f"{type(error).__name__}: {error}"[:200])
         return _not_annotated(annotator, "error", failure)
+
+
+def provided(annotations: Annotations, annotator: Annotator) -> Annotations:
+    """The annotations without what the annotator does not provide: such a family is None, and the rest is skipped."""
+    missing = [name for name in CAPABILITIES if name not in annotator.provides]
+    if not missing:
+        return annotations
+    return msgspec.structs.replace(
+        annotations,
+        extraction={**annotations.extraction, **dict.fromkeys(missing, "skipped")},
+        **{name: None for name in missing if name in FAMILIES},
+    )
 
 
 def annotated(conversation: Conversation, annotator: Annotator) -> Conversation:

@@ -15,7 +15,7 @@ from convoscope.analysis.benchmark.gate import TARGETS
 from convoscope.analysis.benchmark.predictions import Prediction
 from convoscope.analysis.benchmark.result import BenchmarkResult, FailedSample, MetricResult, Scored, make_result
 from convoscope.analysis.benchmark.semantic import PredictionFolder, SemanticSettings, score_semantic
-from convoscope.annotate.annotator import Annotator, NotAnnotated, annotator_named
+from convoscope.annotate.annotator import Annotator, NotAnnotated, annotator_named, provided
 from convoscope.errors import InputError, UsageError
 from convoscope.metrics.semantic.samples import labels_of
 
@@ -99,7 +99,7 @@ class TranscriptFolder:
         if len(conversations) != 1:
             raise InputError(f"holds {len(conversations)} conversations, not one", file=str(path))
         try:
-            annotations = self.annotator.annotate(conversations[0])
+            annotations = provided(self.annotator.annotate(conversations[0]), self.annotator)
         except NotAnnotated as error:
             raise InputError(f"could not be annotated: {error}", file=str(path)) from None
         labels = labels_of([annotations], min_confidence=self.settings.min_confidence)

@@ -1,4 +1,4 @@
-"""Actions: promises, written as descriptions: `I'll send you the proposal by tomorrow` is "Send proposal"."""
+"""Actions: what somebody promises, or accepts to do when asked, with whoever has to do it and the time."""
 
 from __future__ import annotations
 
@@ -7,29 +7,38 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from convoscope.annotate.rules.data import any_of, pattern, table
-from convoscope.annotate.rules.negation import is_negated
+from convoscope.annotate.rules.data import any_of, expanded, pattern, table
+from convoscope.annotate.rules.descriptions import (
+    AGENT_SPEAKS,
+    CUSTOMER_SPEAKS,
+    PUNCTUATION,
+    Promise,
+    description,
+    due,
+    parts,
+    without_softeners,
+)
+from convoscope.annotate.rules.nouns import Focus
+from convoscope.annotate.rules.requests import accepted_requests
 from convoscope.annotate.rules.sentences import SpokenSentence
-from convoscope.conversation import Action
+from convoscope.conversation import ASSISTANT, USER, Action
 
-ROLES = {"user": "customer", "assistant": "agent"}
+ROLES = {USER: "customer", ASSISTANT: "agent"}
 UNKNOWN = "unknown"
-MAX_WORDS = 25
-"""A longer promise is a story."""
-_PUNCTUATION = " .,!?;:\"'-"
+_REACH = 200
+"""Letters before a promise in which something may take it back."""
+_NEAR = 40
+"""Letters before a promise in which its time may stand."""
+_RECENT = 50
+"""So many actions back, a promise may be the same one again."""
+_CLAUSE = re.compile(r"[,;:]|\b(?:and|but|so|then)\b", re.IGNORECASE)
 
 
 class _Lead(NamedTuple):
     who: str
     pattern: re.Pattern[str]
-    is_light: bool = False
-
-
-class _Promise(NamedTuple):
-    words: str
-    who: str
-    is_own: bool = False
-    """Whoever speaks does it."""
+    by: str
+    is_light: bool
 
 
 class _ActionRules:
@@ -37,35 +46,27 @@ class _ActionRules:
 
     def __init__(self) -> None:
         data = table("actions")
-        self.leads = [_Lead(one["who"], pattern(one["pattern"]), one.get("light", False)) for one in data["leads"]]
-        self.not_promises = _at_start(data["not_promises"])
-        self.light = _at_start(data["light"])
-        self.fleeting = _at_start(data["fleeting"])
-        self.reported = pattern(data["reported"])
-        self.softeners = re.compile(rf"(?:{data['softeners']}\s+)+", re.IGNORECASE)
-        self.determiners = pattern(data["determiners"])
-        self.ends = re.compile(data["ends"], re.IGNORECASE)
-        self.trailing = re.compile(rf"[\s,]+{data['trailing']}$", re.IGNORECASE)
-        self.deadlines = any_of(data["deadlines"])
-        self.passive = re.compile(rf"(?<!\w){data['passive']}(?!\w)", re.IGNORECASE)
-        self.giving = frozenset(data["giving"])
-        self.verbs = frozenset(data["verbs"])
-        self.progressive = re.compile(
-            rf"(?<![\w']){data['progressive']}(?P<verb>{'|'.join(_progressive_forms())})(?!\w)", re.IGNORECASE
-        )
-        self.another = re.compile(
-            rf"\s+(?:and|then|and then|and also),?\s+(?:(?:i'll|i will|we'll|we will|then|also)\s+)*"
-            rf"(?=(?:{'|'.join(data['verbs'])})\b)",
-            re.IGNORECASE,
-        )
-
-    def without_softeners(self, words: str) -> str:
-        """`go ahead and send it` is `send it`."""
-        return self.softeners.sub("", words, count=1) if self.softeners.match(words) else words
-
-
-def _at_start(text: str) -> re.Pattern[str]:
-    return re.compile(rf"{text}(?!\w)", re.IGNORECASE)
+        self.leads = [
+            _Lead(
+                lead["who"],
+                pattern(lead["pattern"], cased=lead.get("cased", False)),
+                lead.get("by", ""),
+                lead.get("light", False),
+            )
+            for lead in data["leads"]
+        ]
+        not_promises = data["not_promises"]
+        self.never = any_of(not_promises["never"])
+        self.on_call = any_of(not_promises["on_call"])
+        self.never_of_users = any_of(not_promises["user"])
+        self.on_call_of_users = any_of(not_promises["user_on_call"])
+        self.light = any_of(not_promises["kept_when_light"])
+        self.reported = pattern(data["reported"]["clause"])
+        self.beside = re.compile(rf"\b{data['reported']['beside']} $", re.IGNORECASE)
+        self.user_start = pattern(data["reported"]["user_start"])
+        self.participles: dict[str, str] = data["passive"]["participles"]
+        participles = "|".join(sorted(self.participles, key=len, reverse=True))
+        self.passive = pattern(expanded(data["passive"]["pattern"], participles=participles))
 
 
 @cache
@@ -73,120 +74,116 @@ def _rules() -> _ActionRules:
     return _ActionRules()
 
 
-@cache
-def _progressive_forms() -> dict[str, str]:
-    """`sending` is of `send`, `issuing` of `issue`, `getting` of `get`."""
-    forms = dict[str, str]()
-    for verb in table("actions")["verbs"]:
-        stem = verb[:-1] if verb.endswith("e") else verb
-        forms[f"{stem}ing"] = verb
-        forms[f"{verb}{verb[-1]}ing"] = verb
-    return forms
-
-
 def actions(texts: Sequence[SpokenSentence]) -> tuple[Action, ...]:
     """Every promise once, in the order of the conversation."""
-    kept: dict[str, Action] = {}
-    for sentence in texts:
-        for action in _actions_of(sentence):
-            kept.setdefault(action.description.casefold(), action)
-    return tuple(kept.values())
+    kept = list[Action]()
+    requests = accepted_requests(texts)
+    focus, seq = Focus(), -1
+    for number, sentence in enumerate(texts):
+        if sentence.seq != seq:
+            focus.fade()
+            seq = sentence.seq
+        promises = list(_promises(sentence)) or requests.get(number, [])
+        for promise in promises:
+            before = focus.copy()
+            before.read(sentence.text[: promise.start])
+            for action in _actions_of(promise, sentence, before):
+                _add(kept, action)
+        focus.read(sentence.text)
+    return tuple(kept)
 
 
-def _actions_of(sentence: SpokenSentence) -> Iterator[Action]:
-    if sentence.text.endswith("?"):
-        return
-    for promise in _promises(sentence):
-        due = _due(promise.words)
-        for words in _rules().another.split(_rules().without_softeners(promise.words)):
-            description = _description(words, promise.who)
-            if description:
-                yield Action(
-                    description=description,
-                    verbatim=sentence.text,
-                    evidence=sentence.text[:300],
-                    assignee=sentence.speaker if promise.is_own else "",
-                    assignee_role=promise.who,
-                    due=_due(words) or due,
-                    events=(sentence.seq,),
-                )
+def _add(kept: list[Action], action: Action) -> None:
+    """An action that was promised before, in the same words or more of them, is the same action."""
+    words = action.description.casefold()
+    for place in range(max(0, len(kept) - _RECENT), len(kept)):
+        other = kept[place]
+        before = other.description.casefold()
+        if other.assignee_role == action.assignee_role and (before.startswith(words) or words.startswith(before)):
+            kept[place] = other if len(before) >= len(words) else action
+            return
+    kept.append(action)
 
 
-def _promises(sentence: SpokenSentence) -> Iterator[_Promise]:
+def _actions_of(promise: Promise, sentence: SpokenSentence, focus: Focus) -> Iterator[Action]:
+    sides = CUSTOMER_SPEAKS if sentence.by == USER else AGENT_SPEAKS
+    for words in parts(promise.words):
+        text = description(words, sides, focus)
+        focus.read(words)
+        if text:
+            yield Action(
+                description=text,
+                verbatim=sentence.quote[promise.start : promise.end].strip(),
+                evidence=sentence.text[:300],
+                assignee=sentence.speaker if promise.is_own else "",
+                assignee_role=promise.who,
+                due=due(words) or promise.due,
+                events=(sentence.seq,),
+            )
+
+
+def _promises(sentence: SpokenSentence) -> Iterator[Promise]:
     """What stands behind the beginning of each promise, up to the next one."""
-    rules, text = _rules(), sentence.text
+    text = sentence.text
+    if text.endswith("?"):
+        return
+    begins = sorted(
+        ((match.start(), match.end(), lead) for lead in _rules().leads for match in lead.pattern.finditer(text)),
+        key=lambda begin: begin[0],
+    )
     speaker = ROLES.get(sentence.by, UNKNOWN)
-    begins = [(match.start(), match.end(), lead) for lead in rules.leads for match in lead.pattern.finditer(text)]
-    begins.sort(key=lambda begin: begin[0])
     for number, (start, end, lead) in enumerate(begins):
         stop = begins[number + 1][0] if number + 1 < len(begins) else len(text)
         words = text[end:stop].strip()
         if _is_promise(lead, text[:start], words, sentence):
             who = speaker if lead.who == "self" else "customer" if speaker == "customer" else lead.who
-            yield _Promise(words, who, is_own=lead.who == "self" or who == "customer")
-    if begins or sentence.by == "user":
+            is_own = lead.who == "self" or who == "customer"
+            yield Promise(words, who, is_own, start, stop, _due_before(text[:start]))
+    if not begins and sentence.by != USER:
+        yield from _passive_promise(text)
+
+
+def _passive_promise(text: str) -> Iterator[Promise]:
+    """`Your card will be replaced on Friday` is "replace your card on Friday", and nobody's promise."""
+    rules = _rules()
+    match = rules.passive.search(text)
+    if match is None or rules.reported.search(_clause(text[: match.start()])):
         return
-    for match in rules.progressive.finditer(text):
-        verb = _progressive_forms()[match["verb"].casefold()]
-        if not is_negated(text, match.end()):
-            yield _Promise(f"{verb} {text[match.end() :].strip()}", speaker, is_own=True)
-            return
-    for match in rules.passive.finditer(text):
-        if not rules.reported.search(_clause(text[: match.start()])):
-            yield _Promise(f"{match['what'].strip()} be {match['done']}{text[match.end() :]}", UNKNOWN)
-            return
+    verb, *particles = rules.participles[match["done"].casefold()].split()
+    what = match["what"].strip()
+    words = " ".join((verb, *particles, what[0].lower() + what[1:], text[match.end() :].strip()))
+    yield Promise(words, UNKNOWN, False, match.start(), len(text))
 
 
 def _is_promise(lead: _Lead, before: str, words: str, sentence: SpokenSentence) -> bool:
     rules = _rules()
-    plain = rules.without_softeners(words)
-    if not plain or rules.reported.search(_clause(before)):
+    if lead.by and sentence.by not in (lead.by, ""):
         return False
-    if lead.who == UNKNOWN and sentence.by == "user":
+    plain = without_softeners(words)
+    if not plain.strip(PUNCTUATION) or rules.reported.search(_clause(before)) or rules.beside.search(before[-20:]):
         return False
-    if sentence.by == "user" and rules.reported.match(sentence.text):
+    if sentence.by == USER and rules.user_start.match(sentence.text):
         return False
-    if rules.not_promises.match(words) or rules.not_promises.match(plain) or rules.fleeting.match(plain):
+    if _begins(rules.never, words) or _begins(rules.never, plain):
         return False
-    return not (lead.is_light and (rules.light.match(words) or rules.light.match(plain)))
+    if sentence.by == USER and _begins(rules.never_of_users, plain):
+        return False
+    if _begins(rules.on_call, plain) or (sentence.by == USER and _begins(rules.on_call_of_users, plain)):
+        return bool(due(plain))
+    return not lead.is_light or _begins(rules.light, plain)
+
+
+def _begins(signs: re.Pattern[str] | None, words: str) -> bool:
+    return signs is not None and signs.match(words) is not None
+
+
+def _due_before(text: str) -> str:
+    """The time right before a promise: `Tomorrow I'll send it`."""
+    near = text[-_NEAR:].rstrip(" ,")
+    time = due(near)
+    return time if time and near.endswith(time) else ""
 
 
 def _clause(text: str) -> str:
     """What stands before a place since the last comma or conjunction."""
-    return re.split(r"[,;:]|\b(?:and|but|so|then)\b", text, flags=re.IGNORECASE)[-1]
-
-
-def _due(words: str) -> str:
-    """When it is to be done, in the words of the promise."""
-    deadlines = _rules().deadlines
-    match = deadlines.search(words) if deadlines else None
-    return "" if match is None else match[0].strip(_PUNCTUATION)
-
-
-def _description(words: str, who: str) -> str:
-    """The promise in the imperative: without lead-in, deadline, articles and whom it is said to."""
-    rules = _rules()
-    text = rules.ends.split(words, maxsplit=1)[0]
-    if rules.deadlines:
-        text = rules.deadlines.sub(" ", text)
-    text = " ".join(text.split()).strip(_PUNCTUATION)
-    while (cut := rules.trailing.sub("", text).strip(_PUNCTUATION)) != text:
-        text = cut
-    text = _without_you(rules.without_softeners(text), who)
-    text = " ".join(rules.determiners.sub(" ", text).split()).strip(_PUNCTUATION)
-    if len(text.split()) < 2 or len(text.split()) > MAX_WORDS:
-        return ""
-    return text[0].upper() + text[1:]
-
-
-def _without_you(text: str, who: str) -> str:
-    """Whoever is given something is not part of it, but whoever something is done to is: "Call customer back"."""
-    other = "customer" if who != "customer" else "agent"
-    words = text.split()
-    gives = bool(words) and words[0].casefold() in _rules().giving
-    if gives and len(words) > 2 and words[1].casefold() == "you":
-        words.pop(1)
-    text = " ".join(words)
-    if gives and " back to you" not in text:
-        text = re.sub(r" (?:to|for) you(?= |$)", "", text)
-    return re.sub(r"\byou\b", other, text.removesuffix(" for you"), flags=re.IGNORECASE)
+    return _CLAUSE.split(text[-_REACH:])[-1]

@@ -24,12 +24,13 @@ class RuleAnnotator:
 
     def annotate(self, conversation: Conversation) -> Annotations:
         texts = sentences(conversation)
+        call_risks = risks(texts)
         return Annotations(
             origin="predicted",
             annotator=self.name,
             model=self.identity,
-            topics=topics(texts),
-            risks=risks(texts),
+            topics=topics(texts, call_risks),
+            risks=call_risks,
             actions=actions(texts),
             extraction={"topics": "success", "risks": "success", "actions": "success", "resolution": "success"},
         )

@@ -10,13 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-VERSION = "1"
+VERSION = "2"
 _FOLDER = Path(__file__).parent
+_NAME = re.compile(r"\{([a-z_]+)\}")
 
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """One of the data files: topics, risks, actions, languages."""
+    """One of the data files: topics, risks, actions, words, languages."""
     return tomllib.loads((_FOLDER / "data" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -30,9 +31,17 @@ def rules_hash() -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
+def expanded(text: str, **more: str) -> str:
+    """A pattern with each `{name}` replaced by what words.toml calls so; names may stand for names."""
+    words = {**table("words"), **more}
+    while (whole := _NAME.sub(lambda name: words[name[1]], text)) != text:
+        text = whole
+    return text
+
+
 def pattern(text: str, *, cased: bool = False) -> re.Pattern[str]:
     """A pattern of the data: it stands between words. Sentences have single blanks."""
-    return re.compile(rf"(?<![\w'-])(?:{text})(?!\w)", 0 if cased else re.IGNORECASE)
+    return re.compile(rf"(?<![\w'-])(?:{expanded(text)})(?!\w)", 0 if cased else re.IGNORECASE)
 
 
 def any_of(texts: Iterable[str]) -> re.Pattern[str] | None:

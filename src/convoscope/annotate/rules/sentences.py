@@ -12,10 +12,18 @@ from convoscope.annotate.rules.data import table
 from convoscope.conversation import ASSISTANT, USER, Conversation
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "´": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
-_END = re.compile(r"(?<=[.!?])[\"')]*\s+|\n+")
+_END = re.compile(r"(?<=[.!?])[\"')”’]*\s+|\n+")
+_WORDS = re.compile(r"\w")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _MANY = 20_000
 """So many characters of a conversation tell its language."""
+_FEW = 10
+"""Fewer words tell no language."""
+_LEAST = 0.08
+"""Of English words, so many are small ones; far more in fact."""
+_LONGEST = 1_000
+"""Characters of a sentence. Longer ones are cut, so that the time of each rule is bounded."""
+_PIECE = re.compile(rf"\S.{{0,{_LONGEST - 1}}}(?!\S)|\S{{{_LONGEST}}}")
 
 
 class SpokenSentence(NamedTuple):
@@ -23,6 +31,8 @@ class SpokenSentence(NamedTuple):
 
     text: str
     """In a plain spelling."""
+    quote: str
+    """As it stands in the conversation, letter by letter as long as `text`."""
     seq: int
     by: str
     """user or assistant; "" where nobody in the conversation has such a role."""
@@ -45,24 +55,39 @@ def _sentences(conversation: Conversation) -> Iterator[SpokenSentence]:
     for utterance in conversation.utterances:
         role = conversation.roles[utterance.speaker]
         by = role if role in (USER, ASSISTANT) else "other" if has_roles else ""
-        for part in _END.split(conversation.text(utterance).translate(_QUOTES)):
-            if text := " ".join(part.split()):
-                yield SpokenSentence(text, utterance.seq, by, utterance.speaker)
+        for part in _END.split(conversation.text(utterance)):
+            if not _WORDS.search(part):
+                continue
+            for quote in _PIECE.findall(" ".join(part.split())):
+                yield SpokenSentence(quote.translate(_QUOTES), quote, utterance.seq, by, utterance.speaker)
 
 
 def language_of(conversation: Conversation, texts: list[SpokenSentence]) -> str:
-    """The language that the log tells, else that whose small words are the most; "unknown" for another script."""
-    language = conversation.extras.get("language")
-    if isinstance(language, str) and language.strip():
-        name = language.strip().casefold().replace("_", "-").split("-")[0]
-        return "en" if name in ("en", "eng", "english") else name
+    """The language of the words, or "unknown". A log that says English is believed unless its words say otherwise."""
+    name = _declared(conversation)
+    if name not in ("", "en"):
+        return name
     whole = " ".join(one.text for one in texts)[:_MANY].casefold()
     letters = [letter for letter in whole if letter.isalpha()]
     if letters and 2 * sum(letter > "ɏ" for letter in letters) > len(letters):
         return "unknown"
     words = _WORD.findall(whole)
     counts = {name: sum(word in small for word in words) for name, small in _small_words().items()}
-    return max(counts, key=lambda name: (counts[name], name == "en"))
+    spoken = max(counts, key=lambda name: (counts[name], name == "en"))
+    if name == "en" and len(words) < _FEW:
+        return "en"
+    if spoken == "en" and len(words) >= _FEW and counts["en"] < _LEAST * len(words):
+        return "unknown"
+    return spoken
+
+
+def _declared(conversation: Conversation) -> str:
+    """The language that the log tells, as a code; "" where it tells none."""
+    language = conversation.extras.get("language")
+    if not isinstance(language, str):
+        return ""
+    name = language.strip().casefold().replace("_", "-").split("-")[0]
+    return "en" if name in ("en", "eng", "english") else name
 
 
 @cache
