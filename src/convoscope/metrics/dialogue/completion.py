@@ -7,35 +7,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from convoscope.metrics.dialogue.policy import BOOKING_RULES, INFORM, PolicyRules, actions_taken, missing_slots
-from convoscope.metrics.dialogue.turn_scores import TurnScores
+from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.values import State
-from convoscope.metrics.dialogue.venues import NAME
+from convoscope.metrics.dialogue.venues import NAME, VenueDatabase, information
 
 _NO_STATE: State = {}
 
-SLOT_NAMES = {
-    "addr": "address",
-    "arrive": "arriveby",
-    "arriveby": "arriveby",
-    "car": "type",
-    "car type": "type",
-    "depart": "departure",
-    "dest": "destination",
-    "entrance fee": "entrancefee",
-    "fee": "entrancefee",
-    "id": "trainid",
-    "leave": "leaveat",
-    "open": "openhours",
-    "post": "postcode",
-    "price": "pricerange",
-    "price range": "pricerange",
-    "ref": "reference",
-    "ticket": "price",
-}
-"""Short names of slots in acts, and the names that requests use."""
 _NO_VALUE = frozenset({None, "", "?"})
-_SAME_INFORMATION = {"pricerange": "price", "entrancefee": "price"}
 
 
 class Goals(NamedTuple):
@@ -76,11 +55,15 @@ def _domains_of(intents: frozenset[str]) -> tuple[frozenset[str], frozenset[str]
 
 
 def completion(
-    turns: Sequence[DialogueTurn], scores: Sequence[TurnScores], rules: PolicyRules = BOOKING_RULES
+    turns: Sequence[DialogueTurn],
+    scores: Sequence[TurnScores],
+    rules: PolicyRules = BOOKING_RULES,
+    venues: VenueDatabase | None = None,
 ) -> Completion:
     """No booking against the rules, every booking made with its slots filled, every request answered.
 
-    What a turn with an invented name or detail says, is no answer.
+    What a turn with an invented name or detail says, is no answer. A search without a request wants a reply that tells
+    something. A value in the words of a reply is an answer where the database has it for a venue that was named.
     """
     goals = goals_of(turns)
     attempts = [score.attempt for score in scores if score.attempt is not None]
@@ -91,7 +74,7 @@ def completion(
     unsought = goals.searches - goals.bookings
     if unsought:
         unsought -= _told_of(turns, scores)
-    unanswered = _unanswered(turns, scores) if goals.requests else ()
+    unanswered = _unanswered(turns, scores, venues) if goals.requests else ()
     return Completion(
         not violations and not unbooked and not unanswered and not unsought,
         violations,
@@ -114,39 +97,30 @@ def _told_of(turns: Sequence[DialogueTurn], scores: Sequence[TurnScores]) -> set
     return domains
 
 
-def _unanswered(turns: Sequence[DialogueTurn], scores: Sequence[TurnScores]) -> set[tuple[str, str]]:
+def _unanswered(
+    turns: Sequence[DialogueTurn], scores: Sequence[TurnScores], venues: VenueDatabase | None
+) -> set[tuple[str, str]]:
     """The requests that no reply to them, or after them, answers: by an act with a value, or by the value itself."""
     asked: set[tuple[str, str]] = set()
     answered: set[tuple[str, str]] = set()
+    named: list[str] = []
     for turn, score in zip(turns, scores, strict=True):
         asked |= turn.truth.requested
+        named += names_known(score)
         unanswered = asked - answered
         if unanswered and not score.invented_mentions:
             given = _given(turn, score)
-            answered.update([one for one in unanswered if _information(one[1]) in given])
+            answered.update([one for one in unanswered if information(one[1]) in given])
+            if venues is not None and named and not unanswered <= answered:
+                told = venues.told(turn.response, names_known(score) or named)
+                answered.update([one for one in unanswered if information(one[1]) in told])
     return asked - answered
 
 
 def _given(turn: DialogueTurn, score: TurnScores) -> set[str]:
     """What a reply gives, by its acts and by the details in its text."""
     given = {
-        _information(slot.slot)
-        for act in turn.predicted.acts or ()
-        for slot in act.slots
-        if slot.value not in _NO_VALUE
+        information(slot.slot) for act in turn.predicted.acts or () for slot in act.slots if slot.value not in _NO_VALUE
     }
     given.update([one.field for one in score.entities or () if one.field != NAME])
     return given
-
-
-@lru_cache(4096)
-def _information(slot: str) -> str:
-    """What a slot tells. Acts call the price of anything price, fee or ticket."""
-    name = slot_name(slot)
-    return _SAME_INFORMATION.get(name, name)
-
-
-def slot_name(slot: str) -> str:
-    """The one name of a slot."""
-    short = slot.casefold()
-    return SLOT_NAMES.get(short, short)

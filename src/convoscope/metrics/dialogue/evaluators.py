@@ -76,7 +76,7 @@ class DialogueEvaluator:
 
     def tallies(self) -> dict[str, Tally]:
         """By metric, the sum over the turns that have a value and their number. No value, no entry."""
-        tallies = _tallies(self.turns, self.scores, self._rules, self._transferable, self._venues is not None)
+        tallies = _tallies(self.turns, self.scores, self._rules, self._transferable, self._venues)
         usable = [verdict for verdict in self.verdicts if verdict is not None]
         if usable:
             tallies["response_quality"] = fsum(usable), len(usable)
@@ -126,7 +126,7 @@ def evaluate_dialogues(
     for turns in dialogues:
         rows = turns if isinstance(turns, (list, tuple)) else list(turns)
         scores = score_turns(rows, venues, rules)
-        dataset.add_tallies(_tallies(rows, scores, rules, TRANSFERABLE, venues is not None))
+        dataset.add_tallies(_tallies(rows, scores, rules, TRANSFERABLE, venues))
     return dataset.figures()
 
 
@@ -150,7 +150,7 @@ def _tallies(
     scores: Sequence[TurnScores],
     rules: PolicyRules,
     transferable: Collection[str],
-    has_venues: bool,
+    venues: VenueDatabase | None,
 ) -> dict[str, Tally]:
     """Sums and numbers over the turns of a dialogue, column by column. No value, no entry."""
     columns: list[Any] = list(zip(*scores, strict=True))
@@ -175,8 +175,8 @@ def _tallies(
     tallies["policy_violations@attempts"] = violations, len(tried)
     tallies["memory_transfer"] = _carried(transfers(turns, transferable))
     tallies["memory_transfer_gt"] = _carried(true_transfers(turns, transferable))
-    if has_venues and any(turn[0][1] is not None for turn in turns):
-        result = completion(turns, scores, rules)
+    if venues is not None and any(turn[0][1] is not None for turn in turns):
+        result = completion(turns, scores, rules, venues)
         tallies["goal_completion"] = result.is_complete, 1
         if result.goals.bookings:
             tallies["goal_completion@bookings"] = result.is_complete, 1

@@ -18,6 +18,28 @@ KEPT = "\0"
 _LETTERS = [
     None if letter == "'" else letter if letter.isalnum() or letter == KEPT else " " for letter in map(chr, range(128))
 ]
+SLOT_NAMES = {
+    "addr": "address",
+    "arrive": "arriveby",
+    "arriveby": "arriveby",
+    "car": "type",
+    "car type": "type",
+    "depart": "departure",
+    "dest": "destination",
+    "entrance fee": "entrancefee",
+    "fee": "entrancefee",
+    "id": "trainid",
+    "leave": "leaveat",
+    "open": "openhours",
+    "post": "postcode",
+    "price": "pricerange",
+    "price range": "pricerange",
+    "ref": "reference",
+    "ticket": "price",
+}
+"""Short names of slots in acts, and the names that requests use."""
+_SAME_INFORMATION = {"pricerange": "price", "entrancefee": "price"}
+_LEAST_LETTERS = 3
 _SMALL = frozenset({"the", "and", "of", "a", "an", "restaurant", "hotel"})
 
 
@@ -32,6 +54,7 @@ class VenueDatabase:
         self.details: dict[str, dict[str, set[str]]] = {}
         self.known: dict[str, set[str]] = {field: set() for field in FIELDS}
         self._names: dict[tuple[str, ...], str] = {}
+        self._facts: dict[str, dict[str, set[str]]] = {}
         for record in _records(tables):
             self._add(record)
         self.unjudged = frozenset(domain for domain, rows in tables.items() if isinstance(rows, Mapping))
@@ -46,6 +69,11 @@ class VenueDatabase:
         name = " ".join(words)
         if words and words not in self._names:
             self._names[words] = name
+        facts = self._facts.setdefault(name, {})
+        for slot, value in record.items():
+            fact = " ".join(words_of(value)) if isinstance(value, str) else ""
+            if slot != NAME and len(fact) >= _LEAST_LETTERS:
+                facts.setdefault(information(slot), set()).add(fact)
         known = self.details.setdefault(name, {field: set() for field in FIELDS})
         for field in FIELDS:
             value = comparable(field, str(record.get(field) or ""))
@@ -92,6 +120,12 @@ class VenueDatabase:
         if inside:
             return inside[0]
         return self._by_part.get(_core(words))
+
+    def told(self, text: str, venues: Iterable[str]) -> set[str]:
+        """What a text tells of venues, by the values that the database has for them. A letter or two tell nothing."""
+        words = f" {' '.join(plain_words(text).split())} "
+        facts = [self._facts.get(venue, {}) for venue in venues]
+        return {name for one in facts for name, values in one.items() if any(f" {fact} " in words for fact in values)}
 
     def has(self, field: str, value: str, venues: Iterable[str]) -> bool:
         """Whether one of the venues has this detail; without venues, whether any has it."""
@@ -161,3 +195,11 @@ def comparable(field: str, value: str) -> str:
         return "".join([letter for letter in value if letter.isdigit()])
     words = words_of(value)
     return " ".join(words) if field == ADDRESS else "".join(words)
+
+
+@lru_cache(4096)
+def information(slot: str) -> str:
+    """What a slot tells, under one name. Acts call the price of anything price, fee or ticket."""
+    short = slot.casefold()
+    name = SLOT_NAMES.get(short, short)
+    return _SAME_INFORMATION.get(name, name)

@@ -25,7 +25,7 @@ _PLACEHOLDERS = {
     "INTERNET": "internet",
     "PARKING": "parking",
     "DEPARTMENT": "department",
-    "OPEN": "openhours",
+    "OPEN": "open openhours",
 }
 _STEMS = {stem: placeholder for placeholder, stems in _PLACEHOLDERS.items() for stem in stems.split()}
 _PREFIX = re.compile(r"(?:value|hotel|restaurant|attraction|train|taxi|hospital|police|bus)_(?=.)")
