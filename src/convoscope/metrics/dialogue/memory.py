@@ -33,6 +33,8 @@ def transfers(turns: Sequence[DialogueTurn], slots: Collection[str] = TRANSFERAB
     """
     events: list[Transfer] = []
     routes = [(turn.predicted.domains or ("",))[0] for turn in turns]
+    if len(set(routes)) < 2:
+        return events
     for place, (old, new) in enumerate(pairwise(routes), 1):
         if old != new and old and new:
             before = (turns[place - 1].predicted.state or _NO_STATE).get(old, {})

@@ -68,6 +68,7 @@ def actions_of_all(act_types: frozenset[str]) -> frozenset[str]:
     return frozenset().union(*map(actions_of, act_types))
 
 
+@lru_cache(65536)
 def books(act_types: frozenset[str]) -> bool:
     """Whether one of the acts books something."""
     return BOOK in actions_of_all(act_types)
@@ -129,11 +130,9 @@ def expected_action(intents: frozenset[str], state: State | None, rules: PolicyR
 
     Without an intent it ought to acknowledge. A booking comes before a search.
     """
-    if not intents:
-        return INFORM
     booking = domains_to_book(intents)
     if not booking:
-        return SEARCH
+        return SEARCH if intents else INFORM
     ruled = [domain for domain in booking if domain in rules]
     if not ruled:
         return ANY

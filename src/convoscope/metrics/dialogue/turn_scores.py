@@ -97,10 +97,12 @@ def score_turns(
         if true is not None and ours is not None:
             slots, goal, anywhere = match_states(ours, true)
             if true_domains:
-                invented = invented_pairs(ours, true, true_domains)
+                invented = (
+                    anywhere if len(ours) == 1 and true_domains[0] in ours else invented_pairs(ours, true, true_domains)
+                )
         if calls or books(types):
             attempt = booking_attempt(turn, rules)
-        expected = expected_action(true_intents, true, rules) if true_intents is not None else ""
+        expected = "" if true_intents is None else expected_action(true_intents, true, rules)
         if replies is not None and venues is not None:
             mentions, unknown = mentions_in(replies[place], acts, venues, earlier, true_domains)
             if expected and goal is not None and acts is not None:
@@ -110,9 +112,24 @@ def score_turns(
                     and (invented is None or not invented[0])
                     and does_right(expected, actions_taken(types, calls))
                 )
-        labels = (domain, first, intent, match, plain, with_slots)
-        states = (slots, goal, invented, anywhere)
-        scores.append(_new(TurnScores, labels + states + (mentions, attempt, expected, correct, unknown)))
+        fields = (
+            domain,
+            first,
+            intent,
+            match,
+            plain,
+            with_slots,
+            slots,
+            goal,
+            invented,
+            anywhere,
+            mentions,
+            attempt,
+            expected,
+            correct,
+            unknown,
+        )
+        scores.append(_new(TurnScores, fields))
     return scores
 
 
