@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from convoscope.conversation.lazy import remembered
 from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
@@ -69,17 +72,26 @@ class VenueDatabase:
         name = " ".join(words)
         if words and words not in self._names:
             self._names[words] = name
-        facts = self._facts.setdefault(name, {})
-        for slot, value in record.items():
-            fact = " ".join(words_of(value)) if isinstance(value, str) else ""
-            if slot != NAME and len(fact) >= _LEAST_LETTERS:
-                facts.setdefault(information(slot), set()).add(fact)
+        if words:
+            self._add_facts(name, record)
         known = self.details.setdefault(name, {field: set() for field in FIELDS})
         for field in FIELDS:
             value = comparable(field, str(record.get(field) or ""))
             if value:
                 known[field].add(value)
                 self.known[field].add(value)
+
+    def _add_facts(self, name: str, record: Mapping[str, Any]) -> None:
+        facts = self._facts.setdefault(name, {})
+        for slot, value in record.items():
+            fact = " ".join(words_of(value)) if isinstance(value, str) else ""
+            if slot != NAME and len(fact) >= _LEAST_LETTERS:
+                facts.setdefault(information(slot), set()).add(fact)
+
+    @remembered
+    def identity(self) -> str:
+        """What answers depend on: the content of the tables."""
+        return f"venues@{hashlib.sha256(msgspec.json.encode(self.tables, order='sorted')).hexdigest()[:12]}"
 
     @remembered
     def search(self) -> VenueSearch:
