@@ -91,7 +91,7 @@ def conversation(dialogue: list[dict], silent: int | None = None, empty: int | N
         asked, answered = 2 * number, 2 * number + 1
         timeline += [
             Utterance(seq=asked, speaker="u", intended=Text("hello")),
-            Utterance(seq=answered, speaker="a", intended=Text(turn["response"])),
+            Utterance(seq=answered, speaker="a", intended=Text("yes")),
         ]
         frames += _frames(asked, "gold", turn["true"], None)
         if number == empty:

@@ -112,8 +112,8 @@ def _unanswered(
             given = _given(turn, score)
             answered.update([one for one in unanswered if information(one[1]) in given])
             if venues is not None and named and not unanswered <= answered:
-                told = venues.told(turn.response, names_known(score) or named)
-                answered.update([one for one in unanswered if information(one[1]) in told])
+                facts = venues.facts_in(turn.response, names_known(score) or named)
+                answered.update([one for one in unanswered if information(one[1]) in facts])
     return asked - answered
 
 

@@ -133,7 +133,7 @@ class VenueDatabase:
             return inside[0]
         return self._by_part.get(_core(words))
 
-    def told(self, text: str, venues: Iterable[str]) -> set[str]:
+    def facts_in(self, text: str, venues: Iterable[str]) -> set[str]:
         """What a text tells of venues, by the values that the database has for them. A letter or two tell nothing."""
         words = f" {' '.join(plain_words(text).split())} "
         facts = [self._facts.get(venue, {}) for venue in venues]
