@@ -9,8 +9,12 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -51,11 +55,16 @@ def run(rounds: int) -> None:
     gc.collect()
     gc.freeze()
     for what, database in (("rule metrics, no database", None), ("all, with names and details", venues)):
-        rate = _rate(rounds, len(dialogues), partial(evaluate_dialogues, dialogues, database))
+        work = partial(evaluate_dialogues, dialogues, database)
+        first, rate = _rate(1, len(dialogues), work), _rate(rounds, len(dialogues), work)
         per_turn = rate * turns / len(dialogues)
-        print(f"  {what:28} {rate:8,.0f} dialogues/s, {per_turn:9,.0f} turns/s ({rate / PUBLISHED:.2f} × published)")
+        print(
+            f"  {what:28} {rate:8,.0f} dialogues/s, {per_turn:9,.0f} turns/s ({rate / PUBLISHED:.2f} × published), "
+            f"the first time {first:,.0f}"
+        )
     _run_standard(conversations, {domain: rows for domain, rows in tables.items() if domain != "taxi"})
     gc.unfreeze()
+    _run_whole(conversations)
 
 
 def _run_standard(conversations: list[Conversation], tables: dict[str, Any]) -> None:
@@ -72,7 +81,54 @@ def _run_standard(conversations: list[Conversation], tables: dict[str, Any]) -> 
     informed, succeeded = sum(one.is_informed for one in verdicts), sum(one.is_success for one in verdicts)
     least, most = rate / STANDARD[1], rate / STANDARD[0]
     print(f"  {'inform and success':28} {rate:8,.0f} dialogues/s ({least:.0f} to {most:.0f} × standard)")
-    print(f"  of the human agents: inform {informed} of {len(gold)}, success {succeeded} of {len(gold)}\n")
+    print(f"  of the human agents: inform {informed} of {len(gold)}, success {succeeded} of {len(gold)}")
+
+
+def _run_whole(conversations: list[Conversation]) -> None:
+    """`convoscope score` of the same dialogues with all dialogue metrics, in processor time of one worker."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lines = [json.dumps(record) for one in conversations for record in _records(one)]
+        (folder / "predictions.jsonl").write_text("\n".join(lines))
+        (folder / "venues.py").write_text(_RESOURCE.format(folder=str(_SHARED / "db")))
+        command = [sys.executable, "-m", "convoscope", "score", str(_SHARED / "test-even.json"), "predictions.jsonl"]
+        options = ["--metrics", "dialogue", "--metrics-from", "venues.py", "--workers", "1", "--out", "run"]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([*command, *options], cwd=folder, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"  {'convoscope score, whole run':28} {len(conversations) / seconds:8,.0f} dialogues/s ({seconds:.1f} s)\n")
+
+
+_RESOURCE = """import json
+from pathlib import Path
+
+from convoscope import resource
+from convoscope.metrics.dialogue.venues import VenueDatabase
+
+
+@resource
+def venues() -> VenueDatabase:
+    files = Path({folder!r}).glob("*_db.json")
+    return VenueDatabase({{file.name.removesuffix("_db.json"): json.loads(file.read_text()) for file in files}})
+"""
+
+
+def _records(conversation: Conversation) -> Iterator[dict[str, Any]]:
+    """The truth of each turn as a record of predictions."""
+    for place, turn in enumerate(dialogue_turns(conversation)):
+        acts: dict[str, list[list[str | None]]] = {}
+        for act in turn.truth.acts or ():
+            acts.setdefault(act.type, []).extend([slot.slot, slot.value] for slot in act.slots)
+        yield {
+            "dialogue_id": conversation.id,
+            "turn_id": 2 * place,
+            "predicted_domains": list(turn.truth.domains or ()),
+            "predicted_intents": sorted(turn.truth.intents or ()),
+            "predicted_slots": turn.truth.state or {},
+            "dialog_act": acts,
+            "response": turn.response,
+        }
 
 
 def _rate(rounds: int, number: int, work: Callable[[], object]) -> float:

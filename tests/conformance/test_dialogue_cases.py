@@ -53,7 +53,7 @@ def slots(predicted_slots: Any, ground_truth_slots: Any, has_f1: bool) -> list[A
     if not has_f1:
         return [recall.share, *recall]
     predicted = pairs(ours)
-    f1 = 2 * recall.number / (predicted + recall.total)
+    f1 = 2 * recall.number / (predicted + recall.total) if predicted + recall.total else 0.0
     return [recall.share, recall.number / predicted if predicted else 0.0, f1, recall.number, predicted, recall.total]
 
 
@@ -64,7 +64,7 @@ def jga(predicted_slots: Any, ground_truth_slots: Any) -> list[Any]:
 
 
 def hallucination(predicted_slots: Any, ground_truth_slots: Any, current_domain: str | None = None) -> list[Any]:
-    domains = None if current_domain is None else [current_domain]
+    domains = [current_domain.casefold()] if current_domain else None
     invented = invented_pairs(canonical_state(predicted_slots), canonical_state(ground_truth_slots), domains)
     return [invented.share or 0.0, *invented]
 
@@ -86,7 +86,7 @@ def memory(dialogue_history: list[dict[str, Any]], transferable_slots: tuple[str
         }
         for one in events
     ]
-    return [carried / len(events), carried, len(events), rows]
+    return [carried / len(events) if events else 0.0, carried, len(events), rows]
 
 
 def policy(action_taken: str, required_slots: dict[str, list[str]], current_slots: Any) -> bool:

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from convoscope.metrics.dialogue.accuracy import folded, invented_pairs, joint_goal, match_sets, slot_recall
 from convoscope.metrics.dialogue.completion import completion
 from convoscope.metrics.dialogue.memory import transfers, true_transfers
+from convoscope.metrics.dialogue.mentions import entities
 from convoscope.metrics.dialogue.policy import booking_attempt
 from convoscope.metrics.dialogue.turn_scores import score_turn, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, act, turn_of
 from convoscope.metrics.dialogue.values import aligned_state, canonical_state
-from convoscope.metrics.dialogue.venues import VenueDatabase, entities
+from convoscope.metrics.dialogue.venues import VenueDatabase
 
 ARMS = {"hotel": {"name": "university arms", "bookday": "saturday", "bookpeople": "2", "bookstay": "2"}}
 HILTON = {"hotel": {"name": "hilton", "bookday": "saturday", "bookpeople": "2", "bookstay": "2"}}
@@ -232,8 +233,8 @@ def test_names_are_whole_words_the_longest_first(said: str, names: list[str]) ->
 def test_a_detail_belongs_to_the_venue_that_is_named() -> None:
     assert entities("The hilton, cb1 1aa", (), VENUES)[1] == ("postcode", "cb11aa", True)
     assert entities("The hilton, cb2 1ad", (), VENUES)[1] == ("postcode", "cb21ad", False)
-    assert entities("It is cb2 1ad", (), VENUES, named=["university arms"]) == [("postcode", "cb21ad", True)]
-    assert entities("Your taxi comes at 12:15 for 3 people", (), VENUES) == []
+    assert entities("It is cb2 1ad", (), VENUES, named=["university arms"]) == (("postcode", "cb21ad", True),)
+    assert entities("Your taxi comes at 12:15 for 3 people", (), VENUES) == ()
 
 
 _NAMES = st.sampled_from(["area", "stars", "name", "food"])

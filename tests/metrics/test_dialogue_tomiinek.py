@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from convoscope.errors import UsageError
 from convoscope.metrics.dialogue.tomiinek.bleu import corpus_bleu
-from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, evaluate
+from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, evaluate, judge_prediction
+from convoscope.metrics.dialogue.tomiinek.forms import placeholder, value_form
 from convoscope.metrics.dialogue.tomiinek.fuzzy import is_like, partial_ratio
 from convoscope.metrics.dialogue.tomiinek.richness import richness
 from convoscope.metrics.dialogue.tomiinek.success import DomainGoal
@@ -105,3 +106,109 @@ def test_likeness_lies_between_0_and_100_and_equal_texts_have_it(left: str, righ
 @given(st.text("abc 1", max_size=14), st.text("abc 1", max_size=14), st.sampled_from([75, 90, 95]))
 def test_the_fast_bound_refuses_nothing_that_is_like(left: str, right: str, threshold: int) -> None:
     assert is_like(left, right, threshold) == (partial_ratio(left, right) > threshold)
+
+
+# Neighbours of the published cases, by the words of the specification.
+
+TRAINS = VenueSearch(
+    {
+        "train": [
+            {"trainID": "TR1", "departure": "cambridge", "destination": "ely", "leaveAt": "05:00", "arriveBy": "05:15"},
+            {"trainID": "TR2", "departure": "cambridge", "destination": "ely", "leaveAt": "09:00", "arriveBy": "09:15"},
+            {"trainID": "TR3", "departure": "ely", "destination": "cambridge", "leaveAt": "23:50", "arriveBy": "24:05"},
+        ],
+        "hotel": [
+            {"id": "1", "name": "a", "parking": "yes", "internet": "no", "stars": "4"},
+            {"id": "2", "name": "b", "parking": "no", "internet": "yes", "stars": "?"},
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("domain", "constraints", "ids"),
+    [
+        ("train", {"leave": "09:00"}, ["TR2", "TR3"]),  # at the time itself
+        ("train", {"leaveat": "9:00"}, ["TR2", "TR3"]),  # the other name, and a short form
+        ("train", {"arrive": "09:15"}, ["TR1", "TR2"]),
+        ("train", {"arriveby": "9:14"}, ["TR1"]),
+        ("train", {"leave": "12 pm"}, []),  # noon has 12 hours added: 24:00
+        ("train", {"arrive": "12 pm"}, ["TR1", "TR2"]),  # 24:05 is after 24:00
+        ("train", {"leave": "05:00", "arrive": "09:00"}, ["TR1"]),
+        ("train", {"leave": "dontcare", "departure": "ely"}, ["TR3"]),
+        ("train", {"leave": "around noon"}, []),  # no time, and no train has it
+        ("train", {"departure": "Cambridge "}, ["TR1", "TR2"]),
+        ("train", {}, ["TR1", "TR2", "TR3"]),
+        ("hotel", {"parking": "free"}, ["1"]),
+        ("hotel", {"parking": "no"}, ["2"]),
+        ("hotel", {"internet": "dont care"}, ["1", "2"]),
+        ("hotel", {"internet": "Free"}, []),  # only names, food and times are lower-cased
+        ("hotel", {"stars": "4"}, ["1", "2"]),  # an unknown value fits
+        ("hotel", {"moons": "2"}, ["1", "2"]),  # no such column
+        ("taxi", {"leave": "09:00"}, []),
+        ("nothing", {}, []),
+    ],
+)
+def test_venues_that_fit(domain: str, constraints: dict[str, str], ids: list[str]) -> None:
+    assert TRAINS.query(domain, constraints) == ids
+
+
+@pytest.mark.parametrize(
+    ("slot", "value", "form"),
+    [
+        ("leave", "7:15", "07:15"),
+        ("arrive", "after 5 pm", "17:00"),
+        ("leave", "5:45 PM", "17:45"),
+        ("leave", "12:30 pm", "24:30"),
+        ("leave", "noon", "12:00"),
+        ("leave", "19:00.", "19:00"),
+        ("booktime", "5 pm", "5 pm"),  # not a time
+        ("type", "guest house", "guesthouse"),
+        ("type", "guesthouses", "guesthouses"),
+        ("parking", "dontcare", "dontcare"),
+        ("name", " Ashley Hotel ", "ashley hotel"),
+        ("food", "Sea Food", "seafood"),
+    ],
+)
+def test_values_have_one_form(slot: str, value: str, form: str) -> None:
+    assert value_form(slot, value) == form
+
+
+@pytest.mark.parametrize(
+    ("name", "stands_for"),
+    [
+        ("restaurant_reference", "REFERENCE"),
+        ("Train_TrainID", "TRAINID"),
+        ("value_open", "OPEN"),
+        ("entrance fee", "PRICE"),
+        ("taxi_phone", "PHONE"),
+        ("value_people", "COUNT"),
+        ("", ""),
+    ],
+)
+def test_placeholders(name: str, stands_for: str) -> None:
+    assert placeholder(name) == stands_for
+
+
+def test_ids_are_the_same_in_any_case_and_with_their_ending() -> None:
+    shouted = {f"{id.upper()}.json": turns for id, turns in PERFECT.items()}
+    assert evaluate(shouted, GOLD, SEARCH, with_bleu=False) == evaluate(PERFECT, GOLD, SEARCH, with_bleu=False)
+
+
+@pytest.mark.parametrize(
+    ("goal", "booked", "said", "is_informed", "is_success"),
+    [
+        (DomainGoal({"destination": "ely"}), (), "", True, True),  # nothing offered, no train id asked for
+        (DomainGoal({"destination": "ely"}, frozenset({"TRAINID"})), (), "", False, False),
+        (DomainGoal({"destination": "ely"}, frozenset({"TRAINID"})), (), "[train_id]", True, True),
+        (DomainGoal({"destination": "ely"}, frozenset({"REFERENCE"})), (), "[ref]", True, False),  # nothing is booked
+        (DomainGoal({"destination": "ely"}, frozenset({"REFERENCE"})), ("train",), "[ref]", True, True),
+        (DomainGoal({"destination": "ely"}, frozenset({"PRICE"})), (), "", True, True),  # not one of the five
+        (DomainGoal({"destination": "cambridge"}), (), "[trainid]", False, False),  # those to Ely were offered
+    ],
+)
+def test_trains(goal: DomainGoal, booked: tuple[str, ...], said: str, is_informed: bool, is_success: bool) -> None:
+    state = {"train": {"destination": "ely"}}
+    gold = GoldDialogue(goals={"train": goal}, responses=[said], states=[state], booked=[booked])
+    verdict = judge_prediction([{"response": said, "state": state, "active_domains": ["train"]}], gold, TRAINS)
+    assert (verdict.is_informed, verdict.is_success) == (is_informed, is_success)

@@ -7,16 +7,19 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from convoscope.conversation.dialogue_state import Act
+from convoscope.metrics.dialogue.accuracy import without_general
 from convoscope.metrics.dialogue.completion import completion
-from convoscope.metrics.dialogue.policy import BOOKING_RULES, missing_slots
+from convoscope.metrics.dialogue.memory import transfers, true_transfers
+from convoscope.metrics.dialogue.policy import BOOKING_RULES, SEARCH, missing_slots
 from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turns
-from convoscope.metrics.dialogue.turns import DialogueTurn
+from convoscope.metrics.dialogue.turns import DialogueTurn, annotation
 from convoscope.metrics.dialogue.venues import VenueDatabase
 
 Turns = list[DialogueTurn]
 CARRIED = ("area", "pricerange")
 NEEDED = {"name", *CARRIED}
 INVENTED = "The number is 99999 999999 ."
+INVENTED_VENUE = "I recommend The Golden Dragon ."
 
 
 class Place(NamedTuple):
@@ -141,10 +144,80 @@ def _book_early(turns: Turns, place: int) -> None:
     turns[place] = turn._replace(predicted=turn.predicted._replace(acts=acts, act_types=types))
 
 
+def _can_forget(row: Scored) -> Iterator[int]:
+    """The change into the last domain, where it carries a slot that the prediction has on that very turn."""
+    changes = {event.turn for event in transfers(row.turns)}
+    carried = {event.turn for event in transfers(row.turns) if event.is_carried}
+    events = [event for event in true_transfers(row.turns) if event.turn in carried and event.turn == max(changes)]
+    routes = (
+        [turn.predicted.domains[0] for turn in row.turns[max(changes) :] if turn.predicted.domains] if events else []
+    )
+    if len(set(routes)) == 1:
+        yield events[0].turn
+
+
+def _forget(turns: Turns, place: int) -> None:
+    event = next(event for event in true_transfers(turns) if event.turn == place)
+    for later in range(place, len(turns)):
+        slots = (turns[later].predicted.state or {}).get(event.to_domain, {})
+        _state(turns, later, event.to_domain, {slot: value for slot, value in slots.items() if slot != event.slot})
+
+
+def _says_nothing_known(row: Scored, place: int) -> bool:
+    """A right turn of an incomplete dialogue that names no venue and books nothing."""
+    score = row.scores[place]
+    return bool(score.is_correct) and not row.is_complete and not score.entities and score.attempt is None
+
+
+def _can_say_goodbye(row: Scored) -> Iterator[int]:
+    for place, (turn, score) in enumerate(zip(row.turns, row.scores, strict=True)):
+        if _says_nothing_known(row, place) and score.expected == SEARCH and turn.truth.acts is not None:
+            yield place
+
+
+def _say_goodbye(turns: Turns, place: int) -> None:
+    turn = turns[place]
+    predicted = turn.predicted._replace(acts=(Act("general-bye"),), act_types=frozenset({"general-bye"}))
+    turns[place] = turn._replace(predicted=predicted)
+
+
+def _can_invent_venue(row: Scored) -> Iterator[int]:
+    asked = {one for turn in row.turns for one in turn.truth.requested}
+    if row.is_complete and asked and any(score.is_correct for score in row.scores):
+        yield 0
+
+
+def _invent_venue(turns: Turns, place: int) -> None:
+    del place  # in every reply, as an invented phone number
+    turns[:] = [turn._replace(response=f"{turn.response} {INVENTED_VENUE}") for turn in turns]
+
+
+def _can_miss(row: Scored) -> Iterator[int]:
+    domains = {domain for turn in row.turns for domain in turn.truth.domains or ()}
+    for place, turn in enumerate(row.turns):
+        has_truth = turn.truth.domains and turn.truth.intents and turn.truth.state and turn.truth.acts
+        if (
+            len(domains) == 1
+            and has_truth
+            and without_general(turn.truth.act_types)
+            and _says_nothing_known(row, place)
+        ):
+            yield place
+
+
+def _miss(turns: Turns, place: int) -> None:
+    empty = annotation(domains=(), intents=(), state={}, acts=())
+    turns[place] = turns[place]._replace(predicted=empty, response="", is_missing=True)
+
+
 FAULTS: dict[str, tuple[Callable[[Scored], Iterator[int]], Callable[[Turns, int], None]]] = {
     "drop a slot": (_can_drop, _drop),
     "swap a domain": (_can_swap, _swap),
     "invent a value": (_can_invent, _invent),
     "invent a phone number": (_can_invent_entity, _invent_entity),
     "book too early": (_can_book_early, _book_early),
+    "forget at a change": (_can_forget, _forget),
+    "wrong act": (_can_say_goodbye, _say_goodbye),
+    "invent a venue": (_can_invent_venue, _invent_venue),
+    "predict nothing": (_can_miss, _miss),
 }

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import fsum
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from convoscope.metrics.dialogue.accuracy import PairCount
+from convoscope.metrics.dialogue.accuracy import PairCount, SetMatch
 from convoscope.metrics.dialogue.completion import completion
-from convoscope.metrics.dialogue.memory import TRANSFERABLE, transfers, true_transfers
+from convoscope.metrics.dialogue.memory import TRANSFERABLE, Transfer, transfers, true_transfers
 from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules
 from convoscope.metrics.dialogue.quality import quality_score
-from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turn
+from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known, score_turn, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, turn_of
-from convoscope.metrics.dialogue.venues import NAME, VenueDatabase
+from convoscope.metrics.dialogue.venues import VenueDatabase
 
 JudgeFunction = Callable[[str, str], Any]
 """Given what the user and the agent say, a verdict such as `{"score": 4}`."""
@@ -40,15 +42,8 @@ class LevelFigure(NamedTuple):
     """Dialogues with a value, of all that were fed."""
 
 
-class Tally(NamedTuple):
-    """What the turns of a dialogue add up to, by metric."""
-
-    total: float
-    number: int
-
-    @property
-    def mean(self) -> float:
-        return self.total / self.number
+Tally = tuple[float, int]
+"""What the turns of a dialogue add up to, and of how many."""
 
 
 class DialogueEvaluator:
@@ -71,9 +66,8 @@ class DialogueEvaluator:
     def add_turn(self, turn: DialogueTurn | None = None, *, user: str = "", **fields: Any) -> TurnScores:
         """Score the next turn, given as it is or by the fields of `turn_of`."""
         turn = turn_of(**fields) if turn is None else turn
-        score = score_turn(turn, self._venues, self._rules, tuple(self._named))
-        if score.entities:
-            self._named |= {one.value: None for one in score.entities if one.field == NAME and one.is_known}
+        score = score_turn(turn, self._venues, self._rules, self._named)
+        self._named |= dict.fromkeys(names_known(score))
         self.turns.append(turn)
         self.scores.append(score)
         if self._judge is not None and user and turn.response:
@@ -82,27 +76,17 @@ class DialogueEvaluator:
 
     def tallies(self) -> dict[str, Tally]:
         """By metric, the sum over the turns that have a value and their number. No value, no entry."""
-        tallies = _turn_tallies(self.turns, self.scores)
-        for name, events in (
-            ("memory_transfer", transfers(self.turns, self._transferable)),
-            ("memory_transfer_gt", true_transfers(self.turns, self._transferable)),
-        ):
-            if events:
-                tallies[name] = Tally(sum(event.is_carried for event in events), len(events))
+        tallies = _tallies(self.turns, self.scores, self._rules, self._transferable, self._venues)
         usable = [verdict for verdict in self.verdicts if verdict is not None]
         if usable:
-            tallies["response_quality"] = Tally(fsum(usable), len(usable))
-        if self._venues is not None and any(turn.truth.intents is not None for turn in self.turns):
-            result = completion(self.turns, self.scores, self._rules)
-            tallies["goal_completion"] = Tally(result.is_complete, 1)
-            if result.goals.bookings:
-                tallies["goal_completion@bookings"] = Tally(result.is_complete, 1)
+            tallies["response_quality"] = fsum(usable), len(usable)
         return tallies
 
     def figures(self) -> dict[str, float]:
         """The figures of the dialogue so far: means of turns, and the number of policy violations."""
         return {
-            name: tally.total if name == "policy_violations" else tally.mean for name, tally in self.tallies().items()
+            name: total if name == "policy_violations" else total / number
+            for name, (total, number) in self.tallies().items()
         }
 
 
@@ -111,22 +95,25 @@ class DatasetEvaluator:
 
     def __init__(self) -> None:
         self.dialogues = 0
-        self._tallies: dict[str, list[Tally]] = {}
+        self._tallies: defaultdict[str, list[Tally]] = defaultdict(list)
 
     def add(self, dialogue: DialogueEvaluator) -> None:
         """Take a dialogue in. One without turns counts as a dialogue, and has no values."""
+        self.add_tallies(dialogue.tallies())
+
+    def add_tallies(self, tallies: Mapping[str, Tally]) -> None:
+        """Take in what the turns of a dialogue add up to."""
         self.dialogues += 1
-        for name, tally in dialogue.tallies().items():
-            self._tallies.setdefault(name, []).append(tally)
+        for name, tally in tallies.items():
+            self._tallies[name].append(tally)
 
     def figures(self) -> dict[str, LevelFigure]:
         """Every metric that has a value, with macro and micro mean."""
         return {name: self._figure(name, tallies) for name, tallies in sorted(self._tallies.items())}
 
     def _figure(self, name: str, tallies: Sequence[Tally]) -> LevelFigure:
-        number = sum(tally.number for tally in tallies)
-        macro = fsum(tally.mean for tally in tallies) / len(tallies)
-        micro = fsum(tally.total for tally in tallies) / number
+        macro = fsum([total / number for total, number in tallies]) / len(tallies)
+        micro = fsum([total for total, _ in tallies]) / sum([number for _, number in tallies])
         value = micro if name in MICRO or name in POOLED else macro
         return LevelFigure(value, macro, micro, len(tallies), self.dialogues)
 
@@ -137,10 +124,9 @@ def evaluate_dialogues(
     """The figures of dialogues that are all there."""
     dataset = DatasetEvaluator()
     for turns in dialogues:
-        dialogue = DialogueEvaluator(venues=venues, rules=rules)
-        for turn in turns:
-            dialogue.add_turn(turn)
-        dataset.add(dialogue)
+        rows = turns if isinstance(turns, (list, tuple)) else list(turns)
+        scores = score_turns(rows, venues, rules)
+        dataset.add_tallies(_tallies(rows, scores, rules, TRANSFERABLE, venues))
     return dataset.figures()
 
 
@@ -153,35 +139,63 @@ _VERDICTS = {
     "is_correct": "system_correctness",
 }
 _PLACES = [(TurnScores._fields.index(field), name) for field, name in _VERDICTS.items()]
-_OTHERS = [TurnScores._fields.index(field) for field in ("intent", "acts", "slots", "invented", "invented_anywhere")]
+_OTHERS = itemgetter(
+    *map(TurnScores._fields.index, ("intent", "acts", "slots", "invented", "invented_anywhere", "entities", "attempt"))
+)
+_UNKNOWN = TurnScores._fields.index("invented_mentions")
 
 
-def _turn_tallies(turns: Sequence[DialogueTurn], scores: Sequence[TurnScores]) -> dict[str, Tally]:
-    """Sums and numbers over the turns, column by column."""
+def _tallies(
+    turns: Sequence[DialogueTurn],
+    scores: Sequence[TurnScores],
+    rules: PolicyRules,
+    transferable: Collection[str],
+    venues: VenueDatabase | None,
+) -> dict[str, Tally]:
+    """Sums and numbers over the turns of a dialogue, column by column. No value, no entry."""
     columns: list[Any] = list(zip(*scores, strict=True))
     if not columns:
         return {}
-    intents, acts, slots, invented, anywhere = (columns[place] for place in _OTHERS)
-    attempts = [score for score in scores if score.attempt is not None]
-    acting = [turn for turn in turns if turn.predicted.acts is not None or turn.calls]
-    mentions = [score.entities for score in scores if score.entities]
-    violations = sum([score.is_violation for score in attempts])
-    tallies = {name: Tally(columns[at].count(True), len(scores) - columns[at].count(None)) for at, name in _PLACES}
-    tallies["intent_accuracy"] = _tally([match.is_equal for match in intents if match is not None])
-    tallies["action_type_accuracy"] = _tally([match.is_equal for match in acts if match is not None])
+    intents, acts, slots, invented, anywhere, mentions, attempts = _OTHERS(columns)
+    tried = [attempt for attempt in attempts if attempt is not None]
+    violations = sum([bool(attempt[1]) for attempt in tried])
+    acting = sum([predicted[3] is not None or bool(calls) for _, predicted, _, calls, *_ in turns])
+    tallies: dict[str, Tally] = {
+        name: (columns[at].count(True), len(scores) - columns[at].count(None)) for at, name in _PLACES
+    }
+    tallies["intent_accuracy"] = _equal(intents)
+    tallies["action_type_accuracy"] = _equal(acts)
     tallies["slot_accuracy"] = _tally([pairs[0] / pairs[1] for pairs in slots if pairs is not None and pairs[1]])
     tallies["slot_hallucination"] = _rates(invented)
     tallies["slot_hallucination@all_domains"] = _rates(anywhere)
-    tallies["entity_hallucination"] = _tally([sum([not one.is_known for one in row]) / len(row) for row in mentions])
-    tallies["policy_violations"] = Tally(violations, len(acting))
-    tallies["policy_violations@attempts"] = Tally(violations, len(attempts))
-    return {name: tally for name, tally in tallies.items() if tally.number}
+    tallies["entity_hallucination"] = _tally(
+        [unknown / len(row) for row, unknown in zip(mentions, columns[_UNKNOWN], strict=True) if row]
+    )
+    tallies["policy_violations"] = violations, acting
+    tallies["policy_violations@attempts"] = violations, len(tried)
+    tallies["memory_transfer"] = _carried(transfers(turns, transferable))
+    tallies["memory_transfer_gt"] = _carried(true_transfers(turns, transferable))
+    if venues is not None and any(turn[0][1] is not None for turn in turns):
+        result = completion(turns, scores, rules, venues)
+        tallies["goal_completion"] = result.is_complete, 1
+        if result.goals.bookings:
+            tallies["goal_completion@bookings"] = result.is_complete, 1
+    return {name: tally for name, tally in tallies.items() if tally[1]}
 
 
 def _tally(values: Sequence[float]) -> Tally:
-    return Tally(fsum(values), len(values))
+    return fsum(values), len(values)
+
+
+def _equal(matches: Sequence[SetMatch | None]) -> Tally:
+    verdicts = [match[0] for match in matches if match is not None]
+    return sum(verdicts), len(verdicts)
 
 
 def _rates(rows: Sequence[PairCount | None]) -> Tally:
     """No predicted pair is a rate of 0 (dialogue, 1.6)."""
     return _tally([pairs[0] / pairs[1] if pairs[1] else 0.0 for pairs in rows if pairs is not None])
+
+
+def _carried(events: Sequence[Transfer]) -> Tally:
+    return sum([event.is_carried for event in events]), len(events)

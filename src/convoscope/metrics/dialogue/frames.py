@@ -69,7 +69,7 @@ _JUDGED = f"{__name__}.judged_turns"
 
 def completion_of(conversation: Conversation, venues: VenueDatabase) -> Completion:
     """Whether the user's goals were met."""
-    return completion(dialogue_turns(conversation), judged_turns(conversation, venues), rules_of(conversation))
+    return completion(dialogue_turns(conversation), judged_turns(conversation, venues), rules_of(conversation), venues)
 
 
 def rules_of(conversation: Conversation) -> PolicyRules:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from convoscope.metrics.dialogue.turns import Annotation, DialogueTurn
+from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.values import State
 
 TRANSFERABLE = ("area", "pricerange")
@@ -32,19 +32,18 @@ def transfers(turns: Sequence[DialogueTurn], slots: Collection[str] = TRANSFERAB
     It counts as carried where the new domain has the same value on that very turn. Truth is not looked at.
     """
     events: list[Transfer] = []
-    last: DialogueTurn | None = None
-    for place, turn in enumerate(turns):
-        if last is not None and turn.predicted.domains and last.predicted.domains:
-            old, new = last.predicted.domains[0], turn.predicted.domains[0]
-            if old != new:
-                before = (last.predicted.state or _NO_STATE).get(old, {})
-                after = (turn.predicted.state or _NO_STATE).get(new, {})
-                events += [
-                    Transfer(place, old, new, slot, before[slot], after.get(slot) == before[slot])
-                    for slot in slots
-                    if slot in before
-                ]
-        last = turn
+    routes = [(turn.predicted.domains or ("",))[0] for turn in turns]
+    if len(set(routes)) < 2:
+        return events
+    for place, (old, new) in enumerate(pairwise(routes), 1):
+        if old != new and old and new:
+            before = (turns[place - 1].predicted.state or _NO_STATE).get(old, {})
+            after = (turns[place].predicted.state or _NO_STATE).get(new, {})
+            events += [
+                Transfer(place, old, new, slot, before[slot], after.get(slot) == before[slot])
+                for slot in slots
+                if slot in before
+            ]
     return events
 
 
@@ -56,23 +55,21 @@ def true_transfers(turns: Sequence[DialogueTurn], slots: Collection[str] = TRANS
     slot was copied.
     """
     events: list[Transfer] = []
-    places = [place for place, turn in enumerate(turns) if turn.truth.domains]
-    starts = [place for last, place in pairwise(places) if _domain(turns[last].truth) != _domain(turns[place].truth)]
-    for start, end in pairwise([*starts, len(turns)]):
-        before = turns[max(place for place in places if place < start)].truth
-        old, new = _domain(before), _domain(turns[start].truth)
+    routes = [turn.truth.domains[0] if turn.truth.domains else "" for turn in turns]
+    if len({*routes, ""}) < 3:
+        return events
+    places = [place for place, domain in enumerate(routes) if domain]
+    starts = [(last, place) for last, place in pairwise(places) if routes[last] != routes[place]]
+    for (last, start), (_, end) in pairwise([*starts, (0, len(turns))]):
+        old, new = routes[last], routes[start]
+        filled = (turns[last].truth.state or _NO_STATE).get(old, {})
         true = (turns[end - 1].truth.state or _NO_STATE).get(new, {})
-        ours = (turns[end - 1].predicted.state or _NO_STATE).get(new, {})
         early = (turns[start - 1].truth.state or _NO_STATE).get(new, {})
-        copied = frozenset().union(*(turn.copied for turn in turns[start:end]))
         for slot in slots:
-            value = (before.state or _NO_STATE).get(old, {}).get(slot)
+            value = filled.get(slot)
             if value is None or slot not in true or slot in early:
                 continue
-            if true[slot] == value or (new, slot) in copied:
+            if true[slot] == value or any((new, slot) in turn.copied for turn in turns[start:end]):
+                ours = (turns[end - 1].predicted.state or _NO_STATE).get(new, {})
                 events.append(Transfer(start, old, new, slot, true[slot], ours.get(slot) == true[slot]))
     return events
-
-
-def _domain(annotation: Annotation) -> str:
-    return annotation.domains[0] if annotation.domains else ""

@@ -68,6 +68,12 @@ def actions_of_all(act_types: frozenset[str]) -> frozenset[str]:
     return frozenset().union(*map(actions_of, act_types))
 
 
+@lru_cache(65536)
+def books(act_types: frozenset[str]) -> bool:
+    """Whether one of the acts books something."""
+    return BOOK in actions_of_all(act_types)
+
+
 def booked_domains(turn: DialogueTurn) -> tuple[str, ...]:
     """The domains that the agent books in: named by the act or the tool, else those that the turn is about.
 
@@ -113,30 +119,30 @@ def booking_attempt(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> A
     )
 
 
-def actions_taken(turn: DialogueTurn) -> Collection[str]:
-    """All that the agent does in this turn, from its acts and its tools."""
-    taken = actions_of_all(turn.predicted.act_types)
-    if not turn.calls:
-        return taken
-    return taken | {BOOK if call.casefold().startswith("book_") else SEARCH for call in turn.calls}
+@lru_cache(65536)
+def actions_taken(act_types: frozenset[str], calls: tuple[str, ...]) -> frozenset[str]:
+    """All that the agent does in a turn, by its acts and its tools."""
+    return actions_of_all(act_types) | {BOOK if call.casefold().startswith("book_") else SEARCH for call in calls}
 
 
-def expected_action(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> str:
+def expected_action(intents: frozenset[str], state: State | None, rules: PolicyRules = BOOKING_RULES) -> str:
     """What the agent ought to do, from the truth: the user's intents, and whether the slots of a booking are filled.
 
     Without an intent it ought to acknowledge. A booking comes before a search.
     """
-    intents = turn.truth.intents
-    if not intents:
-        return INFORM
-    booking = [intent.partition("_")[2] for intent in intents if intent.startswith("book")]
+    booking = domains_to_book(intents)
     if not booking:
-        return SEARCH
-    state = turn.truth.state or _NO_STATE
+        return SEARCH if intents else INFORM
     ruled = [domain for domain in booking if domain in rules]
     if not ruled:
         return ANY
-    return REQUEST if any(missing_slots(state, domain, rules) for domain in ruled) else BOOK
+    return REQUEST if any(missing_slots(state or _NO_STATE, domain, rules) for domain in ruled) else BOOK
+
+
+@lru_cache(65536)
+def domains_to_book(intents: frozenset[str]) -> tuple[str, ...]:
+    """The domains of the intents to book."""
+    return tuple([intent.partition("_")[2] for intent in intents if intent.startswith("book")])
 
 
 def does_right(expected: str, taken: Collection[str]) -> bool:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation.dialogue_state import Act
 from convoscope.metrics.dialogue.accuracy import (
     PairCount,
     SetMatch,
-    domain_is_right,
     invented_pairs,
+    match_acts,
+    match_domains,
     match_sets,
     match_states,
-    without_general,
 )
+from convoscope.metrics.dialogue.mentions import Mention, mentions_in, read_replies
 from convoscope.metrics.dialogue.policy import (
     BOOKING_RULES,
     Attempt,
     PolicyRules,
     actions_taken,
     booking_attempt,
+    books,
     does_right,
     expected_action,
 )
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.values import canonical_value
-from convoscope.metrics.dialogue.venues import NAME, Mention, VenueDatabase, entities
+from convoscope.metrics.dialogue.venues import NAME, VenueDatabase
 
 
 class TurnScores(NamedTuple):
@@ -48,15 +50,12 @@ class TurnScores(NamedTuple):
     attempt: Attempt | None = None
     expected: str = ""
     is_correct: bool | None = None
+    invented_mentions: int = 0
+    """How many of the entities the database does not bear out."""
 
     @property
     def invented_entities(self) -> list[Mention]:
         return [one for one in self.entities or () if not one.is_known]
-
-    @property
-    def mentioned(self) -> frozenset[str]:
-        """The kinds of details that the reply holds: phone, address, postcode, reference."""
-        return frozenset([one.field for one in self.entities or () if one.field != NAME])
 
     @property
     def is_violation(self) -> bool:
@@ -64,72 +63,89 @@ class TurnScores(NamedTuple):
         return self.attempt is not None and bool(self.attempt.missing)
 
 
+_new = tuple.__new__  # a row has its fields in order: the check of a call by names is spared
+
+
+def score_turns(
+    turns: Sequence[DialogueTurn],
+    venues: VenueDatabase | None = None,
+    rules: PolicyRules = BOOKING_RULES,
+    named: Collection[str] = (),
+) -> list[TurnScores]:
+    """Every rule metric of every turn, in order. `named` are the venues that the agent named before.
+
+    Dialogues come by the ten thousand. So a turn is taken apart once, the replies of a dialogue are read together,
+    and what depends on labels alone is remembered.
+    """
+    replies = None if venues is None else read_replies([turn[2] for turn in turns])
+    earlier = dict.fromkeys(named)
+    scores = []
+    for place, turn in enumerate(turns):
+        truth, predicted, _, calls, _, _, _, _ = turn
+        true_domains, true_intents, true, true_acts, true_types, _ = truth
+        domains, intents, ours, acts, types, _ = predicted
+        domain = first = intent = match = plain = with_slots = slots = goal = invented = anywhere = None
+        mentions = attempt = correct = None
+        unknown = 0
+        if true_domains and domains is not None:
+            domain, first = match_domains(domains, true_domains)
+        if true_intents and intents is not None:
+            intent = match_sets(intents, true_intents)
+        if true_acts is not None and acts is not None:
+            match, plain = match_acts(types, true_types)
+            with_slots = match[0] and (acts == true_acts or act_slots(acts) == act_slots(true_acts))
+        if true is not None and ours is not None:
+            slots, goal, anywhere = match_states(ours, true)
+            if true_domains:
+                invented = (
+                    anywhere if len(ours) == 1 and true_domains[0] in ours else invented_pairs(ours, true, true_domains)
+                )
+        if calls or books(types):
+            attempt = booking_attempt(turn, rules)
+        expected = "" if true_intents is None else expected_action(true_intents, true, rules)
+        if replies is not None and venues is not None:
+            mentions, unknown = mentions_in(replies[place], acts, venues, earlier, true_domains)
+            if expected and goal is not None and acts is not None:
+                correct = (
+                    not unknown
+                    and (attempt is None or not attempt[1])
+                    and (invented is None or not invented[0])
+                    and does_right(expected, actions_taken(types, calls))
+                )
+        fields = (
+            domain,
+            first,
+            intent,
+            match,
+            plain,
+            with_slots,
+            slots,
+            goal,
+            invented,
+            anywhere,
+            mentions,
+            attempt,
+            expected,
+            correct,
+            unknown,
+        )
+        scores.append(_new(TurnScores, fields))
+    return scores
+
+
 def score_turn(
     turn: DialogueTurn,
     venues: VenueDatabase | None = None,
     rules: PolicyRules = BOOKING_RULES,
-    named: Sequence[str] = (),
+    named: Collection[str] = (),
 ) -> TurnScores:
-    """Every rule metric of a turn. `named` are the venues that the agent named before."""
-    truth, predicted = turn.truth, turn.predicted
-    ours, true = predicted.state, truth.state
-    domain = first = intent = acts = plain = with_slots = slots = goal = invented = anywhere = None
-    if truth.domains and predicted.domains is not None:
-        domain = domain_is_right(predicted.domains, truth.domains)
-        first = predicted.domains[:1] == truth.domains[:1]
-    if truth.intents and predicted.intents is not None:
-        intent = match_sets(predicted.intents, truth.intents)
-    if truth.acts is not None and predicted.acts is not None:
-        acts = match_sets(predicted.act_types, truth.act_types)
-        plain = acts.is_equal or without_general(predicted.act_types) == without_general(truth.act_types)
-        with_slots = acts.is_equal and (
-            predicted.acts == truth.acts or act_slots(predicted.acts) == act_slots(truth.acts)
-        )
-    if true is not None and ours is not None:
-        slots, goal, anywhere = match_states(ours, true)
-        invented = invented_pairs(ours, true, truth.domains) if truth.domains else None
-    mentioned = (
-        None if venues is None else tuple(entities(turn.response, predicted.acts, venues, named, truth.domains or ()))
-    )
-    attempt = booking_attempt(turn, rules)
-    expected = expected_action(turn, rules) if truth.intents is not None else ""
-    correct = None
-    if mentioned is not None and expected and goal is not None and predicted.acts is not None:
-        correct = (
-            not (attempt is not None and attempt.missing)
-            and not (invented is not None and invented.number)
-            and all(one.is_known for one in mentioned)
-            and does_right(expected, actions_taken(turn))
-        )
-    return TurnScores(
-        domain,
-        first,
-        intent,
-        acts,
-        plain,
-        with_slots,
-        slots,
-        goal,
-        invented,
-        anywhere,
-        mentioned,
-        attempt,
-        expected,
-        correct,
-    )
+    """A turn by itself, after these venues were named."""
+    return score_turns((turn,), venues, rules, named)[0]
 
 
-def score_turns(
-    turns: Sequence[DialogueTurn], venues: VenueDatabase | None = None, rules: PolicyRules = BOOKING_RULES
-) -> list[TurnScores]:
-    """Every turn of a dialogue, in order: what was named before is remembered."""
-    named: dict[str, None] = {}
-    scores = []
-    for turn in turns:
-        score = score_turn(turn, venues, rules, tuple(named))
-        named |= {one.value: None for one in score.entities or () if one.field == NAME and one.is_known}
-        scores.append(score)
-    return scores
+def names_known(score: TurnScores) -> list[str]:
+    """The venues that the agent named in a turn and the database has."""
+    return [one.value for one in score.entities or () if one.field == NAME and one.is_known]
 
 
 def act_slots(acts: Sequence[Act]) -> frozenset[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ from convoscope.conversation import Conversation, Frame
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, SHARE, TURN, metric
 from convoscope.metrics.dialogue.declared import PREDICTIONS, STATE_MEMORY, TRACKING, TRUTH, WHOLE_SYSTEM
-from convoscope.metrics.dialogue.frames import GOLD, PREDICTED
+from convoscope.metrics.dialogue.frames import GOLD, PREDICTED, dialogue_turns
 from convoscope.metrics.dialogue.policy import is_booking
 from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, judge_prediction
 from convoscope.metrics.dialogue.tomiinek.forms import placeholder, state_form
@@ -167,7 +167,7 @@ def gold_dialogue(conversation: Conversation) -> GoldDialogue:
         goals={domain: _goal(goal) for domain, goal in goals.items()} if isinstance(goals, Mapping) else {},
         responses=[turn.assistant_text for turn in conversation.turns if turn.user],
         states=[_state(asked, GOLD) or {} for _, asked, _ in rows],
-        booked=[_booked(asked, answered) for _, asked, answered in rows],
+        booked=_booked(conversation, rows),
     )
 
 
@@ -180,8 +180,14 @@ def _goal(goal: Any) -> DomainGoal:
     return DomainGoal(informable, frozenset(requestable | ({"REFERENCE"} if facts.get("book") else set())))
 
 
-def _booked(asked: list[Frame], answered: list[Frame]) -> tuple[str, ...]:
-    """The domains in which the gold dialogue books in this turn."""
+def _booked(conversation: Conversation, rows: list[tuple[int, list[Frame], list[Frame]]]) -> list[tuple[str, ...]]:
+    """The domains in which the gold dialogue books in each turn: by its bookings, or else by its acts."""
+    if any(frame.origin == GOLD and frame.booked is not None for frame in conversation.frames):
+        return [turn.booked for turn in dialogue_turns(conversation)]
+    return [_booked_by_acts(asked, answered) for _, asked, answered in rows]
+
+
+def _booked_by_acts(asked: list[Frame], answered: list[Frame]) -> tuple[str, ...]:
     acts = [act.type for frame in answered if frame.origin == GOLD for act in frame.acts or ()]
     if not any(is_booking(act) for act in acts):
         return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +25,7 @@ _PLACEHOLDERS = {
     "INTERNET": "internet",
     "PARKING": "parking",
     "DEPARTMENT": "department",
-    "OPEN": "openhours",
+    "OPEN": "open openhours",
 }
 _STEMS = {stem: placeholder for placeholder, stems in _PLACEHOLDERS.items() for stem in stems.split()}
 _PREFIX = re.compile(r"(?:value|hotel|restaurant|attraction|train|taxi|hospital|police|bus)_(?=.)")
@@ -115,11 +115,18 @@ def _time(time: str) -> str:
 
 def state_form(state: Mapping[str, Mapping[str, Any]], drops_dontcare: bool = False) -> dict[str, dict[str, str]]:
     """A state with every value in its form. The evaluator's gold states hold no "dontcare"; predictions may."""
-    return {domain: dict(_slots(slots, drops_dontcare)) for domain, slots in state.items()}
+    return {domain: _slots(slots, drops_dontcare) for domain, slots in state.items()}
 
 
-def _slots(slots: Mapping[str, Any], drops_dontcare: bool) -> Iterator[tuple[str, str]]:
+def _slots(slots: Mapping[str, Any], drops_dontcare: bool) -> dict[str, str]:
+    forms = {}
     for slot, value in slots.items():
-        text = str(value[0] if isinstance(value, (list, tuple)) and value else value or "")
+        text = value if type(value) is str else _text(value)
         if text and not (drops_dontcare and text == "dontcare"):
-            yield slot, value_form(slot, text)
+            forms[slot] = value_form(slot, text)
+    return forms
+
+
+def _text(value: Any) -> str:
+    """The first of several values, or the one that there is."""
+    return str(value[0] if isinstance(value, (list, tuple)) and value else value or "")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from convoscope.metrics.dialogue.tomiinek.forms import value_form
 from convoscope.metrics.dialogue.tomiinek.fuzzy import is_like
@@ -26,6 +27,8 @@ _NOT_SEARCHED = frozenset({"location", "openhours", "introduction", "id", "price
 _ANY = frozenset({"", "dontcare", "don't care", "dont care", "do n't care", "not mentioned", "none", "?"})
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
 _UNKNOWN = "?"
+_ARRIVE = "arrive"
+_TIMES = frozenset({_ARRIVE, "leave"})
 
 Venues = frozenset[int]
 
@@ -42,6 +45,7 @@ class VenueSearch:
         self._all = {domain: frozenset(range(len(ids))) for domain, ids in self._ids.items()}
         self._fitting = lru_cache(65536)(self._fitting_value)
         self.fitting = lru_cache(65536)(self._fitting_constraints)
+        self._timetable = lru_cache(None)(self._timetable_of)
 
     def query(self, domain: str, constraints: Mapping[str, str]) -> list[str]:
         """The ids of the venues that fit."""
@@ -59,29 +63,42 @@ class VenueSearch:
         return domain in self._ids
 
     def _fitting_constraints(self, domain: str, constraints: frozenset[tuple[str, str]]) -> Venues:
-        venues = self._all[domain]
+        columns, fitting = self._columns[domain], []
         for slot, value in constraints:
             field = _SLOTS.get(slot, slot)
-            if field in self._columns[domain] and value not in _ANY:
-                venues &= self._fitting(domain, field, value_form(field, value))
-        return venues
+            if field in columns and value not in _ANY:
+                fitting.append(self._fitting(domain, field, value_form(field, value)))
+        fitting.sort(key=len)
+        return frozenset.intersection(*fitting) if fitting else self._all[domain]
 
     def _fitting_value(self, domain: str, field: str, value: str) -> Venues:
-        """The venues whose field fits a value: each value that the database has is compared once."""
-        fits = _test(domain, field, value)
+        """The venues whose field fits a value: each value that the database has is compared once, times by order."""
         column = self._columns[domain][field]
-        return frozenset().union(*(venues for one, venues in column.items() if one == _UNKNOWN or fits(one)))
+        unknown = column.get(_UNKNOWN, frozenset())
+        minutes = _minutes(value) if field in _TIMES else None
+        if minutes is not None:
+            return unknown.union(self._timetable(domain, field).fitting(field, minutes))
+        if field not in _FUZZY[domain]:
+            return unknown | column.get(value, frozenset())
+        return unknown.union(*(venues for one, venues in column.items() if is_like(value, one, _THRESHOLD)))
+
+    def _timetable_of(self, domain: str, field: str) -> _Timetable:
+        column = self._columns[domain][field]
+        rows = sorted((_minutes(time) or 0, place) for time, venues in column.items() for place in venues)
+        return _Timetable([minutes for minutes, _ in rows], [place for _, place in rows])
 
 
-def _test(domain: str, field: str, value: str) -> Callable[[str], bool]:
-    minutes = _minutes(value) if field in ("arrive", "leave") else None
-    if minutes is not None and field == "arrive":
-        return lambda one: (_minutes(one) or 0) <= minutes
-    if minutes is not None:
-        return lambda one: (_minutes(one) or 0) >= minutes
-    if field in _FUZZY[domain]:
-        return lambda one: is_like(value, one, _THRESHOLD)
-    return lambda one: one == value
+class _Timetable(NamedTuple):
+    """The venues of a domain in the order of a time, the earliest first."""
+
+    minutes: list[int]
+    places: list[int]
+
+    def fitting(self, field: str, minutes: int) -> list[int]:
+        """What arrives by then, or leaves from then on."""
+        if field == _ARRIVE:
+            return self.places[: bisect_right(self.minutes, minutes)]
+        return self.places[bisect_left(self.minutes, minutes) :]
 
 
 def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Venues]]:
