@@ -14,7 +14,10 @@ from convoscope.runs.run import Run
 
 
 class PagePanel(msgspec.Struct, frozen=True, kw_only=True):
-    """A title, a sentence, tables that can be unfolded, and remarks. Everything is text."""
+    """A title, a sentence, tables that can be unfolded, and remarks. Everything is text.
+
+    The page makes links of the ids in a column that is called `conversation`.
+    """
 
     title: str
     line: str

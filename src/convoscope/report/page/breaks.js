@@ -25,10 +25,12 @@ function breaksScreen(flowText, stateText) {
   return parts;
 }
 
-// What a family declared: a sentence, tables that unfold, remarks.
+// What a family declared: a sentence, tables that unfold, remarks. A column called conversation leads to it.
 function familyPanel({ title, line, tables = [], remarks = [] }) {
+  const cell = (text, column) => { const place = column === "conversation" ? index.ids.indexOf(text) : -1; return node("td", {}, place < 0 ? bdi(text) : node("a", { href: linkTo(place) }, bdi(text))); };
+  const rest = (rows) => (rows.length > 100 ? node("p", { class: "dim" }, `and ${number(rows.length - 100)} more`) : null);
   return node("section", { "aria-label": title }, node("div", { class: "head" }, node("h2", {}, title)), node("p", { class: "mut" }, bdi(line)),
-    tables.map(([columns, rows, name]) => fold([node("b", {}, name), node("span", { class: "dim" }, counted(rows.length, "row"))], () => table(columns.map((one) => one[0]), rows.slice(0, 100).map((row) => node("tr", {}, row.map(([text]) => node("td", {}, bdi(text))))), { label: name }), { class: "fold" })),
+    tables.map(([columns, rows, name]) => fold([node("b", {}, name), node("span", { class: "dim" }, counted(rows.length, "row"))], () => [table(columns.map((one) => one[0]), rows.slice(0, 100).map((row) => node("tr", {}, row.map(([text], at) => cell(text, columns[at][0])))), { label: name }), rest(rows)], { class: "fold" })),
     remarks.map((words) => node("p", { class: "dim" }, bdi(words))));
 }
 

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import msgspec
 
-import convoscope.report.vacuity  # noqa: F401 - declares a panel
+import convoscope.report.unresolved
+import convoscope.report.vacuity  # noqa: F401 - both declare a panel
 from convoscope.analysis.answer import Answer, GroupApart, look_at_lost, make_answer
 from convoscope.analysis.targets import run_checks
 from convoscope.analysis.words import counted, place_text
