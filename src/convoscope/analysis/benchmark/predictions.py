@@ -16,7 +16,7 @@ from convoscope.metrics.semantic.samples import FAMILIES, Labels, PlainAction
 from convoscope.vocabulary import semantic_vocabulary
 
 
-class Prediction(NamedTuple):
+class SemanticPrediction(NamedTuple):
     """The labels of a sample, and who made them."""
 
     labels: Labels
@@ -43,7 +43,7 @@ class _Transcript(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Transcript).decode
 
 
-def read_prediction(data: bytes, name: str, min_confidence: float | None = None) -> Prediction:
+def read_prediction(data: bytes, name: str, min_confidence: float | None = None) -> SemanticPrediction:
     """The labels in a file; an `InputError` where there are none to be found."""
     try:
         transcript = _decode(data)
@@ -60,7 +60,9 @@ def read_prediction(data: bytes, name: str, min_confidence: float | None = None)
         )
     labels = [_labels(_shaped(part), min_confidence) for part in parts]
     whole = labels[0] if len(labels) == 1 else _united(labels)
-    return Prediction(whole, _text(parts[0].get("model")), _text(parts[0].get("annotator", parts[0].get("provider"))))
+    return SemanticPrediction(
+        whole, _text(parts[0].get("model")), _text(parts[0].get("annotator", parts[0].get("provider")))
+    )
 
 
 def _shaped(part: Mapping[str, Any]) -> Mapping[str, Any]:

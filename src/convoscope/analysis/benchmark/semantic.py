@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convoscope.analysis.benchmark.datasets import BenchmarkDataset, sample_path
-from convoscope.analysis.benchmark.predictions import Prediction, read_prediction
+from convoscope.analysis.benchmark.predictions import SemanticPrediction, read_prediction
 from convoscope.analysis.benchmark.result import FailedSample, MetricResult, Scored
 from convoscope.errors import InputError, UsageError
 from convoscope.ingest.beside.gold_files import GoldFile, check_bytes
@@ -65,7 +65,7 @@ class ScoredSample(NamedTuple):
     failed: str = ""
 
 
-Predict = Callable[[str], Prediction]
+Predict = Callable[[str], SemanticPrediction]
 """The prediction of a sample; an `InputError` where there is none."""
 
 
@@ -80,7 +80,7 @@ class PredictionFolder:
         self.hashes: dict[str, str] = {}
         self.models: set[str] = set()
 
-    def __call__(self, sample: str) -> Prediction:
+    def __call__(self, sample: str) -> SemanticPrediction:
         path = sample_path(self.folder, sample, (".json", "_prediction.json"))
         if path is None:
             raise InputError("there is no prediction", file=str(self.folder / f"{sample}.json"))

@@ -137,10 +137,10 @@ function lanesOf(call, place) {
 // ------------------------------------------------------------------ scores
 
 // What annotators found, each with the utterances that tell it.
-function findingsOf({ found = [], lines = [] }) {
+function findingsOf({ findings = [], lines = [] }) {
   const jump = ([seq, name]) => node("button", { type: "button", class: "btn mono", onclick: () => aim(lines.findIndex((line) => line.kind === "words" && line.seq === seq)) }, name);
-  return [...new Set(found.map((one) => one.by))].map((by) => {
-    const own = found.filter((one) => one.by === by);
+  return [...new Set(findings.map((one) => one.by))].map((by) => {
+    const own = findings.filter((one) => one.by === by);
     const row = ({ text, is_open, places = [] }) => node("li", {}, node("span", { class: is_open ? "bad" : "" }, is_open ? "✕ " : "", bdi(text)), places.length ? places.slice(0, 6).map(jump) : node("span", { class: "dim" }, "no place given"), places.length > 6 ? node("span", { class: "dim" }, `and ${number(places.length - 6)} more`) : null);
     return node("section", { class: "found", "aria-label": capital(by) }, node("h2", {}, bdi(capital(by))), node("ul", {}, own.slice(0, 60).map(row), own.length > 60 ? node("li", { class: "dim" }, `and ${number(own.length - 60)} more`) : null));
   });

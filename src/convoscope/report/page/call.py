@@ -82,20 +82,20 @@ class Silence(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
-class FoundPlace(msgspec.Struct, frozen=True, array_like=True):
+class FindingPlace(msgspec.Struct, frozen=True, array_like=True):
     """An utterance that tells a finding, and what it is called."""
 
     seq: int
     name: str
 
 
-class FoundLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FindingLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an annotator found, and where."""
 
     by: str
     text: str
     is_open: bool = False
-    places: tuple[FoundPlace, ...] = ()
+    places: tuple[FindingPlace, ...] = ()
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -114,7 +114,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fine: tuple[ScoreLine, ...] = ()
     silent: tuple[ScoreLine, ...] = ()
     silent_line: str = ""
-    found: tuple[FoundLine, ...] = ()
+    findings: tuple[FindingLine, ...] = ()
     notes: tuple[str, ...] = ()
     about: tuple[StoryFact, ...] = ()
     context: tuple[StoryFact, ...] = ()
@@ -155,7 +155,7 @@ def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str],
                 narrative.stretches, silences
             )
         ),
-        found=tuple(_found(narrative.findings, happenings)),
+        findings=tuple(_finding_lines(narrative.findings, happenings)),
         bad=tuple(scores.bad),
         fine=tuple(scores.fine),
         silent=tuple(scores.silent),
@@ -166,18 +166,18 @@ def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str],
     )
 
 
-def _found(findings: Sequence[PlacedFinding], happenings: Sequence[Happening]) -> Iterator[FoundLine]:
+def _finding_lines(findings: Sequence[PlacedFinding], happenings: Sequence[Happening]) -> Iterator[FindingLine]:
     """What was found, with the utterances that tell it: by their times, else by their number."""
     spoken = [one for one in happenings if one.kind == "utterance"]
     names = {
         one.seq: f"utterance {place}" if one.at is None else clock_text(one.at) for place, one in enumerate(spoken, 1)
     }
     for finding in findings:
-        places = tuple(FoundPlace(seq, names[seq]) for seq in finding.seqs if seq in names)
-        yield FoundLine(by=finding.by, text=_short(finding.text), is_open=finding.is_open, places=places)
+        places = tuple(FindingPlace(seq, names[seq]) for seq in finding.seqs if seq in names)
+        yield FindingLine(by=finding.by, text=_short(finding.text), is_open=finding.is_open, places=places)
 
 
-def _found_chip(finding: PlacedFinding) -> Chip:
+def _finding_chip(finding: PlacedFinding) -> Chip:
     evidence = (f"evidence: {cut_text(finding.evidence, 300)}",) if finding.evidence else ()
     return Chip(_short(f"{finding.by}: {finding.text}"), finding.is_open, evidence)
 
@@ -322,7 +322,7 @@ class _Transcript:
             chips.insert(0, Chip(_short(self._standing.reasons[0])))
         if is_words:
             chips += [Chip(_short(words), False) for words in _manner(facts)]
-            chips += map(_found_chip, self._findings.get(event.seq, ()))
+            chips += map(_finding_chip, self._findings.get(event.seq, ()))
         return Line(
             kind="words" if is_words else "tool",
             seq=event.seq,
