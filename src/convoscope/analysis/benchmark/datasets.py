@@ -27,6 +27,10 @@ _REFERENCES = {SEMANTIC: ("goldens", ENDING), ASR: ("references", ".txt"), DIARI
 """By track: the folder of what is true, and how its files end."""
 
 
+SECOND = "goldens-second"
+"""Beside `goldens`: a second, independent labelling of the same samples."""
+
+
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     """`dataset.json` beside the folders of a data set: what it is, and which samples each split has."""
 
@@ -52,6 +56,12 @@ class BenchmarkDataset(NamedTuple):
     def reference(self, sample: str) -> Path:
         """What is true of a sample."""
         return self.references / (sample + _REFERENCES[self.track][1])
+
+    @property
+    def second_labelling(self) -> Path | None:
+        """The folder of what another labeller, who did not see the first labels, took for true; None without one."""
+        folder = self.folder / SECOND
+        return folder if self.track == SEMANTIC and folder.is_dir() else None
 
     @property
     def samples(self) -> list[str]:
@@ -100,6 +110,14 @@ def find_dataset(track: str, name: str) -> BenchmarkDataset:
     place = f"{root}/datasets/{track}/{name}/{folder}/SAMPLE{ending}"
     why = NOT_STAGED.get(name, f"there is {', '.join(one.name for one in staged) or 'no data set'} for this track")
     raise UsageError(f"the data set {name!r} is not staged: {why}", hint=f"what is true of a sample goes to {place}")
+
+
+def find_named(name: str) -> BenchmarkDataset:
+    """The first data set of this name, of whatever track."""
+    for dataset in find_datasets():
+        if dataset.name == name:
+            return dataset
+    return find_dataset(SEMANTIC, name)
 
 
 def _dataset(track: str, folder: Path) -> BenchmarkDataset:

@@ -9,11 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from convoscope.analysis.benchmark.agreement import agreement
 from convoscope.analysis.benchmark.datasets import BenchmarkDataset, sample_path
+from convoscope.analysis.benchmark.gold_labels import gold_labels
 from convoscope.analysis.benchmark.predictions import SemanticPrediction, read_prediction
 from convoscope.analysis.benchmark.result import FailedSample, MetricResult, Scored
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import GoldFile, check_bytes
+from convoscope.ingest.beside.gold_files import check_bytes
 from convoscope.metrics.semantic.counts import PlainRisk, precision, recall, topic_set
 from convoscope.metrics.semantic.samples import (
     ACTIONS,
@@ -24,7 +26,6 @@ from convoscope.metrics.semantic.samples import (
     Assignees,
     Labels,
     LocatedRisks,
-    PlainAction,
     SampleScore,
     assignees,
     descriptions,
@@ -133,6 +134,7 @@ def score_semantic(
         skipped=skipped,
         sweep=_sweep(scored),
         out_of_vocabulary=_strangers(scored),
+        agreement=agreement(dataset, samples, settings.threshold),
         sample_results=[_sample_result(one) for one in scored],
     )
 
@@ -144,17 +146,6 @@ def _scored(sample: str, gold: Labels, predict: Predict, threshold: float) -> Sc
     except (InputError, OSError) as error:
         predicted, failure = Labels(failed=frozenset(FAMILIES)), f"no_prediction: {error}"
     return ScoredSample(sample, gold, predicted, score_sample(predicted, gold, threshold, SWEEP), failure)
-
-
-def gold_labels(gold: GoldFile) -> Labels:
-    """Gold as it is compared."""
-    return Labels(
-        None if gold.topics is None else tuple(one.label for one in gold.topics),
-        None if gold.risks is None else tuple(PlainRisk(one.type, one.severity, one.segment_ids) for one in gold.risks),
-        None
-        if gold.actions is None
-        else tuple(PlainAction(one.description, one.verbatim, one.assignee_role or "") for one in gold.actions),
-    )
 
 
 class _Column(NamedTuple):

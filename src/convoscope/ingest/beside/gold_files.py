@@ -236,14 +236,15 @@ def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
     if not places:
         raise InputError("holds no gold label file", file=str(path), hint=f"they are called SAMPLE{ENDING}; {SEE_GOLD}")
     errors: list[GoldError] = []
-    first: dict[tuple[str, str], Path] = {}
+    first: dict[tuple[str, str, str], Path] = {}
     for place in places:
         transcript = place.name.removesuffix(ENDING) + ".json"
         folder = transcripts or place.parent.parent / "transcripts"
         checked = check_file(place, segments=segment_ids(folder / transcript))
         errors += checked.errors
         if checked.gold is not None:
-            sample = (checked.gold.dataset, checked.gold.sample_id)
+            # Two labellings of a data set lie in folders of different names.
+            sample = (place.parent.name, checked.gold.dataset, checked.gold.sample_id)
             if sample in first:
                 message = f"{checked.gold.sample_id!r} has labels in {first[sample]} already"
                 errors.append(GoldError(str(place), "$.sample_id", message, "one file for each sample"))
