@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import ENDING
+from convoscope.ingest.beside.gold_files import ENDING, SECOND_LABELLING
 
 VARIABLE = "CONVOSCOPE_BENCHMARKS"
 SEMANTIC, ASR, DIARIZATION = "semantic", "asr", "diarization"
@@ -25,10 +25,6 @@ NOT_STAGED = {
 
 _REFERENCES = {SEMANTIC: ("goldens", ENDING), ASR: ("references", ".txt"), DIARIZATION: ("references", ".rttm")}
 """By track: the folder of what is true, and how its files end."""
-
-
-SECOND = "goldens-second"
-"""Beside `goldens`: a second, independent labelling of the same samples."""
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
@@ -60,7 +56,7 @@ class BenchmarkDataset(NamedTuple):
     @property
     def second_labelling(self) -> Path | None:
         """The folder of what another labeller, who did not see the first labels, took for true; None without one."""
-        folder = self.folder / SECOND
+        folder = self.folder / SECOND_LABELLING
         return folder if self.track == SEMANTIC and folder.is_dir() else None
 
     @property

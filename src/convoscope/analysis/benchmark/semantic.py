@@ -109,7 +109,7 @@ def score_semantic(
             skipped.append(FailedSample(sample, "no_gold_labels", str(path)))
             continue
         gold_hashes[sample] = hashlib.sha256(data).hexdigest()
-        checked = check_bytes(data, path, str(path))
+        checked = check_bytes(data, path.name, str(path))
         if checked.gold is None:
             skipped.append(FailedSample(sample, "invalid_gold_labels", str(checked.errors[0])))
             continue
