@@ -135,3 +135,18 @@ def sample_path(folder: Path, sample: str, endings: Sequence[str]) -> Path | Non
         if path.is_file():
             return path
     return None
+
+
+_BLOCK = 1 << 16
+
+
+def read_file(path: str) -> bytes:
+    """The bytes of a file, for there may be very many small ones: one call to open, one to read, one to close."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        data = os.read(descriptor, _BLOCK)
+        while len(data) % _BLOCK == 0 and (more := os.read(descriptor, _BLOCK)):
+            data += more
+        return data
+    finally:
+        os.close(descriptor)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from convoscope.analysis.benchmark.agreement import LabelAgreement
+from convoscope.analysis.benchmark.sample_results import SampleResult
 from convoscope.errors import InputError, RunError
 from convoscope.metrics.declaration import Better
 from convoscope.runs.receipt import canonical_hash, now
@@ -94,7 +95,7 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     agreement: LabelAgreement | None = None
     """Of two labellings, where the samples were labelled twice: the ceiling of what can be reached."""
     failures: list[FailedSample] = []
-    sample_results: list[dict[str, Any]] = []
+    sample_results: list[SampleResult] = []
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +112,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     sweep: dict[str, dict[str, float | None]] = {}
     out_of_vocabulary: dict[str, int] = {}
     agreement: LabelAgreement | None = None
-    sample_results: list[dict[str, Any]] = []
+    sample_results: list[SampleResult] = []
     model: str | None = None
     backend: str | None = None
 

@@ -136,7 +136,8 @@ def check_value(value: Any, name: str, segments: Collection[int] | None = None) 
 
 
 def _checked(gold: GoldFile, name: str, segments: Collection[int] | None) -> CheckedGold:
-    wrong = [*_words(gold), *_texts(gold), *_duplicates(gold), *_places(gold, segments)]
+    plain = [plain_description(one.description) for one in gold.actions or ()]
+    wrong = [*_words(gold), *_texts(plain), *_duplicates(gold, plain), *_places(gold, segments)]
     if not wrong:
         return CheckedGold(gold, ())
     return CheckedGold(None, tuple([GoldError(name, *one) for one in wrong]))
@@ -198,20 +199,19 @@ def _words(gold: GoldFile) -> Iterator[_Wrong]:
             yield f"$.actions[{place}].assignee_role", f"{action.assignee_role!r} is not a role", roles
 
 
-def _texts(gold: GoldFile) -> Iterator[_Wrong]:
-    for place, action in enumerate(gold.actions or ()):
-        if not plain_description(action.description):
+def _texts(plain: Sequence[str]) -> Iterator[_Wrong]:
+    for place, description in enumerate(plain):
+        if not description:
             yield f"$.actions[{place}].description", "has no letter or digit", "words that say what is to be done"
 
 
-def _duplicates(gold: GoldFile) -> Iterator[_Wrong]:
+def _duplicates(gold: GoldFile, plain: Sequence[str]) -> Iterator[_Wrong]:
     """The same label twice is a slip of the labeller; it would count twice, or hide another that was meant."""
-    yield from _repeated("topics", [(one.label, one.span) for one in gold.topics or ()])
-    yield from _repeated("risks", [(one.type, one.severity, one.segment_ids) for one in gold.risks or ()])
-    yield from _repeated(
-        "actions",
-        [(plain_description(one.description), one.assignee_role, one.segment_ids) for one in gold.actions or ()],
-    )
+    topics, risks, actions = gold.topics or (), gold.risks or (), gold.actions or ()
+    yield from _repeated("topics", [(one.label, one.span) for one in topics])
+    yield from _repeated("risks", [(one.type, one.severity, one.segment_ids) for one in risks])
+    keys = [(text, one.assignee_role, one.segment_ids) for text, one in zip(plain, actions, strict=True)]
+    yield from _repeated("actions", keys)
 
 
 def _repeated(family: str, keys: Sequence[Hashable]) -> Iterator[_Wrong]:
@@ -232,6 +232,8 @@ def _places(gold: GoldFile, segments: Collection[int] | None) -> Iterator[_Wrong
             if start > end:
                 yield f"$.topics[{place}].span", f"ends before it starts: {start} to {end}", "[first, last]"
             yield from _missing(f"$.topics[{place}].span", topic.span, segments)
+    if segments is None:
+        return
     for place, risk in enumerate(gold.risks or ()):
         yield from _missing(f"$.risks[{place}].segment_ids", risk.segment_ids, segments)
     for place, action in enumerate(gold.actions or ()):
@@ -239,7 +241,7 @@ def _places(gold: GoldFile, segments: Collection[int] | None) -> Iterator[_Wrong
 
 
 def _missing(path: str, ids: Sequence[int], segments: Collection[int] | None) -> Iterator[_Wrong]:
-    for place, segment in enumerate(ids):
+    for place, segment in enumerate(ids if segments is not None else ()):
         if segments is not None and segment not in segments:
             known = f"{min(segments)} to {max(segments)}" if segments else "the transcript has no segment"
             yield f"{path}[{place}]", f"segment {segment} is not in the transcript", known
