@@ -26,7 +26,7 @@ def print_result(screen: Screen, result: BenchmarkResult) -> None:
     screen.line(f"{result.track} ({result.mode}) on {result.dataset}{split}, by {maker}")
     screen.line(
         f"samples: {result.samples_evaluated} evaluated, {result.samples_failed} failed, "
-        f"{result.samples_skipped} without usable gold"
+        f"{result.samples_skipped} skipped"
     )
     for failure in result.failures[:MANY]:
         screen.line(f"  {one_line(failure.sample_id)}: {failure.reason}: {one_line(failure.detail, None)}")
