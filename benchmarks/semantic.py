@@ -17,6 +17,7 @@ from pathlib import Path
 
 from convoscope.analysis.benchmark.datasets import VARIABLE
 from convoscope.analysis.benchmark.predictions import read_prediction
+from convoscope.analysis.benchmark.result import write_result
 from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
 from convoscope.analysis.benchmark.semantic import SWEEP
 from convoscope.metrics.semantic.matching import match_actions
@@ -41,7 +42,7 @@ def run(folder: Path, samples: int) -> None:
     try:
         request = BenchmarkRequest("semantic", "bench", predictions=folder / "predictions")
         run_benchmark(request._replace(limit=1))
-        whole = _seconds(lambda: run_benchmark(request))
+        whole = _seconds(lambda: write_result(folder / "result.json", run_benchmark(request)))
     finally:
         os.environ.pop(VARIABLE) if before is None else os.environ.update({VARIABLE: before})
     labels = [
@@ -50,7 +51,7 @@ def run(folder: Path, samples: int) -> None:
     ]
     alone = _seconds(lambda: [score_sample(mine, theirs, 0.8, SWEEP) for mine, theirs in labels])
     share = samples / PUBLISHED_SAMPLES
-    for what, seconds in (("scored", alone), ("read, checked, scored, told", whole)):
+    for what, seconds in (("scored", alone), ("read, checked, scored, written", whole)):
         ratio = PUBLISHED_SECONDS * share / seconds
         print(
             f"semantic: {samples:,} samples {what} in {seconds:.2f} s of CPU, {ratio:.0f} times the published program"

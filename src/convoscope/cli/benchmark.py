@@ -11,8 +11,7 @@ from convoscope.cli.options import Json
 from convoscope.cli.targets import FAILED, UNDETERMINED
 
 if TYPE_CHECKING:
-    from convoscope.analysis.benchmark.result import BenchmarkGate, BenchmarkResult
-    from convoscope.report.screen import Screen
+    from convoscope.analysis.benchmark.result import BenchmarkGate
 
 app = typer.Typer(
     help="Score predictions against gold labels, with receipts.", no_args_is_help=True, rich_markup_mode=None
@@ -60,6 +59,7 @@ def run(
     from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
     from convoscope.analysis.benchmark.semantic import SemanticSettings
     from convoscope.errors import UsageError
+    from convoscope.report.benchmark import print_gate, print_result
     from convoscope.report.screen import Screen
 
     if not dataset:
@@ -76,8 +76,8 @@ def run(
     if json:
         screen.json({"result": result, "gate": checked})
     else:
-        _print_result(screen, result)
-        _print_gate(screen, checked)
+        print_result(screen, result)
+        print_gate(screen, checked)
     if gate:
         _exit_by(checked)
 
@@ -144,46 +144,25 @@ def convert_gold(
 
 
 @app.command("datasets")
-def datasets(json: Json = False) -> None:
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="One of them: its splits, and how far its labellings agree.")
+    ] = None,
+    json: Json = False,
+) -> None:
     """List the data sets that are staged, and where others would go."""
-    from convoscope.analysis.benchmark.datasets import NOT_STAGED, VARIABLE, find_datasets
-    from convoscope.report.render.terminal import print_table
+    from convoscope.analysis.benchmark.datasets import find_datasets, find_named
+    from convoscope.report.benchmark import dataset_json, print_dataset, print_datasets
     from convoscope.report.screen import Screen
-    from convoscope.report.table import number_column, text_table
 
-    screen, staged = Screen(), find_datasets()
-    if json:
-        screen.json(
-            [
-                {
-                    "track": one.track,
-                    "dataset": one.name,
-                    "folder": str(one.folder),
-                    "samples": len(one.samples),
-                    "splits": {name: len(ids) for name, ids in one.manifest.splits.items()},
-                }
-                for one in staged
-            ]
-        )
-        return
-    rows = [
-        (
-            one.track,
-            one.name,
-            str(len(one.samples)),
-            ", ".join(f"{name} {len(ids)}" for name, ids in one.manifest.splits.items()),
-            str(one.folder),
-        )
-        for one in staged
-    ]
-    if rows:
-        print_table(screen, text_table(("track", "data set", number_column("samples"), "splits", "folder"), rows))
+    screen = Screen()
+    if name is not None:
+        staged = find_named(name)
+        screen.json(dataset_json(staged)) if json else print_dataset(screen, staged)
+    elif json:
+        screen.json([dataset_json(one, with_agreement=False) for one in find_datasets()])
     else:
-        screen.line("no data set is staged")
-    names = {one.name for one in staged}
-    for name, why in NOT_STAGED.items():
-        if name not in names:
-            screen.line(f"not staged: {name}: {why} under ${VARIABLE}/datasets/")
+        print_datasets(screen, find_datasets())
 
 
 @app.command("compare")
@@ -198,6 +177,7 @@ def compare(
     """Whether a result got worse than another. Exit code 1 if it did, 3 if that cannot be told."""
     from convoscope.analysis.benchmark.gate import compare as compare_results
     from convoscope.analysis.benchmark.result import read_result
+    from convoscope.report.benchmark import print_gate
     from convoscope.report.screen import Screen
 
     gate = compare_results(read_result(current), read_result(baseline), threshold)
@@ -205,7 +185,7 @@ def compare(
     if json:
         screen.json(gate)
     else:
-        _print_gate(screen, gate)
+        print_gate(screen, gate)
     _exit_by(gate)
 
 
@@ -221,45 +201,6 @@ def invalidate(
 
     marked = mark(result, reason, superseded_by)
     Screen().line(f"{marked.run_id} is marked invalid: {reason}")
-
-
-def _print_result(screen: Screen, result: BenchmarkResult) -> None:
-    from convoscope.report.render.terminal import print_table
-    from convoscope.report.table import number_column, text_table
-
-    split = f", {result.split}" if result.split else ""
-    screen.line(f"{result.track} ({result.mode}) on {result.dataset}{split}, by {result.receipt.semantic_model or '-'}")
-    screen.line(
-        f"samples: {result.samples_evaluated} evaluated, {result.samples_failed} failed, "
-        f"{result.samples_skipped} without usable gold"
-    )
-    for failure in result.failures[:5]:
-        screen.line(f"  {failure.sample_id}: {failure.reason}: {failure.detail}")
-    screen.line()
-    rows = [
-        (
-            name,
-            "·" if one.value is None else f"{one.value:.4f}",
-            "·" if one.interval is None else f"{_end(one.interval.low)} to {_end(one.interval.high)}",
-            str(one.samples_measured),
-            "·" if one.coverage is None else f"{one.coverage:.0%}",
-            one.reason or "",
-        )
-        for name, one in result.metrics.items()
-    ]
-    columns = ("metric", number_column("value"), "95 % interval", number_column("samples"), "coverage", "not measured")
-    print_table(screen, text_table(columns, rows))
-
-
-def _end(end: float | None) -> str:
-    return "?" if end is None else f"{end:.3f}"
-
-
-def _print_gate(screen: Screen, gate: BenchmarkGate) -> None:
-    screen.line()
-    for check in gate.checks:
-        screen.line(f"{check.outcome}: {check.metric}: {check.words}", "red" if check.outcome == "failed" else "")
-    screen.line(f"gate: {gate.outcome}" + (f": {gate.words}" if gate.words else ""))
 
 
 def _exit_by(gate: BenchmarkGate) -> None:

@@ -108,7 +108,7 @@ def find_inputs(
     logs = {real: item for real, item in inputs.items() if item.grouping != "companion"}
     labels = [item for item in beside if item.reader == gold.FORMAT]
     others = [item for item in beside if item.reader != gold.FORMAT]
-    named = _distinct_names(_labelled(_accompanied(logs, others, readers), labels, report))
+    named = _distinct_names(_labelled(_accompanied(logs, others, readers), labels))
     return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows, venues.tables)
 
 
@@ -167,24 +167,16 @@ def _with_companions(
     return msgspec.structs.replace(item, companions=tuple(paths)) if paths else item
 
 
-def _labelled(logs: dict[str, Input], labels: Sequence[Input], report: ReadReport) -> dict[str, Input]:
+def _labelled(logs: dict[str, Input], labels: Sequence[Input]) -> dict[str, Input]:
     """Each input with the gold labels of its sample, wherever these lie."""
     if not labels:
         return logs
     beside = gold.divide([(one.path, one.name) for one in labels], [item.name for item in logs.values()])
-    if beside.loose:
-        report.warnings.append(_loose_labels(beside.samples))
     labelled: dict[str, Input] = {}
     for real, item in logs.items():
         paths = (*beside.own.get(gold.stem(item.name), ()), *beside.loose)
         labelled[real] = msgspec.structs.replace(item, companions=item.companions + paths) if paths else item
     return labelled
-
-
-def _loose_labels(samples: Sequence[str]) -> str:
-    few = ", ".join(samples[:_MANY_KEYS]) + (", …" if len(samples) > _MANY_KEYS else "")
-    who = f"{len(samples)} samples have" if len(samples) > 1 else "1 sample has"
-    return f"{who} gold labels and no file of that name ({few}): they count only where a conversation has that id"
 
 
 def _is_for(companion: Input, item: Input, readers: Mapping[str, Reader]) -> bool:

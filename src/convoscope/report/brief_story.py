@@ -19,6 +19,7 @@ from convoscope.conversation import (
 from convoscope.conversation.events import AnyEvent
 from convoscope.harmless import one_line
 from convoscope.metrics.voice.call_facts import is_call
+from convoscope.report.placed_findings import by_place, placed_findings
 from convoscope.report.screen import Screen
 from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.ranking import Ranking
@@ -48,10 +49,14 @@ def print_brief_story(screen: Screen, record: KeptConversation, summary: Summary
     _wrapped(screen, ", ".join([*dimensions, f"place {place:,} of {len(ranking.order):,}, worst first"]), "  ")
     screen.line()
     marked = symptom.event if symptom is not None else None
+    findings = by_place(placed_findings(conversation))
     for event in conversation.timeline:
         for line in _lines(conversation, event):
             style = "bold red" if event.seq == marked else "" if isinstance(event, Utterance) else "dim"
             screen.line(line, style)
+        for finding in findings.get(event.seq, ()):
+            for line in textwrap.wrap(one_line(f"{finding.by}: {finding.text}", _LONG), WIDTH - len(_INDENT)):
+                screen.line(_INDENT + line, "red" if finding.is_open else "dim")
     screen.line()
     measured = sum(one.status == MEASURED for one in record.reduced)
     notes = f", {len(record.notes):,} notes of reading" if record.notes else ""

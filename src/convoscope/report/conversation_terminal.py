@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from convoscope.analysis.words import counted, cut_text, percent_text, reason_text, seconds_text, standing_text
 from convoscope.harmless import one_line
+from convoscope.report.placed_findings import by_place
 from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
 from convoscope.report.story import FOLDED, Happening, Mark, Story, StoryFact
@@ -60,12 +61,16 @@ def print_story(screen: Screen, story: Story, place: int, total: int) -> None:
         print_table(screen, text_table(("of", "metric", "value", "evidence"), rows))
     if story.timeline is not None:
         _silences(screen, story)
+    findings = by_place(story.findings)
     for stretch in story.stretches:
         screen.line()
         name = "without turns" if stretch.turn is None else f"turn {stretch.turn}"
         screen.line(f"{name}  {_marks(stretch.marks)}".rstrip(), "bold")
         for happening in stretch.happenings:
             _happening(screen, happening)
+            for finding in findings.get(happening.seq, ()):
+                words = one_line(f"{finding.by}: {finding.text}", _LONG)
+                _wrapped(screen, words, "red" if finding.is_open else "")
 
 
 def _silences(screen: Screen, story: Story) -> None:

@@ -14,7 +14,7 @@ from convoscope.runs.run import Run
 
 
 class PagePanel(msgspec.Struct, frozen=True, kw_only=True):
-    """A title, a sentence, tables that can be unfolded, and remarks. Everything is text."""
+    """A title, a sentence, tables that can be unfolded, and remarks. Everything is text; cells may lead somewhere."""
 
     title: str
     line: str

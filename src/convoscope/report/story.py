@@ -39,6 +39,7 @@ from convoscope.conversation import (
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.parts import parent_metric
+from convoscope.report.placed_findings import PlacedFinding, placed_findings
 from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
 from convoscope.report.text_diff import TextVersion, readings
 from convoscope.report.visible_figures import FEW, REASONS, visible_figures
@@ -129,6 +130,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     elsewhere: tuple[Mark, ...] = ()
     """Scores of subjects that have no place in the timeline, such as an item without an answer."""
     notes: tuple[str, ...] = ()
+    findings: tuple[PlacedFinding, ...] = ()
+    """What annotators found, and at which utterances."""
     timeline: SpeechLanes | None = None
     stretches: tuple[MarkedText, ...] = ()
 
@@ -164,6 +167,7 @@ def story(
         ),
         elsewhere=tuple(teller.left_over()),
         notes=tuple(note_text(note) for note in record.notes if note.seq not in teller.seqs),
+        findings=placed_findings(conversation),
         timeline=timeline(conversation, teller.ruler),
         stretches=stretches,
     )

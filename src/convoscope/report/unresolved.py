@@ -6,13 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from convoscope.analysis.words import counted
+from convoscope.analysis.words import counted, reason_text
+from convoscope.report.page.overview import call_link
 from convoscope.report.panels import PagePanel, panel
-from convoscope.report.table import text_table
+from convoscope.report.table import ReportTable, TableCell, TableColumn
 from convoscope.runs.run import Run
 from convoscope.runs.sql import query
 
-MAX_ROWS = 200
+MAX_ROWS = 100
+"""As many as the page shows of a table."""
 _RISKS, _ACTIONS = "semantic.unresolved_risks", "semantic.open_actions"
 _WORST_FIRST = ("critical", "high", "medium", "low", "")
 _SQL = f"""
@@ -29,19 +31,18 @@ def unresolved_panel(run: Run) -> PagePanel | None:
     if not names & {_RISKS, _ACTIONS}:
         return None
     rows = query([run], _SQL).rows
-    looked = len({row[0] for row in rows if row[1] == _RISKS})
     if not rows:
         return None
     risks = sorted((_risk_row(row) for row in rows if row[1] == _RISKS and row[2]), key=_severity)
     actions = [(str(row[0]), "; ".join(_details(row, "actions"))) for row in rows if row[1] == _ACTIONS and row[2]]
     tables = [
-        text_table(("conversation", "worst", "risks", "utterances"), risks[:MAX_ROWS], "Unresolved risks"),
-        text_table(("conversation", "promise"), actions[:MAX_ROWS], "Promises without an owner"),
+        _table(("conversation", "worst", "risks"), risks, "Unresolved risks"),
+        _table(("conversation", "promise"), actions, "Promises without an owner"),
     ]
     return PagePanel(
         title="What was left open",
-        line=f"{counted(looked, 'conversation')}: {len(risks)} with an unresolved risk, "
-        f"{len(actions)} with a promise that nobody owns. Found by rules.",
+        line=f"{_looked(rows, _RISKS, len(risks), run)} with an unresolved risk, "
+        f"{_looked(rows, _ACTIONS, len(actions), run)} with a promise that nobody owns. {_finder(run)}",
         tables=[table for table in tables if table.rows],
         remarks=[
             f"Only the first {MAX_ROWS} of {len(long):,} are listed; `convoscope sql` has all of them."
@@ -51,18 +52,41 @@ def unresolved_panel(run: Run) -> PagePanel | None:
     )
 
 
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> ReportTable:
+    """The first of them; the id of a conversation leads to it."""
+    cells = [[TableCell(id, link=call_link(id)), *map(TableCell, others)] for id, *others in rows[:MAX_ROWS]]
+    return ReportTable([*map(TableColumn, columns)], cells, title)
+
+
+def _looked(rows: Sequence[Sequence[Any]], metric: str, count: int, run: Run) -> str:
+    """`2 of the 4 conversations that were looked at (of 5)`: nobody knows of the others."""
+    looked = sum(row[1] == metric for row in rows)
+    of_all = "" if looked == run.summary.conversations else f" that were looked at (of {run.summary.conversations:,})"
+    return f"{count:,} of {counted(looked, 'conversation')}{of_all}"
+
+
+def _finder(run: Run) -> str:
+    """Who found it: the annotator of the run, else whoever wrote into the logs."""
+    identity = run.receipt.config.get("annotate")
+    return f"Found by {str(identity).partition('/')[0]}." if identity else "Found by the annotators of the logs."
+
+
 def _details(row: Sequence[Any], name: str) -> list[Any]:
     held = json.loads(row[3]) if isinstance(row[3], str) else row[3] or {}
     values = held.get(name, ())
     return [one if isinstance(one, dict) else str(one) for one in values]
 
 
-def _risk_row(row: Sequence[Any]) -> tuple[str, str, str, str]:
+def _risk_row(row: Sequence[Any]) -> tuple[str, str, str]:
     risks = _details(row, "risks")
-    worst = min((str(one["severity"]) for one in risks), key=_WORST_FIRST.index, default="")
-    seqs = sorted({seq for one in risks for seq in one["events"]})
-    return str(row[0]), worst, ", ".join(str(one["type"]) for one in risks), ", ".join(map(str, seqs))
+    worst = min((str(one["severity"]) for one in risks), key=_rank, default="")
+    return str(row[0]), worst, ", ".join(reason_text(str(one["type"])) for one in risks)
 
 
-def _severity(row: tuple[str, str, str, str]) -> tuple[int, str]:
-    return _WORST_FIRST.index(row[1]), row[0]
+def _rank(severity: str) -> int:
+    """A severity that nobody knows stands with none."""
+    return _WORST_FIRST.index(severity if severity in _WORST_FIRST else "")
+
+
+def _severity(row: tuple[str, str, str]) -> tuple[int, str]:
+    return _rank(row[1]), row[0]

@@ -25,6 +25,7 @@ from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import PART_BYTES
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.signatures import signature, table_signature
+from convoscope.runs.absent_samples import absent_samples
 from convoscope.runs.audit import audit
 from convoscope.runs.conversations import conversation_ids, some_fields
 from convoscope.runs.database import Tables
@@ -332,6 +333,9 @@ class _RunBuilder:
         progress(Progress("reducing", report.conversations))
         label = None if self.label is None else read_label(tables, *self.label)
         report.warnings += label.warnings if label is not None else ()
+        # What the limit leaves out was not asked for.
+        absent = [] if self.job.limit is not None else absent_samples(self.job.inputs, tables, report)
+        report.warnings += _without_conversation(absent)
         summary = summarise(
             tables,
             self.job.metrics,
@@ -342,6 +346,7 @@ class _RunBuilder:
             scratch=scratch,
             resources=self.job.session.names,
             label=None if label is None else label.counts,
+            absent=len(absent),
         )
         report.warnings += _without_groups(tables, summary, self.by or ())
         timings = {
@@ -377,6 +382,13 @@ class _RunBuilder:
             progress(Progress("auditing", report.conversations))
             write_json(folder / RECEIPT, audited(run, self.job.tables))
         unfinished.finish()
+
+
+def _without_conversation(samples: Sequence[str]) -> Iterator[str]:
+    if samples:
+        few = ", ".join(map(one_line, samples[:MAX_SHARED_IDS])) + (", …" if len(samples) > MAX_SHARED_IDS else "")
+        who = "1 sample has" if len(samples) == 1 else f"{len(samples):,} samples have"
+        yield f"{who} gold labels and no conversation ({few}): unmeasured, no_conversation"
 
 
 def _without_groups(tables: Tables, summary: Summary, by: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import AXES, Derived
 from convoscope.metrics.registry import Declared
+from convoscope.runs.absent_samples import counted_in
 from convoscope.runs.database import Tables, connect_alone
 from convoscope.runs.outcomes import LabelCounts, count_outcomes
 from convoscope.runs.score_arrays import EVERYTHING, MIN_GROUP, Arrays, Subset
@@ -31,8 +32,12 @@ def summarise(
     scratch: Path,
     resources: frozenset[str] = frozenset(),
     label: LabelCounts | None = None,
+    absent: int = 0,
 ) -> Summary:
-    """Read the run's scores and reduce them, over all conversations and over each group."""
+    """Read the run's scores and reduce them, over all conversations and over each group.
+
+    `absent` are samples that have gold labels and no conversation.
+    """
     planned = Profiles(metrics, resources)
     with connect_alone(scratch) as connection:
         arrays = Arrays(connection, tables, metrics, {key: planned.with_key(key) for key in profiles})
@@ -41,7 +46,7 @@ def summarise(
         rows = [arrays.rows(subset) for subset in (EVERYTHING, *groups.whole)]
         for declared in metrics:
             for number, figure in _figures(arrays, declared, metrics, rows):
-                results[number].append(figure)
+                results[number].append(figure if number else counted_in(figure, declared, absent))
         named = {figure.key for figure in results[0] if figure.samples_measured}
         by_subject = [
             Group(

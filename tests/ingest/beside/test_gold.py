@@ -169,12 +169,6 @@ class TestBesideLogs:
         write_json(tmp_path / "gold" / "b_gold.json", gold(sample_id="b"))
         assert [bool(one.annotations) for one in read(tmp_path).conversations] == [False, True]
 
-    def test_a_sample_without_a_conversation_is_told(self, tmp_path: Path) -> None:
-        write_json(tmp_path / "a.json", chat("a"))
-        write_json(tmp_path / "gone_gold.json", gold(sample_id="gone"))
-        (warning,) = read(tmp_path).report.warnings
-        assert "gone" in warning
-
     def test_labels_that_cannot_be_used_are_told(self, tmp_path: Path) -> None:
         write_json(tmp_path / "a.json", chat("a"))
         write_json(tmp_path / "a_gold.json", gold(sample_id="a", topics=[{"label": "weather"}]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.metrics.semantic.matching import match_actions
+from convoscope.metrics.semantic.matching import _cheapest_in_arrays, _cheapest_in_lists, match_actions
 from convoscope.text.descriptions import plain_description, similarity
 
 
@@ -76,3 +76,12 @@ def test_no_other_matching_is_larger_or_more_similar(predicted: list[str], gold:
 def test_who_predicts_does_not_matter(first: list[str], second: list[str]) -> None:
     assert len(match_actions(first, second)) == len(match_actions(second, first))
     assert len(match_actions(first[::-1], second)) == len(match_actions(first, second))
+
+
+@given(
+    st.integers(1, 6).flatmap(
+        lambda width: st.lists(st.lists(st.integers(-9, 9), min_size=width, max_size=width), min_size=1, max_size=width)
+    )
+)
+def test_lists_and_arrays_find_the_same_pairs(costs: list[list[int]]) -> None:
+    assert _cheapest_in_lists(costs) == _cheapest_in_arrays(costs)

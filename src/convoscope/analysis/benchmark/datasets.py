@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import ENDING
+from convoscope.ingest.beside.gold_files import ENDING, SECOND_LABELLING
 
 VARIABLE = "CONVOSCOPE_BENCHMARKS"
 SEMANTIC, ASR, DIARIZATION = "semantic", "asr", "diarization"
@@ -52,6 +52,12 @@ class BenchmarkDataset(NamedTuple):
     def reference(self, sample: str) -> Path:
         """What is true of a sample."""
         return self.references / (sample + _REFERENCES[self.track][1])
+
+    @property
+    def second_labelling(self) -> Path | None:
+        """The folder of what another labeller, who did not see the first labels, took for true; None without one."""
+        folder = self.folder / SECOND_LABELLING
+        return folder if self.track == SEMANTIC and folder.is_dir() else None
 
     @property
     def samples(self) -> list[str]:
@@ -102,6 +108,14 @@ def find_dataset(track: str, name: str) -> BenchmarkDataset:
     raise UsageError(f"the data set {name!r} is not staged: {why}", hint=f"what is true of a sample goes to {place}")
 
 
+def find_named(name: str) -> BenchmarkDataset:
+    """The first data set of this name, of whatever track."""
+    for dataset in find_datasets():
+        if dataset.name == name:
+            return dataset
+    return find_dataset(SEMANTIC, name)
+
+
 def _dataset(track: str, folder: Path) -> BenchmarkDataset:
     path = folder / "dataset.json"
     if not path.exists():
@@ -121,3 +135,18 @@ def sample_path(folder: Path, sample: str, endings: Sequence[str]) -> Path | Non
         if path.is_file():
             return path
     return None
+
+
+_BLOCK = 1 << 16
+
+
+def read_file(path: str) -> bytes:
+    """The bytes of a file, for there may be very many small ones: one call to open, one to read, one to close."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        data = os.read(descriptor, _BLOCK)
+        while len(data) % _BLOCK == 0 and (more := os.read(descriptor, _BLOCK)):
+            data += more
+        return data
+    finally:
+        os.close(descriptor)

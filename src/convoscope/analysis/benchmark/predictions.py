@@ -1,22 +1,37 @@
-"""Predictions as files: transcripts with `annotations.semantic`, in any of the three shapes that there are.
+"""Predictions as files: transcripts with `annotations.semantic`, or that annotation alone.
 
 They are taken as they are, without building conversations: a benchmark scores labels, and there may be very many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from convoscope.errors import InputError
+from convoscope.ingest.annotation_shapes import (
+    ACTIONS,
+    BROKEN,
+    FAMILIES,
+    RISKS,
+    SEVERITY,
+    SKIPPED,
+    TOPICS,
+    annotation_parts,
+    finding_text,
+    is_absent,
+    one_shape,
+    segment_ids,
+    statuses,
+)
 from convoscope.metrics.semantic.counts import PlainRisk
-from convoscope.metrics.semantic.samples import FAMILIES, Labels, PlainAction
+from convoscope.metrics.semantic.samples import Labels, PlainAction
 from convoscope.vocabulary import semantic_vocabulary
 
 
-class Prediction(NamedTuple):
+class SemanticPrediction(NamedTuple):
     """The labels of a sample, and who made them."""
 
     labels: Labels
@@ -24,10 +39,11 @@ class Prediction(NamedTuple):
     annotator: str
 
 
-class _Transcript(msgspec.Struct):
+class _Transcript(msgspec.Struct, gc=False):
     """What is looked at of a transcript; a file may also hold the annotation alone."""
 
     annotations: Any = None
+    chunks: Any = None
     topics: Any = None
     risks: Any = None
     actions: Any = None
@@ -38,88 +54,70 @@ class _Transcript(msgspec.Struct):
     error: Any = None
     model: Any = None
     annotator: Any = None
+    provider: Any = None
 
 
 _decode = msgspec.json.Decoder(_Transcript).decode
 
 
-def read_prediction(data: bytes, name: str, min_confidence: float | None = None) -> Prediction:
+def read_prediction(data: bytes, name: str, min_confidence: float | None = None) -> SemanticPrediction:
     """The labels in a file; an `InputError` where there are none to be found."""
     try:
         transcript = _decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"is not a transcript: {error}", file=name, hint="write the prediction again") from None
-    semantic = transcript.annotations.get("semantic") if isinstance(transcript.annotations, dict) else None
-    if semantic is None:
-        semantic = {key: value for key, value in msgspec.structs.asdict(transcript).items() if value is not None}
-        semantic.pop("annotations", None)
-    parts = [one for one in (semantic if isinstance(semantic, list) else [semantic]) if isinstance(one, dict) and one]
+    held = [part.facts for part in annotation_parts(transcript.annotations, transcript.chunks)]
+    if not held:
+        alone = msgspec.structs.asdict(transcript)
+        held = [{key: value for key, value in alone.items() if value is not None and key != "annotations"}]
+    parts = [one_shape(facts) for facts in held if isinstance(facts, dict) and facts]
     if not parts:
         raise InputError(
             "has no predictions", file=name, field="$.annotations.semantic", hint="give topics, risks and actions there"
         )
-    labels = [_labels(_shaped(part), min_confidence) for part in parts]
-    whole = labels[0] if len(labels) == 1 else _united(labels)
-    return Prediction(whole, _text(parts[0].get("model")), _text(parts[0].get("annotator", parts[0].get("provider"))))
-
-
-def _shaped(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The annotation with topics, risks and actions under these names. Two of the shapes have no severities."""
-    if isinstance(part.get("normalized"), dict):
-        inner = part["normalized"]
-        families = {"topics": "topics", "risks": "risk_tags", "actions": "action_items"}
-        taken = {family: inner[name] for family, name in families.items() if name in inner}
-        return {**part, **taken, "severity": "skipped"}
-    if "topics" not in part and "risks" not in part and ("risk_tags" in part or "matches" in part):
-        risks = [{"type": one} for one in _each(part.get("risk_tags"))]
-        matches = [one for one in _each(part.get("matches")) if isinstance(one, dict)]
-        risks += [{"type": one.get("risk"), "segment_id": one.get("segment_id")} for one in matches]
-        return {**part, "risks": _by_type(risks), "severity": "skipped"}
-    return part
-
-
-def _by_type(risks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A tag and its matches are one risk, with the segments of all matches."""
-    merged: dict[str, dict[str, Any]] = {}
-    for risk in risks:
-        kind = _text(risk.get("type"))
-        segments = merged.setdefault(kind, {"type": kind, "segment_ids": []})["segment_ids"]
-        if risk.get("segment_id") is not None:
-            segments.append(risk["segment_id"])
-    return list(merged.values())
+    labels = [_labels(part, min_confidence) for part in parts]
+    first = parts[0]
+    return SemanticPrediction(
+        labels[0] if len(labels) == 1 else _united(labels),
+        _text(first.get("model")),
+        _text(first.get("annotator", first.get("provider"))),
+    )
 
 
 def _labels(part: Mapping[str, Any], least: float | None) -> Labels:
     vocabulary = semantic_vocabulary()
-    status = part.get("extraction_status")
-    statuses = status if isinstance(status, dict) else {}
-    broken = {family for family in FAMILIES if statuses.get(family) in ("error", "failed") or part.get("error")}
-    absent = broken | {family for family in FAMILIES if statuses.get(family) == "skipped"}
-    given = {family: part[family] for family in FAMILIES if family not in absent and isinstance(part.get(family), list)}
-    topics = [vocabulary.topic(_text(_field(one, "label", "topic"))) for one in _sure(given.get("topics"), least)]
-    risks = [
-        PlainRisk(
-            vocabulary.risk(_text(_field(one, "type", "risk"))),
-            _text(_field(one, "severity")).strip().lower() if isinstance(one, dict) else "",
-            _segments(one),
-        )
-        for one in _sure(given.get("risks"), least)
-    ]
-    actions = [
-        PlainAction(
-            _text(_field(one, "description", "text")),
-            _text(one.get("verbatim")) if isinstance(one, dict) else "",
-            _text(one.get("assignee_role")) if isinstance(one, dict) else "",
-        )
-        for one in _sure(given.get("actions"), least)
-    ]
+    status = statuses(part)
+    given = {
+        family: part[family] if least is None else _sure(part[family], least)
+        for family in FAMILIES
+        if isinstance(part.get(family), list) and not (status and is_absent(family, status))
+    }
+    topics, risks, actions = given.get(TOPICS), given.get(RISKS), given.get(ACTIONS)
     return Labels(
-        tuple(topics) if "topics" in given else None,
-        tuple(risks) if "risks" in given else None,
-        tuple(actions) if "actions" in given else None,
-        part.get("severity") != "skipped" and statuses.get("severity") != "skipped",
-        frozenset(broken),
+        None if topics is None else tuple([vocabulary.topic(finding_text(one, TOPICS)) for one in topics]),
+        None if risks is None else tuple([_risk(one) for one in risks]),
+        None if actions is None else tuple([_action(one) for one in actions]),
+        status.get(SEVERITY) != SKIPPED,
+        frozenset([family for family in FAMILIES if status.get(family) in BROKEN]) if status else _NONE,
     )
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+def _risk(finding: Any) -> PlainRisk:
+    kind = semantic_vocabulary().risk(finding_text(finding, RISKS))
+    if not isinstance(finding, dict):
+        return PlainRisk(kind, "", ())
+    places = tuple([one for one in segment_ids(finding) if isinstance(one, int)])
+    return PlainRisk(kind, _text(finding.get("severity")).strip().lower(), places)
+
+
+def _action(finding: Any) -> PlainAction:
+    text = finding_text(finding, ACTIONS)
+    if not isinstance(finding, dict):
+        return PlainAction(text)
+    return PlainAction(text, _text(finding.get("verbatim")), _text(finding.get("assignee_role")))
 
 
 def _united(labels: list[Labels]) -> Labels:
@@ -130,47 +128,21 @@ def _united(labels: list[Labels]) -> Labels:
         return tuple(one for some in parts for one in some) if parts else None
 
     return Labels(
-        all_of("topics"),
-        all_of("risks"),
-        all_of("actions"),
+        all_of(TOPICS),
+        all_of(RISKS),
+        all_of(ACTIONS),
         all(one.provides_severity for one in labels),
         frozenset().union(*(one.failed for one in labels)),
     )
 
 
-def _sure(findings: Any, least: float | None) -> Iterable[Any]:
-    if least is None or not findings:
-        return findings or ()
+def _sure(findings: Sequence[Any], least: float) -> list[Any]:
     return [one for one in findings if not _is_unsure(one, least)]
 
 
 def _is_unsure(finding: Any, least: float) -> bool:
     confidence = finding.get("confidence") if isinstance(finding, dict) else None
     return isinstance(confidence, int | float) and confidence < least
-
-
-def _each(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _field(finding: Any, *names: str) -> Any:
-    """A finding is an object, or its name alone."""
-    if not isinstance(finding, dict):
-        return finding
-    for name in names:
-        if finding.get(name) is not None:
-            return finding[name]
-    return ""
-
-
-def _segments(finding: Any) -> tuple[int, ...]:
-    if not isinstance(finding, dict):
-        return ()
-    ids = finding.get("segment_ids")
-    if isinstance(ids, list):
-        return tuple(one for one in ids if isinstance(one, int))
-    segment = finding.get("segment_id")
-    return (segment,) if isinstance(segment, int) else ()
 
 
 def _text(value: Any) -> str:

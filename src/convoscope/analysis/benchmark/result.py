@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from convoscope.analysis.benchmark.agreement import LabelAgreement
+from convoscope.analysis.benchmark.sample_results import SampleResult
 from convoscope.errors import InputError, RunError
 from convoscope.metrics.declaration import Better
 from convoscope.runs.receipt import canonical_hash, now
@@ -90,8 +92,10 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     """Figures of actions by the similarity that makes a match."""
     out_of_vocabulary: dict[str, int] = {}
     """Predicted labels that are in no vocabulary, and how often."""
+    agreement: LabelAgreement | None = None
+    """Of two labellings, where the samples were labelled twice: the ceiling of what can be reached."""
     failures: list[FailedSample] = []
-    sample_results: list[dict[str, Any]] = []
+    sample_results: list[SampleResult] = []
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +111,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     skipped: list[FailedSample] = []
     sweep: dict[str, dict[str, float | None]] = {}
     out_of_vocabulary: dict[str, int] = {}
-    sample_results: list[dict[str, Any]] = []
+    agreement: LabelAgreement | None = None
+    sample_results: list[SampleResult] = []
     model: str | None = None
     backend: str | None = None
 
@@ -141,6 +146,7 @@ def make_result(scored: Scored, *, track: str, mode: str, dataset: str, split: s
         ),
         sweep=scored.sweep,
         out_of_vocabulary=scored.out_of_vocabulary,
+        agreement=scored.agreement,
         failures=[*scored.failed, *scored.skipped],
         sample_results=scored.sample_results,
     )

@@ -12,7 +12,7 @@ from convoscope.analysis.benchmark.audio_tracks import score_files
 from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset, sample_path
 from convoscope.analysis.benchmark.diarization import DiarizationSettings
 from convoscope.analysis.benchmark.gate import TARGETS
-from convoscope.analysis.benchmark.predictions import Prediction
+from convoscope.analysis.benchmark.predictions import SemanticPrediction
 from convoscope.analysis.benchmark.result import BenchmarkResult, FailedSample, MetricResult, Scored, make_result
 from convoscope.analysis.benchmark.semantic import PredictionFolder, SemanticSettings, score_semantic
 from convoscope.annotate.annotator import Annotator, NotAnnotated, annotator_named, provided
@@ -89,7 +89,7 @@ class TranscriptFolder:
         self.annotator = annotator
         self.settings = settings
 
-    def __call__(self, sample: str) -> Prediction:
+    def __call__(self, sample: str) -> SemanticPrediction:
         from convoscope.ingest.read import read
 
         path = sample_path(self.folder, sample, _TRANSCRIPTS)
@@ -103,7 +103,7 @@ class TranscriptFolder:
         except NotAnnotated as error:
             raise InputError(f"could not be annotated: {error}", file=str(path)) from None
         labels = labels_of([annotations], min_confidence=self.settings.min_confidence)
-        return Prediction(labels, annotations.model, annotations.annotator)
+        return SemanticPrediction(labels, annotations.model, annotations.annotator)
 
 
 def _unmeasured_summary(samples: list[str]) -> Scored:

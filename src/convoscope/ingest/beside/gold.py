@@ -21,6 +21,7 @@ _Found = TypeVar("_Found")
 
 FORMAT = "gold"
 _ENDING = "_gold"
+FILE_ENDING = _ENDING + ".json"
 _FAMILIES = ("topics", "risks", "actions")
 
 
@@ -71,8 +72,6 @@ class Beside(NamedTuple):
     """Paths by the stem of the input's name."""
     loose: tuple[str, ...]
     """For every input: a conversation in it may have the id."""
-    samples: tuple[str, ...]
-    """The samples of the loose ones."""
 
 
 def divide(gold: Iterable[tuple[str, str]], inputs: Iterable[str]) -> Beside:
@@ -87,7 +86,7 @@ def divide(gold: Iterable[tuple[str, str]], inputs: Iterable[str]) -> Beside:
         else:
             loose.append((sample, path))
     loose.sort()
-    return Beside(own, tuple(path for _, path in loose), tuple(sample for sample, _ in loose))
+    return Beside(own, tuple(path for _, path in loose))
 
 
 def load(paths: Sequence[Path]) -> GoldLabels:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import msgspec
 
 from convoscope.errors import InputError
 from convoscope.ingest.io import containers
@@ -16,26 +17,25 @@ from convoscope.vocabulary import semantic_vocabulary
 
 ENDING = "_gold.json"
 """A gold file is called `<sample_id>_gold.json`."""
+SECOND_LABELLING = "goldens-second"
+"""The folder, beside `goldens`, of a second and independent labelling of the same samples."""
 SEE_GOLD = "docs/formats/gold.md shows one"
 
-SegmentId = Annotated[int, Field(ge=0, strict=True)]
-_Text = Annotated[str, Field(min_length=1)]
+SegmentId = Annotated[int, msgspec.Meta(ge=0)]
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class GoldTopic(_Model):
+class GoldTopic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A subject that is talked about, from one segment to another, both included."""
 
     label: str
     span: tuple[SegmentId, SegmentId] | None = None
-    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    confidence: _Share | None = None
     notes: str = ""
 
 
-class GoldRisk(_Model):
+class GoldRisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A warning sign."""
 
     type: str
@@ -45,7 +45,7 @@ class GoldRisk(_Model):
     notes: str = ""
 
 
-class GoldAction(_Model):
+class GoldAction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Something that someone promised to do."""
 
     description: str
@@ -56,7 +56,7 @@ class GoldAction(_Model):
     notes: str = ""
 
 
-class GoldFile(_Model):
+class GoldFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The labels of one sample. A family that is missing or null was not labelled; `[]` is "there is none"."""
 
     schema_version: Literal[1]
@@ -68,6 +68,10 @@ class GoldFile(_Model):
     risks: tuple[GoldRisk, ...] | None = None
     actions: tuple[GoldAction, ...] | None = None
     notes: str = ""
+
+
+_LABELS: Mapping[str, type[msgspec.Struct]] = {"topics": GoldTopic, "risks": GoldRisk, "actions": GoldAction}
+_decode_gold = msgspec.json.Decoder(GoldFile).decode
 
 
 class GoldError(NamedTuple):
@@ -97,24 +101,26 @@ def check_file(path: Path, name: str = "", segments: Collection[int] | None = No
         data = containers.whole(path)
     except (InputError, OSError) as error:
         return CheckedGold(None, (GoldError(name, "$", f"cannot be read: {error}", "a JSON object"),))
-    return check_bytes(data, path, name, segments)
+    return check_bytes(data, path.name, name, segments)
 
 
-def check_bytes(data: bytes, path: Path, name: str, segments: Collection[int] | None = None) -> CheckedGold:
-    """Check the content of a gold file."""
+def check_bytes(data: bytes, file_name: str, name: str, segments: Collection[int] | None = None) -> CheckedGold:
+    """Check the content of a gold file. Only where it does not fit the schema, it is asked where and why."""
     try:
-        value = decode(data).value
-    except BadJson as error:
-        return CheckedGold(None, (GoldError(name, "$", f"cannot be read: {error}", "a JSON object"),))
-    checked = check_value(value, name, segments)
-    if checked.gold is not None and path.name != checked.gold.sample_id + ENDING:
+        checked = _checked(_decode_gold(data), name, segments)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            checked = check_value(decode(data).value, name, segments)
+        except BadJson as error:
+            return CheckedGold(None, (GoldError(name, "$", f"cannot be read: {error}", "a JSON object"),))
+    if checked.gold is not None and file_name != checked.gold.sample_id + ENDING:
         wrong = GoldError(
             name,
             "$.sample_id",
             f"{checked.gold.sample_id!r} is not the name of the file",
-            path.name.removesuffix(ENDING),
+            file_name.removesuffix(ENDING),
         )
-        if not path.name.endswith(ENDING):
+        if not file_name.endswith(ENDING):
             wrong = wrong._replace(allowed=f"a file called {checked.gold.sample_id}{ENDING}")
         return CheckedGold(None, (*checked.errors, wrong))
     return checked
@@ -123,34 +129,54 @@ def check_bytes(data: bytes, path: Path, name: str, segments: Collection[int] | 
 def check_value(value: Any, name: str, segments: Collection[int] | None = None) -> CheckedGold:
     """Check the labels of one sample."""
     try:
-        gold = GoldFile.model_validate(value)
-    except ValidationError as error:
-        return CheckedGold(None, tuple(_schema_error(name, one) for one in error.errors()))
-    wrong = (*_words(gold), *_texts(gold), *_duplicates(gold), *_places(gold, segments))
-    errors = tuple(GoldError(name, *one) for one in wrong)
-    return CheckedGold(None if errors else gold, errors)
+        gold = msgspec.convert(value, GoldFile)
+    except (msgspec.ValidationError, RecursionError):
+        return CheckedGold(None, tuple(GoldError(name, *one) for one in _schema_errors(value, GoldFile, "$")))
+    return _checked(gold, name, segments)
+
+
+def _checked(gold: GoldFile, name: str, segments: Collection[int] | None) -> CheckedGold:
+    plain = [plain_description(one.description) for one in gold.actions or ()]
+    wrong = [*_words(gold), *_texts(plain), *_duplicates(gold, plain), *_places(gold, segments)]
+    if not wrong:
+        return CheckedGold(gold, ())
+    return CheckedGold(None, tuple([GoldError(name, *one) for one in wrong]))
 
 
 _Wrong = tuple[str, str, str]
 """JSON path, message, what is allowed."""
+_PLACED = re.compile(r"^(?P<words>.*?)(?: - at `\$(?P<place>.*)`)?$", re.DOTALL)
 
 
-def _schema_error(name: str, error: Mapping[str, Any]) -> GoldError:
-    where = error["loc"]
-    path = "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)
-    kind, context = str(error["type"]), error.get("ctx") or {}
-    if kind == "extra_forbidden":
-        fields = sorted(_model_at(where).model_fields)
-        return GoldError(name, path, "is not a field of gold labels", ", ".join(fields))
-    if kind == "missing":
-        return GoldError(name, path, "is missing", "a value")
-    allowed = str(context.get("expected", "")) or error["msg"]
-    return GoldError(name, path, f"cannot be {str(error.get('input'))[:60]!r}", allowed)
+def _schema_errors(value: Any, kind: type[msgspec.Struct], path: str) -> Iterator[_Wrong]:
+    """Everything that does not fit the schema, field by field and label by label."""
+    if not isinstance(value, dict):
+        yield path, f"cannot be {str(value)[:60]!r}", "a JSON object"
+        return
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    for name in value:
+        if name not in fields:
+            yield f"{path}.{name}", "is not a field of gold labels", ", ".join(sorted(fields))
+    for name, field in fields.items():
+        given = value.get(name)
+        if name not in value:
+            if field.required:
+                yield f"{path}.{name}", "is missing", "a value"
+        elif kind is GoldFile and name in _LABELS and isinstance(given, list):
+            for place, label in enumerate(given):
+                yield from _schema_errors(label, _LABELS[name], f"{path}.{name}[{place}]")
+        else:
+            yield from _value_errors(given, field.type, f"{path}.{name}")
 
 
-def _model_at(where: Sequence[Any]) -> type[BaseModel]:
-    models: dict[Any, type[BaseModel]] = {"topics": GoldTopic, "risks": GoldRisk, "actions": GoldAction}
-    return models[where[0]] if len(where) > 1 and where[0] in models else GoldFile
+def _value_errors(value: Any, kind: Any, path: str) -> Iterator[_Wrong]:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        placed = _PLACED.match(str(error))
+        words, place = (placed["words"], placed["place"] or "") if placed else (str(error), "")
+        allowed = "1" if kind == Literal[1] else words.replace("`", "")
+        yield path + place, f"cannot be {str(value)[:60]!r}", allowed
 
 
 def _words(gold: GoldFile) -> Iterator[_Wrong]:
@@ -173,23 +199,24 @@ def _words(gold: GoldFile) -> Iterator[_Wrong]:
             yield f"$.actions[{place}].assignee_role", f"{action.assignee_role!r} is not a role", roles
 
 
-def _texts(gold: GoldFile) -> Iterator[_Wrong]:
-    for place, action in enumerate(gold.actions or ()):
-        if not plain_description(action.description):
+def _texts(plain: Sequence[str]) -> Iterator[_Wrong]:
+    for place, description in enumerate(plain):
+        if not description:
             yield f"$.actions[{place}].description", "has no letter or digit", "words that say what is to be done"
 
 
-def _duplicates(gold: GoldFile) -> Iterator[_Wrong]:
+def _duplicates(gold: GoldFile, plain: Sequence[str]) -> Iterator[_Wrong]:
     """The same label twice is a slip of the labeller; it would count twice, or hide another that was meant."""
-    yield from _repeated("topics", ((one.label, one.span) for one in gold.topics or ()))
-    yield from _repeated("risks", ((one.type, one.severity, one.segment_ids) for one in gold.risks or ()))
-    yield from _repeated(
-        "actions",
-        ((plain_description(one.description), one.assignee_role, one.segment_ids) for one in gold.actions or ()),
-    )
+    topics, risks, actions = gold.topics or (), gold.risks or (), gold.actions or ()
+    yield from _repeated("topics", [(one.label, one.span) for one in topics])
+    yield from _repeated("risks", [(one.type, one.severity, one.segment_ids) for one in risks])
+    keys = [(text, one.assignee_role, one.segment_ids) for text, one in zip(plain, actions, strict=True)]
+    yield from _repeated("actions", keys)
 
 
-def _repeated(family: str, keys: Iterable[Hashable]) -> Iterator[_Wrong]:
+def _repeated(family: str, keys: Sequence[Hashable]) -> Iterator[_Wrong]:
+    if len({*keys}) == len(keys):
+        return
     first: dict[Hashable, int] = {}
     for place, key in enumerate(keys):
         if key in first:
@@ -205,6 +232,8 @@ def _places(gold: GoldFile, segments: Collection[int] | None) -> Iterator[_Wrong
             if start > end:
                 yield f"$.topics[{place}].span", f"ends before it starts: {start} to {end}", "[first, last]"
             yield from _missing(f"$.topics[{place}].span", topic.span, segments)
+    if segments is None:
+        return
     for place, risk in enumerate(gold.risks or ()):
         yield from _missing(f"$.risks[{place}].segment_ids", risk.segment_ids, segments)
     for place, action in enumerate(gold.actions or ()):
@@ -212,7 +241,7 @@ def _places(gold: GoldFile, segments: Collection[int] | None) -> Iterator[_Wrong
 
 
 def _missing(path: str, ids: Sequence[int], segments: Collection[int] | None) -> Iterator[_Wrong]:
-    for place, segment in enumerate(ids):
+    for place, segment in enumerate(ids if segments is not None else ()):
         if segments is not None and segment not in segments:
             known = f"{min(segments)} to {max(segments)}" if segments else "the transcript has no segment"
             yield f"{path}[{place}]", f"segment {segment} is not in the transcript", known
@@ -236,14 +265,15 @@ def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
     if not places:
         raise InputError("holds no gold label file", file=str(path), hint=f"they are called SAMPLE{ENDING}; {SEE_GOLD}")
     errors: list[GoldError] = []
-    first: dict[tuple[str, str], Path] = {}
+    first: dict[tuple[bool, str, str], Path] = {}
     for place in places:
         transcript = place.name.removesuffix(ENDING) + ".json"
         folder = transcripts or place.parent.parent / "transcripts"
         checked = check_file(place, segments=segment_ids(folder / transcript))
         errors += checked.errors
         if checked.gold is not None:
-            sample = (checked.gold.dataset, checked.gold.sample_id)
+            is_second = place.parent.name == SECOND_LABELLING
+            sample = (is_second, checked.gold.dataset, checked.gold.sample_id)
             if sample in first:
                 message = f"{checked.gold.sample_id!r} has labels in {first[sample]} already"
                 errors.append(GoldError(str(place), "$.sample_id", message, "one file for each sample"))

@@ -7,8 +7,9 @@ These functions take labels as they are compared. What a label of somebody else 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 from convoscope.metrics.semantic.matching import THRESHOLD, Match, match_actions
@@ -114,8 +115,10 @@ def _tally(
         for kind, severity, _ in risks:
             levels = types.setdefault(kind, ({}, {}))[side]
             levels[severity] = levels.get(severity, 0) + 1
+    if not types:
+        return _nothing(tuple(weights))
     overall, weighted, type_only = [0, 0, 0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
-    by_severity = {severity: [0, 0, 0] for severity in weights}
+    by_severity: dict[str, list[int]] = {}
     for kind in sorted(types) if len(types) > 1 else types:
         mine, theirs = types[kind]
         _add(overall, sum(mine.values()), sum(theirs.values()))
@@ -126,11 +129,18 @@ def _tally(
                 weighted[1] += without_severity * wrong
                 weighted[2] += without_severity * missed
             else:
-                _add(by_severity[severity], wrong, missed)
+                _add(by_severity.setdefault(severity, [0, 0, 0]), wrong, missed)
                 _add(weighted, wrong, missed, weight)
-        _add_by_type(type_only, mine, theirs, lambda severity: weights.get(severity, without_severity))
-    levels_counted = {severity: Counts(*counts) for severity, counts in by_severity.items()}
+        _add_by_type(type_only, mine, theirs, weights, without_severity)
+    levels_counted = dict.fromkeys(weights, _NOTHING)
+    for severity, counts in by_severity.items():
+        levels_counted[severity] = Counts(*counts)
     return RiskCounts(Counts(*overall), levels_counted, Counts(*weighted), Counts(*type_only))
+
+
+@cache
+def _nothing(severities: tuple[str, ...]) -> RiskCounts:
+    return RiskCounts(_NOTHING, dict.fromkeys(severities, _NOTHING), _NOTHING, _NOTHING)
 
 
 def _add(counts: list[Any], predicted: int, gold: int, weight: float = 1) -> None:
@@ -141,14 +151,22 @@ def _add(counts: list[Any], predicted: int, gold: int, weight: float = 1) -> Non
 
 
 def _add_by_type(
-    counts: list[float], predicted: Mapping[str, int], gold: Mapping[str, int], weight: Callable[[str], float]
+    counts: list[float],
+    predicted: Mapping[str, int],
+    gold: Mapping[str, int],
+    weights: Mapping[str, float],
+    without_severity: float,
 ) -> None:
     """Type-only pairs of one type, weighed by gold's severity: first those that agree on it, then the heaviest."""
     if not predicted or not gold or predicted == gold:  # most have one side, or agree
         place = 2 if not predicted else 1 if not gold else 0
         for severity, count in (gold or predicted).items():
-            counts[place] += weight(severity) * count
+            counts[place] += weights.get(severity, without_severity) * count
         return
+
+    def weight(severity: str) -> float:
+        return weights.get(severity, without_severity)
+
     mine, theirs = Counter(predicted), Counter(gold)
     agreed = mine & theirs
     free_mine = sorted((mine - agreed).elements(), key=lambda one: (-weight(one), one))

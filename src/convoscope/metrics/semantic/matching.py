@@ -40,13 +40,19 @@ def match_at(
     predicted: Sequence[str], gold: Sequence[str], thresholds: Sequence[float | Fraction]
 ) -> list[tuple[Match, ...]]:
     """The matching at each threshold; texts are compared once, at the lowest."""
-    limits = _limits(tuple(thresholds))
-    near = _near([plain_description(one) for one in predicted], [plain_description(one) for one in gold], max(limits))
+    limits, loosest = _limits(tuple(thresholds))
+    near = _near([plain_description(one) for one in predicted], [plain_description(one) for one in gold], loosest)
     if not near:
         return [()] * len(limits)
+    if _nobody_competes(near):
+        matches = [Match(row, column, 1 - edits / length) for row, column, edits, length in near]
+        return [
+            tuple([match for match, pair in zip(matches, near, strict=True) if pair[2] * below <= above * pair[3]])
+            for above, below in limits
+        ]
     matchings: dict[int, tuple[Match, ...]] = {}
     results: list[tuple[Match, ...]] = []
-    for _, above, below in limits:
+    for above, below in limits:
         pairs = [pair for pair in near if pair.edits * below <= above * pair.length]
         # A higher threshold leaves some of the pairs of a lower one: where as many are left, the same are.
         if len(pairs) not in matchings:
@@ -56,19 +62,27 @@ def match_at(
 
 
 class _Limit(NamedTuple):
-    """The share of the longer length that edits may be: as a fraction, and as two whole numbers."""
+    """The share of the longer length that edits may be, as two whole numbers."""
 
-    share: Fraction
     above: int
     below: int
 
 
+class _Limits(NamedTuple):
+    """The limit of each threshold, and the one that leaves the most pairs."""
+
+    each: tuple[_Limit, ...]
+    loosest: _Limit
+
+
 @lru_cache(64)
-def _limits(thresholds: tuple[float | Fraction, ...]) -> list[_Limit]:
+def _limits(thresholds: tuple[float | Fraction, ...]) -> _Limits:
     shares = [1 - exact_threshold(one) for one in thresholds]
     if not all(0 <= one <= 1 for one in shares):
         raise ValueError(f"a threshold lies between 0 and 1, not at {', '.join(map(str, thresholds))}")
-    return [_Limit(one, one.numerator, one.denominator) for one in shares]
+    loosest = max(shares)
+    each = tuple(_Limit(one.numerator, one.denominator) for one in shares)
+    return _Limits(each, _Limit(loosest.numerator, loosest.denominator))
 
 
 class _Near(NamedTuple):
@@ -82,7 +96,7 @@ class _Near(NamedTuple):
 
 def _near(predicted: Sequence[str], gold: Sequence[str], limit: _Limit) -> list[_Near]:
     distance = Levenshtein.distance
-    _, above, below = limit
+    above, below = limit
     pairs: list[_Near] = []
     sized = [(place, text, len(text)) for place, text in enumerate(gold) if text]
     for row, mine in enumerate(predicted):
@@ -101,9 +115,12 @@ Edges = dict[int, dict[int, float]]
 """For each prediction: the gold actions that it could be, with the similarity."""
 
 
+def _nobody_competes(pairs: Sequence[_Near]) -> bool:
+    return len(pairs) == 1 or len({one[0] for one in pairs}) == len({one[1] for one in pairs}) == len(pairs)
+
+
 def _matching(pairs: Sequence[_Near]) -> tuple[Match, ...]:
-    rows, columns = {one.predicted for one in pairs}, {one.gold for one in pairs}
-    if len(rows) == len(columns) == len(pairs):  # nobody competes
+    if _nobody_competes(pairs):
         return tuple([Match(one.predicted, one.gold, 1 - one.edits / one.length) for one in pairs])
     edges: Edges = {}
     for pair in pairs:
@@ -152,36 +169,78 @@ def _solve(rows: Sequence[int], edges: Edges) -> list[Match]:
 
 def _assignment(rows: Sequence[int], columns: Sequence[int], edges: Edges) -> Mapping[int, int]:
     """The Hungarian method, over a table of costs: a pair saves much by being one, and a little by its similarity."""
-    import numpy as np
-
     place = {column: number for number, column in enumerate(columns)}
     pairs = min(len(rows), len(columns)) + 1
-    costs = np.zeros((len(rows), len(columns)), np.int64)
+    costs = [[0] * len(columns) for _ in rows]
     for number, row in enumerate(rows):
         for column, likeness in edges[row].items():
-            costs[number, place[column]] = -(pairs * _FINE + round(likeness * _FINE))
+            costs[number][place[column]] = -(pairs * _FINE + round(likeness * _FINE))
     if len(rows) <= len(columns):
         return {rows[row]: columns[column] for row, column in _cheapest(costs)}
-    return {rows[row]: columns[column] for column, row in _cheapest(costs.T)}
+    turned = [list(column) for column in zip(*costs, strict=True)]
+    return {rows[row]: columns[column] for column, row in _cheapest(turned)}
 
 
-def _cheapest(costs: object) -> list[tuple[int, int]]:
+_SMALL = 8
+"""Rows and columns up to which lists are faster than arrays."""
+
+
+def _cheapest(costs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """For each row a column of its own, at the least cost in all; there are at least as many columns as rows.
 
     Rows come one after another; each time the shortest way to a free column is taken, by the potentials `u`, `v`.
     """
+    return _cheapest_in_lists(costs) if len(costs[0]) <= _SMALL else _cheapest_in_arrays(costs)
+
+
+def _cheapest_in_lists(costs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    width = len(costs[0])
+    u, v, owner = [0] * (len(costs) + 1), [0] * (width + 1), [0] * (width + 1)
+    for row in range(1, len(costs) + 1):
+        owner[0] = row
+        column = 0
+        least: list[int] = [_FAR] * (width + 1)
+        way = [0] * (width + 1)
+        used = [False] * (width + 1)
+        while owner[column]:
+            used[column] = True
+            current = owner[column]
+            line, potential = costs[current - 1], u[current]
+            step, nearest = _FAR, 1
+            for other in range(1, width + 1):
+                if not used[other]:
+                    reduced = line[other - 1] - potential - v[other]
+                    if reduced < least[other]:
+                        least[other], way[other] = reduced, column
+                    if least[other] < step:
+                        step, nearest = least[other], other
+            for other in range(width + 1):
+                if used[other]:
+                    u[owner[other]] += step
+                    v[other] -= step
+                else:
+                    least[other] -= step
+            column = nearest
+        while column:
+            owner[column], column = owner[way[column]], way[column]
+    return [(owner[column] - 1, column - 1) for column in range(1, width + 1) if owner[column]]
+
+
+_FAR = (2**63 - 1) // 4
+
+
+def _cheapest_in_arrays(costs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     import numpy as np
     from numpy.typing import NDArray
 
-    table: NDArray[np.int64] = np.asarray(costs)
+    table: NDArray[np.int64] = np.array(costs, np.int64)
     height, width = table.shape
-    far = np.iinfo(np.int64).max // 4
     u, v = np.zeros(height + 1, np.int64), np.zeros(width + 1, np.int64)
     owner = np.zeros(width + 1, np.int64)
     for row in range(1, height + 1):
         owner[0] = row
         column = 0
-        least = np.full(width + 1, far)
+        least = np.full(width + 1, _FAR)
         way = np.zeros(width + 1, np.int64)
         used = np.zeros(width + 1, bool)
         while owner[column]:
@@ -191,7 +250,7 @@ def _cheapest(costs: object) -> list[tuple[int, int]]:
             shorter = ~used[1:] & (reduced < least[1:])
             least[1:][shorter] = reduced[shorter]
             way[1:][shorter] = column
-            column = int(np.where(used[1:], far, least[1:]).argmin()) + 1
+            column = int(np.where(used[1:], _FAR, least[1:]).argmin()) + 1
             step = least[column]
             u[owner[used]] += step
             v[used] -= step
@@ -205,11 +264,9 @@ def _cheapest(costs: object) -> list[tuple[int, int]]:
 
 def best_pairs(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Rows and columns paired one to one so that the gains, whole numbers, are the greatest in all."""
-    import numpy as np
-
     if not gains or not gains[0]:
         return []
-    costs = -np.array(gains, np.int64)
-    if costs.shape[0] <= costs.shape[1]:
+    costs = [[-gain for gain in row] for row in gains]
+    if len(costs) <= len(costs[0]):
         return sorted(_cheapest(costs))
-    return sorted((row, column) for column, row in _cheapest(costs.T))
+    return sorted((row, column) for column, row in _cheapest([list(column) for column in zip(*costs, strict=True)]))

@@ -112,7 +112,7 @@ def score_sample(
 ) -> SampleScore:
     """Count each family that both sides have; `also` are thresholds at which actions are matched beside."""
     vocabulary = semantic_vocabulary()
-    reasons = {family: why for family in FAMILIES if (why := why_not(predicted, gold, family))}
+    reasons = _reasons(predicted, gold)
     topics = risks = actions = None
     sweep: list[tuple[Match, ...]] = []
     if TOPICS not in reasons:
@@ -141,6 +141,12 @@ def why_not(predicted: Labels, gold: Labels, family: str) -> str:
     if family in predicted.failed:
         return FAILED
     return _NOT_PROVIDED[family] if getattr(predicted, family) is None else ""
+
+
+def _reasons(predicted: Labels, gold: Labels) -> dict[str, str]:
+    if not predicted.failed and None not in predicted[:3] and None not in gold[:3]:
+        return {}
+    return {family: why for family in FAMILIES if (why := why_not(predicted, gold, family))}
 
 
 def descriptions(labels: Labels) -> list[str]:

@@ -27,8 +27,9 @@ function breaksScreen(flowText, stateText) {
 
 // What a family declared: a sentence, tables that unfold, remarks.
 function familyPanel({ title, line, tables = [], remarks = [] }) {
+  const rest = (rows) => (rows.length > 100 ? node("p", { class: "dim" }, `and ${number(rows.length - 100)} more`) : null);
   return node("section", { "aria-label": title }, node("div", { class: "head" }, node("h2", {}, title)), node("p", { class: "mut" }, bdi(line)),
-    tables.map(([columns, rows, name]) => fold([node("b", {}, name), node("span", { class: "dim" }, counted(rows.length, "row"))], () => table(columns.map((one) => one[0]), rows.slice(0, 100).map((row) => node("tr", {}, row.map(([text, , , link]) => node("td", {}, link ? node("a", { href: link }, bdi(text)) : bdi(text))))), { label: name }), { class: "fold" })),
+    tables.map(([columns, rows, name]) => fold([node("b", {}, name), node("span", { class: "dim" }, counted(rows.length, "row"))], () => [table(columns.map((one) => one[0]), rows.slice(0, 100).map((row) => node("tr", {}, row.map(([text, , , link]) => node("td", {}, link ? node("a", { href: link }, bdi(text)) : bdi(text))))), { label: name }), rest(rows)], { class: "fold" })),
     remarks.map((words) => node("p", { class: "dim" }, bdi(words))));
 }
 

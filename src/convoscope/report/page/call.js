@@ -136,12 +136,23 @@ function lanesOf(call, place) {
 
 // ------------------------------------------------------------------ scores
 
+// What annotators found, each with the utterances that tell it.
+function findingsOf({ findings = [], lines = [] }) {
+  const jump = ([seq, name]) => node("button", { type: "button", class: "btn mono", onclick: () => aim(lines.findIndex((line) => line.kind === "words" && line.seq === seq)) }, name);
+  return [...new Set(findings.map((one) => one.by))].map((by) => {
+    const own = findings.filter((one) => one.by === by);
+    const row = ({ text, is_open, places = [] }) => node("li", {}, node("span", { class: is_open ? "bad" : "" }, is_open ? "✕ " : "", bdi(text)), places.length ? places.slice(0, 6).map(jump) : node("span", { class: "dim" }, "no place given"), places.length > 6 ? node("span", { class: "dim" }, `and ${number(places.length - 6)} more`) : null);
+    return node("section", { class: "found", "aria-label": capital(by) }, node("h2", {}, bdi(capital(by))), node("ul", {}, own.slice(0, 60).map(row), own.length > 60 ? node("li", { class: "dim" }, `and ${number(own.length - 60)} more`) : null));
+  });
+}
+
 function scoresOf(call) {
   const { bad = [], fine = [], silent = [], notes = [], about = [], context = [] } = call;
   const score = (one) => node("div", { class: "s1" }, node("div", { class: "h" }, bdi(one.label), one.value === "·" ? dot(one.note) : node("b", { class: bad.includes(one) ? "bad" : "" }, one.value)), one.note ? node("p", { class: "e" }, bdi(one.note)) : null, (one.facts || []).length ? fold("evidence", () => pairs(one.facts), { class: "small" }) : null);
   const many = (rows) => () => { const more = rows.length - 80; return [...rows.slice(0, 80).map(score), more > 0 ? node("p", { class: "dim" }, `and ${number(more)} more`) : null]; };
   const verb = (count) => (count === 1 ? "is" : "are");
   return node("aside", { class: "card scs", "aria-label": "Scores" },
+    findingsOf(call),
     node("h2", {}, bad.length ? `${counted(bad.length, "score")} ${verb(bad.length)} bad` : "No score is bad"),
     bad.slice(0, 7).map(score),
     bad.length > 7 ? fold(`${number(bad.length - 7)} more ${verb(bad.length - 7)} bad`, many(bad.slice(7))) : null,

@@ -13,6 +13,7 @@ from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import FAILED, counted, cut_text, reason_text, seconds_text
 from convoscope.harmless import one_line
 from convoscope.report.page.overview import sentence_start
+from convoscope.report.placed_findings import PlacedFinding, by_place
 from convoscope.report.speech_lanes import LaneSpan, SpeechLanes
 from convoscope.report.story import Happening, Mark, MarkedText, Story, StoryFact, story
 from convoscope.report.text_diff import TextVersion
@@ -81,6 +82,22 @@ class Silence(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
+class FindingPlace(msgspec.Struct, frozen=True, array_like=True):
+    """An utterance that tells a finding, and what it is called."""
+
+    seq: int
+    name: str
+
+
+class FindingLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an annotator found, and where."""
+
+    by: str
+    text: str
+    is_open: bool = False
+    places: tuple[FindingPlace, ...] = ()
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A conversation with everything that the page shows of it."""
 
@@ -97,6 +114,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fine: tuple[ScoreLine, ...] = ()
     silent: tuple[ScoreLine, ...] = ()
     silent_line: str = ""
+    findings: tuple[FindingLine, ...] = ()
     notes: tuple[str, ...] = ()
     about: tuple[StoryFact, ...] = ()
     context: tuple[StoryFact, ...] = ()
@@ -132,7 +150,12 @@ def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str],
         caption=_caption(narrative.timeline),
         silences=silences,
         failed=tuple(one.seq for one in happenings if one.bad and one.kind != "utterance"),
-        lines=tuple(_Transcript(labels, standing, _event(record, standing)).lines(narrative.stretches, silences)),
+        lines=tuple(
+            _Transcript(labels, standing, _event(record, standing), by_place(narrative.findings)).lines(
+                narrative.stretches, silences
+            )
+        ),
+        findings=tuple(_finding_lines(narrative.findings, happenings)),
         bad=tuple(scores.bad),
         fine=tuple(scores.fine),
         silent=tuple(scores.silent),
@@ -141,6 +164,22 @@ def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str],
         about=narrative.about,
         context=narrative.context,
     )
+
+
+def _finding_lines(findings: Sequence[PlacedFinding], happenings: Sequence[Happening]) -> Iterator[FindingLine]:
+    """What was found, with the utterances that tell it: by their times, else by their number."""
+    spoken = [one for one in happenings if one.kind == "utterance"]
+    names = {
+        one.seq: f"utterance {place}" if one.at is None else clock_text(one.at) for place, one in enumerate(spoken, 1)
+    }
+    for finding in findings:
+        places = tuple(FindingPlace(seq, names[seq]) for seq in finding.seqs if seq in names)
+        yield FindingLine(by=finding.by, text=_short(finding.text), is_open=finding.is_open, places=places)
+
+
+def _finding_chip(finding: PlacedFinding) -> Chip:
+    evidence = (f"evidence: {cut_text(finding.evidence, 300)}",) if finding.evidence else ()
+    return Chip(_short(f"{finding.by}: {finding.text}"), finding.is_open, evidence)
 
 
 def _event(record: KeptConversation, standing: CallStanding) -> int | None:
@@ -241,9 +280,16 @@ def _length(span: LaneSpan) -> float:
 class _Transcript:
     """The lines of a conversation, with what is bad about them in words."""
 
-    def __init__(self, labels: _Labels, standing: CallStanding, event: int | None) -> None:
+    def __init__(
+        self,
+        labels: _Labels,
+        standing: CallStanding,
+        event: int | None,
+        findings: Mapping[int, Sequence[PlacedFinding]],
+    ) -> None:
         self._labels = labels
         self._standing = standing
+        self._findings = findings
         self._event = event
         """Where the first of the reasons can be seen."""
 
@@ -276,6 +322,7 @@ class _Transcript:
             chips.insert(0, Chip(_short(self._standing.reasons[0])))
         if is_words:
             chips += [Chip(_short(words), False) for words in _manner(facts)]
+            chips += map(_finding_chip, self._findings.get(event.seq, ()))
         return Line(
             kind="words" if is_words else "tool",
             seq=event.seq,

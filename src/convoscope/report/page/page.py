@@ -22,7 +22,7 @@ from convoscope.analysis.answer import Answer, GroupApart, look_at_lost, make_an
 from convoscope.analysis.targets import run_checks
 from convoscope.analysis.words import counted, place_text
 from convoscope.errors import UsageError
-from convoscope.report import dialogue_panel, vacuity  # noqa: F401 - they declare panels
+from convoscope.report import dialogue_panel, unresolved, vacuity  # noqa: F401 - they declare panels
 from convoscope.report.files import write_text
 from convoscope.report.page.figures import FigureFacts, FiguresScreen, calls_link, dimension_key, figures_screen
 from convoscope.report.page.flow_screen import FlowScreen, flow_screen

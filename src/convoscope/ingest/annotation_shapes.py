@@ -1,0 +1,134 @@
+"""What annotators write of a transcript: three shapes, brought to one. Whoever reads findings reads them here.
+
+The keyword shape has tags, matches and actions; the second version has topics, risks and actions with their status;
+the third is what an adapter returned for the whole or for a chunk, under `normalized` (semantic, 2.1). The first and
+the last have no severities. A family that an annotator does not provide, or failed at, is absent and not empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+TOPICS, RISKS, ACTIONS = "topics", "risks", "actions"
+FAMILIES = (TOPICS, RISKS, ACTIONS)
+SEVERITY = "severity"
+SKIPPED = "skipped"
+BROKEN = frozenset(("error", "failed"))
+_ABSENT = BROKEN | {SKIPPED}
+
+NAMES = {
+    TOPICS: ("label", "topic", "name"),
+    RISKS: ("type", "label", "risk"),
+    ACTIONS: ("description", "text", "label"),
+}
+"""Under which names the findings of each family say what they are."""
+_NORMALIZED = {TOPICS: "topics", RISKS: "risk_tags", ACTIONS: "action_items"}
+
+
+class AnnotationPart(NamedTuple):
+    """One annotation as it was written, and the segments that it is about; none for all of them."""
+
+    facts: Any
+    segment_ids: Sequence[Any] = ()
+
+
+def annotation_parts(annotations: Any, chunks: Any) -> Iterator[AnnotationPart]:
+    """The annotations of a transcript: those of the whole, then those of its chunks."""
+    if isinstance(annotations, dict) and "semantic" in annotations:
+        semantic = annotations["semantic"]
+        for facts in semantic if isinstance(semantic, list) else (semantic,):
+            yield AnnotationPart(facts)
+    for chunk in chunks if isinstance(chunks, list) else ():
+        if isinstance(chunk, dict):
+            held = chunk.get("annotations")
+            facts = chunk.get("semantic") or (held.get("semantic") if isinstance(held, dict) else None)
+            if isinstance(facts, dict):
+                ids = chunk.get("segment_ids")
+                yield AnnotationPart(facts, ids if isinstance(ids, list) else ())
+
+
+def one_shape(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotation with its findings under `topics`, `risks` and `actions`, and how each went.
+
+    What was moved is gone from where it was; what could not be moved stays.
+    """
+    facts = dict(part)
+    if isinstance(facts.get("normalized"), dict):
+        _take_normalized(facts)
+    elif TOPICS not in facts and RISKS not in facts and ("risk_tags" in facts or "matches" in facts):
+        _take_keywords(facts)
+    return facts
+
+
+def statuses(facts: Mapping[str, Any]) -> dict[str, str]:
+    """How each family went. An error of the annotation is one of every family, whatever else it says of them."""
+    held = facts.get("extraction_status")
+    status = {name: value for name, value in held.items() if isinstance(value, str)} if isinstance(held, dict) else {}
+    if facts.get("error"):
+        status |= {family: "error" for family in FAMILIES if not is_absent(family, status)}
+    return status
+
+
+def is_absent(family: str, status: Mapping[str, str]) -> bool:
+    """Whether nothing can be said of a family: a failed annotation is no "found nothing" (semantic, 1.5, rule 31)."""
+    return status.get(family) in _ABSENT
+
+
+def finding_text(finding: Any, family: str) -> str:
+    """What a finding is; a plain string is its name. Empty where it does not say."""
+    if isinstance(finding, str):
+        return finding
+    if isinstance(finding, dict):
+        for name in NAMES[family]:
+            text = finding.get(name)
+            if isinstance(text, str) and text:
+                return text
+    return ""
+
+
+def segment_ids(finding: Mapping[str, Any]) -> Sequence[Any]:
+    """The segments that a finding rests on, as they are written."""
+    ids = finding.get("segment_ids")
+    if isinstance(ids, list):
+        return ids
+    segment = finding.get("segment_id")
+    return () if segment is None else (segment,)
+
+
+def _take_normalized(facts: dict[str, Any]) -> None:
+    """The shape of adapters: names of topics, tags of risks without severity, items of actions."""
+    inner = dict(facts.pop("normalized"))
+    for family, name in _NORMALIZED.items():
+        if isinstance(inner.get(name), list):
+            facts[family] = inner.pop(name)
+    if left := {name: value for name, value in inner.items() if value not in (None, "", [], {})}:
+        facts["normalized"] = left
+    _without_severity(facts)
+
+
+def _take_keywords(facts: dict[str, Any]) -> None:
+    """The keyword shape: it has no topics, and a risk is a tag with the words that matched."""
+    facts.setdefault("annotator", "keyword")
+    given = facts.get("risk_tags")
+    all_tags: list[Any] = given if isinstance(given, list) else []
+    tags = [tag for tag in all_tags if isinstance(tag, str) and tag]
+    held = facts.get("matches")
+    matches = [match if isinstance(match, dict) else {} for match in (held if isinstance(held, list) else [])]
+    risks: dict[str, dict[str, Any]] = {tag: {"type": tag} for tag in tags}
+    for match in matches:
+        if type := finding_text({"type": match.get("risk")}, RISKS):
+            risk = risks.setdefault(type, {"type": type})
+            risk.setdefault("segment_ids", []).append(match.get("segment_id"))
+            risk.setdefault("keywords", []).append(match.get("keyword"))
+    if all(isinstance(match.get("risk"), str) and match["risk"] for match in matches):
+        facts.pop("matches", None)
+    if len(tags) == len(all_tags):
+        facts.pop("risk_tags", None)
+        facts[RISKS] = list(risks.values())
+    _without_severity(facts)
+
+
+def _without_severity(facts: dict[str, Any]) -> None:
+    held = facts.get("extraction_status")
+    facts["extraction_status"] = {**(held if isinstance(held, dict) else {}), SEVERITY: SKIPPED}
