@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from convoscope.conversation import Conversation, ToolResult
+from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH, TOOL_CALLS, USER_SPEECH
 from convoscope.metrics.nonsense import EMPTY_AGENT
@@ -97,15 +97,11 @@ def _action_done(conversation: Conversation) -> str:
             words
             and words[0] not in _LOOKS_ONLY
             and not hands_over(call)
-            and has_failed(results.get(call.seq)) is False
+            and (result := results.get(call.seq)) is not None
+            and not result.failed
         ):
             return call.name
     return ""
-
-
-def has_failed(result: ToolResult | None) -> bool | None:
-    """Whether a tool came back with an error; None where the log has no result."""
-    return None if result is None else result.success is False or (result.success is None and bool(result.error))
 
 
 @share_metric(
@@ -208,9 +204,9 @@ def unrecovered_errors(conversation: Conversation) -> Observation:
     results = conversation.tool_results
     last: dict[str, bool] = {}
     for call in conversation.tool_calls:
-        failed = has_failed(results.get(call.seq))
-        if failed is not None:
-            last[call.name] = failed
+        result = results.get(call.seq)
+        if result is not None:
+            last[call.name] = result.failed
     if not last:
         return unmeasured(conversation, "no_tool_result")
     names = [name for name, failed in last.items() if failed]

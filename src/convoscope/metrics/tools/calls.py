@@ -66,11 +66,10 @@ def success(conversation: Conversation) -> Iterator[Observation]:
         if says_nothing(result):
             yield unmeasured(subject_of(call), "empty_tool_result", call.name)
             continue
-        bad = result.success is False or (result.success is None and bool(result.error))
         details = {"tool": call.name, "stated": result.success is not None}
         if result.error:
             details["error"] = result.error
-        yield ratio(subject_of(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
+        yield ratio(subject_of(call), 0 if result.failed else 1, 1, empty="no_tool_calls", details=details)
 
 
 @_call_share_metric("tools.tool_call_validity", version=3, label="tool calls well formed", importance=5, better=HIGHER)
@@ -416,8 +415,7 @@ def answer_of(result: ToolResult, schema: Json, arguments: Json) -> Answer | Non
 def _reading(result: ToolResult, schema: Json, arguments: Json) -> _Reading:
     if says_nothing(result):
         return _NOT_READ
-    worked = result.success or (result.success is None and not result.error)
-    return _WORKED if worked else _read(result, schema, arguments)
+    return _read(result, schema, arguments) if result.failed else _WORKED
 
 
 def says_nothing(result: ToolResult) -> bool:
