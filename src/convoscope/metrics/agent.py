@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
@@ -10,17 +11,20 @@ from convoscope.conversation import ASSISTANT, Conversation
 from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH, USER_SPEECH
 from convoscope.metrics.nonsense import EMPTY_AGENT, SAYS_EVERYTHING
-from convoscope.metrics.presets import share_metric
+from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.metrics.voice.call_facts import SOUND
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
+from convoscope.text.identifiers import name_words
 from convoscope.text.words import count_words, long_sentences, tokens
 from convoscope.views.overlap import sounds_of
-from convoscope.views.user_turns import AT_END, UserTurn, user_turns
+from convoscope.views.user_turns import AT_END, UserTurn, hands_over, user_turns
 
 MIN_SENTENCE_WORDS = 4
 TALKS_ON = 2.0
 """Seconds for which an agent may talk on over the user: from there on it gets no points for giving way."""
+LAST_TURNS = 2
+"""Of the agent: what it says in them is its last word, be it followed by a goodbye."""
 _MURMURS = {
     "ah",
     "aha",
@@ -39,6 +43,15 @@ _MURMURS = {
     "yeah",
     "yes",
 }
+_LOOKS_ONLY = frozenset(
+    ("get", "search", "find", "list", "lookup", "look", "check", "calculate", "think", "fetch", "query", "read")
+) | frozenset(("verify", "authenticate", "describe", "show", "retrieve", "view", "count", "identify", "validate"))
+# One boundary before all of them: where no word begins, nothing else is tried.
+_DECLINES = re.compile(
+    r"\b(?:(?:transfer(?:ring|red)?|connect(?:ing|ed)?|forward(?:ing|ed)?) (?:you|your (?:call|request))\b"
+    r"|hand(?:ing|ed)? you over\b|(?:i|we)(?:(?: am|'m| are|'re) (?:unable|not able) to| cannot| can't| can not"
+    r"| apologi[sz]e|(?:'m| am|'re| are) (?:very |so |really )?sorry)\b|unfortunately\b)"
+)
 
 
 @metric(
@@ -208,3 +221,55 @@ class _AgentSound:
             max(0.0, min(end, until) - max(start, at)) for start, end in self.spans[before:after] for at, until in user
         )
         return round(max(goes_on, both, 0.0), 6)
+
+
+@conversation_share_metric(
+    "agent.declined",
+    version=1,
+    label="handed over or declined",
+    importance=3,
+    better=NEITHER,
+    needs=(ASSISTANT_SPEECH,),
+    notices=(),
+)
+def declined(conversation: Conversation) -> Observation:
+    """Did the agent hand over or decline in the end, without having done anything?
+
+    1 where it calls a tool that hands over to a person, or says in its last two turns that it hands over, cannot or
+    is sorry, and no call of a tool that changes something came back without an error. Else 0. A tool changes
+    something unless its name begins with a verb of looking: get, search, find, list, check, calculate. Which is better
+    depends on the request: to decline what the rules forbid is right.
+    """
+    sign = _sign_of_declining(conversation)
+    done = _action_done(conversation) if sign else ""
+    details = {name: text for name, text in (("sign", sign), ("done", done)) if text}
+    return measured(conversation, 1 if sign and not done else 0, details=details or None)
+
+
+def _sign_of_declining(conversation: Conversation) -> str:
+    """What the agent did or said that hands over or declines; nothing where it did not."""
+    for call in conversation.tool_calls:
+        if hands_over(call):
+            return call.name
+    speaking = [text for turn in conversation.turns if (text := turn.assistant_text)]
+    for text in reversed(speaking[-LAST_TURNS:]):
+        plain = text.casefold().replace("’", "'")
+        if match := _DECLINES.search(plain):
+            return match[0]
+    return ""
+
+
+def _action_done(conversation: Conversation) -> str:
+    """The last tool that changes something and came back without an error; nothing where there is none."""
+    results = conversation.tool_results
+    for call in reversed(conversation.tool_calls):
+        words = name_words(call.name)
+        if (
+            words
+            and words[0] not in _LOOKS_ONLY
+            and not hands_over(call)
+            and (result := results.get(call.seq)) is not None
+            and not result.failed
+        ):
+            return call.name
+    return ""
