@@ -8,12 +8,21 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from convoscope.conversation import ASSISTANT, Conversation
+from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH, USER_SPEECH
 from convoscope.metrics.nonsense import EMPTY_AGENT, SAYS_EVERYTHING
 from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.metrics.voice.call_facts import SOUND
-from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
+from convoscope.scores.observation import (
+    Observation,
+    in_turn,
+    measured,
+    not_applicable,
+    ratio,
+    subject_of,
+    unmeasured,
+)
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
 from convoscope.text.identifiers import name_words
 from convoscope.text.words import count_words, long_sentences, tokens
@@ -68,15 +77,19 @@ _DECLINES = re.compile(
     notices=(SAYS_EVERYTHING,),
     falls_silent=(EMPTY_AGENT,),
 )
-def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
+def words_per_turn(many: Conversations) -> None:
     """How many words does the agent say in a turn?
 
     Words of all that the agent says in the turn: what stands between blanks and holds a letter or a
     digit. A turn without a word of the agent is not applicable.
     """
-    for turn in conversation.turns:
-        count = count_words(turn.assistant_text)
-        yield measured(turn, count) if count else not_applicable(turn, "no_assistant_text")
+    for place, conversation in enumerate(many.conversations):
+        for turn in conversation.turns:
+            count = count_words(turn.assistant_text)
+            if count:
+                many.measured(place, in_turn(turn.id), float(count))
+            else:
+                many.add(place, not_applicable(turn, "no_assistant_text"))
 
 
 @share_metric(
@@ -90,26 +103,30 @@ def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
     notices=(SAYS_EVERYTHING,),
     falls_silent=(EMPTY_AGENT,),
 )
-def repetition(conversation: Conversation) -> Iterator[Observation]:
+def repetition(many: Conversations) -> None:
     """What share of the agent's sentences has it said before?
 
     Repeated sentences ÷ sentences, per turn. A sentence counts from four words on; it is repeated
     when an earlier sentence of the agent, in this turn or before, is equal but for case and
     punctuation. A turn without such a sentence is not applicable.
     """
-    earlier: set[str] = set()
-    for turn in conversation.turns:
-        sentences = 0
-        repeated: list[str] = []
-        for utterance in turn.assistant:
-            for sentence in long_sentences(utterance.meant(), MIN_SENTENCE_WORDS):
-                sentences += 1
-                if sentence.normalised_words in earlier:
-                    repeated.append(sentence.text)
-                else:
-                    earlier.add(sentence.normalised_words)
-        details = {"repeated": repeated} if repeated else None
-        yield ratio(turn, len(repeated), sentences, empty="no_sentence", details=details)
+    for place, conversation in enumerate(many.conversations):
+        earlier: set[str] = set()
+        for turn in conversation.turns:
+            sentences = 0
+            repeated: list[str] = []
+            for utterance in turn.assistant:
+                for sentence in long_sentences(utterance.meant(), MIN_SENTENCE_WORDS):
+                    sentences += 1
+                    if sentence.normalised_words in earlier:
+                        repeated.append(sentence.text)
+                    else:
+                        earlier.add(sentence.normalised_words)
+            if sentences:
+                details = {"repeated": repeated} if repeated else None
+                many.ratio(place, in_turn(turn.id), float(len(repeated)), float(sentences), details)
+            else:
+                many.add(place, not_applicable(turn, "no_sentence"))
 
 
 @share_metric(
@@ -122,7 +139,7 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
     needs=(USER_SPEECH,),
     notices=(EMPTY_AGENT,),
 )
-def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
+def unanswered_turns(many: Conversations) -> None:
     """What share of the user's turns gets no reply?
 
     Per turn of the user: 1 where the agent says nothing before the user speaks again, whatever tools it
@@ -132,11 +149,12 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells.
     Backchannels, and words to somebody else, are no turns.
     """
-    turns = user_turns(conversation)
-    if not turns:
-        yield not_applicable(conversation, "no_user_speech")
-    for turn in turns:
-        yield _unanswered(turn)
+    for place, conversation in enumerate(many.conversations):
+        turns = user_turns(conversation)
+        if not turns:
+            many.add(place, not_applicable(conversation, "no_user_speech"))
+        for turn in turns:
+            _count_unanswered(many, place, turn)
 
 
 @share_metric(
@@ -149,24 +167,27 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     needs=(USER_SPEECH,),
     notices=(EMPTY_AGENT,),
 )
-def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
+def ignored_questions(many: Conversations) -> None:
     """What share of the user's questions gets no reply?
 
     `agent.unanswered_turns` of the turns that end with a question mark. Not applicable where there is none.
     """
-    questions = [turn for turn in user_turns(conversation) if turn.is_question]
-    if not questions:
-        yield not_applicable(conversation, "no_question")
-    for turn in questions:
-        yield _unanswered(turn)
+    for place, conversation in enumerate(many.conversations):
+        questions = [turn for turn in user_turns(conversation) if turn.is_question]
+        if not questions:
+            many.add(place, not_applicable(conversation, "no_question"))
+        for turn in questions:
+            _count_unanswered(many, place, turn)
 
 
-def _unanswered(turn: UserTurn) -> Observation:
+def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
     if turn.reply == "unknown":
-        return unmeasured(turn.utterances[0], AT_END["unknown"])
-    unanswered = turn.reply == "no"
-    details = {"text": turn.text[:200], "used_tool": turn.used_tool} if unanswered else None
-    return ratio(turn.utterances[0], unanswered, 1, empty="no_user_speech", details=details)
+        many.add(place, unmeasured(turn.utterances[0], AT_END["unknown"]))
+    elif turn.reply == "no":
+        details = {"text": turn.text[:200], "used_tool": turn.used_tool}
+        many.ratio(place, subject_of(turn.utterances[0]), 1.0, 1.0, details)
+    else:
+        many.ratio(place, subject_of(turn.utterances[0]), 0.0, 1.0)
 
 
 @share_metric(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import CONVERSATION, LOWER, TURN, WORDS, metric
 from convoscope.metrics.needs import USER_SPEECH
 from convoscope.metrics.presets import share_metric
-from convoscope.scores.observation import Observation, measured, not_applicable, ratio
+from convoscope.scores.observation import Observation, in_turn, measured, not_applicable
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.words import count_words, long_sentences
 
@@ -40,26 +41,32 @@ _OBJECTS = re.compile(
     needs=(USER_SPEECH,),
     notices=(),
 )
-def pushback(conversation: Conversation) -> Iterator[Observation]:
+def pushback(many: Conversations) -> None:
     """In what share of their turns does the user object, or ask for the same thing again?
 
     1 of a turn in which the user says that something is wrong or was said before ("that is not what I asked"), or
     says a sentence of five words or more that shares 60 % of its words with an earlier one of theirs; else 0. A turn
     without words of the user is not applicable, and one before which the agent said nothing.
     """
+    for place, conversation in enumerate(many.conversations):
+        _pushback_in(conversation, many, place)
+
+
+def _pushback_in(conversation: Conversation, many: Conversations, place: int) -> None:
     requests: list[frozenset[str]] = []
     answered = False
     for turn in conversation.turns:
         text = turn.user_text
         if not text:
-            yield not_applicable(turn, "no_user_text")
+            many.add(place, not_applicable(turn, "no_user_text"))
         else:
             sentences = _requests(text)
-            if answered:
-                sign = _objection(text, sentences, requests)
-                yield ratio(turn, 1 if sign else 0, 1, empty="no_user_text", details={"sign": sign} if sign else None)
+            if not answered:
+                many.add(place, not_applicable(turn, "nothing_to_object_to"))
+            elif sign := _objection(text, sentences, requests):
+                many.ratio(place, in_turn(turn.id), 1.0, 1.0, {"sign": sign})
             else:
-                yield not_applicable(turn, "nothing_to_object_to")
+                many.ratio(place, in_turn(turn.id), 0.0, 1.0)
             requests += [sentence.words for sentence in sentences]
             del requests[:-MAX_REQUESTS]
         answered = answered or bool(turn.assistant_text)
@@ -82,10 +89,17 @@ def _objection(text: str, sentences: Sequence[_Request], earlier: Sequence[froze
     match = _OBJECTS.search(text.casefold().replace("’", "'"))
     if match:
         return match[0]
-    for sentence in sentences:
-        if any(len(sentence.words & before) >= ALIKE * len(sentence.words | before) for before in earlier):
-            return sentence.text
-    return ""
+    return next((sentence.text for sentence in sentences if _is_among(sentence.words, earlier)), "")
+
+
+def _is_among(words: frozenset[str], earlier: Sequence[frozenset[str]]) -> bool:
+    """Whether a sentence has most of its words in common with an earlier one."""
+    count = len(words)
+    for before in earlier:
+        shared = len(words & before)
+        if shared >= ALIKE * (count + len(before) - shared):
+            return True
+    return False
 
 
 @metric(
