@@ -17,7 +17,6 @@ from convoscope.metrics.voice.call_facts import SOUND
 from convoscope.scores.observation import (
     Observation,
     in_turn,
-    measured,
     not_applicable,
     ratio,
     subject_of,
@@ -27,6 +26,7 @@ from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentil
 from convoscope.text.identifiers import name_words
 from convoscope.text.words import count_words, long_sentences, tokens
 from convoscope.views.overlap import sounds_of
+from convoscope.views.subjects import WHOLE
 from convoscope.views.user_turns import AT_END, UserTurn, hands_over, user_turns
 
 MIN_SENTENCE_WORDS = 4
@@ -253,7 +253,7 @@ class _AgentSound:
     needs=(ASSISTANT_SPEECH,),
     notices=(),
 )
-def declined(conversation: Conversation) -> Observation:
+def declined(many: Conversations) -> None:
     """Did the agent hand over or decline in the end, without having done anything?
 
     1 where it calls a tool that hands over to a person, or says in its last two turns that it hands over, cannot or
@@ -261,10 +261,14 @@ def declined(conversation: Conversation) -> Observation:
     something unless its name begins with a verb of looking: get, search, find, list, check, calculate. Which is better
     depends on the request: to decline what the rules forbid is right.
     """
-    sign = _sign_of_declining(conversation)
-    done = _action_done(conversation) if sign else ""
-    details = {name: text for name, text in (("sign", sign), ("done", done)) if text}
-    return measured(conversation, 1 if sign and not done else 0, details=details or None)
+    for place, conversation in enumerate(many.conversations):
+        sign = _sign_of_declining(conversation)
+        if not sign:
+            many.measured(place, WHOLE, 0.0)
+        elif done := _action_done(conversation):
+            many.measured(place, WHOLE, 0.0, {"sign": sign, "done": done})
+        else:
+            many.measured(place, WHOLE, 1.0, {"sign": sign})
 
 
 def _sign_of_declining(conversation: Conversation) -> str:

@@ -11,9 +11,10 @@ from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import CONVERSATION, LOWER, TURN, WORDS, metric
 from convoscope.metrics.needs import USER_SPEECH
 from convoscope.metrics.presets import share_metric
-from convoscope.scores.observation import Observation, in_turn, measured, not_applicable
+from convoscope.scores.observation import in_turn, not_applicable
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.words import count_words, long_sentences
+from convoscope.views.subjects import WHOLE
 
 MIN_REQUEST_WORDS = 5
 ALIKE = 0.6
@@ -114,10 +115,11 @@ def _is_among(words: frozenset[str], earlier: Sequence[frozenset[str]]) -> bool:
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
     notices=(),
 )
-def effort(conversation: Conversation) -> Observation:
+def effort(many: Conversations) -> None:
     """How many words does the user have to say?
 
     Words of all turns of the user. A hard task takes more of them than an easy one: compare conversations of one
     task, and read it beside what came of them, as a user who is sent away said little.
     """
-    return measured(conversation, sum(count_words(turn.user_text) for turn in conversation.turns))
+    for place, conversation in enumerate(many.conversations):
+        many.measured(place, WHOLE, float(sum([count_words(turn.user_text) for turn in conversation.turns])))
