@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from convoscope.metrics.columns import Conversations
+from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import CONVERSATION, COUNT, NEITHER, metric
 from convoscope.metrics.needs import UTTERANCES
 from convoscope.metrics.nonsense import EMPTY_AGENT
+from convoscope.scores.observation import Observation, measured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce, percentile
-from convoscope.views.subjects import WHOLE
 
 
 @metric(
@@ -23,11 +23,10 @@ from convoscope.views.subjects import WHOLE
     also={"p50": percentile(50), "p95": percentile(95)},
     notices=(EMPTY_AGENT,),
 )
-def turns(many: Conversations) -> None:
+def turns(conversation: Conversation) -> Observation:
     """How many turns did the user take?
 
     Turns in which the user speaks, by the conversation's turn rule. The agent's greeting (turn 0)
     is not one. A conversation in which only the agent speaks has 0.
     """
-    for place, conversation in enumerate(many.conversations):
-        many.measured(place, WHOLE, float(sum([1 for turn in conversation.turns if turn.user])))
+    return measured(conversation, sum(1 for turn in conversation.turns if turn.user))
