@@ -2,10 +2,11 @@
 
 import pytest
 
-from convoscope.metrics.agent import repetition, words_per_turn
+from convoscope.conversation import Conversation
+from convoscope.metrics.agent import declined, repetition, words_per_turn
 from convoscope.scoring.evaluate import observe
 from convoscope.text.words import count_words, normalised_words, sentences
-from support.chats import agent, call, chat, told, user
+from support.chats import agent, call, chat, result, told, user
 
 PIN = "Please enter your PIN now."
 
@@ -141,3 +142,60 @@ class TestWords:
     def test_texts_that_differ_in_punctuation_become_equal(self) -> None:
         assert normalised_words("  Yes,  PLEASE -- do! ") == "yes please do"
         assert normalised_words("STRASSE") == normalised_words("straße")
+
+
+HANDS_OVER = "transfer_to_human_agents"
+
+
+def declining(conversation: Conversation) -> float | str:
+    ((_, only),) = told(observe(declined, conversation))
+    return only
+
+
+class TestDeclined:
+    def test_hands_over_and_did_nothing(self) -> None:
+        conversation = chat(user("cancel it"), call(HANDS_OVER), result(HANDS_OVER), agent("Please hold."))
+        assert declining(conversation) == 1
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "I’m sorry, that is not possible.",
+            "Unfortunately, this ticket is final.",
+            "I am unable to change it.",
+            "We cannot do that.",
+            "I will be transferring you to a colleague.",
+        ],
+    )
+    def test_declines_in_the_end(self, words: str) -> None:
+        assert declining(chat(user("cancel it"), agent(words))) == 1
+        assert declining(chat(user("cancel it"), agent(words), user("ok"), agent("Goodbye."))) == 1
+
+    def test_what_was_declined_long_ago_is_not_the_end(self) -> None:
+        conversation = chat(
+            user("cancel it"),
+            agent("I cannot do that."),
+            user("then move it"),
+            agent("To when?"),
+            user("May"),
+            agent("Done."),
+        )
+        assert declining(conversation) == 0
+
+    def test_who_did_something_did_not_give_up(self) -> None:
+        done = [call("cancel_reservation"), result("cancel_reservation")]
+        assert declining(chat(user("cancel it"), *done, agent("I'm sorry to see you go."))) == 0
+
+    def test_looking_is_not_doing_and_a_failed_action_neither(self) -> None:
+        looked = [call("get_reservation"), result("get_reservation")]
+        failed = [call("cancel_reservation"), result("cancel_reservation", error="too late")]
+        assert declining(chat(user("cancel it"), *looked, *failed, agent("I'm sorry."))) == 1
+        unknown = [call("cancel_reservation")]  # the log has no result
+        assert declining(chat(user("cancel it"), *unknown, agent("I'm sorry."))) == 1
+
+    def test_an_ordinary_end(self) -> None:
+        assert declining(chat(user("when?"), agent("At nine."))) == 0
+
+    def test_the_evidence_is_what_was_said_or_called(self) -> None:
+        (observation,) = declined(chat(user("cancel it"), agent("Sorry, but I cannot do that.")))
+        assert observation.details == {"sign": "i cannot"}

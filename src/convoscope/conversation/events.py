@@ -94,6 +94,11 @@ class ToolResult(Event, frozen=True, kw_only=True, tag="tool_result"):
     success: bool | None = None
     error: str = ""
 
+    @property
+    def failed(self) -> bool:
+        """Whether the tool reports an error: what it states counts, and only where it states nothing its error."""
+        return self.success is False or (self.success is None and bool(self.error))
+
 
 class StateEntered(Event, frozen=True, kw_only=True, tag="state_entered"):
     """The flow enters a state."""

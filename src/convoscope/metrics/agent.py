@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
 from convoscope.conversation import ASSISTANT, Conversation
+from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH, USER_SPEECH
 from convoscope.metrics.nonsense import EMPTY_AGENT, SAYS_EVERYTHING
-from convoscope.metrics.presets import share_metric
+from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.metrics.voice.call_facts import SOUND
-from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
+from convoscope.scores.observation import (
+    Observation,
+    in_turn,
+    not_applicable,
+    ratio,
+    subject_of,
+    unmeasured,
+)
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
+from convoscope.text.identifiers import name_words
 from convoscope.text.words import count_words, long_sentences, tokens
 from convoscope.views.overlap import sounds_of
-from convoscope.views.user_turns import AT_END, UserTurn, user_turns
+from convoscope.views.subjects import WHOLE
+from convoscope.views.user_turns import AT_END, UserTurn, hands_over, user_turns
 
 MIN_SENTENCE_WORDS = 4
 TALKS_ON = 2.0
 """Seconds for which an agent may talk on over the user: from there on it gets no points for giving way."""
+LAST_TURNS = 2
+"""Of the agent: what it says in them is its last word, be it followed by a goodbye."""
 _MURMURS = {
     "ah",
     "aha",
@@ -39,6 +52,15 @@ _MURMURS = {
     "yeah",
     "yes",
 }
+_LOOKS_ONLY = frozenset(
+    ("get", "search", "find", "list", "lookup", "look", "check", "calculate", "think", "fetch", "query", "read")
+) | frozenset(("verify", "authenticate", "describe", "show", "retrieve", "view", "count", "identify", "validate"))
+# One boundary before all of them: where no word begins, nothing else is tried.
+_DECLINES = re.compile(
+    r"\b(?:(?:transfer(?:ring|red)?|connect(?:ing|ed)?|forward(?:ing|ed)?) (?:you|your (?:call|request))\b"
+    r"|hand(?:ing|ed)? you over\b|(?:i|we)(?:(?: am|'m| are|'re) (?:unable|not able) to| cannot| can't| can not"
+    r"| apologi[sz]e|(?:'m| am|'re| are) (?:very |so |really )?sorry)\b|unfortunately\b)"
+)
 
 
 @metric(
@@ -55,15 +77,19 @@ _MURMURS = {
     notices=(SAYS_EVERYTHING,),
     falls_silent=(EMPTY_AGENT,),
 )
-def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
+def words_per_turn(many: Conversations) -> None:
     """How many words does the agent say in a turn?
 
     Words of all that the agent says in the turn: what stands between blanks and holds a letter or a
     digit. A turn without a word of the agent is not applicable.
     """
-    for turn in conversation.turns:
-        count = count_words(turn.assistant_text)
-        yield measured(turn, count) if count else not_applicable(turn, "no_assistant_text")
+    for place, conversation in enumerate(many.conversations):
+        for turn in conversation.turns:
+            count = count_words(turn.assistant_text)
+            if count:
+                many.measured(place, in_turn(turn.id), float(count))
+            else:
+                many.add(place, not_applicable(turn, "no_assistant_text"))
 
 
 @share_metric(
@@ -77,26 +103,30 @@ def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
     notices=(SAYS_EVERYTHING,),
     falls_silent=(EMPTY_AGENT,),
 )
-def repetition(conversation: Conversation) -> Iterator[Observation]:
+def repetition(many: Conversations) -> None:
     """What share of the agent's sentences has it said before?
 
     Repeated sentences ÷ sentences, per turn. A sentence counts from four words on; it is repeated
     when an earlier sentence of the agent, in this turn or before, is equal but for case and
     punctuation. A turn without such a sentence is not applicable.
     """
-    earlier: set[str] = set()
-    for turn in conversation.turns:
-        sentences = 0
-        repeated: list[str] = []
-        for utterance in turn.assistant:
-            for sentence in long_sentences(utterance.meant(), MIN_SENTENCE_WORDS):
-                sentences += 1
-                if sentence.normalised_words in earlier:
-                    repeated.append(sentence.text)
-                else:
-                    earlier.add(sentence.normalised_words)
-        details = {"repeated": repeated} if repeated else None
-        yield ratio(turn, len(repeated), sentences, empty="no_sentence", details=details)
+    for place, conversation in enumerate(many.conversations):
+        earlier: set[str] = set()
+        for turn in conversation.turns:
+            sentences = 0
+            repeated: list[str] = []
+            for utterance in turn.assistant:
+                for sentence in long_sentences(utterance.meant(), MIN_SENTENCE_WORDS):
+                    sentences += 1
+                    if sentence.normalised_words in earlier:
+                        repeated.append(sentence.text)
+                    else:
+                        earlier.add(sentence.normalised_words)
+            if sentences:
+                details = {"repeated": repeated} if repeated else None
+                many.ratio(place, in_turn(turn.id), float(len(repeated)), float(sentences), details)
+            else:
+                many.add(place, not_applicable(turn, "no_sentence"))
 
 
 @share_metric(
@@ -109,7 +139,7 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
     needs=(USER_SPEECH,),
     notices=(EMPTY_AGENT,),
 )
-def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
+def unanswered_turns(many: Conversations) -> None:
     """What share of the user's turns gets no reply?
 
     Per turn of the user: 1 where the agent says nothing before the user speaks again, whatever tools it
@@ -119,11 +149,12 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells.
     Backchannels, and words to somebody else, are no turns.
     """
-    turns = user_turns(conversation)
-    if not turns:
-        yield not_applicable(conversation, "no_user_speech")
-    for turn in turns:
-        yield _unanswered(turn)
+    for place, conversation in enumerate(many.conversations):
+        turns = user_turns(conversation)
+        if not turns:
+            many.add(place, not_applicable(conversation, "no_user_speech"))
+        for turn in turns:
+            _count_unanswered(many, place, turn)
 
 
 @share_metric(
@@ -136,24 +167,27 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     needs=(USER_SPEECH,),
     notices=(EMPTY_AGENT,),
 )
-def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
+def ignored_questions(many: Conversations) -> None:
     """What share of the user's questions gets no reply?
 
     `agent.unanswered_turns` of the turns that end with a question mark. Not applicable where there is none.
     """
-    questions = [turn for turn in user_turns(conversation) if turn.is_question]
-    if not questions:
-        yield not_applicable(conversation, "no_question")
-    for turn in questions:
-        yield _unanswered(turn)
+    for place, conversation in enumerate(many.conversations):
+        questions = [turn for turn in user_turns(conversation) if turn.is_question]
+        if not questions:
+            many.add(place, not_applicable(conversation, "no_question"))
+        for turn in questions:
+            _count_unanswered(many, place, turn)
 
 
-def _unanswered(turn: UserTurn) -> Observation:
+def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
     if turn.reply == "unknown":
-        return unmeasured(turn.utterances[0], AT_END["unknown"])
-    unanswered = turn.reply == "no"
-    details = {"text": turn.text[:200], "used_tool": turn.used_tool} if unanswered else None
-    return ratio(turn.utterances[0], unanswered, 1, empty="no_user_speech", details=details)
+        many.add(place, unmeasured(turn.utterances[0], AT_END["unknown"]))
+    elif turn.reply == "no":
+        details = {"text": turn.text[:200], "used_tool": turn.used_tool}
+        many.ratio(place, subject_of(turn.utterances[0]), 1.0, 1.0, details)
+    else:
+        many.ratio(place, subject_of(turn.utterances[0]), 0.0, 1.0)
 
 
 @share_metric(
@@ -208,3 +242,59 @@ class _AgentSound:
             max(0.0, min(end, until) - max(start, at)) for start, end in self.spans[before:after] for at, until in user
         )
         return round(max(goes_on, both, 0.0), 6)
+
+
+@conversation_share_metric(
+    "agent.declined",
+    version=1,
+    label="handed over or declined",
+    importance=3,
+    better=NEITHER,
+    needs=(ASSISTANT_SPEECH,),
+    notices=(),
+)
+def declined(many: Conversations) -> None:
+    """Did the agent hand over or decline in the end, without having done anything?
+
+    1 where it calls a tool that hands over to a person, or says in its last two turns that it hands over, cannot or
+    is sorry, and no call of a tool that changes something came back without an error. Else 0. A tool changes
+    something unless its name begins with a verb of looking: get, search, find, list, check, calculate. Which is better
+    depends on the request: to decline what the rules forbid is right.
+    """
+    for place, conversation in enumerate(many.conversations):
+        sign = _sign_of_declining(conversation)
+        if not sign:
+            many.measured(place, WHOLE, 0.0)
+        elif done := _action_done(conversation):
+            many.measured(place, WHOLE, 0.0, {"sign": sign, "done": done})
+        else:
+            many.measured(place, WHOLE, 1.0, {"sign": sign})
+
+
+def _sign_of_declining(conversation: Conversation) -> str:
+    """What the agent did or said that hands over or declines; nothing where it did not."""
+    for call in conversation.tool_calls:
+        if hands_over(call):
+            return call.name
+    speaking = [text for turn in conversation.turns if (text := turn.assistant_text)]
+    for text in reversed(speaking[-LAST_TURNS:]):
+        plain = text.casefold().replace("’", "'")
+        if match := _DECLINES.search(plain):
+            return match[0]
+    return ""
+
+
+def _action_done(conversation: Conversation) -> str:
+    """The last tool that changes something and came back without an error; nothing where there is none."""
+    results = conversation.tool_results
+    for call in reversed(conversation.tool_calls):
+        words = name_words(call.name)
+        if (
+            words
+            and words[0] not in _LOOKS_ONLY
+            and not hands_over(call)
+            and (result := results.get(call.seq)) is not None
+            and not result.failed
+        ):
+            return call.name
+    return ""

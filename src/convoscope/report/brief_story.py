@@ -99,7 +99,7 @@ def _tool(conversation: Conversation, call: ToolCall) -> str:
         return f"{call.name}: no result in the log"
     elapsed = None if call.time is None or result.time is None else conversation.elapsed(call.time, result.time)
     took = f" took {elapsed:.1f} s," if elapsed is not None else ""
-    if result.success is False or (result.success is None and result.error):
+    if result.failed:
         why = f": {cut_text(result.error, _LONG)}" if result.error else ""
         return f"{call.name}{took} failed{why}"
     return f"{call.name}{took} answered"

@@ -444,7 +444,7 @@ def _result(result: ToolResult) -> tuple[list[StoryFact], bool]:
         facts.append(StoryFact("error", cut(result.error)))
     if result.success is not None:
         facts.append(StoryFact("success", "yes" if result.success else "no"))
-    return facts, result.success is False or (result.success is None and bool(result.error))
+    return facts, result.failed
 
 
 def _about(conversation: Conversation) -> Iterator[StoryFact]:

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, Union
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, Union, get_args
 
 import msgspec
 from msgspec.structs import force_setattr as _set
 
 from convoscope.conversation import Conversation, Item, Turn
-from convoscope.conversation.events import Event
+from convoscope.conversation.events import AnyEvent, Event
 from convoscope.views import MetricContext
 from convoscope.views.registry import is_view
 from convoscope.views.subjects import WHOLE, State, Subject
@@ -145,6 +145,9 @@ Subjectlike = Union[Conversation, MetricContext, Turn, Event, Item, State, Subje
 """What a metric may speak of. A view of your own stands for the whole conversation."""
 
 
+_EVENT_TAGS: dict[type, str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
+
+
 def subject_of(what: Subjectlike) -> Subject:
     """The subject that a thing of the conversation stands for."""
     kind = type(what)
@@ -152,11 +155,12 @@ def subject_of(what: Subjectlike) -> Subject:
         return what  # type: ignore[return-value]
     if kind is Turn:
         return in_turn(what.id)  # type: ignore[union-attr]
+    tag = _EVENT_TAGS.get(kind)
+    if tag is not None:
+        return _event_subject(tag, what.seq)  # type: ignore[union-attr]
     match what:
         case Conversation() | MetricContext():
             return WHOLE
-        case Event():
-            return _event_subject(str(kind.__struct_config__.tag), what.seq)  # type: ignore[union-attr]
         case Item():
             return Subject("item", what.id)
         case State():

@@ -171,8 +171,8 @@ class Batch:
         """
         if len(self._waiting) >= AT_ONCE or self._bytes > BYTES_AT_ONCE:
             self._flush()
-        elif self._waiting and self._profile_of[-1].one_by_one and not self._profile_of[-1].waiting:
-            # What was remembered for these metrics is of little use to those that look at many later.
+        elif self._waiting and not self._profile_of[-1].many and not self._profile_of[-1].waiting:
+            # Nobody will look at it again. What is remembered for those who will is not made twice.
             forget(self._waiting[-1])
         profile = self._profiles.of(conversation)
         row = len(self._profile_of)

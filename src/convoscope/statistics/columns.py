@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
 from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, Counts, Observation
+from convoscope.statistics.across import are_whole
 from convoscope.statistics.within import ConversationScore, commonest_reason, demands_of
 from convoscope.views.subjects import Subject
 
@@ -265,7 +266,7 @@ class _Measured:
             return np.zeros(len(self.groups))
         if missing.any():
             values = np.where(missing, 0.0, values)
-        if (values == np.floor(values)).all() and np.abs(values).max() < _EXACT / len(values):
+        if are_whole(values):
             return np.add.reduceat(values, self.starts).astype(np.float64)
         sums: Floats = values[self.starts]
         listed = values.tolist()
@@ -273,10 +274,6 @@ class _Measured:
         pairs = zip(self.starts[several].tolist(), self.ends[several].tolist(), strict=True)
         sums[several] = [fsum(listed[start:end]) for start, end in pairs]
         return sums
-
-
-_EXACT = 2.0**53
-"""Sums of whole numbers below this are exact in whatever order they are added."""
 
 
 def _explain(

@@ -62,18 +62,21 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
     """The sentences of a text that have so many words or more."""
     if not text.isascii() or "\n" in text:
         return [Sentence(normalised_words(one), one) for one in sentences(text) if count_words(one) >= least]
-    # The same without a text for each step.
-    marked = text.encode().translate(_MARKS)
+    # The same without a text for each step: what all of the text needs is done once.
+    encoded = text.encode()
+    marked, small = encoded.translate(_MARKS), encoded.translate(_SMALL_LETTERS).decode()
+    signs = len(encoded.translate(None, _LETTERS_AND_BLANKS))
     long = []
     start = 0
     while start < len(marked):
         end = marked.find(b". ", start)
         end = len(marked) if end < 0 else end
-        part = marked[start:end].rstrip(b".")
-        plain = part.translate(_SMALL_LETTERS).split()
-        has_signs = part.translate(None, _LETTERS_AND_BLANKS)  # which part tokens, but not words
-        if (len(part.translate(None, _SIGNS).split()) if has_signs else len(plain)) >= least:
-            long.append(Sentence(b" ".join(plain).decode(), text[start:end].rstrip(".!?").strip()))
+        plain = small[start:end].split()
+        # A sign parts a word into tokens, or is a token: there are no fewer words than tokens without signs.
+        if len(plain) - signs >= least or (
+            len(plain) >= least and len(marked[start:end].translate(None, _SIGNS).split()) >= least
+        ):
+            long.append(Sentence(" ".join(plain), text[start:end].rstrip(".!?").strip()))
         start = end + 2
     return long
 

@@ -80,7 +80,7 @@ def _tool(conversation: Conversation) -> Iterator[Symptom]:
         result = results.get(call.seq)
         if (call if result is None else result).seq < first:
             return
-        if result is not None and (result.success is False or (result.success is None and result.error)):
+        if result is not None and result.failed:
             later = (results.get(one.seq) for one in calls[place + 1 :] if one.name == call.name)
             if not any(one is not None and one.success is not False and not one.error for one in later):
                 yield Symptom(TOOL_FAILED, call.name, f"{call.name} failed", call.seq)

@@ -7,7 +7,8 @@ from functools import partial
 from math import inf
 
 from convoscope.conversation import Conversation, Turn, Utterance
-from convoscope.metrics.latency.measures import without_zeros
+from convoscope.metrics.columns import Conversations
+from convoscope.metrics.latency.measures import STOPPED_CLOCK, without_zeros
 from convoscope.metrics.needs import TIMES, USER_SPEECH
 from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.metrics.presets import wait_metric
@@ -31,7 +32,7 @@ LONGEST = 1000.0
 
 
 @_timed_wait("timing.response_latency", version=2, label="wait for a reply", importance=8, needs=(USER_SPEECH, TIMES))
-def response_latency(conversation: Conversation) -> Iterator[Observation]:
+def response_latency(many: Conversations) -> None:
     """How long does the user wait for the agent's reply?
 
     From the end of the user's last words to the start of the agent's first words after them: the
@@ -41,10 +42,20 @@ def response_latency(conversation: Conversation) -> Iterator[Observation]:
     without times, with times of two clocks that do not relate, or with a reply that is dated before
     the message it answers, are unmeasured, and so are all where each message has the time of its reply.
     """
-    yield from without_zeros([_response(conversation, turn) for turn in conversation.turns])
+    for place, conversation in enumerate(many.conversations):
+        waits = [_response(conversation, turn) for turn in conversation.turns]
+        stopped = not any(type(wait) is float and wait for wait in waits)
+        for turn, wait in zip(conversation.turns, waits, strict=True):
+            if isinstance(wait, Observation):
+                many.add(place, wait)
+            elif stopped:
+                many.add(place, unmeasured(turn, STOPPED_CLOCK))
+            else:
+                many.measured(place, in_turn(turn.id), wait)
 
 
-def _response(conversation: Conversation, turn: Turn) -> Observation:
+def _response(conversation: Conversation, turn: Turn) -> Observation | float:
+    """The wait in seconds, or why there is none."""
     if not turn.user:
         return not_applicable(turn, "no_user_speech")
     if not turn.assistant:
@@ -57,7 +68,7 @@ def _response(conversation: Conversation, turn: Turn) -> Observation:
     if wait is None:
         return unmeasured(turn, "clocks_unrelated", f"{end.clock} and {start.clock}")
     if wait >= 0:
-        return measured(turn, wait)
+        return wait
     if _has_end(question):
         return not_applicable(turn, "agent_interrupted")
     return unmeasured(turn, "time_runs_backwards", f"the reply is dated {-wait:g} s too early")

@@ -549,4 +549,4 @@ def _worked(conversation: Conversation, call: ToolCall) -> bool | None:
     result = conversation.tool_results.get(call.seq)
     if result is None or says_nothing(result):
         return None
-    return result.success if result.success is not None else not result.error
+    return not result.failed

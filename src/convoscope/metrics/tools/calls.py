@@ -12,14 +12,15 @@ import msgspec
 from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResult
 from convoscope.conversation.databases import shown
 from convoscope.conversation.lazy import cached_on_argument
+from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.presets import share_metric
-from convoscope.scores.observation import Observation, measured, not_applicable, ratio, subject_of, unmeasured
+from convoscope.scores.observation import not_applicable, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
-from convoscope.views.subjects import Subject
+from convoscope.views.subjects import WHOLE, Subject
 
 _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,), notices=(), falls_silent=(EMPTY_AGENT,))
 
@@ -37,44 +38,45 @@ _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,), 
     notices=(),
     falls_silent=(EMPTY_AGENT,),
 )
-def calls(conversation: Conversation) -> Observation:
+def calls(many: Conversations) -> None:
     """How many tool calls does the agent make?
 
     0 where the agent had tools and used none, or where the format of the log records calls and there
     is none. Not applicable where the log says that it had no tools; unmeasured where it neither shows a
     call nor says which tools there were, and may be of a kind that leaves calls out.
     """
-    if not conversation.tool_calls and conversation.agent.tools == ():
-        return not_applicable(conversation, "no_tools")
-    return measured(conversation, len(conversation.tool_calls))
+    for place, conversation in enumerate(many.conversations):
+        if not conversation.tool_calls and conversation.agent.tools == ():
+            many.add(place, not_applicable(conversation, "no_tools"))
+        else:
+            many.measured(place, WHOLE, float(len(conversation.tool_calls)))
 
 
 @_call_share_metric("tools.success", version=2, label="tool calls that succeed", importance=7, better=HIGHER)
-def success(conversation: Conversation) -> Iterator[Observation]:
+def success(many: Conversations) -> None:
     """What share of the tool calls came back without an error?
 
     Per call: 1 where its result reports no error, 0 where it reports one. A call without a result
     in the log is unmeasured, and so is one whose result says nothing at all. `stated` in the details
     says whether the result states its success or merely shows no error.
     """
-    results = conversation.tool_results
-    for call in conversation.tool_calls:
-        result = results.get(call.seq)
-        if result is None:
-            yield unmeasured(subject_of(call), "no_tool_result", call.name)
-            continue
-        if says_nothing(result):
-            yield unmeasured(subject_of(call), "empty_tool_result", call.name)
-            continue
-        bad = result.success is False or (result.success is None and bool(result.error))
-        details = {"tool": call.name, "stated": result.success is not None}
-        if result.error:
-            details["error"] = result.error
-        yield ratio(subject_of(call), 0 if bad else 1, 1, empty="no_tool_calls", details=details)
+    for place, conversation in enumerate(many.conversations):
+        results = conversation.tool_results
+        for call in conversation.tool_calls:
+            result = results.get(call.seq)
+            if result is None:
+                many.add(place, unmeasured(subject_of(call), "no_tool_result", call.name))
+            elif says_nothing(result):
+                many.add(place, unmeasured(subject_of(call), "empty_tool_result", call.name))
+            else:
+                details = {"tool": call.name, "stated": result.success is not None}
+                if result.error:
+                    details["error"] = result.error
+                many.ratio(place, subject_of(call), 0.0 if result.failed else 1.0, 1.0, details)
 
 
 @_call_share_metric("tools.tool_call_validity", version=3, label="tool calls well formed", importance=5, better=HIGHER)
-def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
+def tool_call_validity(many: Conversations) -> None:
     """What share of the tool calls is made as the tool wants to be called?
 
     Per call: 0 where there is no such tool, where the arguments are not JSON or do not fit the tool's
@@ -83,85 +85,94 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     the result is known is unmeasured, and so is one without a schema whose error does not say what
     it blames, and one with a schema that takes too many steps to check.
     """
-    for look in _looks(conversation):
+    for place, look in _looks_of(many):
         mistakes = look.mistakes
         if not mistakes and look.unchecked:
-            yield unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}")
+            many.add(place, unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}"))
         elif not mistakes and look.missing is None and look.answer is None:
-            yield unmeasured(look.subject, "no_tool_result", look.name)
+            many.add(place, unmeasured(look.subject, "no_tool_result", look.name))
         elif not mistakes and look.missing is None and look.answer == "undecided":
-            yield unmeasured(look.subject, "undecided_error", f"{look.name}: {look.error}"[:200])
+            many.add(place, unmeasured(look.subject, "undecided_error", f"{look.name}: {look.error}"[:200]))
         else:
-            yield ratio(look.subject, 0 if mistakes else 1, 1, empty="no_tool_calls", details=look.details(mistakes))
+            many.ratio(place, look.subject, 0.0 if mistakes else 1.0, 1.0, look.details(mistakes))
 
 
 @_call_share_metric("tools.tool_call_validity.unknown_tool_rate", version=3, better=LOWER)
-def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
+def unknown_tool_rate(many: Conversations) -> None:
     """What share of the tool calls is of a tool that does not exist?
 
     Per call: 1 where its name is not in the list of tools and no answer shows that there is such a
     tool; else 0. Unmeasured where the log does not say which tools there were.
     """
-    for look in _looks(conversation):
-        yield _rate(look, look.unknown_tool, "tools_unknown")
+    for place, look in _looks_of(many):
+        _rate(many, place, look, look.unknown_tool, "tools_unknown")
 
 
 @_call_share_metric("tools.tool_call_validity.missing_argument_rate", version=3, better=LOWER)
-def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
+def missing_argument_rate(many: Conversations) -> None:
     """What share of the tool calls leaves out an argument that the tool requires?
 
     Per call, by the tool's schema. Not applicable where there is no such tool or where the arguments
     cannot be read; unmeasured where no schema is known.
     """
-    for look in _looks(conversation):
+    for place, look in _looks_of(many):
         if look.unknown_tool:
-            yield not_applicable(look.subject, "unknown_tool", look.name)
+            many.add(place, not_applicable(look.subject, "unknown_tool", look.name))
         elif look.unreadable:
-            yield not_applicable(look.subject, "arguments_unreadable", look.name)
+            many.add(place, not_applicable(look.subject, "arguments_unreadable", look.name))
         else:
-            yield _by_schema(look, look.missing)
+            _by_schema(many, place, look, look.missing)
 
 
 @_call_share_metric("tools.tool_call_validity.bad_argument_rate", version=3, better=LOWER)
-def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
+def bad_argument_rate(many: Conversations) -> None:
     """What share of the tool calls has an argument that the tool cannot take?
 
     Per call: arguments that are not JSON, or by the tool's schema a wrong type, a value that is not
     among those listed, or an argument that the tool does not have. Not applicable where there is no
     such tool; unmeasured where no schema is known.
     """
-    for look in _looks(conversation):
+    for place, look in _looks_of(many):
         if look.unknown_tool and not look.bad:
-            yield not_applicable(look.subject, "unknown_tool", look.name)
+            many.add(place, not_applicable(look.subject, "unknown_tool", look.name))
         else:
-            yield _by_schema(look, look.bad)
+            _by_schema(many, place, look, look.bad)
 
 
 @_call_share_metric("tools.tool_call_validity.rejected_rate", version=3, better=LOWER)
-def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
+def rejected_rate(many: Conversations) -> None:
     """What share of the tool calls is turned down by the tool because of how they were made?
 
     Per call: 1 where its result reports an error that blames the call, else 0. A call without a
     result in the log is unmeasured, and so is an error that does not say what it blames.
     """
-    for look in _looks(conversation):
+    for place, look in _looks_of(many):
         if look.answer is None:
-            yield unmeasured(look.subject, "no_tool_result", look.name)
+            many.add(place, unmeasured(look.subject, "no_tool_result", look.name))
         else:
             undecided = look.answer == "undecided"
-            yield _rate(look, None if undecided else look.answer == "rejected", "undecided_error")
+            _rate(many, place, look, None if undecided else look.answer == "rejected", "undecided_error")
 
 
-def _by_schema(look: _Look, mistaken: object) -> Observation:
+def _by_schema(many: Conversations, place: int, look: _Look, mistaken: object) -> None:
     if look.unchecked:
-        return unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}")
-    return _rate(look, mistaken, "no_arguments_schema")
+        many.add(place, unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}"))
+    else:
+        _rate(many, place, look, mistaken, "no_arguments_schema")
 
 
-def _rate(look: _Look, mistaken: object, unknown: str) -> Observation:
+def _rate(many: Conversations, place: int, look: _Look, mistaken: object, unknown: str) -> None:
     if mistaken is None:
-        return unmeasured(look.subject, unknown, look.name)
-    return ratio(look.subject, 1 if mistaken else 0, 1, empty="no_tool_calls")
+        many.add(place, unmeasured(look.subject, unknown, look.name))
+    else:
+        many.ratio(place, look.subject, 1.0 if mistaken else 0.0, 1.0)
+
+
+def _looks_of(many: Conversations) -> Iterator[tuple[int, _Look]]:
+    """What can be said of the calls of each conversation, with the place of that."""
+    for place, conversation in enumerate(many.conversations):
+        for look in _looks(conversation):
+            yield place, look
 
 
 Answer = Literal["worked", "rejected", "world", "undecided"]
@@ -416,8 +427,7 @@ def answer_of(result: ToolResult, schema: Json, arguments: Json) -> Answer | Non
 def _reading(result: ToolResult, schema: Json, arguments: Json) -> _Reading:
     if says_nothing(result):
         return _NOT_READ
-    worked = result.success or (result.success is None and not result.error)
-    return _WORKED if worked else _read(result, schema, arguments)
+    return _read(result, schema, arguments) if result.failed else _WORKED
 
 
 def says_nothing(result: ToolResult) -> bool:

@@ -312,7 +312,7 @@ def _check_success(look: _Look, result: ToolResult) -> _Look:
     if result.success is None and not result.error:
         return look
     words = _shown(result.error or result.result)
-    return look.checked("success", result.success is True, f"expected success, got {words}")
+    return look.checked("success", not result.failed, f"expected success, got {words}")
 
 
 def _check_answer(look: _Look, result: ToolResult) -> _Look:

@@ -284,7 +284,7 @@ def _why_no_latency(turns: int | None, *, stopped: bool) -> str:
 
 def has_worked(result: ToolResult) -> bool | None:
     """Whether a tool did what it was called for; None where the log does not say."""
-    return False if result.success is None and result.error else result.success
+    return False if result.failed else result.success
 
 
 def _verdict(visit: Visit) -> bool | None:
