@@ -367,4 +367,4 @@ def _key(name: str) -> str:
 def _text(value: str) -> str:
     """A text of TOML; a log may hold anything."""
     harmless = value.encode("utf-8", "replace").decode()
-    return json.dumps(harmless).replace("\x7f", "\\u007f")
+    return json.dumps(harmless, ensure_ascii=False).replace("\x7f", "\\u007f")
