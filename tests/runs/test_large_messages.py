@@ -32,11 +32,11 @@ def calling(arguments: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two small chats, and between them: 36 MB, almost 64 MB, more than that, and 36 MB that become 137 MB as JSON."""
+    """Two small chats, and between them: 6 MB, almost 64 MB, more than that, and 36 MB that become 137 MB as JSON."""
     path = tmp_path_factory.mktemp("large") / "chats.jsonl"
     with path.open("wb") as stream:
         stream.write(chat("first", "Hello."))
-        stream.write(chat("repeats", SAID * (36 * MB // len(SAID))))
+        stream.write(chat("repeats", SAID * (6 * MB // len(SAID))))
         stream.write(chat("just", "x" * (64 * MB - 1000)))
         stream.write(chat("beyond", "x" * (64 * MB + 1000)))
         # 1e15 is written as 1000000000000000.0
@@ -65,7 +65,7 @@ def test_what_can_be_kept_is_scored_and_the_rest_is_told(run: convoscope.Run) ->
 
 def test_evidence_is_cut_and_says_so(run: convoscope.Run) -> None:
     (one,) = [score for score in run.scores("agent.repetition") if score.conversation == "repeats"]
-    sentences = 36 * MB // len(SAID)
+    sentences = 6 * MB // len(SAID)
     assert one.observation.value == (sentences - 1) / sentences
     details = one.observation.details or {}
     assert details["repeated"] == [SAID.strip(". ")] * 100
