@@ -15,7 +15,7 @@ from convoscope.statistics.summary import Figure
 
 MOST = 8
 MOST_OF_A_FAMILY = 2
-"""Metrics of one family move together: two of them are enough."""
+"""Metrics of one family, or of one component of the agent, move together: two of them are enough."""
 LEAST_N = 20
 TARGET_COUNTS = 3
 SLOWEST = "p95"
@@ -34,12 +34,13 @@ def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> lis
     chosen: list[KeyFigure] = []
     for weight, figure, declared in enough:
         named = name_text(figure) in targets
+        family = declared.component or declared.family
         twin = (round(figure.value or 0.0, 6), figure.n)  # the same number of the same things says nothing new
         if twin in twins and not named:
             continue
-        if weight > 0 and len(chosen) < MOST and (named or families.get(declared.family, 0) < MOST_OF_A_FAMILY):
+        if weight > 0 and len(chosen) < MOST and (named or families.get(family, 0) < MOST_OF_A_FAMILY):
             twins.add(twin)
-            families[declared.family] = families.get(declared.family, 0) + 1
+            families[family] = families.get(family, 0) + 1
             chosen.append(_key_figure(figure, declared, targets, noun))
     return chosen
 
