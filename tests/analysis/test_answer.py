@@ -235,6 +235,10 @@ class TestHint:
         talks = [chat(user("Hi."), agent("Hello."), id=f"{at}", extras={"team": "blue"}) for at in range(3)]
         assert answered(tmp_path, talks)[1].hint == ""
 
+    def test_what_is_the_same_of_all_is_no_verdict(self, tmp_path: Path) -> None:
+        talks = [chat(user("Hi."), agent("Hello."), id=f"{at}", extras={"synthetic": True}) for at in range(3)]
+        assert answered(tmp_path, talks)[1].hint == ""
+
     def test_nothing_is_asked_for_where_the_end_is_known(self, forty: tuple[Run, Answer]) -> None:
         assert forty[1].hint == ""
 

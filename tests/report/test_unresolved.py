@@ -6,6 +6,7 @@ from pathlib import Path
 
 import convoscope
 from convoscope.report.unresolved import unresolved_panel
+from support.command_line import convoscope as command
 from support.logs import chat, write_lines
 
 METRICS = ["semantic.unresolved_risks", "semantic.open_actions"]
@@ -40,3 +41,10 @@ def test_a_run_that_nobody_annotated_has_no_panel(tmp_path: Path) -> None:
     logs = write_lines(tmp_path / "chats.jsonl", chat("a", "I'm going to sue you.", "Oh."))
     assert unresolved_panel(convoscope.score(logs, metrics=["turns"], out=tmp_path / "one")) is None
     assert unresolved_panel(convoscope.score(logs, metrics=METRICS, out=tmp_path / "two")) is None
+
+
+def test_the_terminal_says_it_too(tmp_path: Path) -> None:
+    logs = write_lines(tmp_path / "chats.jsonl", chat("worst", "I'm going to sue you.", "Someone will call you."))
+    ended = command("score", logs, "--annotate", "rules", "--out", tmp_path / "run")
+    assert ended.code == 0
+    assert "What was left open: 1 of 1 conversation with an unresolved risk" in ended.out

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from convoscope.analysis.answer import Answer, Cause, KeyFigure
 from convoscope.analysis.words import number_text, percent_text, value_text
 from convoscope.harmless import one_line
+from convoscope.report.panels import panels
 from convoscope.report.screen import Screen
 from convoscope.runs.run import PAGE, Run
 
@@ -36,6 +37,9 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
         print_figures(screen, answer.figures)
     print_targets()
     _print_causes(screen, answer)
+    for made in panels(run):
+        screen.line()
+        _wrapped(screen, f"{made.title}: {made.line}")
     screen.line()
     if answer.hint:
         _wrapped(screen, answer.hint, "yellow")

@@ -7,6 +7,7 @@ from typing import Any
 
 from convoscope.analysis.dialogue_errors import KINDS, DialogueErrors, SlotRow, StateShare, dialogue_errors
 from convoscope.analysis.words import counted
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.harmless import one_line
 from convoscope.report.page.overview import event_link
 from convoscope.report.panels import PagePanel, panel
@@ -22,6 +23,7 @@ _COMMAND = "`convoscope dialogue errors RUN` tells"
 
 
 @panel
+@cached_on_argument
 def dialogue_panel(run: Run) -> PagePanel | None:
     """The errors of the dialogues of a run; None where nothing was held against a truth."""
     if not any(one.metric in _SIGNS and one.value is not None for one in run.summary.metrics):

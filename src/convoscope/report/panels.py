@@ -6,6 +6,7 @@ A family declares either with a function of a run; the function gives None where
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 
 import msgspec
 
@@ -36,6 +37,7 @@ class ListFacet(msgspec.Struct, frozen=True, kw_only=True):
 
 PanelMaker = Callable[[Run], PagePanel | None]
 FacetMaker = Callable[[Run], ListFacet | None]
+_DECLARED_IN = ("convoscope.report.dialogue_panel", "convoscope.report.unresolved", "convoscope.report.vacuity")
 _PANELS: list[PanelMaker] = []
 _FACETS: list[FacetMaker] = []
 
@@ -52,11 +54,19 @@ def facet(make: FacetMaker) -> FacetMaker:
     return make
 
 
-def panels(run: Run) -> Iterator[PagePanel]:
+def panels(run: Run) -> tuple[PagePanel, ...]:
     """The panels of a run, in the order in which they were declared."""
-    return (made for make in _PANELS if (made := make(run)) is not None)
+    _declare()
+    return tuple(made for make in _PANELS if (made := make(run)) is not None)
 
 
 def facets(run: Run) -> Iterator[ListFacet]:
     """The facets of a run, in the order in which they were declared."""
+    _declare()
     return (made for make in _FACETS if (made := make(run)) is not None)
+
+
+def _declare() -> None:
+    """Our own families declare theirs when they are first asked for."""
+    for module in _DECLARED_IN:
+        import_module(module)

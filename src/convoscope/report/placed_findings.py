@@ -66,6 +66,6 @@ def _risk(risk: Risk, by: str, *, looked: bool) -> Iterator[PlacedFinding]:
 
 
 def _action_text(action: Action) -> str:
-    who = action.assignee or action.assignee_role
+    who = action.assignee.rpartition(":")[2] or action.assignee_role  # the id of a speaker is `ROLE:NAME`
     due = f"due {action.due}" if action.due else ""
     return ", ".join(filter(None, (f"action {action.description}", f"of {who}" if who else "of nobody", due)))

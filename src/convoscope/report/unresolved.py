@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from convoscope.analysis.words import counted, reason_text
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.report.page.overview import call_link
 from convoscope.report.panels import PagePanel, panel
 from convoscope.report.table import ReportTable, TableCell, TableColumn
@@ -25,6 +26,7 @@ _SQL = f"""
 
 
 @panel
+@cached_on_argument
 def unresolved_panel(run: Run) -> PagePanel | None:
     """What was found and left open; None where nobody looked."""
     names = {one.metric for one in run.summary.metrics}

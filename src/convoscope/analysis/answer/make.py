@@ -295,15 +295,16 @@ def _broken(ranking: Ranking, noun: Noun) -> str:
 
 
 def _label_hint(run: Run) -> str:
-    """A field that says how each conversation ended, where nothing else does: all its values are verdicts."""
-    verdicts: dict[str, int] = {}
+    """A field that says how each conversation ended, where nothing else does: verdicts, and not all the same."""
+    verdicts: dict[str, list[bool]] = {}
     conversations = list(_first_conversations(run))
     for conversation in conversations:
         for name in field_names(conversation):
             value = field_value(conversation, name)
-            is_verdict = isinstance(value, bool) or (isinstance(value, str) and passed_in_words(value) is not None)
-            verdicts[name] = verdicts.get(name, 0) + is_verdict
-    names = [name for name, count in verdicts.items() if count == len(conversations)]
+            passed = value if isinstance(value, bool) else passed_in_words(value) if isinstance(value, str) else None
+            if passed is not None:
+                verdicts.setdefault(name, []).append(passed)
+    names = [name for name, told in verdicts.items() if len(told) == len(conversations) and len(set(told)) == 2]
     return f"`{names[0]}` looks like a verdict: --label {names[0]} takes it for the outcome" if names else ""
 
 

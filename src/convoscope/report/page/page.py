@@ -22,7 +22,6 @@ from convoscope.analysis.answer import Answer, GroupApart, look_at_lost, make_an
 from convoscope.analysis.targets import run_checks
 from convoscope.analysis.words import counted, place_text
 from convoscope.errors import UsageError
-from convoscope.report import dialogue_panel, unresolved, vacuity  # noqa: F401 - they declare panels
 from convoscope.report.files import write_text
 from convoscope.report.page.figures import FigureFacts, FiguresScreen, calls_link, dimension_key, figures_screen
 from convoscope.report.page.flow_screen import FlowScreen, flow_screen
@@ -70,7 +69,7 @@ class Breaks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     no_states: str = ""
     groups: list[GroupRow] = []
     alike: str = ""
-    panels: list[PagePanel] = []
+    panels: tuple[PagePanel, ...] = ()
 
 
 class PageFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,7 +121,7 @@ def write_page(
             no_states="" if flows else NO_STATES,
             groups=[_group(one, answer, links, {facet.key for facet in listing.facets}) for one in answer.groups],
             alike=answer.alike,
-            panels=list(panels(run)),
+            panels=panels(run),
         ),
     )
     folded = fold(msgspec.json.encode(facts))
