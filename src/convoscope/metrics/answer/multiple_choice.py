@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation.events import Json
-from convoscope.text.comparison import UNSPACED, candidate, occurs, places_of
+from convoscope.text.comparison import candidate, occurs, places_of
 from convoscope.text.folding import comparable, comparable_as_written, compatible, folded
 from convoscope.text.patterns import PatternCheck
 
@@ -86,13 +86,15 @@ def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
     counts; where several are marked, 5 does not help. A letter or a text that is ruled out ("not A",
     "Paris is wrong") does not count, nor does the article "a".
     """
+    from convoscope.metrics.answer import choice_patterns as patterns  # they take long to compile
+
     texts = [comparable(text) for text in choices]
     whole = comparable(answer)
     if whole and whole in texts:
         return texts.index(whole)
     text = compatible(answer)
-    marked = set(_letters(text, _MARKED))
-    letter = _last(text, _STATED) or _only(marked) or _last(text, _LONE_LINE)
+    marked = set(_letters(text, patterns.MARKED))
+    letter = _last(text, patterns.STATED) or _only(marked) or _last(text, patterns.LONE_LINE)
     if letter is None and texts:
         plain_answer = " ".join(folded(answer).split())
         occurring = [one for one in dict.fromkeys(texts) if one and occurs(one, plain_answer)]
@@ -101,7 +103,9 @@ def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
         if len(candidates) == 1:
             return texts.index(candidates[0])
     if letter is None and not marked:
-        alone = (_only(set(_letters(text, pattern))) for pattern in (_LINE_START, _CAPITAL, _SMALL))
+        alone = (
+            _only(set(_letters(text, pattern))) for pattern in (patterns.LINE_START, patterns.CAPITAL, patterns.SMALL)
+        )
         letter = next(filter(None, alone), None)
     return None if letter is None else LETTERS.index(letter)
 
@@ -215,7 +219,9 @@ def _candidates(answer: str, given: str, letters: bool) -> Iterator[str]:
     if "\n" in text:
         yield from text.split("\n")
     if letters:
-        for match in _LETTER_ALONE.finditer(text):
+        from convoscope.metrics.answer import choice_patterns
+
+        for match in choice_patterns.LETTER_ALONE.finditer(text):
             if not _is_article(text, match):
                 yield match["letter"]
 
@@ -259,45 +265,15 @@ def _is_article(text: str, match: re.Match[str]) -> bool:
     return next_word is not None and not _AFTER_A_LETTER[text[start].lower()].fullmatch(next_word[1].lower())
 
 
-_WORD = f"[^\\W_{UNSPACED}]"
-_ALONE = f"(?<!{_WORD})(?<!\\w[-'’])"
-_END = f"(?!{_WORD}|['’-]\\w)"
-_DRESS = r"(?:(?:the\s+)?(?:option|choice|letter|answer|alternative)\s+)?[\"'“‘(\[{*_`$\\]*(?:(?:boxed|text)\{)*"
-_IS = r"(?:is|was|are|would\s+be|should\s+be|must\s+be|will\s+be|has\s+to\s+be)\b(?:\s++\w+ly\b)?"
+DRESS = r"(?:(?:the\s+)?(?:option|choice|letter|answer|alternative)\s+)?[\"'“‘(\[{*_`$\\]*(?:(?:boxed|text)\{)*"
+IS = r"(?:is|was|are|would\s+be|should\s+be|must\s+be|will\s+be|has\s+to\s+be)\b(?:\s++\w+ly\b)?"
 _CUES = ("answer", "choice", "option", "result", "solution")
-_CUE = rf"\b(?:{'|'.join(_CUES)})(?:\s++(?:to|for)\s++[^.:\n]{{1,40}}?)?"
-_LINK = rf"\s*+(?:\b{_IS}\s*+[:=]?|[-=]+>|→|[:=]|[-–—])\s*+"
-
-
-def _letter(name: str) -> str:
-    return f"{_ALONE}(?P<{name}>[A-Ja-j]){_END}"
-
-
-_STATED = re.compile(
-    rf"{_CUE}{_LINK}{_DRESS}{_letter('answered')}"
-    rf"|\b(?:cho(?:o)?se|pick(?:ed)?|select(?:ed)?|(?:go(?:ing)?|went|stick(?:ing)?)\s+with|opt(?:ed|ing)?\s+for)"
-    rf"\s+{_DRESS}{_letter('taken')}"
-    rf"|\b(?:it['’]s|(?:it|that|this)\s+{_IS}|must\s+be|has\s+to\s+be|therefore,?|thus,?|hence,?)\s+"
-    rf"{_DRESS}{_letter('concluded')}"
-    rf"|{_letter('praised')}[\"'”’)\]*_`]*\s+(?:is|was|must\s+be|seems|looks)\s+(?:\w+ly\s+)?(?:the\s+)?"
-    r"(?:correct|right|best|true|answer)\b"
-    rf"|\\boxed\{{\s*(?:\\text\{{)?{_letter('boxed')}",
-    re.IGNORECASE,
-)
-_MARKED = re.compile(
-    rf"(?:\*\*|__)\s*\(?{_letter('bold')}(?:\)?[.):]|\)?\s*(?:\*\*|__))"
-    rf"|\({_letter('round')}\)|\[{_letter('square')}\]"
-    rf"|\b(?:[Oo]ption|[Cc]hoice|[Ll]etter|[Aa]lternative)\s+{_letter('option')}"
-)
-_LONE_LINE = re.compile(rf"^[^\w\n]*{_letter('letter')}[^\w\n]*$", re.MULTILINE)
-_LINE_START = re.compile(rf"^[^\w\n]*{_letter('letter')}[).:\]]\s", re.MULTILINE)
-_LETTER_ALONE = re.compile(_letter("letter"))
-_CAPITAL = re.compile(f"{_ALONE}(?P<letter>[A-J]){_END}")
-_SMALL = re.compile(f"{_ALONE}(?P<letter>[a-j]){_END}")
+CUE = rf"\b(?:{'|'.join(_CUES)})(?:\s++(?:to|for)\s++[^.:\n]{{1,40}}?)?"
+LINK = rf"\s*+(?:\b{IS}\s*+[:=]?|[-=]+>|→|[:=]|[-–—])\s*+"
 _RULED_OUT_BEFORE = re.compile(
     r"(?:\b(?:not|never|neither|nor|rather\s+than|instead\s+of|except(?:\s+for)?|unlike|cannot\s+be"
     r"|(?:exclud|eliminat|rul)\w+(?:\s+out)?|n['’]t(?:\s+be)?)|n['’]t(?:\s+be)?)\s+"
-    rf"(?:[A-J]\s+(?:or|nor|and)\s+)*{_DRESS}$",
+    rf"(?:[A-J]\s+(?:or|nor|and)\s+)*{DRESS}$",
     re.IGNORECASE,
 )
 _RULED_OUT_AFTER = re.compile(
@@ -319,7 +295,7 @@ _NAMED_LETTER = re.compile(r"(?:(?:option|choice|answer|letter)\s+)?\(?([a-j])\)
 _LONGEST_NAME = len("choice (a)")
 _LABEL = re.compile(r"\(?([A-Ja-j])[).:]\s+")
 _STATED_TEXTS = tuple(
-    re.compile(f"{_CUE}{_LINK}{rest}", re.IGNORECASE)
+    re.compile(f"{CUE}{LINK}{rest}", re.IGNORECASE)
     for rest in (r"(\S+)", r"([^\n]+?)(?=[.!?;](?:\s|$)|\n|$)", r"([^\n]+)")
 )
 _CLUES: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
