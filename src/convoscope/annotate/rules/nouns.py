@@ -64,8 +64,8 @@ def _person() -> re.Pattern[str]:
     not_one = (
         r"(?!(?:office|department|depot|desk|branch|shop|store|warehouse|workshop|kitchen|lab|teams?|people|staff)\b)"
     )
-    one = rf"\b(?:the|your|our|my|a) ((?:[\w-]+ )?{not_one}(?:{{person}}|trainee))\b"
-    return re.compile(expanded(one), re.IGNORECASE)
+    somebody = rf"\b(?:the|your|our|my|a) ((?:[\w-]+ )?{not_one}(?:{{person}}|trainee))\b"
+    return re.compile(expanded(somebody), re.IGNORECASE)
 
 
 class NounPhrase(NamedTuple):

@@ -22,6 +22,7 @@ RESOLVED_BY = "resolved_by"
 
 class _Sign(NamedTuple):
     pattern: Sign
+    bits: int
     by: str
     severity: str = "low"
     negatable: bool = True
@@ -44,7 +45,7 @@ class _RiskRule(NamedTuple):
     bits: int
     """Of all its signs, in the index."""
     signs: tuple[_Sign, ...]
-    unless: re.Pattern[str] | None
+    unless: Sign
     resolutions: tuple[_Sign, ...]
     at_most: tuple[_Limit, ...]
     raised: tuple[_Limit, ...]
@@ -65,8 +66,10 @@ class _Hit(NamedTuple):
 
 def _sign(facts: dict[str, Any], index: SignIndex) -> _Sign:
     with_words = facts.get("only_with")
+    sign = index.sign(facts["pattern"], cased=facts.get("cased", False))
     return _Sign(
-        index.sign(facts["pattern"], cased=facts.get("cased", False)),
+        sign,
+        sign.bits,
         facts["by"],
         facts.get("severity", "low"),
         facts.get("negatable", True),
@@ -96,9 +99,9 @@ def _rules() -> tuple[_RiskRule, ...]:
         _RiskRule(
             type,
             index,
-            sum(sign.pattern.bits for sign in signs[type]),
+            sum(sign.bits for sign in signs[type]),
             signs[type],
-            any_of(rule.get("unless", ())),
+            index.sign(*rule.get("unless", ())),
             tuple(_sign(facts, index) for facts in (*resolution["any"], *resolution.get(type, ()))),
             tuple(map(_limit, rule.get("at_most", ()))),
             tuple(map(_limit, rule.get("raised", ()))),
@@ -232,14 +235,14 @@ def _hits(rule: _RiskRule, sentence: SpokenSentence) -> list[_Hit]:
     if not chances:
         return hits
     for sign in rule.signs:
-        if not sign.pattern.bits & chances or not _may_say(sign, sentence):
+        if not sign.bits & chances or not _may_say(sign, sentence):
             continue
         match = sign.pattern.search(sentence.text)
         if match is None or (sign.negatable and is_negated(sentence.text, match.start())):
             continue
         if sign.only_with is not None and not sign.only_with.search(match[0]):
             continue
-        if not hits and rule.unless is not None and rule.unless.search(sentence.text):
+        if not hits and rule.unless.search(sentence.text):
             return []
         severity = _limited(rule, sign.severity, sentence.text)
         hits.append(_Hit(sentence.seq, severity, sentence.text[:300], sentence.speaker, match[0].casefold()))

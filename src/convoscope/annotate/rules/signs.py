@@ -59,15 +59,23 @@ class Sign:
             yield match
             place = match.end() if match.end() > match.start() else match.end() + 1
 
+    def removed(self, text: str, replacement: str) -> str:
+        """The text with something else in the place of each match."""
+        parts, place = list[str](), 0
+        for match in self.finditer(text):
+            parts += (text[place : match.start()], replacement)
+            place = match.end()
+        return "".join((*parts, text[place:]))
+
 
 class SignIndex:
     """The patterns of a family, by the words that they need."""
 
     def __init__(self) -> None:
         self._size = 0
-        self._always = 0
-        self._by_word: dict[str, int] = {}
-        self._words: dict[str, int] = {}
+        self._always = (0, 0)
+        self._by_word: dict[str, tuple[int, int]] = {}
+        self._words: dict[str, tuple[int, int]] = {}
         self.chances = lru_cache(maxsize=4096)(self._chances)
 
     def sign(self, *texts: str, cased: bool = False) -> Sign:
@@ -77,31 +85,43 @@ class SignIndex:
     def add(self, text: str) -> int:
         """The number of a pattern."""
         number, self._size = self._size, self._size + 1
-        words = needed_words(text)
-        if words is None:
-            self._always |= 1 << number
-        for word in words or ():
-            self._by_word[word] = self._by_word.get(word, 0) | 1 << number
+        first, second = (*needed_words(text), None, None)[:2]
+        self._always = _either(self._always, ((first is None) << number, (second is None) << number))
+        for place, words in enumerate((first, second)):
+            for word in words or ():
+                bits = (1 << number, 0) if place == 0 else (0, 1 << number)
+                self._by_word[word] = _either(self._by_word.get(word, (0, 0)), bits)
         return number
 
     def _chances(self, text: str) -> int:
-        """The patterns that may match a text, as bits."""
-        chances, known = self._always, self._words
-        for word in _TOKEN.findall(text.translate(_SAME).casefold()):
+        """The patterns that may match a text, as bits: whatever they need is there."""
+        first, second = self._always
+        known = self._words
+        for word in _tokens(text):
             bits = known.get(word)
             if bits is None:
                 bits = self._bits_of(word)
                 if len(known) >= _MANY:
                     known.clear()
                 known[word] = bits
-            chances |= bits
-        return chances
+            first |= bits[0]
+            second |= bits[1]
+        return first & second
 
-    def _bits_of(self, word: str) -> int:
-        bits = self._by_word.get(f"{word} ", 0)
+    def _bits_of(self, word: str) -> tuple[int, int]:
+        bits = self._by_word.get(f"{word} ", (0, 0))
         for length in range(1, min(len(word), _LETTERS) + 1):
-            bits |= self._by_word.get(word[:length], 0)
+            bits = _either(bits, self._by_word.get(word[:length], (0, 0)))
         return bits
+
+
+def _either(bits: tuple[int, int], more: tuple[int, int]) -> tuple[int, int]:
+    return bits[0] | more[0], bits[1] | more[1]
+
+
+@lru_cache(maxsize=4096)
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text.translate(_SAME).casefold()))
 
 
 def alternatives(text: str) -> list[str]:
@@ -139,12 +159,17 @@ def _is_one_group(text: str) -> bool:
     return False
 
 
-def needed_words(text: str) -> frozenset[str] | None:
-    """Words (with a blank behind) and beginnings of words, one of which is in each match; None where nobody knows."""
-    return _needed(list(_parser.parse(expanded(text), re.IGNORECASE)), "", fresh=True)
+def needed_words(text: str) -> list[frozenset[str]]:
+    """Words (with a blank behind) and beginnings of words. Of each set, one is in each match; the rarest two sets."""
+    return sorted(_sets(list(_parser.parse(expanded(text), re.IGNORECASE)), "", fresh=True), key=_cost)[:2]
 
 
 def _needed(items: list[Any], run: str, *, fresh: bool) -> frozenset[str] | None:
+    """The rarest of the sets; None where there is none."""
+    return min(_sets(items, run, fresh=fresh), key=_cost, default=None)
+
+
+def _sets(items: list[Any], run: str, *, fresh: bool) -> list[frozenset[str]]:
     """`run` is the word that was begun; `fresh` says that a word begins here."""
     choices = list[frozenset[str]]()
 
@@ -182,7 +207,7 @@ def _needed(items: list[Any], run: str, *, fresh: bool) -> frozenset[str] | None
             close()
             fresh = False
     close()
-    return min(choices, key=_cost, default=None)
+    return choices
 
 
 def _ends_a_word(items: list[Any], *, fresh: bool) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from convoscope.annotate.rules.data import any_of, pattern, table
+from convoscope.annotate.rules.data import pattern, table
 from convoscope.annotate.rules.negation import is_negated
 from convoscope.annotate.rules.risks import is_as_severe
 from convoscope.annotate.rules.sentences import SpokenSentence
@@ -35,7 +35,7 @@ class _TopicRule(NamedTuple):
     """Questions that are enough where the customer asks them."""
     weak_groups: tuple[re.Pattern[str], ...]
     """Weak words of one group are counted once."""
-    unless: re.Pattern[str] | None
+    unless: Sign
     by: str
     negated: bool
     risks: dict[str, str]
@@ -55,7 +55,7 @@ def _rules() -> tuple[_TopicRule, ...]:
             index.sign(*rule["weak"]),
             index.sign(*rule.get("asked", ())),
             tuple(pattern(text) for text in rule.get("weak_groups", ())),
-            any_of(rule.get("unless", ())),
+            index.sign(*rule.get("unless", ())),
             rule.get("by", ""),
             rule.get("negated", False),
             rule.get("risks", {}),
@@ -120,9 +120,7 @@ def _read(rule: _TopicRule, sentence: SpokenSentence, signs: _Signs) -> None:
     kinds = [(rule.strong, rule.enough), (rule.weak, WEAK)]
     if sentence.by in (USER, ""):
         kinds.insert(1, (rule.asked, rule.enough))
-    if not any(words.search(text) for words, _ in kinds):
-        return
-    text = rule.unless.sub(" ~ ", text) if rule.unless else text
+    text = rule.unless.removed(text, " ~ ")
     for words, weight in kinds:
         for match in words.finditer(text):
             before = text[: match.start()]
