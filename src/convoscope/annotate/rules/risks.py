@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from convoscope.annotate.rules.data import any_of, pattern, table
 from convoscope.annotate.rules.negation import is_negated
 from convoscope.annotate.rules.sentences import SpokenSentence
 from convoscope.annotate.rules.signs import Sign, SignIndex
-from convoscope.conversation import USER, Risk
+from convoscope.conversation import ASSISTANT, USER, Risk
 
 SEVERITIES = ("low", "medium", "high", "critical")
 _IN_VAIN = frozenset({"customer_frustration", "agent_error"})
 """Risks that make praise irony."""
+_YES = re.compile(
+    r"(?:yes|yeah|yep|please|do|ok(?:ay)?|all right|fine|sure|i'd (?:like|appreciate) that)\b", re.IGNORECASE
+)
 RESOLVED_BY = "resolved_by"
 """In the extras of a risk: the utterance that deals with it."""
 
@@ -52,6 +56,7 @@ class _RiskRule(NamedTuple):
     repeated: _Limit | None
     several: dict[str, str]
     irony: re.Pattern[str] | None
+    offered: re.Pattern[str] | None
     withdrawn: re.Pattern[str] | None
     lowered: str
 
@@ -108,6 +113,7 @@ def _rules() -> tuple[_RiskRule, ...]:
             _limit(rule["repeated"]) if "repeated" in rule else None,
             rule.get("several", {}),
             _optional(rule.get("irony")),
+            _optional(rule.get("offered")),
             _optional(rule.get("withdrawn")),
             rule.get("lowered", ""),
         )
@@ -145,6 +151,17 @@ def risks(texts: Sequence[SpokenSentence]) -> tuple[Risk, ...]:
     return tuple(by_type[type] for type in types() if type in by_type)
 
 
+def _accepted(rule: _RiskRule, texts: Sequence[SpokenSentence]) -> list[_Hit]:
+    """What an agent offers and the customer accepts: "Shall I get my supervisor?" "Yes, please"."""
+    if rule.offered is None:
+        return []
+    return [
+        _Hit(answer.seq, _lowest(rule), answer.text[:300], answer.speaker, "")
+        for offer, answer in pairwise(texts)
+        if offer.by == ASSISTANT and answer.by == USER and rule.offered.search(offer.text) and _YES.match(answer.text)
+    ]
+
+
 def _irony(rule: _RiskRule, sentence: SpokenSentence) -> Risk | None:
     """Praise and no more than that, in a call in which something went wrong."""
     if rule.irony is None or sentence.by not in (USER, "") or not rule.irony.fullmatch(sentence.text):
@@ -159,7 +176,7 @@ def _irony(rule: _RiskRule, sentence: SpokenSentence) -> Risk | None:
 
 
 def _risk(rule: _RiskRule, texts: Sequence[SpokenSentence]) -> Risk | None:
-    hits = [hit for sentence in texts for hit in _hits(rule, sentence)]
+    hits = [hit for sentence in texts for hit in _hits(rule, sentence)] or _accepted(rule, texts)
     if not hits:
         return None
     worst = max(hits, key=lambda hit: SEVERITIES.index(hit.severity))
