@@ -50,7 +50,7 @@ def test_each_finding_stands_where_it_was_found(look: Look, annotated: Run) -> N
     expect(said.locator(".chip.bad")).to_contain_text("found by rules: risk compliance, high, unresolved")
     expect(said).to_contain_text("found by rules: topic billing")
     promise = view.page.locator(".tu").filter(has_text="Someone will call")
-    expect(promise).to_contain_text("found by rules: action Call customer, of unknown, due tomorrow")
+    expect(promise).to_contain_text("found by rules: action Call the customer, of unknown, due tomorrow")
     # The words that tell the first of them are marked.
     expect(said.locator("mark")).to_have_text("invoice")
     view.was_quiet()
@@ -59,7 +59,7 @@ def test_each_finding_stands_where_it_was_found(look: Look, annotated: Run) -> N
 def test_the_list_of_findings_jumps_to_their_places(look: Look, annotated: Run) -> None:
     view = look(annotated, "#/call/worst")
     found = view.page.get_by_role("region", name="Found by rules")
-    found.get_by_role("listitem").filter(has_text="action Call customer").get_by_role("button").click()
+    found.get_by_role("listitem").filter(has_text="action Call the customer").get_by_role("button").click()
     expect(view.page.locator(".tu.now")).to_contain_text("Someone will call")
     view.was_quiet()
 
@@ -76,5 +76,5 @@ def test_a_risk_that_was_dealt_with_says_where(look: Look, annotated: Run) -> No
 def test_figures_are_grouped_by_topic(look: Look, annotated: Run) -> None:
     view = look(annotated, "#/metrics/semantic.topic_unresolved")
     panel = view.page.get_by_role("complementary")
-    # Of two chats on billing one has an unresolved risk; the one on delivery has none.
-    expect(panel.locator(".mult")).to_contain_text("topicbilling50.0 %delivery0.0 %")
+    # Of two chats on billing one has an unresolved risk; who asked for a manager was content, delivery has no risk.
+    expect(panel.locator(".mult")).to_contain_text("topicbilling50.0 %complaint0.0 %delivery0.0 %")
