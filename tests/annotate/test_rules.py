@@ -169,12 +169,19 @@ class TestRisks:
             ("If it isn't fixed I'm taking my business elsewhere.", "churn_risk", "medium"),
             ("We won't be renewing.", "churn_risk", "high"),
             ("I call my lawyer.", "compliance", "high"),
-            ("I'm going to sue you.", "compliance", "critical"),
+            ("I'm going to sue you.", "compliance", "high"),
+            ("I've filed a complaint with the ombudsman.", "compliance", "critical"),
+            ("I can see another customer's details.", "compliance", "critical"),
+            ("Is that even legal?", "compliance", "medium"),
+            ("I'm not saying I'll take you to court, but I could.", "compliance", "medium"),
             ("I'll report you to the ombudsman.", "compliance", "high"),
-            ("I am absolutely furious.", "sentiment_negative", "high"),
+            ("I am absolutely furious.", "sentiment_negative", "medium"),
+            ("I am furious, this is a disgrace.", "sentiment_negative", "high"),
+            ("You are a bunch of crooks.", "sentiment_negative", "high"),
+            ("That's a bit mean.", "sentiment_negative", "low"),
             ("I'm really frustrated.", "sentiment_negative", "high"),
             ("This is unacceptable.", "sentiment_negative", "medium"),
-            ("Oh great, another form.", "sentiment_negative", "medium"),
+            ("Oh great, another form.", "sentiment_negative", "low"),
             ("I'm not happy with this.", "sentiment_negative", "low"),
             ("I'm not paying that.", "pricing_objection", "high"),
             ("That's way too expensive.", "pricing_objection", "medium"),
@@ -184,7 +191,10 @@ class TestRisks:
             ("Acme offered us the same for less.", "competitor_mention", "medium"),
             ("I've asked five times since May.", "customer_frustration", "high"),
             ("This is the third time I've called.", "customer_frustration", "medium"),
-            ("It's still not working.", "customer_frustration", "medium"),
+            ("It's still not working.", "customer_frustration", "low"),
+            ("I've been waiting for three weeks.", "customer_frustration", "medium"),
+            ("I've been waiting for three months.", "customer_frustration", "high"),
+            ("I lost two days' wages.", "customer_frustration", "high"),
             ("You sent me the wrong size.", "agent_error", "medium"),
         ],
     )
@@ -273,20 +283,27 @@ class TestRisks:
             # A polite wish, a demand.
             (("u: Might I speak to your manager?",), "escalation", "medium"),
             (("u: I want to speak to your manager.",), "escalation", "high"),
-            (("u: I insist on speaking to a manager.",), "escalation", "critical"),
+            (("u: I insist on speaking to a manager.",), "escalation", "high"),
+            (("u: I want your manager.", "a: I can't do that.", "u: I want your manager."), "escalation", "critical"),
+            (("u: I want your manager.", "a: One moment.", "u: I want your manager."), "escalation", "high"),
+            (("u: I'll post it all on Facebook.",), "escalation", "critical"),
+            # Whoever stays takes it back; a whole firm is more than one.
+            (("u: I'm leaving you.", "a: I can do ten.", "u: Then I'll stay."), "churn_risk", "medium"),
+            (("u: We want to cancel our contract.", "u: It's for all our vans."), "churn_risk", "critical"),
             # How often.
-            (("u: I've called twice about it.",), "customer_frustration", "medium"),
+            (("u: I've called twice about it.",), "customer_frustration", "low"),
             (("u: I've written eight emails about it.",), "customer_frustration", "high"),
         ],
     )
     def test_what_moves_the_severity(self, lines: tuple[str, ...], type: str, severity: str) -> None:
         assert risks(*lines).get(type) == severity
 
-    def test_frustration_is_negative_unless_the_caller_is_content(self) -> None:
-        """Nobody who called three times in vain is in a good mood: a low sign, and told by a rule."""
-        assert risks("u: This is the third time I've called.")["sentiment_negative"] == "low"
-        content = ("u: This is the third time I've called.", "a: It's fixed.", "u: Oh good, I'm happy with that.")
-        assert "sentiment_negative" not in risks(*content)
+    def test_failed_attempts_alone_are_frustration_only(self) -> None:
+        assert risks("u: This is the third time I've called.") == {"customer_frustration": "medium"}
+
+    def test_praise_where_something_went_wrong_is_irony(self) -> None:
+        assert risks("u: This is the third time I've called.", "u: Brilliant work.")["sentiment_negative"] == "low"
+        assert "sentiment_negative" not in risks("u: It came on time.", "u: Brilliant work.")
 
     def test_who_says_it_matters(self) -> None:
         assert risks("a: I'm sorry, that was my mistake.") == {"agent_error": "medium"}
@@ -362,6 +379,12 @@ class TestActions:
             ("a: Tomorrow I'll send the contract.", ("Send the contract", "agent", "Tomorrow")),
             ("a: I'm going to escalate this to my lead.", ("Escalate this to the lead", "agent", "")),
             ("u: I'll let you know by Friday.", ("Let the agent know", "customer", "by Friday")),
+            ("a: I'm handing the file to claims today.", ("Hand the file to claims", "agent", "today")),
+            ("a: Our developers are fixing the form tonight.", ("Fix the form", "team", "tonight")),
+            ("u: I send you the list tomorrow.", ("Send the list", "customer", "tomorrow")),
+            ("a: The meter has to be read before Friday.", ("Read the meter", "unknown", "before Friday")),
+            ("a: The sum will be paid back by our office.", ("Pay back the sum", "team", "")),
+            ("a: I'll text you when it's through.", ("Text the customer", "agent", "when it's through")),
         ],
     )
     def test_a_promise_is_a_description(self, line: str, action: tuple[str, str, str]) -> None:
@@ -403,6 +426,9 @@ class TestActions:
             "u: My brother will collect it.",
             "a: I'll ask you two questions.",
             "a: I might call you tomorrow.",
+            "a: We have a course every Tuesday.",
+            "a: I'll block it. Done.",
+            "u: I'll talk to my husband about it.",
         ],
     )
     def test_what_is_no_promise(self, line: str) -> None:
@@ -567,7 +593,7 @@ class TestAnnotators:
         gold = Annotations(origin="gold", topics=())
         conversation = annotated(call("u: My bill is wrong.", annotations=(gold,)), ANNOTATOR)
         assert conversation.annotations[0] == gold
-        assert conversation.annotations[1].model == f"rules/2@{rules_hash()}"
+        assert conversation.annotations[1].model == f"rules/3@{rules_hash()}"
         assert annotated(conversation, ANNOTATOR) is conversation
 
     def test_by_name(self) -> None:

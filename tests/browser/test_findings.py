@@ -38,7 +38,7 @@ def test_the_panel_leads_to_the_calls(look: Look, annotated: Run) -> None:
     expect(panel).to_contain_text("1 of 5 conversations that were looked at (of 6) with an unresolved risk")
     expect(panel).to_contain_text("Found by rules.")
     panel.get_by_text("Unresolved risks").click()
-    expect(panel.get_by_role("row").filter(has_text="critical")).to_contain_text("compliance")
+    expect(panel.get_by_role("row").filter(has_text="high")).to_contain_text("compliance")
     panel.get_by_role("link", name="worst").first.click()
     expect(view.page.get_by_role("article", name="worst")).to_be_visible()
     view.was_quiet()
@@ -47,7 +47,7 @@ def test_the_panel_leads_to_the_calls(look: Look, annotated: Run) -> None:
 def test_each_finding_stands_where_it_was_found(look: Look, annotated: Run) -> None:
     view = look(annotated, "#/call/worst")
     said = view.page.locator(".tu").filter(has_text="My invoice is wrong")
-    expect(said.locator(".chip.bad")).to_contain_text("found by rules: risk compliance, critical, unresolved")
+    expect(said.locator(".chip.bad")).to_contain_text("found by rules: risk compliance, high, unresolved")
     expect(said).to_contain_text("found by rules: topic billing")
     promise = view.page.locator(".tu").filter(has_text="Someone will call")
     expect(promise).to_contain_text("found by rules: action Call the customer, of unknown, due tomorrow")

@@ -31,7 +31,7 @@ def test_calls_with_an_unresolved_risk_come_worst_first(tmp_path: Path) -> None:
     )
     risks, actions = panel.tables
     assert [[cell.text for cell in row] for row in risks.rows] == [
-        ["worst", "critical", "compliance"],
+        ["worst", "high", "compliance"],
         ["low", "low", "sentiment negative"],
     ]
     assert [[cell.text for cell in row] for row in actions.rows] == [["worst", "Call the customer"]]

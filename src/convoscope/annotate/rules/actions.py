@@ -16,19 +16,25 @@ from convoscope.annotate.rules.descriptions import (
     description,
     due,
     parts,
+    verb_forms,
     without_softeners,
 )
 from convoscope.annotate.rules.nouns import Focus
 from convoscope.annotate.rules.requests import accepted_requests
 from convoscope.annotate.rules.sentences import SpokenSentence
+from convoscope.annotate.rules.signs import Sign, SignIndex
 from convoscope.conversation import ASSISTANT, USER, Action
 
 ROLES = {USER: "customer", ASSISTANT: "agent"}
 UNKNOWN = "unknown"
 _REACH = 200
 """Letters before a promise in which something may take it back."""
+_MEMORY = 300
+"""Letters before a promise in which what it speaks of may be named."""
 _NEAR = 40
 """Letters before a promise in which its time may stand."""
+_SAME, _BESIDE = 5.0, 1.5
+"""How much more a thing weighs that the same promise names, or the same sentence."""
 _RECENT = 50
 """So many actions back, a promise may be the same one again."""
 _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|so|then)\b", re.IGNORECASE)
@@ -36,22 +42,28 @@ _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|so|then)\b", re.IGNORECASE)
 
 class _Lead(NamedTuple):
     who: str
-    pattern: re.Pattern[str]
+    pattern: Sign
     by: str
     is_light: bool
+    is_timed: bool
+    """A promise only where a later time is said: "I'm sending it tonight"."""
+    is_doing: bool
+    """A promise only where a known verb follows: "the bill will come" is none."""
 
 
 class _ActionRules:
     """The data, compiled."""
 
     def __init__(self) -> None:
-        data = table("actions")
+        data, index = table("actions"), SignIndex()
         self.leads = [
             _Lead(
                 lead["who"],
-                pattern(lead["pattern"], cased=lead.get("cased", False)),
+                index.sign(lead["pattern"], cased=lead.get("cased", False)),
                 lead.get("by", ""),
                 lead.get("light", False),
+                lead.get("timed", False),
+                lead.get("doing", False),
             )
             for lead in data["leads"]
         ]
@@ -61,11 +73,15 @@ class _ActionRules:
         self.never_of_users = any_of(not_promises["user"])
         self.on_call_of_users = any_of(not_promises["user_on_call"])
         self.light = any_of(not_promises["kept_when_light"])
+        self.done = pattern(data["requests"]["done_at_once"])
+        self.habits = frozenset(data["description"]["habits"])
+        self.verbs = verb_forms(data["description"]["verbs"])
         self.reported = pattern(data["reported"]["clause"])
         self.beside = re.compile(rf"\b{data['reported']['beside']} $", re.IGNORECASE)
         self.user_start = pattern(data["reported"]["user_start"])
         self.participles: dict[str, str] = data["passive"]["participles"]
         participles = "|".join(sorted(self.participles, key=len, reverse=True))
+        self.doer = re.compile(r"by (?:our|the|my) (?:[\w-]+ )?[\w-]+\s*", re.IGNORECASE)
         self.passive = pattern(expanded(data["passive"]["pattern"], participles=participles))
 
 
@@ -84,13 +100,20 @@ def actions(texts: Sequence[SpokenSentence]) -> tuple[Action, ...]:
             focus.fade()
             seq = sentence.seq
         promises = list(_promises(sentence)) or requests.get(number, [])
+        if promises and _is_done_at_once(texts[number + 1 : number + 2], sentence.seq):
+            promises = []
         for promise in promises:
             before = focus.copy()
-            before.read(sentence.text[: promise.start])
+            before.read(sentence.text[max(0, promise.start - _MEMORY) : promise.start], _BESIDE)
             for action in _actions_of(promise, sentence, before):
                 _add(kept, action)
         focus.read(sentence.text)
     return tuple(kept)
+
+
+def _is_done_at_once(after: Sequence[SpokenSentence], seq: int) -> bool:
+    """`I'll block it. Done.`"""
+    return any(one.seq == seq and _rules().done.match(one.text) is not None for one in after)
 
 
 def _add(kept: list[Action], action: Action) -> None:
@@ -109,7 +132,7 @@ def _actions_of(promise: Promise, sentence: SpokenSentence, focus: Focus) -> Ite
     sides = CUSTOMER_SPEAKS if sentence.by == USER else AGENT_SPEAKS
     for words in parts(promise.words):
         text = description(words, sides, focus)
-        focus.read(words)
+        focus.read(words, _SAME)
         if text:
             yield Action(
                 description=text,
@@ -131,16 +154,44 @@ def _promises(sentence: SpokenSentence) -> Iterator[Promise]:
         ((match.start(), match.end(), lead) for lead in _rules().leads for match in lead.pattern.finditer(text)),
         key=lambda begin: begin[0],
     )
-    speaker = ROLES.get(sentence.by, UNKNOWN)
+    begins = _beginnings(begins, text)
+    speaker, has_promise = ROLES.get(sentence.by, UNKNOWN), False
     for number, (start, end, lead) in enumerate(begins):
         stop = begins[number + 1][0] if number + 1 < len(begins) else len(text)
-        words = text[end:stop].strip()
+        words = _with_verb(lead, text[end:stop].strip())
         if _is_promise(lead, text[:start], words, sentence):
             who = speaker if lead.who == "self" else "customer" if speaker == "customer" else lead.who
             is_own = lead.who == "self" or who == "customer"
+            has_promise = True
             yield Promise(words, who, is_own, start, stop, _due_before(text[:start]))
-    if not begins and sentence.by != USER:
+    if not has_promise and sentence.by != USER:
         yield from _passive_promise(text)
+
+
+def _beginnings(begins: Sequence[tuple[int, int, _Lead]], text: str) -> list[tuple[int, int, _Lead]]:
+    """Those that begin something: "the web team" of `I'll pass it to the web team` does not."""
+    kept = list[tuple[int, int, _Lead]]()
+    for start, end, lead in begins:
+        if kept and start < kept[-1][1]:
+            continue
+        if lead.is_timed or lead.is_doing:
+            follows = bool(kept) and not _CLAUSE.search(text[kept[-1][1] : start])
+            if follows or not _with_verb(lead, text[end:].strip()):
+                continue
+        kept.append((start, end, lead))
+    return kept
+
+
+def _with_verb(lead: _Lead, words: str) -> str:
+    """What follows a beginning, with its verb in the plain form; "" where none that is known begins it."""
+    if not (lead.is_timed or lead.is_doing):
+        return words
+    plain = without_softeners(words)
+    first, _, rest = plain.partition(" ")
+    verb = _rules().verbs.get(first.casefold().strip(PUNCTUATION))
+    if lead.is_timed and lead.is_doing and verb in _rules().habits:
+        return ""
+    return f"{verb} {rest}" if verb else ""
 
 
 def _passive_promise(text: str) -> Iterator[Promise]:
@@ -151,13 +202,18 @@ def _passive_promise(text: str) -> Iterator[Promise]:
         return
     verb, *particles = rules.participles[match["done"].casefold()].split()
     what = match["what"].strip()
-    words = " ".join((verb, *particles, what[0].lower() + what[1:], text[match.end() :].strip()))
-    yield Promise(words, UNKNOWN, False, match.start(), len(text))
+    particle, rest = (match["particle"] or "").strip(), text[match.end() :].strip()
+    doer = rules.doer.match(rest)
+    rest = rest[doer.end() :] if doer else rest
+    words = " ".join((verb, *particles, particle, what[0].lower() + what[1:], rest)).replace("  ", " ")
+    yield Promise(words, "team" if doer else UNKNOWN, False, match.start(), len(text))
 
 
 def _is_promise(lead: _Lead, before: str, words: str, sentence: SpokenSentence) -> bool:
     rules = _rules()
     if lead.by and sentence.by not in (lead.by, ""):
+        return False
+    if lead.is_timed and not (due(words.partition(", and ")[0]) or _due_before(before)):
         return False
     plain = without_softeners(words)
     if not plain.strip(PUNCTUATION) or rules.reported.search(_clause(before)) or rules.beside.search(before[-20:]):

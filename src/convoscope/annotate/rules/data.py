@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-VERSION = "2"
+VERSION = "3"
 _FOLDER = Path(__file__).parent
 _NAME = re.compile(r"\{([a-z_]+)\}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -20,11 +21,14 @@ _ALONE = rf"(?=$| {_PARTICLES})"
 _THING = re.compile(r"\b(?:it|(?:this|that)" + _ALONE + r")\b", re.IGNORECASE)
 _MESSAGE = re.compile(r"pass(?:ed)? (?:it|that|this) (?:on|along)\b", re.IGNORECASE)
 _SOME = re.compile(r"\b(?:them|these|those)" + _ALONE, re.IGNORECASE)
-_ONE = re.compile(r"(?<=\w )one$", re.IGNORECASE)
+_ONE = re.compile(r"(?<=\A)(\w+) one$", re.IGNORECASE)
 _OWN = re.compile(
     rf"\b(?:(?:your|my|our|his|their|its)(?= \w)|(?:this|that|these|those)(?= (?!{_PARTICLES})\w))", re.IGNORECASE
 )
 _HER = re.compile(r"\bher(?= (?!(?:to|that|about|know|in|at|on|for|with|back)\b)\w)", re.IGNORECASE)
+
+
+_IES = ("fy", "py", "ly", "ry", "dy", "ty")
 
 
 class Promise(NamedTuple):
@@ -76,6 +80,18 @@ class _DescriptionRules:
 @cache
 def _rules() -> _DescriptionRules:
     return _DescriptionRules()
+
+
+def verb_forms(verbs: Iterable[str]) -> dict[str, str]:
+    """`sending`, `sends` and `send` are forms of "send"."""
+    forms = dict[str, str]()
+    for verb in verbs:
+        stem = verb[:-1] if verb.endswith("e") and not verb.endswith("ee") else verb
+        doubled = stem + stem[-1]
+        third = verb + "es" if verb.endswith(("s", "sh", "ch", "x")) else verb[:-1] + "ies" if verb[-2:] in _IES else ""
+        for form in (verb, verb + "s", third, stem + "ing", doubled + "ing"):
+            forms.setdefault(form, verb)
+    return forms
 
 
 def without_softeners(words: str) -> str:
@@ -143,7 +159,7 @@ def _with_things(text: str, focus: Focus) -> str:
     thing, several = focus.thing(text.split(maxsplit=1)[0] if text else ""), focus.things()
     if thing and not _MESSAGE.match(text):
         text = _THING.sub(f"the {thing}", text)
-        text = _ONE.sub(f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}", text)
+        text = _ONE.sub(rf"\1 {'an' if thing[0] in 'aeiou' else 'a'} {thing}", text)
     if several:
         text = _SOME.sub(f"the {several}", text)
     if _MESSAGE.match(text):

@@ -16,6 +16,7 @@ _REACH = 5
 """Words before a sign in which a negation still reaches it."""
 _NO_NEGATION = re.compile(
     r"\bno,? (?:i|we|that|this|it|you)\b|\bnot only\b|\bwhy (?:don't|can't)\b|\b(?:no|without) (?:doubt|question)\b"
+    r"|\b(?:not|n't) (?:saying|threatening) (?:that )?(?:i|we)?\b|\b(?:not|n't) want to (?:threaten|say)\b"
     r"|\b(?:can't|couldn't) (?:you|we|i)\b|\b(?:don't|doesn't|didn't) (?:you|they) (?:think|see)\b",
     re.IGNORECASE,
 )

@@ -19,7 +19,7 @@ _VERBAL = re.compile(r"\w+(?:ed|ing|ly|n't|'ll|'ve|'s|'re)$")
 _WORDS = 3
 _KEPT = 12
 """So many things are remembered at most."""
-_FADING = 0.8
+_FADING = 0.7
 _SUBJECT, _OBJECT, _NEEDED, _AGAIN = 1.3, 1.0, 2.0, 0.8
 _LIKELY = 4.0
 _EARLY = 2
@@ -61,7 +61,11 @@ def _kinds() -> dict[str, _Kind]:
 
 @cache
 def _person() -> re.Pattern[str]:
-    return re.compile(expanded(r"\b(?:the|your|our|my|a) ((?:[\w-]+ )?{person})\b"), re.IGNORECASE)
+    not_one = (
+        r"(?!(?:office|department|depot|desk|branch|shop|store|warehouse|workshop|kitchen|lab|teams?|people|staff)\b)"
+    )
+    somebody = rf"\b(?:the|your|our|my|a) ((?:[\w-]+ )?{not_one}(?:{{person}}|trainee))\b"
+    return re.compile(expanded(somebody), re.IGNORECASE)
 
 
 class NounPhrase(NamedTuple):
@@ -98,6 +102,8 @@ def _plain(words: list[str]) -> list[str]:
 
 def _is_thing(last: str, after: list[str]) -> bool:
     plain = last.casefold()
+    if plain.endswith(("'s", "'ll", "'re", "'ve")):
+        return False
     if plain in _rules().not_things or plain[0].isdigit():
         return False
     return not (plain in _rules().containers and after == ["of"])
@@ -134,14 +140,14 @@ class Focus:
             kept = sorted(self.weights, key=lambda thing: -self.weights[thing])[:_KEPT]
             self.weights = {thing: weight for thing, weight in self.weights.items() if thing in kept}
 
-    def read(self, text: str) -> None:
+    def read(self, text: str, factor: float = 1.0) -> None:
         """What is named in a text comes into focus; "it" keeps what is there in focus."""
         if _PRONOUN.search(text) and self.weights:
             self.weights[self.thing()] += _AGAIN
         for phrase in noun_phrases(text):
             weight = _SUBJECT if phrase.place <= _EARLY else _NEEDED if phrase.is_needed else _OBJECT
             before = self.weights.pop(phrase.text, 0.0)
-            self.weights[phrase.text] = before / 2 + weight
+            self.weights[phrase.text] = before / 2 + weight * factor
         if len(self.weights) > 2 * _KEPT:
             self._forget()
         names = [*_NAME.findall(text), *(f"the {person}" for person in _person().findall(text))]

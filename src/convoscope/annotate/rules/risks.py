@@ -5,22 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
-
-import msgspec
 
 from convoscope.annotate.rules.data import any_of, pattern, table
 from convoscope.annotate.rules.negation import is_negated
 from convoscope.annotate.rules.sentences import SpokenSentence
-from convoscope.conversation import USER, Risk
+from convoscope.annotate.rules.signs import Sign, SignIndex
+from convoscope.conversation import ASSISTANT, USER, Risk
 
 SEVERITIES = ("low", "medium", "high", "critical")
+_IN_VAIN = frozenset({"customer_frustration", "agent_error"})
+"""Risks that make praise irony."""
+_YES = re.compile(
+    r"(?:yes|yeah|yep|please|do|ok(?:ay)?|all right|fine|sure|i'd (?:like|appreciate) that)\b", re.IGNORECASE
+)
 RESOLVED_BY = "resolved_by"
 """In the extras of a risk: the utterance that deals with it."""
 
 
 class _Sign(NamedTuple):
-    pattern: re.Pattern[str]
+    pattern: Sign
+    bits: int
     by: str
     severity: str = "low"
     negatable: bool = True
@@ -32,17 +38,27 @@ class _Limit(NamedTuple):
 
     pattern: re.Pattern[str]
     severity: str
+    least: str = "medium"
+    """What is less severe is not raised."""
+    by: str = "any"
 
 
 class _RiskRule(NamedTuple):
     type: str
+    lookup: SignIndex
+    bits: int
+    """Of all its signs, in the index."""
     signs: tuple[_Sign, ...]
-    unless: re.Pattern[str] | None
+    unless: Sign
     resolutions: tuple[_Sign, ...]
     at_most: tuple[_Limit, ...]
-    raised: _Limit | None
+    raised: tuple[_Limit, ...]
+    repeated: _Limit | None
+    several: dict[str, str]
+    irony: re.Pattern[str] | None
+    offered: re.Pattern[str] | None
+    withdrawn: re.Pattern[str] | None
     lowered: str
-    implied: dict[str, str]
 
 
 class _Hit(NamedTuple):
@@ -50,12 +66,15 @@ class _Hit(NamedTuple):
     severity: str
     evidence: str
     speaker: str
+    words: str
 
 
-def _sign(facts: dict[str, Any]) -> _Sign:
+def _sign(facts: dict[str, Any], index: SignIndex) -> _Sign:
     with_words = facts.get("only_with")
+    sign = index.sign(facts["pattern"], cased=facts.get("cased", False))
     return _Sign(
-        pattern(facts["pattern"], cased=facts.get("cased", False)),
+        sign,
+        sign.bits,
         facts["by"],
         facts.get("severity", "low"),
         facts.get("negatable", True),
@@ -64,7 +83,11 @@ def _sign(facts: dict[str, Any]) -> _Sign:
 
 
 def _limit(facts: dict[str, str]) -> _Limit:
-    return _Limit(pattern(facts["pattern"]), facts["severity"])
+    return _Limit(pattern(facts["pattern"]), facts["severity"], facts.get("from", "medium"), facts.get("by", "any"))
+
+
+def _optional(text: str | None) -> re.Pattern[str] | None:
+    return None if text is None else pattern(text)
 
 
 @cache
@@ -75,21 +98,32 @@ def _content() -> re.Pattern[str] | None:
 @cache
 def _rules() -> tuple[_RiskRule, ...]:
     data = table("risks")
-    resolution = data["resolution"]
+    resolution, index = data["resolution"], SignIndex()
+    signs = {type: tuple(_sign(facts, index) for facts in data[type]["signs"]) for type in _types(data)}
     return tuple(
         _RiskRule(
             type,
-            tuple(map(_sign, rule["signs"])),
-            any_of(rule.get("unless", ())),
-            tuple(map(_sign, (*resolution["any"], *resolution.get(type, ())))),
+            index,
+            sum(sign.bits for sign in signs[type]),
+            signs[type],
+            index.sign(*rule.get("unless", ())),
+            tuple(_sign(facts, index) for facts in (*resolution["any"], *resolution.get(type, ()))),
             tuple(map(_limit, rule.get("at_most", ()))),
-            _limit(rule["raised"]) if "raised" in rule else None,
+            tuple(map(_limit, rule.get("raised", ()))),
+            _limit(rule["repeated"]) if "repeated" in rule else None,
+            rule.get("several", {}),
+            _optional(rule.get("irony")),
+            _optional(rule.get("offered")),
+            _optional(rule.get("withdrawn")),
             rule.get("lowered", ""),
-            rule.get("implied", {}),
         )
-        for type, rule in data.items()
-        if isinstance(rule, dict) and type != "resolution"
+        for type in _types(data)
+        for rule in (data[type],)
     )
+
+
+def _types(data: dict[str, Any]) -> list[str]:
+    return [type for type, rule in data.items() if isinstance(rule, dict) and type != "resolution"]
 
 
 @cache
@@ -111,21 +145,43 @@ def risks(texts: Sequence[SpokenSentence]) -> tuple[Risk, ...]:
     """One risk of each type at most, as severe as its most severe sign, with all utterances that tell it."""
     by_type = {rule.type: risk for rule in _rules() if (risk := _risk(rule, texts)) is not None}
     for rule in _rules():
-        sign = by_type.get(rule.implied.get("type", ""))
-        if sign is None or rule.type in by_type or not is_as_severe(sign.severity, rule.implied["from"]):
-            continue
-        if not _is_content(texts, sign.events[-1]):
-            by_type[rule.type] = msgspec.structs.replace(sign, type=rule.type, severity=rule.implied["severity"])
+        if rule.irony is not None and rule.type not in by_type and _IN_VAIN & by_type.keys():
+            for risk in filter(None, (_irony(rule, one) for one in texts)):
+                by_type[rule.type] = risk
     return tuple(by_type[type] for type in types() if type in by_type)
 
 
+def _accepted(rule: _RiskRule, texts: Sequence[SpokenSentence]) -> list[_Hit]:
+    """What an agent offers and the customer accepts: "Shall I get my supervisor?" "Yes, please"."""
+    if rule.offered is None:
+        return []
+    return [
+        _Hit(answer.seq, _lowest(rule), answer.text[:300], answer.speaker, "")
+        for offer, answer in pairwise(texts)
+        if offer.by == ASSISTANT and answer.by == USER and rule.offered.search(offer.text) and _YES.match(answer.text)
+    ]
+
+
+def _irony(rule: _RiskRule, sentence: SpokenSentence) -> Risk | None:
+    """Praise and no more than that, in a call in which something went wrong."""
+    if rule.irony is None or sentence.by not in (USER, "") or not rule.irony.fullmatch(sentence.text):
+        return None
+    return Risk(
+        type=rule.type,
+        severity=SEVERITIES[0],
+        events=(sentence.seq,),
+        evidence=sentence.text[:300],
+        speaker=sentence.speaker,
+    )
+
+
 def _risk(rule: _RiskRule, texts: Sequence[SpokenSentence]) -> Risk | None:
-    hits = [hit for sentence in texts for hit in _hits(rule, sentence)]
+    hits = [hit for sentence in texts for hit in _hits(rule, sentence)] or _accepted(rule, texts)
     if not hits:
         return None
     worst = max(hits, key=lambda hit: SEVERITIES.index(hit.severity))
     events = tuple(sorted({hit.seq for hit in hits}))
-    severity = _moved(rule, worst.severity, texts, events[-1])
+    severity = _moved(rule, _together(rule, hits, worst.severity, texts), texts, events)
     resolved = _resolution(rule, texts, events[-1])
     return Risk(
         type=rule.type,
@@ -137,14 +193,45 @@ def _risk(rule: _RiskRule, texts: Sequence[SpokenSentence]) -> Risk | None:
     )
 
 
-def _moved(rule: _RiskRule, severity: str, texts: Sequence[SpokenSentence], last: int) -> str:
-    """The severity of the worst sign, as what else is said in the call raises or lowers it."""
-    raised = rule.raised
-    if raised and severity != SEVERITIES[0] and any(raised.pattern.search(one.text) for one in texts):
-        severity = max(severity, raised.severity, key=SEVERITIES.index)
-    if rule.lowered and is_as_severe(rule.lowered, severity) and _is_content(texts, last):
-        severity = SEVERITIES[max(SEVERITIES.index(severity) - 1, 0)]
+def _together(rule: _RiskRule, hits: Sequence[_Hit], severity: str, texts: Sequence[SpokenSentence]) -> str:
+    """The severity of all signs: several strong words are more than one, and so is a demand made again."""
+    if rule.several:
+        strong = {hit.words for hit in hits if is_as_severe(hit.severity, rule.several["from"])}
+        if len(strong) > 1:
+            severity = max(severity, rule.several["severity"], key=SEVERITIES.index)
+    if rule.repeated:
+        demands = [hit.seq for hit in hits if is_as_severe(hit.severity, rule.repeated.least)]
+        if demands and any(
+            demands[0] < one.seq < demands[-1] and one.by != USER and rule.repeated.pattern.search(one.text)
+            for one in texts
+        ):
+            severity = max(severity, rule.repeated.severity, key=SEVERITIES.index)
     return severity
+
+
+def _moved(rule: _RiskRule, severity: str, texts: Sequence[SpokenSentence], events: Sequence[int]) -> str:
+    """The severity of the signs, as what else is said in the call raises or lowers it."""
+    for raised in rule.raised:
+        if is_as_severe(severity, raised.least) and any(
+            raised.by in ("any", one.by) and raised.pattern.search(one.text) for one in texts
+        ):
+            severity = max(severity, raised.severity, key=SEVERITIES.index)
+    content = rule.lowered and is_as_severe(rule.lowered, severity) and _is_content(texts, events[-1])
+    if content or _is_withdrawn(rule, texts, events[0]):
+        severity = SEVERITIES[max(SEVERITIES.index(severity) - 1, SEVERITIES.index(_lowest(rule)))]
+    return severity
+
+
+def _lowest(rule: _RiskRule) -> str:
+    """The least severity that a sign of the type tells."""
+    return min((sign.severity for sign in rule.signs), key=SEVERITIES.index)
+
+
+def _is_withdrawn(rule: _RiskRule, texts: Sequence[SpokenSentence], first: int) -> bool:
+    """The customer takes it back: "then I'll stay"."""
+    return rule.withdrawn is not None and any(
+        one.seq >= first and one.by in (USER, "") and rule.withdrawn.search(one.text) for one in texts
+    )
 
 
 def _is_content(texts: Sequence[SpokenSentence], last: int) -> bool:
@@ -161,18 +248,21 @@ def _is_content(texts: Sequence[SpokenSentence], last: int) -> bool:
 
 def _hits(rule: _RiskRule, sentence: SpokenSentence) -> list[_Hit]:
     hits = list[_Hit]()
+    chances = rule.lookup.chances(sentence.text) & rule.bits
+    if not chances:
+        return hits
     for sign in rule.signs:
-        if not _may_say(sign, sentence):
+        if not sign.bits & chances or not _may_say(sign, sentence):
             continue
         match = sign.pattern.search(sentence.text)
         if match is None or (sign.negatable and is_negated(sentence.text, match.start())):
             continue
         if sign.only_with is not None and not sign.only_with.search(match[0]):
             continue
-        if not hits and rule.unless is not None and rule.unless.search(sentence.text):
+        if not hits and rule.unless.search(sentence.text):
             return []
         severity = _limited(rule, sign.severity, sentence.text)
-        hits.append(_Hit(sentence.seq, severity, sentence.text[:300], sentence.speaker))
+        hits.append(_Hit(sentence.seq, severity, sentence.text[:300], sentence.speaker, match[0].casefold()))
     return hits
 
 

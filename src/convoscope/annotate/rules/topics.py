@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from convoscope.annotate.rules.data import any_of, pattern, table
+from convoscope.annotate.rules.data import pattern, table
 from convoscope.annotate.rules.negation import is_negated
 from convoscope.annotate.rules.risks import is_as_severe
 from convoscope.annotate.rules.sentences import SpokenSentence
-from convoscope.conversation import Risk, Topic
+from convoscope.annotate.rules.signs import Sign, SignIndex
+from convoscope.conversation import ASSISTANT, USER, Risk, Topic
 
 WEAK, ENOUGH = 1, 2
+_FIRST = 4
+"""Utterances in which an agent's word alone is no topic."""
 _REACH = 80
 """Letters before a sign in which "not about" may stand."""
 _NOT_ABOUT = re.compile(
@@ -25,29 +28,38 @@ _NOT_ABOUT = re.compile(
 
 class _TopicRule(NamedTuple):
     label: str
-    strong: re.Pattern[str] | None
-    weak: re.Pattern[str] | None
+    lookup: SignIndex
+    strong: Sign
+    weak: Sign
+    asked: Sign
+    """Questions that are enough where the customer asks them."""
     weak_groups: tuple[re.Pattern[str], ...]
     """Weak words of one group are counted once."""
-    unless: re.Pattern[str] | None
+    unless: Sign
     by: str
     negated: bool
     risks: dict[str, str]
+    not_with: str
+    """What is said where this risk is told is no sign: praise may be irony."""
     enough: int
 
 
 @cache
 def _rules() -> tuple[_TopicRule, ...]:
+    index = SignIndex()
     return tuple(
         _TopicRule(
             label,
-            any_of(rule["strong"]),
-            any_of(rule["weak"]),
+            index,
+            index.sign(*rule["strong"]),
+            index.sign(*rule["weak"]),
+            index.sign(*rule.get("asked", ())),
             tuple(pattern(text) for text in rule.get("weak_groups", ())),
-            any_of(rule.get("unless", ())),
+            index.sign(*rule.get("unless", ())),
             rule.get("by", ""),
             rule.get("negated", False),
             rule.get("risks", {}),
+            rule.get("not_with", ""),
             rule.get("enough", ENOUGH),
         )
         for label, rule in table("topics").items()
@@ -79,7 +91,10 @@ class _Signs:
 
 def _topic(rule: _TopicRule, texts: Sequence[SpokenSentence], risks: Sequence[Risk]) -> Topic | None:
     signs = _Signs()
+    ironic = {event for risk in risks if risk.type == rule.not_with for event in risk.events}
     for sentence in texts:
+        if sentence.seq in ironic:
+            continue
         if not rule.by or sentence.by in (rule.by, ""):
             _read(rule, sentence, signs)
     for risk in risks:
@@ -88,16 +103,26 @@ def _topic(rule: _TopicRule, texts: Sequence[SpokenSentence], risks: Sequence[Ri
     if sum(signs.weights.values()) < rule.enough:
         return None
     events = tuple(sorted(signs.events))
+    if len(events) == 1 and events[0] in _opening(texts):
+        return None
     return Topic(label=rule.label, events=events, span=(events[0], events[-1]), evidence=", ".join(signs.weights)[:200])
+
+
+def _opening(texts: Sequence[SpokenSentence]) -> set[int]:
+    """What the agent says at the beginning: who greets with "sales and returns" has no topic yet."""
+    return {one.seq for one in texts if one.seq - texts[0].seq < _FIRST and one.by == ASSISTANT}
 
 
 def _read(rule: _TopicRule, sentence: SpokenSentence, signs: _Signs) -> None:
     text = sentence.text
-    if not any(words is not None and words.search(text) for words in (rule.strong, rule.weak)):
+    if not rule.lookup.chances(text) & (rule.strong.bits | rule.asked.bits | rule.weak.bits):
         return
-    text = rule.unless.sub(" ~ ", text) if rule.unless else text
-    for words, weight in ((rule.strong, rule.enough), (rule.weak, WEAK)):
-        for match in words.finditer(text) if words else ():
+    kinds = [(rule.strong, rule.enough), (rule.weak, WEAK)]
+    if sentence.by in (USER, ""):
+        kinds.insert(1, (rule.asked, rule.enough))
+    text = rule.unless.removed(text, " ~ ")
+    for words, weight in kinds:
+        for match in words.finditer(text):
             before = text[: match.start()]
             if _NOT_ABOUT.search(before[-_REACH:]) or (rule.negated and is_negated(text, match.start())):
                 continue

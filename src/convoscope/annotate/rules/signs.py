@@ -1,0 +1,230 @@
+"""Patterns that run only where a word of the text can begin one of their matches.
+
+Hundreds of patterns are looked for in every sentence, and few of them have a chance. What a match must contain is read
+from the pattern itself: words, or beginnings of words, of which one has to be there. One look at the words of a text
+then tells all patterns that are worth running. What is found is the same as without.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from convoscope.annotate.rules.data import expanded, pattern
+
+_parser: Any = import_module("re._parser")
+_TOKEN = re.compile(r"[\w'-]+")
+_LETTERS = 7
+"""A beginning of a word is known by so many letters."""
+_MANY = 20_000
+"""So many words are remembered."""
+_SAME = str.maketrans({"İ": "i", "ı": "i", "ſ": "s", "K": "k"})
+"""Letters that a pattern takes for others when it ignores case."""
+_WEIGHTS = (9.0, 1.0, 0.5, 0.2, 0.08, 0.04, 0.02)
+_COMMON = (
+    "a about all an and any are at be been but can could did do does don't for from get got had has have how i i'd i'll"
+    " i'm i've if in is it it's just like me my no not now of on one or our out so some that that's the them then there"
+    " they this to up us was we we'll were what when which will with would you you're your"
+)
+_COMMON_WORDS = frozenset(_COMMON.split())
+
+
+class Sign:
+    """What a pattern finds, by its alternatives: leftmost, and of two at one place the first one."""
+
+    def __init__(self, index: SignIndex, texts: Iterable[str], *, cased: bool) -> None:
+        self._index = index
+        self._patterns = {index.add(text): pattern(text, cased=cased) for text in texts}
+        self.bits = sum(1 << bit for bit in self._patterns)
+
+    def search(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """The first match from a place on."""
+        chance = self._index.chances(text) & self.bits
+        first = None
+        while chance:
+            lowest = chance & -chance
+            chance ^= lowest
+            match = self._patterns[lowest.bit_length() - 1].search(text, start)
+            if match is not None and (first is None or match.start() < first.start()):
+                first = match
+        return first
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """All matches, none of which overlap."""
+        place = 0
+        while (match := self.search(text, place)) is not None:
+            yield match
+            place = match.end() if match.end() > match.start() else match.end() + 1
+
+    def removed(self, text: str, replacement: str) -> str:
+        """The text with something else in the place of each match."""
+        parts, place = list[str](), 0
+        for match in self.finditer(text):
+            parts += (text[place : match.start()], replacement)
+            place = match.end()
+        return "".join((*parts, text[place:]))
+
+
+class SignIndex:
+    """The patterns of a family, by the words that they need."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._always = (0, 0)
+        self._by_word: dict[str, tuple[int, int]] = {}
+        self._words: dict[str, tuple[int, int]] = {}
+        self.chances = lru_cache(maxsize=4096)(self._chances)
+
+    def sign(self, *texts: str, cased: bool = False) -> Sign:
+        """One sign of several patterns. All signs are made before any is looked for."""
+        return Sign(self, (part for text in texts for part in alternatives(expanded(text))), cased=cased)
+
+    def add(self, text: str) -> int:
+        """The number of a pattern."""
+        number, self._size = self._size, self._size + 1
+        first, second = (*needed_words(text), None, None)[:2]
+        self._always = _either(self._always, ((first is None) << number, (second is None) << number))
+        for place, words in enumerate((first, second)):
+            for word in words or ():
+                bits = (1 << number, 0) if place == 0 else (0, 1 << number)
+                self._by_word[word] = _either(self._by_word.get(word, (0, 0)), bits)
+        return number
+
+    def _chances(self, text: str) -> int:
+        """The patterns that may match a text, as bits: whatever they need is there."""
+        first, second = self._always
+        known = self._words
+        for word in _tokens(text):
+            bits = known.get(word)
+            if bits is None:
+                bits = self._bits_of(word)
+                if len(known) >= _MANY:
+                    known.clear()
+                known[word] = bits
+            first |= bits[0]
+            second |= bits[1]
+        return first & second
+
+    def _bits_of(self, word: str) -> tuple[int, int]:
+        bits = self._by_word.get(f"{word} ", (0, 0))
+        for length in range(1, min(len(word), _LETTERS) + 1):
+            bits = _either(bits, self._by_word.get(word[:length], (0, 0)))
+        return bits
+
+
+def _either(bits: tuple[int, int], more: tuple[int, int]) -> tuple[int, int]:
+    return bits[0] | more[0], bits[1] | more[1]
+
+
+@lru_cache(maxsize=4096)
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text.translate(_SAME).casefold()))
+
+
+def alternatives(text: str) -> list[str]:
+    """`(?:a|b)|c` is a, b and c: only what stands at the top is taken apart."""
+    parts, depth, begin, in_class, place = list[str](), 0, 0, False, 0
+    while place < len(text):
+        letter = text[place]
+        if letter == "\\":
+            place += 1
+        elif in_class:
+            in_class = letter != "]"
+        elif letter == "[":
+            in_class = True
+        elif letter in "()":
+            depth += 1 if letter == "(" else -1
+        elif letter == "|" and depth == 0:
+            parts.append(text[begin:place])
+            begin = place + 1
+        place += 1
+    parts.append(text[begin:])
+    if len(parts) > 1:
+        return [inner for part in parts for inner in alternatives(part)]
+    inner = text[3:-1] if text.startswith("(?:") and text.endswith(")") and _is_one_group(text) else ""
+    return alternatives(inner) if inner else [text]
+
+
+def _is_one_group(text: str) -> bool:
+    """The first bracket is closed by the last one."""
+    plain = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "..", text)
+    depth = 0
+    for place, letter in enumerate(plain):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return place == len(plain) - 1
+    return False
+
+
+def needed_words(text: str) -> list[frozenset[str]]:
+    """Words (with a blank behind) and beginnings of words. Of each set, one is in each match; the rarest two sets."""
+    return sorted(_sets(list(_parser.parse(expanded(text), re.IGNORECASE)), "", fresh=True), key=_cost)[:2]
+
+
+def _needed(items: list[Any], run: str, *, fresh: bool) -> frozenset[str] | None:
+    """The rarest of the sets; None where there is none."""
+    return min(_sets(items, run, fresh=fresh), key=_cost, default=None)
+
+
+def _sets(items: list[Any], run: str, *, fresh: bool) -> list[frozenset[str]]:
+    """`run` is the word that was begun; `fresh` says that a word begins here."""
+    choices = list[frozenset[str]]()
+
+    def close(end: str = "") -> None:
+        nonlocal run
+        if run:
+            choices.append(frozenset({run + end if end else run[:_LETTERS]}))
+        run = ""
+
+    for operation, value in items:
+        name = str(operation)
+        if name == "LITERAL":
+            letter = chr(value).translate(_SAME).casefold()
+            if not _TOKEN.fullmatch(letter):
+                close(" ")
+                fresh = True
+            elif fresh or run:
+                run, fresh = run + letter, False
+        elif name in ("AT", "ASSERT", "ASSERT_NOT"):
+            continue
+        elif name in ("SUBPATTERN", "BRANCH"):
+            branches = [list(value[-1])] if name == "SUBPATTERN" else [list(branch) for branch in value[1]]
+            words = [_needed(branch, run, fresh=fresh) for branch in branches]
+            if all(words):
+                choices.append(frozenset(word for some in words for word in some or ()))
+            close()
+            fresh = all(_ends_a_word(branch, fresh=False) for branch in branches)
+        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            least, _, inner = value
+            if least and (inside := _needed(list(inner), run, fresh=fresh)):
+                choices.append(inside)
+            close()
+            fresh = (fresh or least > 0) and _ends_a_word(list(inner), fresh=fresh)
+        else:
+            close()
+            fresh = False
+    close()
+    return choices
+
+
+def _ends_a_word(items: list[Any], *, fresh: bool) -> bool:
+    """Behind this, a word begins."""
+    if not items:
+        return fresh
+    operation, value = items[-1]
+    name = str(operation)
+    if name == "LITERAL":
+        return not _TOKEN.fullmatch(chr(value))
+    if name == "SUBPATTERN":
+        return _ends_a_word(list(value[-1]), fresh=False)
+    if name == "BRANCH":
+        return all(_ends_a_word(list(branch), fresh=False) for branch in value[1])
+    return False
+
+
+def _cost(words: frozenset[str]) -> float:
+    """How often one of the words is likely to be there."""
+    return sum(1.0 if word.strip() in _COMMON_WORDS else _WEIGHTS[min(len(word), len(_WEIGHTS) - 1)] for word in words)
