@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from convoscope.metrics.dialogue.completion import completion
-from convoscope.metrics.dialogue.mentions import entities
 from convoscope.metrics.dialogue.policy import ANY, BOOK, REQUEST, SEARCH, actions_taken, does_right, expected_action
 from convoscope.metrics.dialogue.turn_scores import score_turn, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, act, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
+from support.dialogue_mentions import entities
 
 VENUES = VenueDatabase(
     {
@@ -32,18 +32,18 @@ VENUES = VenueDatabase(
 
 def invented(said: str, *acts, named=(), domains=()) -> list[str]:
     """The values that the database does not bear out."""
-    return [one.value for one in entities(said, acts, VENUES, named, domains) if not one.is_known]
+    return [one.value for one in entities(said, VENUES, *acts, named=named, domains=domains) if not one.is_known]
 
 
 # A name is the same name however it is spelled: a tokeniser's space, an apostrophe and capitals are no other venue.
 @pytest.mark.parametrize("name", ["Rosa's Bed and Breakfast", "rosa 's bed and breakfast", "rosas bed and breakfast"])
 def test_a_spelling_is_no_other_venue(name: str) -> None:
-    assert [one.value for one in entities(f"Try {name} .", (), VENUES)] == ["rosas bed and breakfast"]
+    assert [one.value for one in entities(f"Try {name} .", VENUES)] == ["rosas bed and breakfast"]
 
 
 def test_a_closing_apostrophe_does_not_glue_words() -> None:
     assert not invented("", act("Attraction-Inform", Name="queens college"))
-    assert [one.value for one in entities("It is 'Golden Wok' .", (), VENUES)] == ["golden wok"]
+    assert [one.value for one in entities("It is 'Golden Wok' .", VENUES)] == ["golden wok"]
 
 
 # People shorten names; a run of words of a name that the database has is not absent from it. Other words are.
@@ -114,14 +114,14 @@ def test_references_are_looked_up_where_a_database_lists_them() -> None:
     booked = act("Booking-Book", Ref="ABC123")
     assert not invented("", booked)
     listed = VenueDatabase({"hotel": [{"name": "hilton", "reference": "XYZ789"}]})
-    assert [one.is_known for one in entities("", [booked], listed)] == [False]
-    assert [one.is_known for one in entities("", [act("Train-OfferBooked", Ref="xyz789")], listed)] == [True]
+    assert [one.is_known for one in entities("", listed, booked)] == [False]
+    assert [one.is_known for one in entities("", listed, act("Train-OfferBooked", Ref="xyz789"))] == [True]
 
 
 # What the agent asks for, or says that there is not, it does not tell.
 def test_asking_and_denying_mention_nothing() -> None:
-    assert not entities("", [act("Hotel-Request", Name="?"), act("Hotel-NoOffer", Name="the golden dragon")], VENUES)
-    assert not entities("", [act("Hotel-Inform", Name="none", Phone=None)], VENUES)
+    assert not entities("", VENUES, act("Hotel-Request", Name="?"), act("Hotel-NoOffer", Name="the golden dragon"))
+    assert not entities("", VENUES, act("Hotel-Inform", Name="none", Phone=None))
 
 
 def test_a_name_is_remembered_through_the_dialogue() -> None:
@@ -163,8 +163,8 @@ def test_what_a_bare_booking_books_is_taken_from_the_truth() -> None:
         predicted_intents=["book_restaurant"],  # a wrong routing is charged to routing alone
         predicted_acts=["Booking-Book"],
     )
-    assert score_turn(turn).attempt == ("hotel", ())
-    assert score_turn(turn._replace(booked=("restaurant",))).attempt.domain == "restaurant"
+    assert score_turn(turn).attempts == (("hotel", ()),)
+    assert score_turn(turn._replace(booked=("restaurant",))).attempts[0].domain == "restaurant"
 
 
 # Task completion.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from convoscope.metrics.dialogue.accuracy import PairCount, SetMatch
 from convoscope.metrics.dialogue.completion import completion
 from convoscope.metrics.dialogue.memory import TRANSFERABLE, Transfer, transfers, true_transfers
-from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules
+from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules, does_tell
 from convoscope.metrics.dialogue.quality import quality_score
 from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known, score_turn, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, turn_of
@@ -140,7 +140,7 @@ _VERDICTS = {
 }
 _PLACES = [(TurnScores._fields.index(field), name) for field, name in _VERDICTS.items()]
 _OTHERS = itemgetter(
-    *map(TurnScores._fields.index, ("intent", "acts", "slots", "invented", "invented_anywhere", "entities", "attempt"))
+    *map(TurnScores._fields.index, ("intent", "acts", "slots", "invented", "invented_anywhere", "entities", "attempts"))
 )
 _UNKNOWN = TurnScores._fields.index("invented_mentions")
 
@@ -157,9 +157,10 @@ def _tallies(
     if not columns:
         return {}
     intents, acts, slots, invented, anywhere, mentions, attempts = _OTHERS(columns)
-    tried = [attempt for attempt in attempts if attempt is not None]
-    violations = sum([bool(attempt[1]) for attempt in tried])
-    acting = sum([predicted[3] is not None or bool(calls) for _, predicted, _, calls, *_ in turns])
+    tried = [attempt for row in attempts for attempt in row]
+    wrong = sum([bool(attempt[1]) for attempt in tried])
+    violations = sum([any(attempt[1] for attempt in row) for row in attempts if row])
+    acting = sum([turn[1][3] is not None or (bool(turn[3]) and does_tell(turn[3])) for turn in turns])
     tallies: dict[str, Tally] = {
         name: (columns[at].count(True), len(scores) - columns[at].count(None)) for at, name in _PLACES
     }
@@ -172,7 +173,7 @@ def _tallies(
         [unknown / len(row) for row, unknown in zip(mentions, columns[_UNKNOWN], strict=True) if row]
     )
     tallies["policy_violations"] = violations, acting
-    tallies["policy_violations@attempts"] = violations, len(tried)
+    tallies["policy_violations@attempts"] = wrong, len(tried)
     tallies["memory_transfer"] = _carried(transfers(turns, transferable))
     tallies["memory_transfer_gt"] = _carried(true_transfers(turns, transferable))
     if venues is not None and any(turn[0][1] is not None for turn in turns):

@@ -81,17 +81,6 @@ def _is_coded(shape: bytes) -> bool:
     return any(code in shape for code in _CODE_SHAPES)
 
 
-def entities(
-    response: str,
-    acts: Sequence[Act] | None,
-    venues: VenueDatabase,
-    named: Iterable[str] = (),
-    domains: Collection[str] = (),
-) -> tuple[Mention, ...]:
-    """The names and details of one reply and its acts."""
-    return mentions_in(read_replies([response])[0], acts, venues, dict.fromkeys(named), domains)[0]
-
-
 def mentions_in(
     reply: Reply,
     acts: Sequence[Act] | None,
