@@ -87,6 +87,14 @@ def test_a_data_set_without_services_has_no_domain_to_be_right(tmp_path: Path) -
     assert any(value is not None for value in values("intent_accuracy", talk))
 
 
+def test_a_domain_that_is_written_in_two_ways_is_one() -> None:
+    turn = turn_of(
+        predicted_slots={"Hotel": {"area": "north"}, "hotel": {"stars": "4"}},
+        true_slots={"hotel": {"area": "north", "stars": "4"}},
+    )
+    assert score_turn(turn).joint_goal is True
+
+
 # Plain values.
 
 

@@ -129,7 +129,7 @@ def _unanswered(
                     (domain, slot)
                     for domain, slot in unanswered
                     if (domain.casefold(), information(slot)) in given
-                    or information(slot) in _said(turn, score, owners, domain.casefold(), venues)
+                    or information(slot) in _facts_in_words(turn, score, owners, domain.casefold(), venues)
                 ]
             )
     return asked - answered
@@ -147,7 +147,7 @@ def _given(turn: DialogueTurn) -> set[tuple[str, str]]:
     }
 
 
-def _said(
+def _facts_in_words(
     turn: DialogueTurn, score: TurnScores, owners: Sequence[str], domain: str, venues: VenueDatabase | None
 ) -> set[str]:
     """What the words of a reply tell of a domain: details that the database has, and other values of its venues."""
