@@ -214,6 +214,37 @@ def test_against_the_truth_only_what_it_carries_counts_by_the_end_of_the_segment
     assert [one.is_carried for one in true_transfers(turns[:2])] == [False]
 
 
+def test_every_slot_that_the_truth_copied_is_an_opportunity_however_many_intents_are_active() -> None:
+    before = {"restaurant": {"area": "north", "bookday": "friday"}}
+    true = before | {"hotel": {"area": "north", "bookday": "friday"}}
+    ours = before | {"hotel": {"area": "north"}}
+    both = ["find_restaurant", "find_hotel"]  # the first stays the restaurant: no change of domain is seen
+    turns = [
+        turn_of(true_intents="find_restaurant", true_slots=before, predicted_slots=before),
+        turn_of(
+            true_intents=both,
+            true_slots=true,
+            predicted_slots=before,
+            copied=[("hotel", "area"), ("hotel", "bookday")],
+        ),
+        turn_of(true_intents=both, true_slots=true, predicted_slots=ours),
+    ]
+    assert [(one.from_domain, one.to_domain, one.slot, one.is_carried) for one in true_transfers(turns)] == [
+        ("restaurant", "hotel", "area", True),  # by the end of the segment
+        ("restaurant", "hotel", "bookday", False),
+    ]
+
+
+def test_a_copy_between_equal_values_counts_once() -> None:
+    before = {"restaurant": {"area": "north"}}
+    after = before | {"hotel": {"area": "north"}}
+    turns = [
+        turn_of(true_intents="find_restaurant", true_slots=before, predicted_slots=before),
+        turn_of(true_intents="find_hotel", true_slots=after, predicted_slots=after, copied=[("hotel", "area")]),
+    ]
+    assert len(true_transfers(turns)) == 1
+
+
 # Names of venues.
 
 

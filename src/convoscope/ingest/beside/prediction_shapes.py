@@ -71,6 +71,8 @@ class Predictions(NamedTuple):
     predicts: frozenset[str]
     """The fields that any of them predicts."""
     problems: tuple[str, ...] = ()
+    is_plain: bool = False
+    """There are responses, and none of them holds a placeholder such as `[hotel_name]`."""
 
 
 def dialogue_key(id: str) -> str:

@@ -6,6 +6,7 @@ why: it counts, and scores as empty.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -36,6 +37,8 @@ from convoscope.ingest.report import Note, Notes
 _SIGNS = (b'"response"', b'"state"', b'"dialogue_id"', b'"dialog_id"')
 _HEAD = 64 * 1024
 _FIRST_ROWS = 5
+PLAIN_RESPONSES = "plain_responses"
+"""Among the extras of a conversation: no response of its predictions, nor of others of that file, has a placeholder."""
 MISSING = TurnPrediction(failure="missing")
 
 
@@ -132,7 +135,14 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> Predictions | None:
     predicts = {name for name in _FIELDS if any(getattr(one, name) is not None for one in everything)}
     if not predicts:  # a system that failed in every turn is wrong in all that it could have predicted
         predicts = set(_FIELDS)
-    return Predictions(by_dialogue, frozenset(predicts), tuple(problems)) if is_predicted else None
+    if not is_predicted:
+        return None
+    responses = [one.response for one in everything if one.response]
+    is_plain = bool(responses) and not any(_PLACEHOLDER.search(response) for response in responses)
+    return Predictions(by_dialogue, frozenset(predicts), tuple(problems), is_plain)
+
+
+_PLACEHOLDER = re.compile(r"\[[\w\s]+\]")
 
 
 def unread_records(paths: Iterable[Path]) -> list[Note]:
@@ -188,7 +198,9 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
         if conversation.source.format == "multiwoz":
             prediction = _with_names_of_multiwoz(prediction)
         frames += frames_of(completed(prediction, predictions.predicts), exchange, "predicted")
-    return msgspec.structs.replace(conversation, frames=tuple(sorted(frames, key=lambda frame: frame.seq)))
+    extras = {**conversation.extras, PLAIN_RESPONSES: True} if predictions.is_plain else conversation.extras
+    frames.sort(key=lambda frame: frame.seq)
+    return msgspec.structs.replace(conversation, frames=tuple(frames), extras=extras)
 
 
 def _with_names_of_multiwoz(prediction: TurnPrediction) -> TurnPrediction:

@@ -371,8 +371,8 @@ def memory_transfer(conversation: Conversation) -> Observation:
 def memory_transfer_gt(conversation: Conversation) -> Observation:
     """Where the user truly takes a constraint over into a new domain, does the agent?
 
-    An opportunity is a slot that has the same true value in both domains by the end of the segment, or that is
-    annotated as copied. It is taken where the prediction holds the value by then.
+    An opportunity is such a slot that has the same true value in both domains by the end of the segment, or any slot
+    that is annotated as copied. It is taken where the prediction holds the value by then.
     """
     return _carried(true_transfers(dialogue_turns(conversation), transferable_slots(conversation)))
 

@@ -18,7 +18,7 @@ from convoscope.metrics.dialogue.turns import DialogueTurn, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
 
 JudgeFunction = Callable[[str, str], Any]
-"""Given what the user and the agent say, a verdict such as `{"score": 4}`."""
+"""Given what the user and the agent say, a verdict such as `{"score": 4}`, or a text that holds one."""
 
 MICRO = frozenset(
     {"slot_accuracy", "jga", "slot_hallucination", "slot_hallucination@all_domains", "entity_hallucination"}
@@ -42,6 +42,13 @@ class LevelFigure(NamedTuple):
     """Dialogues with a value, of all that were fed."""
 
 
+class ReplyVerdict(NamedTuple):
+    """What a judge says of a reply: a score from 1 to 5; or None, and why."""
+
+    score: float | None
+    reason: str = ""
+
+
 Tally = tuple[float, int]
 """What the turns of a dialogue add up to, and of how many."""
 
@@ -59,7 +66,7 @@ class DialogueEvaluator:
     ) -> None:
         self.turns: list[DialogueTurn] = []
         self.scores: list[TurnScores] = []
-        self.verdicts: list[float | None] = []
+        self.verdicts: list[ReplyVerdict] = []
         self._venues, self._rules, self._transferable, self._judge = venues, rules, transferable, judge
         self._named: dict[str, None] = {}
 
@@ -71,13 +78,13 @@ class DialogueEvaluator:
         self.turns.append(turn)
         self.scores.append(score)
         if self._judge is not None and user and turn.response:
-            self.verdicts.append(quality_score(self._judge(user, turn.response)))
+            self.verdicts.append(_verdict(self._judge, user, turn.response))
         return score
 
     def tallies(self) -> dict[str, Tally]:
         """By metric, the sum over the turns that have a value and their number. No value, no entry."""
         tallies = _tallies(self.turns, self.scores, self._rules, self._transferable, self._venues)
-        usable = [verdict for verdict in self.verdicts if verdict is not None]
+        usable = [verdict.score for verdict in self.verdicts if verdict.score is not None]
         if usable:
             tallies["response_quality"] = fsum(usable), len(usable)
         return tallies
@@ -88,6 +95,16 @@ class DialogueEvaluator:
             name: total if name == "policy_violations" else total / number
             for name, (total, number) in self.tallies().items()
         }
+
+
+def _verdict(judge: JudgeFunction, user: str, response: str) -> ReplyVerdict:
+    """A judge is somebody else's code: where it fails, the dialogue goes on, and the verdict is missing."""
+    try:
+        answer = judge(user, response)
+    except Exception as error:
+        return ReplyVerdict(None, f"the judge failed: {type(error).__name__}: {error}")
+    score = quality_score(answer)
+    return ReplyVerdict(score, "" if score is not None else f"no score from 1 to 5 in {str(answer)[:200]!r}")
 
 
 class DatasetEvaluator:

@@ -80,13 +80,17 @@ def rules_of(conversation: Conversation) -> PolicyRules:
     rules = conversation.extras.get(RULES_FIELD)
     if not isinstance(rules, dict):
         return BOOKING_RULES
-    return {domain: tuple(map(str, slots)) for domain, slots in rules.items() if isinstance(slots, list)}
+    return {domain.casefold(): _names(slots) for domain, slots in rules.items() if isinstance(slots, list)}
 
 
 def transferable_slots(conversation: Conversation) -> tuple[str, ...]:
     """The slots that are carried over from domain to domain, as the data say, or the usual ones."""
     slots = conversation.extras.get(TRANSFERABLE_FIELD)
-    return tuple(map(str, slots)) if isinstance(slots, list) else TRANSFERABLE
+    return _names(slots) if isinstance(slots, list) else TRANSFERABLE
+
+
+def _names(slots: list[Any]) -> tuple[str, ...]:
+    return tuple([str(slot).strip().casefold() for slot in slots])
 
 
 def has_predictions(conversation: Conversation) -> bool:

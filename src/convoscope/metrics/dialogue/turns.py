@@ -141,7 +141,7 @@ def turn_of(
         ),
         response=response,
         calls=tuple(names(calls) or ()),
-        copied=frozenset(copied),
+        copied=frozenset([(domain.casefold(), slot.casefold()) for domain, slot in copied]),
         booked=tuple(names(booked) or ()),
         number=number,
     )
