@@ -202,3 +202,81 @@ def test_a_search_without_a_request_wants_to_be_told_something_that_is_not_inven
     assert not completed(search._replace(response="I recommend The Golden Dragon"))  # the seed's table, row 4
     asks = turn_of(true_intents=["find_hotel"], predicted_acts=["Hotel-Request"], true_slots={})
     assert not completed(asks)
+
+
+# What an agent recommends, suggests or calls by a name is a venue, however it is written.
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("I recommend Zanzibar.", "zanzibar"),
+        ("I recommend the Zanzibar.", "the zanzibar"),
+        ("i recommend the golden dragon in the north .", "the golden dragon"),
+        ("you could try zanzibar", "zanzibar"),
+        ("There is one called zanzibar grill.", "zanzibar grill"),
+        ("How about Zanzibar?", "zanzibar"),
+        ("I have booked you at zanzibar.", "zanzibar"),
+        ("Try The Golden Dragon restaurant", "the golden dragon"),
+    ],
+)
+def test_a_name_after_a_cue_may_be_one_word_or_small(said: str, name: str) -> None:
+    assert invented(said) == [name]
+
+
+# Days, foods, equipment and what an agent says besides are no venues; nor is a known name, or one that is denied.
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I suggest Saturday Evening",
+        "I recommend British Food",
+        "How about Free Wifi and Parking?",
+        "I recommend Monday.",
+        "I suggest booking early",
+        "Try again later",
+        "You could try something cheaper.",
+        "How about a different area?",
+        "What about the acorn guest house?",
+        "I recommend acorn .",
+        "i recommend the golden wok for dinner",
+        "I have booked it for you",
+        "I have booked 2 tickets",
+        "The country house is nice, the pastry great",  # "try" is no word of these
+        "There is no restaurant called Zanzibar.",
+        "I couldn't find anything called the golden dragon",
+        "I recommend TR1234 at 10:15",
+        "I recommend Lisbon",  # where a train goes to
+    ],
+)
+def test_other_words_after_a_cue_are_no_venue(said: str) -> None:
+    tables = {**VENUES.tables, "train": [{"trainID": "TR0001", "destination": "lisbon"}]}
+    assert [one for one in entities(said, VenueDatabase(tables)) if not one.is_known] == []
+
+
+# A number to call is a phone, however short. A time, a price and a reference are none.
+def test_a_number_that_is_to_be_called_is_a_phone() -> None:
+    assert invented("call 555-1234") == ["5551234"]
+    assert invented("Their phone number is 555 1234.") == ["5551234"]
+    assert not invented("Call at 10:15, it is 12.50 pounds for 24 people")
+    assert not invented("Your reference is 5551234")
+    short = VenueDatabase({"hotel": [{"name": "gull house", "phone": "555-1234"}]})
+    assert [one.is_known for one in entities("gull house, phone 555 1234", short)] == [True, True]
+
+
+def test_an_address_in_the_words_of_a_reply_is_looked_up() -> None:
+    assert invented("acorn guest house is at 12 Baker Street .") == ["12 baker street"]
+    assert not invented("acorn guest house is at 154 Chesterton Road, Cambridge .")
+    assert invented("golden wok is at 154 Chesterton Road .") == ["154 chesterton road"]  # of the acorn
+    assert not invented("A table for 2 on Chesterton Road")
+    assert not invented("A taxi to 12 Baker Street", domains=["taxi"])  # it goes anywhere
+
+
+def test_a_reference_in_the_words_of_a_reply_is_looked_up() -> None:
+    listed = VenueDatabase({"hotel": [{"name": "hilton", "reference": "AB12C3"}]})
+    assert [one.is_known for one in entities("Your reference number is AB12C3 .", listed)] == [True]
+    assert entities("is at the hilton, reference XY12Z9", listed)[1] == ("reference", "xy12z9", False)
+    assert entities("Do you have the reference?", listed) == ()
+    assert not invented("Your reference is XY12Z9 .")  # a database without any cannot say
+
+
+def test_long_replies_take_as_long_as_they_are() -> None:
+    for piece in ("try ", "call 5 ", "1 street ", "recommend the ", "reference ", "no called "):
+        assert len(entities(piece * 20_000, VENUES)) < 20_000

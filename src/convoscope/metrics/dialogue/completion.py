@@ -17,7 +17,7 @@ from convoscope.metrics.dialogue.policy import (
 from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.values import State
-from convoscope.metrics.dialogue.venues import NAME, VenueDatabase, information
+from convoscope.metrics.dialogue.venues import ADDRESS, NAME, VenueDatabase, information
 
 _NO_STATE: State = {}
 
@@ -151,7 +151,7 @@ def _facts_in_words(
     turn: DialogueTurn, score: TurnScores, owners: Sequence[str], domain: str, venues: VenueDatabase | None
 ) -> set[str]:
     """What the words of a reply tell of a domain: details that the database has, and other values of its venues."""
-    details = [one for one in score.entities or () if one.field != NAME]
+    details = [one for one in score.entities or () if one.field not in (NAME, ADDRESS)]  # whose address it is, counts
     if venues is None:
         return {one.field for one in details}
     given = {one.field for one in details if venues.is_of(domain, one.field, one.value)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -59,9 +59,13 @@ class VenueDatabase:
         self._names: dict[tuple[str, ...], str] = {}
         self._facts: dict[str, dict[str, set[str]]] = {}
         self._domains: dict[tuple[str, str], set[str]] = {}
+        ordinary: set[str] = set()
         for domain, records in tables.items():
             for record in _rows(records):
                 self._add(record, domain.casefold())
+                ordinary.update(_slot_words(record))
+        self.ordinary = frozenset(ordinary)
+        """Words of what venues are and have, such as foods and areas: they name none by themselves."""
         self.unjudged = frozenset(domain for domain, rows in tables.items() if isinstance(rows, Mapping))
         """The domains without records, such as taxis: their phones are drawn by a pattern, and in no table."""
         self._with_records = frozenset(domain.casefold() for domain, rows in tables.items() if _rows(rows))
@@ -182,6 +186,16 @@ def _by_part(names: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], str]
             for end in range(start + 1, len(core) + 1):
                 parts.setdefault(core[start:end], name)
     return parts
+
+
+_OF_ONE_VENUE = frozenset({NAME, *FIELDS, "introduction", "location", "id", "openhours"})
+
+
+def _slot_words(record: Mapping[str, Any]) -> Iterator[str]:
+    """The words of the values that many venues share."""
+    for slot, value in record.items():
+        if isinstance(value, str) and slot.casefold() not in _OF_ONE_VENUE:
+            yield from words_of(value)
 
 
 def _rows(records: Any) -> list[Mapping[str, Any]]:
