@@ -269,6 +269,11 @@ def test_an_address_in_the_words_of_a_reply_is_looked_up() -> None:
     assert not invented("A taxi to 12 Baker Street", domains=["taxi"])  # it goes anywhere
 
 
+def test_an_address_in_words_and_in_an_act_is_one() -> None:
+    told = act("Hotel-Inform", Addr="12 baker street chesterton")
+    assert invented("acorn guest house is at 12 Baker Street .", told) == ["12 baker street chesterton"]
+
+
 def test_a_reference_in_the_words_of_a_reply_is_looked_up() -> None:
     listed = VenueDatabase({"hotel": [{"name": "hilton", "reference": "AB12C3"}]})
     assert [one.is_known for one in entities("Your reference number is AB12C3 .", listed)] == [True]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from convoscope.metrics.dialogue.policy import (
     BOOKING_RULES,
+    GoalDomains,
     PolicyRules,
     delivers,
     domain_among,
@@ -46,12 +48,17 @@ class Completion(NamedTuple):
 
 def goals_of(turns: Sequence[DialogueTurn]) -> Goals:
     """The goals, from the true intents and requests of all turns."""
-    intents = {(turn.truth.intents, turn.truth.domains) for turn in turns if turn.truth.intents}
+    intents = frozenset([(turn.truth.intents, turn.truth.domains) for turn in turns if turn.truth.intents])
+    requests = frozenset().union(*[turn.truth.requested for turn in turns if turn.truth.requested])
+    return Goals(*_goal_domains(intents), requests)
+
+
+@lru_cache(65536)
+def _goal_domains(intents: frozenset[tuple[frozenset[str], tuple[str, ...] | None]]) -> GoalDomains:
+    """The domains of the intents of several turns, each with what its turn is about."""
     wanted = [goal_domains(*one) for one in intents]
-    return Goals(
-        frozenset().union(*[one.bookings for one in wanted]),
-        frozenset().union(*[one.searches for one in wanted]),
-        frozenset().union(*[turn.truth.requested for turn in turns if turn.truth.requested]),
+    return GoalDomains(
+        frozenset().union(*[one.bookings for one in wanted]), frozenset().union(*[one.searches for one in wanted])
     )
 
 
@@ -94,15 +101,18 @@ def _told_of(turns: Sequence[DialogueTurn], scores: Sequence[TurnScores]) -> set
     domains: set[str] = set()
     for turn, score in zip(turns, scores, strict=True):
         if not score.invented_mentions:
-            for type in turn.predicted.act_types:
-                if delivers(type):
-                    domains.update(_act_domains(type, turn))
+            domains |= _delivered(turn.predicted.act_types, turn.truth.domains or ())
     return domains
 
 
-def _act_domains(type: str, turn: DialogueTurn) -> tuple[str, ...]:
+@lru_cache(65536)
+def _delivered(act_types: frozenset[str], about: tuple[str, ...]) -> frozenset[str]:
+    """The domains of the acts that deliver something."""
+    return frozenset().union(*[_act_domains(type, about) for type in act_types if delivers(type)])
+
+
+def _act_domains(type: str, about: tuple[str, ...]) -> tuple[str, ...]:
     """The domains that an act is about: the one that it names, or those of its turn."""
-    about = turn.truth.domains or ()
     name = named_domain(type)
     return (domain_among(name, about),) if name else about
 
@@ -123,15 +133,11 @@ def _unanswered(
         unanswered = asked - answered
         if unanswered and not score.invented_mentions:
             given = _given(turn)
+            answered |= {one for one in unanswered if (one[0].casefold(), information(one[1])) in given}
             owners = names_known(score) or named
-            answered.update(
-                [
-                    (domain, slot)
-                    for domain, slot in unanswered
-                    if (domain.casefold(), information(slot)) in given
-                    or information(slot) in _facts_in_words(turn, score, owners, domain.casefold(), venues)
-                ]
-            )
+            for domain in {domain for domain, _ in unanswered - answered}:
+                facts = _facts_in_words(turn, score, owners, domain.casefold(), venues)
+                answered |= {one for one in unanswered if one[0] == domain and information(one[1]) in facts}
     return asked - answered
 
 
@@ -141,7 +147,7 @@ def _given(turn: DialogueTurn) -> set[tuple[str, str]]:
         (domain, information(slot.slot))
         for act in turn.predicted.acts or ()
         if act.slots and delivers(act.type)
-        for domain in _act_domains(act.type, turn)
+        for domain in _act_domains(act.type, turn.truth.domains or ())
         for slot in act.slots
         if slot.value not in _NO_VALUE
     }
@@ -155,4 +161,5 @@ def _facts_in_words(
     if venues is None:
         return {one.field for one in details}
     given = {one.field for one in details if venues.is_of(domain, one.field, one.value)}
-    return given | venues.facts_in(turn.response, [name for name in owners if venues.is_of(domain, NAME, name)])
+    venues_there = [name for name in owners if venues.is_of(domain, NAME, name)]
+    return given | venues.facts_in(turn.response, venues_there) if venues_there else given

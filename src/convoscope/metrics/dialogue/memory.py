@@ -55,9 +55,10 @@ def true_transfers(turns: Sequence[DialogueTurn], slots: Collection[str] = TRANS
     slot was copied, whatever the slot and however many intents are active.
     """
     events = _equal_values(turns, slots)
-    known = {(event.to_domain, event.slot) for event in events}
-    for place, turn in enumerate(turns):
-        for domain, slot in sorted(turn.copied - known):
+    copies = [place for place, turn in enumerate(turns) if turn.copied]
+    known = {(event.to_domain, event.slot) for event in events} if copies else set()
+    for place in copies:
+        for domain, slot in sorted(turns[place].copied - known):
             event = _copy(turns, place, domain, slot)
             if event is not None:
                 events.append(event)

@@ -57,6 +57,9 @@ _REFERENCES = frozenset({"reference", "ref", "confirmation"})
 _BEFORE_A_CODE = frozenset({"number", "no", "code", "is", "your", "the", "it", "was", "for", "booking"})
 _CODE_LENGTHS = range(5, 13)
 _CUES = frozenset({"recommend", "suggest", "try", "called", "named", "booked", "about"})
+_SIGNS = _CUES | _CALLS | _STREETS | _REFERENCES
+"""Most replies hold none of these words, and are looked at once."""
+_NO_SIGNS: frozenset[str] = frozenset()
 _ASKING = ("how ", "what ")
 _SENTENCE = 60
 _DENIAL = re.compile(r"(?:\b(?:no|not|nothing|none|any|anything|cannot|unable)\b|n't\b)[^.!?;]*$")
@@ -122,23 +125,24 @@ def mentions_in(
     names: list[Mention] = []
     if not venues.key_words.isdisjoint(words):
         names = [_mention(name) for name in venues.names_among(words)]
-    if not _CUES.isdisjoint(words):
-        cued = names_after_cues(response, _CUES.intersection(words), venues.ordinary)
-        names += [_named_venue(name, venues) for name in cued]
-    details = _details_in(response, words, digits, has_code) if digits else []
-    if venues.known[REFERENCE] and not _REFERENCES.isdisjoint(words):
-        details += [(REFERENCE, code) for code in _codes_in(response, words)]
-    for act in acts or ():
-        for slot in act.slots:
-            if slot.slot in _TOLD_SLOTS and slot.value not in _NOT_TOLD and _tells(act.type):
-                field = _TOLD_SLOTS[slot.slot]
-                if field == NAME:
-                    names.append(_named_venue(str(slot.value), venues))
-                else:
-                    details.append((field, comparable(field, str(slot.value))))
+    signs = _NO_SIGNS if _SIGNS.isdisjoint(words) else _SIGNS.intersection(words)
+    details: list[tuple[str, str]] = []
+    if signs:
+        cues = signs & _CUES
+        if cues:
+            names += [_named_venue(name, venues) for name in names_after_cues(response, cues, venues.ordinary)]
+        if venues.known[REFERENCE] and signs & _REFERENCES:
+            details += [(REFERENCE, code) for code in _codes_in(response, words)]
+    if has_code or digits >= _LEAST_DIGITS or (signs and digits):
+        details += _details_in(response, words, digits, has_code, signs)
+    for field, value in _details_of_acts(acts) if acts else ():
+        if field == NAME:
+            names.append(_named_venue(value, venues))
+        else:
+            details.append((field, comparable(field, value)))
     if details:
         owners = [name.value for name in names if name.is_known] or list(named)
-        names += _judged(details, owners, acts, venues, domains)
+        names += _judged(_once(details), owners, acts, venues, domains)
     if not names:
         return (), 0
     mentions = tuple(names) if len(names) == 1 else tuple(dict.fromkeys(names))
@@ -149,6 +153,28 @@ def mentions_in(
         elif field == NAME:
             named[value] = None
     return mentions, unknown
+
+
+def _details_of_acts(acts: Sequence[Act]) -> list[tuple[str, str]]:
+    """Names and details that acts tell, as they are written."""
+    return [
+        (_TOLD_SLOTS[slot.slot], str(slot.value))
+        for act in acts
+        for slot in act.slots
+        if slot.slot in _TOLD_SLOTS and slot.value not in _NOT_TOLD and _tells(act.type)
+    ]
+
+
+def _once(details: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """An address that is a part of another one is the same, told once in words and once by an act."""
+    addresses = [value for field, value in details if field == ADDRESS]
+    if len(addresses) < 2:
+        return details
+    return [
+        (field, value)
+        for field, value in details
+        if field != ADDRESS or not any(value != other and f" {value} " in f" {other} " for other in addresses)
+    ]
 
 
 def _judged(
@@ -236,7 +262,9 @@ def _act_domain(act_type: str) -> str:
     return act_type.casefold().partition("-")[0]
 
 
-def _details_in(response: str, words: list[str], digits: int, has_code: bool) -> list[tuple[str, str]]:
+def _details_in(
+    response: str, words: list[str], digits: int, has_code: bool, signs: frozenset[str]
+) -> list[tuple[str, str]]:
     """Phone numbers, postcodes and addresses in a text that holds digits."""
     details = []
     if digits >= _LEAST_DIGITS:
@@ -244,12 +272,12 @@ def _details_in(response: str, words: list[str], digits: int, has_code: bool) ->
             number = comparable(PHONE, match[0])
             if _LEAST_DIGITS <= len(number) <= _MOST_DIGITS:
                 details.append((PHONE, number))
-    if digits >= _LOCAL_DIGITS and not details and not _CALLS.isdisjoint(words):
+    if digits >= _LOCAL_DIGITS and not details and signs & _CALLS:
         numbers = [comparable(PHONE, match[1]) for match in _LOCAL.finditer(response)]
         details += [(PHONE, number) for number in numbers if len(number) >= _LOCAL_DIGITS]
     if has_code:
         details += [(POSTCODE, comparable(POSTCODE, match[0])) for match in _POSTCODE.finditer(response.casefold())]
-    if not _STREETS.isdisjoint(words):
+    if signs & _STREETS:
         details += [(ADDRESS, address) for address in _addresses_in(words)]
     return details
 

@@ -159,20 +159,26 @@ def booking_attempts(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> 
     one that lacks least. What the turn is about is taken from the truth where there is one, so that a wrong routing is
     charged to routing alone. Where a tool booked, such an act reports on it.
     """
-    tools = [use.domain for use in map(tool_use, turn.calls) if use.books]
-    acts = [named_domain(type) for type in turn.predicted.act_types if is_booking(type)]
+    tools, acts = bookings_named(turn.predicted.act_types, turn.calls)
     if not tools and not acts:
         return ()
     about = turn.booked or turn.truth.domains or turn.predicted.domains or ("",)
-    named = sorted({domain_among(domain, about) for domain in (*tools, *acts) if domain})
     state = turn.predicted.state or _NO_STATE
+    named = sorted({domain_among(domain, about) for domain in tools + acts if domain})
     attempts = [Attempt(domain, missing_slots(state, domain, rules)) for domain in named]
     if "" in tools or ("" in acts and not tools):
         others = [domain for domain in about if domain not in named]
         ruled = [domain for domain in others if domain in rules] or others
         bare = [Attempt(domain, missing_slots(state, domain, rules)) for domain in ruled]
-        attempts += sorted(bare, key=lambda one: len(one.missing))[:1]
+        attempts += bare if len(bare) < 2 else [min(bare, key=lambda one: len(one.missing))]
     return tuple(attempts)
+
+
+@lru_cache(65536)
+def bookings_named(act_types: frozenset[str], calls: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The domains that tools and acts that book name; "" for one that names none."""
+    tools = [use.domain for use in map(tool_use, calls) if use.books]
+    return tuple(tools), tuple([named_domain(type) for type in act_types if is_booking(type)])
 
 
 @lru_cache(65536)
