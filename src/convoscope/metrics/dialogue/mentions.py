@@ -65,7 +65,7 @@ _SENTENCE = 60
 _DENIAL = re.compile(r"(?:\b(?:no|not|nothing|none|any|anything|cannot|unable)\b|n't\b)[^.!?;]*$")
 _WORD = re.compile(r" ([\w'&]+)")
 _LEADING = frozenset({"you", "at", "into", "the", "visiting", "trying"})
-_JOINING = frozenset({"and", "of", "the", "&"})
+_JOINING = frozenset({"and", "of", "the", "&", "'s"})
 _MOST_WORDS = 8
 
 _DIGITS = b"0123456789"
