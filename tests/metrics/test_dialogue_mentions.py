@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from convoscope.metrics.dialogue.completion import completion
@@ -284,5 +286,8 @@ def test_a_reference_in_the_words_of_a_reply_is_looked_up() -> None:
 
 
 def test_long_replies_take_as_long_as_they_are() -> None:
+    start = time.process_time()
     for piece in ("try ", "call 5 ", "1 street ", "recommend the ", "reference ", "no called "):
         assert len(entities(piece * 20_000, VENUES)) < 20_000
+    assert entities(" ".join(f"{number} x street" for number in range(20_000)), VENUES)
+    assert time.process_time() - start < 10  # 20,000 times 20,000 steps take minutes

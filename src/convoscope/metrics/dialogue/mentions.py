@@ -67,6 +67,7 @@ _WORD = re.compile(r" ([\w'&]+)")
 _LEADING = frozenset({"you", "at", "into", "the", "visiting", "trying"})
 _JOINING = frozenset({"and", "of", "the", "&", "'s"})
 _MOST_WORDS = 8
+_FEW = 8
 
 _DIGITS = b"0123456789"
 _SEPARATOR = KEPT.encode()
@@ -167,8 +168,8 @@ def _details_of_acts(acts: Sequence[Act]) -> list[tuple[str, str]]:
 
 def _once(details: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """An address that is a part of another one is the same, told once in words and once by an act."""
-    addresses = [value for field, value in details if field == ADDRESS]
-    if len(addresses) < 2:
+    addresses = {value for field, value in details if field == ADDRESS}
+    if not 1 < len(addresses) <= _FEW:  # a reply with very many of them is no reply to anybody
         return details
     return [
         (field, value)
