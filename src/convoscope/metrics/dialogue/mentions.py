@@ -199,10 +199,9 @@ def names_after_cues(response: str, cues: Iterable[str], ordinary: frozenset[str
         for form in (cue, cue.capitalize()):
             place = response.find(form)
             while place >= 0:
-                if _is_cue(response, place, cue):
-                    name = _name_at(response, place + len(form), ordinary, is_booked=cue == "booked")
-                    if name:
-                        names[place] = name
+                name = _name_at(response, place + len(form), ordinary, is_booked=cue == "booked")
+                if name and _is_cue(response, place, cue):
+                    names[place] = name
                 place = response.find(form, place + 1)
     return [names[place] for place in sorted(names)]
 
@@ -222,6 +221,8 @@ def _name_at(response: str, place: int, ordinary: frozenset[str], is_booked: boo
     venue. In small letters it goes to the next little word, and must begin with a word that is not ordinary: "golden
     dragon", not "something cheaper". After "booked" such a name needs an "at": much else can be booked.
     """
+    if response[place : place + 1] != " ":
+        return ""
     words: list[str] = []
     while len(words) < _MOST_WORDS and (match := _WORD.match(response, place)) is not None:
         words.append(match[1])

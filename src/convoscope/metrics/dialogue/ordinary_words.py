@@ -53,4 +53,6 @@ def is_little(word: str) -> bool:
 
 def is_ordinary(word: str, others: frozenset[str] = frozenset()) -> bool:
     """Whether a word in small letters is no part of a name: one of these, of `others`, or a word with a digit."""
-    return word in ORDINARY or word in others or word.endswith(_ENDINGS) or any(letter.isdigit() for letter in word)
+    if word in ORDINARY or word in others or word.endswith(_ENDINGS):
+        return True
+    return not word.isalpha() and any(letter.isdigit() for letter in word)
