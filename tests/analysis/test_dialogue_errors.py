@@ -54,6 +54,17 @@ def test_each_kind_of_error() -> None:
     assert slot_errors(true, true) == []
 
 
+def test_a_routing_that_is_right_is_no_confusion() -> None:
+    """Of two domains that the turn is truly about, one is enough (dialogue, 1.1)."""
+    talk = dialogue([{}], [{}])
+    taxi = Frame(seq=0, origin="gold", service="taxi", intents=("find_taxi",))
+    both = Conversation(id="d1", participants=talk.participants, timeline=talk.timeline, frames=(*talk.frames, taxi))
+    assert dialogue_errors([both]).domains == {}
+    wrong = Frame(seq=0, origin="predicted", service="police", intents=("find_police",))
+    other = Conversation(id="d1", participants=talk.participants, timeline=talk.timeline, frames=(*both.frames, wrong))
+    assert dialogue_errors([other]).domains == {("taxi", "police"): 1}
+
+
 def test_an_error_counts_in_every_turn_and_is_shown_where_it_began() -> None:
     states = [{}, {"area": "north"}, {"area": "north"}]
     found = dialogue_errors([dialogue(states, [{}, {}, {}], intent="find_taxi")])

@@ -66,3 +66,21 @@ def test_the_command(tmp_path: Path) -> None:
     answer = command("dialogue", "standard", str(run.folder), "--json").json
     assert answer["coverage"]["without"] == ["BAY0002"]
     assert set(answer["not_measured"]) == {name for name, value in answer["figures"].items() if value is None}
+
+
+def test_without_responses_nothing_is_known_of_them(tmp_path: Path) -> None:
+    run = made(tmp_path, {"bay0001": [{"state": ANSWER["state"]}] * 4})
+    rich = {one.name: (one.value, one.reason) for one in standard_report(run).figures[8:]}
+    assert rich["tokens in a response"] == (None, "no response was predicted")
+    assert {value for value, _ in rich.values()} == {None}
+
+
+def test_responses_without_any_placeholder_are_not_judged(tmp_path: Path) -> None:
+    plain = {**ANSWER, "response": "Gull House is nice"}
+    run = made(tmp_path / "plain", {"bay0001": [plain] * 4})
+    inform = standard_report(run).figures[0]
+    assert inform.value is None
+    assert "placeholders" in inform.reason
+    # One response with a placeholder is enough: the others may have nothing to tell.
+    mixed = made(tmp_path / "mixed", {"bay0001": [plain] * 3 + [ANSWER]})
+    assert standard_report(mixed).figures[0].value is not None

@@ -9,69 +9,65 @@ from typing import Any
 
 import pytest
 
-from convoscope.metrics.dialogue.accuracy import (
-    domain_is_right,
-    folded,
-    intent_domain,
-    invented_pairs,
-    joint_goal,
-    match_sets,
-    pairs,
-    slot_recall,
-)
+from convoscope.metrics.dialogue.accuracy import SetMatch, intent_domain
 from convoscope.metrics.dialogue.completion import completion
 from convoscope.metrics.dialogue.memory import transfers
-from convoscope.metrics.dialogue.policy import missing_slots
-from convoscope.metrics.dialogue.turn_scores import score_turns
+from convoscope.metrics.dialogue.policy import booking_attempts
+from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turn, score_turns
 from convoscope.metrics.dialogue.turns import turn_of
-from convoscope.metrics.dialogue.values import canonical_state
 
 AGREES = "agrees"
 
 
 def domain(predicted_domain: str, ground_truth_intent: str) -> list[Any]:
-    true = intent_domain(ground_truth_intent)
-    right = domain_is_right([predicted_domain.casefold()], [true])
-    return [float(right), right, true]
+    turn = turn_of(predicted_domains=predicted_domain, true_intents=ground_truth_intent)
+    (true,) = turn.truth.domains or ("",)
+    right = score_turn(turn).domain
+    return [float(bool(right)), right, true]
 
 
-def _set(names: str | list[str]) -> frozenset[str]:
-    return folded([names] if isinstance(names, str) else names)
-
-
-def sets(predicted: Any, true: Any, return_detailed: bool = False, has_f1: bool = False) -> list[Any]:
-    match = match_sets(_set(predicted), _set(true))
+def sets(match: SetMatch | None, return_detailed: bool = False, has_f1: bool = False) -> list[Any]:
+    assert match is not None
     value: list[Any] = [float(match.is_equal), match.is_equal]
     if return_detailed:
         value += [match.recall, match.precision, *([match.f1] if has_f1 else []), *match[1:]]
     return value
 
 
+def tracked(predicted_slots: Any, ground_truth_slots: Any, domain: str | None = None) -> TurnScores:
+    """The scores of a turn with these states, about this domain."""
+    return score_turn(turn_of(predicted_slots=predicted_slots, true_slots=ground_truth_slots, true_domains=domain))
+
+
 def slots(predicted_slots: Any, ground_truth_slots: Any, has_f1: bool) -> list[Any]:
-    ours, true = canonical_state(predicted_slots), canonical_state(ground_truth_slots)
-    recall = slot_recall(ours, true)
+    score = tracked(predicted_slots, ground_truth_slots)
+    assert score.slots is not None
+    assert score.invented_anywhere is not None
+    recall, predicted = score.slots, score.invented_anywhere.total
     if not has_f1:
         return [recall.share, *recall]
-    predicted = pairs(ours)
     f1 = 2 * recall.number / (predicted + recall.total) if predicted + recall.total else 0.0
     return [recall.share, recall.number / predicted if predicted else 0.0, f1, recall.number, predicted, recall.total]
 
 
 def jga(predicted_slots: Any, ground_truth_slots: Any) -> list[Any]:
-    ours, true = canonical_state(predicted_slots), canonical_state(ground_truth_slots)
-    domains = {one: ours.get(one, {}) == true.get(one, {}) for one in {*ours, *true}}
-    return [float(joint_goal(ours, true)), domains]
+    """The joint goal of the turn, and that of each domain by itself."""
+    whole = turn_of(predicted_slots=predicted_slots, true_slots=ground_truth_slots)
+    ours, true = whole.predicted.state or {}, whole.truth.state or {}
+    by_domain = {one: tracked({one: ours.get(one, {})}, {one: true.get(one, {})}).joint_goal for one in {*ours, *true}}
+    return [float(bool(score_turn(whole).joint_goal)), by_domain]
 
 
 def hallucination(predicted_slots: Any, ground_truth_slots: Any, current_domain: str | None = None) -> list[Any]:
-    domains = [current_domain.casefold()] if current_domain else None
-    invented = invented_pairs(canonical_state(predicted_slots), canonical_state(ground_truth_slots), domains)
+    score = tracked(predicted_slots, ground_truth_slots, current_domain)
+    invented = score.invented if current_domain else score.invented_anywhere
+    assert invented is not None
     return [invented.share or 0.0, *invented]
 
 
 def memory(dialogue_history: list[dict[str, Any]], transferable_slots: tuple[str, ...] | None = None) -> list[Any]:
     turns = [
-        turn_of(predicted_domains=[one["domain"]], predicted_slots=one["predicted_slots"]) for one in dialogue_history
+        turn_of(predicted_domains=one["domain"], predicted_slots=one["predicted_slots"]) for one in dialogue_history
     ]
     events = transfers(turns, transferable_slots or ("area", "pricerange"))
     carried = sum(one.is_carried for one in events)
@@ -92,9 +88,8 @@ def memory(dialogue_history: list[dict[str, Any]], transferable_slots: tuple[str
 def policy(action_taken: str, required_slots: dict[str, list[str]], current_slots: Any) -> bool:
     """Whether the action is allowed; the words of the reason are our own."""
     rules = {intent_domain(action): tuple(slots) for action, slots in required_slots.items()}
-    if action_taken not in required_slots:
-        return True
-    return not missing_slots(canonical_state(current_slots), intent_domain(action_taken), rules)
+    turn = turn_of(predicted_slots=current_slots, calls=action_taken)
+    return not any(attempt.missing for attempt in booking_attempts(turn, rules))
 
 
 def task(turn_results: list[dict[str, Any]], ground_truth_goal: dict[str, Any]) -> bool:
@@ -106,9 +101,9 @@ def task(turn_results: list[dict[str, Any]], ground_truth_goal: dict[str, Any]) 
             true_intents=goals,
             true_slots=one["predicted_slots"],
             predicted_slots=one["predicted_slots"],
-            predicted_domains=[one["domain"]],
+            predicted_domains=one["domain"],
             predicted_acts=[],
-            calls=[one["action"]],
+            calls=one["action"],
         )
         for one in turn_results
     ]
@@ -124,7 +119,10 @@ def ours(case: dict[str, Any]) -> Any:
         case "calculate_intent_accuracy" | "calculate_action_type_accuracy":
             detailed = inputs.pop("return_detailed", False)
             predicted, true = inputs.values()
-            return sets(predicted, true, detailed, newer)
+            is_intent = "intent" in case["function"]
+            kind = "intents" if is_intent else "acts"
+            score = score_turn(turn_of(**{f"predicted_{kind}": predicted, f"true_{kind}": true}))
+            return sets(score.intent if is_intent else score.acts, detailed, newer)
         case "calculate_slot_accuracy":
             return slots(**inputs, has_f1=newer)
         case "calculate_jga":

@@ -132,6 +132,43 @@ def test_an_evaluator_is_fed_turn_by_turn() -> None:
     assert dataset.figures()["jga"] == (0.0, 0.0, 0.0, 1, 2)
 
 
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        ({"score": 4}, 4.0),
+        ('{"score": 4}', 4.0),
+        ('```json\n{"score": 5, "correctness": "ok"}\n```', 5.0),
+        ('```\n{"score": 3}', 3.0),  # the fence is not closed
+        ('Here you go: {"score": 4}, {"score": 1}', 4.0),  # the first counts
+        ("{well} {'score'} {\"score\": 4.5}", 4.5),  # braces that are no JSON
+        ('{"score": "4"}', None),
+        ('{"score": 0}', None),
+        ('{"score": null}', None),
+        ("not json", None),
+        ("{" * 10_000, None),
+        ("", None),
+        (None, None),
+        ([4], None),
+    ],
+)
+def test_a_verdict_is_the_first_object_of_an_answer(answer: object, score: float | None) -> None:
+    evaluator = DialogueEvaluator(judge=lambda user, response: answer)
+    evaluator.add_turn(user="hello", response="yes")
+    (verdict,) = evaluator.verdicts
+    assert verdict.score == score
+    assert bool(verdict.reason) is (score is None)
+
+
+def test_a_judge_that_fails_leaves_the_dialogue_whole() -> None:
+    def judge(user: str, response: str) -> object:
+        raise TimeoutError("no answer in 30 s")
+
+    evaluator = DialogueEvaluator(judge=judge)
+    assert evaluator.add_turn(user="hello", response="yes", predicted_slots={}, true_slots={}).joint_goal is True
+    assert evaluator.verdicts == [(None, "the judge failed: TimeoutError: no answer in 30 s")]
+    assert "response_quality" not in evaluator.figures()
+
+
 def test_macro_and_micro_differ_where_dialogues_differ_in_length() -> None:
     right = {"predicted_slots": {}, "true_slots": {}}
     wrong = {"predicted_slots": {"hotel": {"area": "north"}}, "true_slots": {}}

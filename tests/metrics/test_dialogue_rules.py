@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.metrics.dialogue.accuracy import folded, invented_pairs, joint_goal, match_sets, slot_recall
+from convoscope.metrics.dialogue.accuracy import folded, match_sets, match_states
 from convoscope.metrics.dialogue.completion import completion
 from convoscope.metrics.dialogue.memory import transfers, true_transfers
-from convoscope.metrics.dialogue.mentions import entities
-from convoscope.metrics.dialogue.policy import booking_attempt
+from convoscope.metrics.dialogue.policy import booking_attempts
 from convoscope.metrics.dialogue.turn_scores import score_turn, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, act, turn_of
 from convoscope.metrics.dialogue.values import aligned_state, canonical_state
 from convoscope.metrics.dialogue.venues import VenueDatabase
+from support.dialogue_mentions import entities
 
 ARMS = {"hotel": {"name": "university arms", "bookday": "saturday", "bookpeople": "2", "bookstay": "2"}}
 HILTON = {"hotel": {"name": "hilton", "bookday": "saturday", "bookpeople": "2", "bookstay": "2"}}
@@ -81,7 +81,7 @@ def test_system_correctness_of_the_seeds_examples(turn: DialogueTurn, correct: b
 
 
 def test_an_invented_name_and_its_phone_are_both_hallucinations() -> None:
-    assert [(one.field, one.is_known) for one in entities(INVENTS.response, (), VENUES)] == [
+    assert [(one.field, one.is_known) for one in entities(INVENTS.response, VENUES)] == [
         ("name", False),
         ("phone", False),
     ]
@@ -125,15 +125,15 @@ def test_a_request_is_answered_by_an_act_or_by_a_known_value_but_not_before_it()
 
 
 def test_only_a_performed_booking_can_break_the_rule() -> None:
-    assert booking_attempt(ASKS) is None
-    assert booking_attempt(BOOKS).missing == ()
-    assert booking_attempt(reply(NAMELESS, "book_hotel", "Booking-Book")).missing == ("name",)
+    assert booking_attempts(ASKS) == ()
+    assert booking_attempts(BOOKS) == (("hotel", ()),)
+    assert booking_attempts(reply(NAMELESS, "book_hotel", "Booking-Book")) == (("hotel", ("name",)),)
     by_tool = turn_of(predicted_slots=NAMELESS, calls=["book_hotel"])
-    assert booking_attempt(by_tool) == ("hotel", ("name",))
-    assert booking_attempt(turn_of(predicted_slots={}, calls=["find_hotel"])) is None
+    assert booking_attempts(by_tool) == (("hotel", ("name",)),)
+    assert booking_attempts(turn_of(predicted_slots={}, calls=["find_hotel"])) == ()
     train = reply({}, "book_train", "Train-OfferBooked")
-    assert booking_attempt(train) == ("train", ())  # no rule for trains
-    assert booking_attempt(train, {"train": ("bookpeople",)}) == ("train", ("bookpeople",))
+    assert booking_attempts(train) == (("train", ()),)  # no rule for trains
+    assert booking_attempts(train, {"train": ("bookpeople",)}) == (("train", ("bookpeople",)),)
 
 
 # Sets and states.
@@ -214,6 +214,37 @@ def test_against_the_truth_only_what_it_carries_counts_by_the_end_of_the_segment
     assert [one.is_carried for one in true_transfers(turns[:2])] == [False]
 
 
+def test_every_slot_that_the_truth_copied_is_an_opportunity_however_many_intents_are_active() -> None:
+    before = {"restaurant": {"area": "north", "bookday": "friday"}}
+    true = before | {"hotel": {"area": "north", "bookday": "friday"}}
+    ours = before | {"hotel": {"area": "north"}}
+    both = ["find_restaurant", "find_hotel"]  # the first stays the restaurant: no change of domain is seen
+    turns = [
+        turn_of(true_intents="find_restaurant", true_slots=before, predicted_slots=before),
+        turn_of(
+            true_intents=both,
+            true_slots=true,
+            predicted_slots=before,
+            copied=[("hotel", "area"), ("hotel", "bookday")],
+        ),
+        turn_of(true_intents=both, true_slots=true, predicted_slots=ours),
+    ]
+    assert [(one.from_domain, one.to_domain, one.slot, one.is_carried) for one in true_transfers(turns)] == [
+        ("restaurant", "hotel", "area", True),  # by the end of the segment
+        ("restaurant", "hotel", "bookday", False),
+    ]
+
+
+def test_a_copy_between_equal_values_counts_once() -> None:
+    before = {"restaurant": {"area": "north"}}
+    after = before | {"hotel": {"area": "north"}}
+    turns = [
+        turn_of(true_intents="find_restaurant", true_slots=before, predicted_slots=before),
+        turn_of(true_intents="find_hotel", true_slots=after, predicted_slots=after, copied=[("hotel", "area")]),
+    ]
+    assert len(true_transfers(turns)) == 1
+
+
 # Names of venues.
 
 
@@ -231,10 +262,10 @@ def test_names_are_whole_words_the_longest_first(said: str, names: list[str]) ->
 
 
 def test_a_detail_belongs_to_the_venue_that_is_named() -> None:
-    assert entities("The hilton, cb1 1aa", (), VENUES)[1] == ("postcode", "cb11aa", True)
-    assert entities("The hilton, cb2 1ad", (), VENUES)[1] == ("postcode", "cb21ad", False)
-    assert entities("It is cb2 1ad", (), VENUES, named=["university arms"]) == (("postcode", "cb21ad", True),)
-    assert entities("Your taxi comes at 12:15 for 3 people", (), VENUES) == ()
+    assert entities("The hilton, cb1 1aa", VENUES)[1] == ("postcode", "cb11aa", True)
+    assert entities("The hilton, cb2 1ad", VENUES)[1] == ("postcode", "cb21ad", False)
+    assert entities("It is cb2 1ad", VENUES, named=["university arms"]) == (("postcode", "cb21ad", True),)
+    assert entities("Your taxi comes at 12:15 for 3 people", VENUES) == ()
 
 
 _NAMES = st.sampled_from(["area", "stars", "name", "food"])
@@ -245,10 +276,10 @@ _STATES = st.dictionaries(st.sampled_from(["hotel", "restaurant", "taxi"]), st.d
 @given(_STATES, _STATES)
 def test_states_keep_their_laws(left: dict, right: dict) -> None:
     ours, true = canonical_state(left), canonical_state(right)
-    recall, invented = slot_recall(ours, true), invented_pairs(ours, true)
+    recall, is_equal, invented = match_states(ours, true)
     assert 0 <= recall.number <= recall.total
     assert 0 <= invented.number <= invented.total
-    assert joint_goal(ours, true) == (recall.number == recall.total and invented.number == 0)
+    assert is_equal == (recall.number == recall.total and invented.number == 0)
     assert canonical_state(ours) == ours
     assert all(ours.values())
 

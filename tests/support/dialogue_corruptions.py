@@ -131,7 +131,7 @@ def _can_book_early(row: Scored) -> Iterator[int]:
         return
     for place, (turn, score) in enumerate(zip(row.turns, row.scores, strict=True)):
         domains = turn.truth.domains or ()
-        if len(domains) != 1 or score.attempt is not None or not score.is_correct or turn.truth.acts is None:
+        if len(domains) != 1 or score.attempts or not score.is_correct or turn.truth.acts is None:
             continue
         if domains[0] in BOOKING_RULES and missing_slots(turn.predicted.state, domains[0], BOOKING_RULES):
             yield place
@@ -166,7 +166,7 @@ def _forget(turns: Turns, place: int) -> None:
 def _says_nothing_known(row: Scored, place: int) -> bool:
     """A right turn of an incomplete dialogue that names no venue and books nothing."""
     score = row.scores[place]
-    return bool(score.is_correct) and not row.is_complete and not score.entities and score.attempt is None
+    return bool(score.is_correct) and not row.is_complete and not score.entities and not score.attempts
 
 
 def _can_say_goodbye(row: Scored) -> Iterator[int]:
@@ -207,7 +207,7 @@ def _can_miss(row: Scored) -> Iterator[int]:
 
 def _miss(turns: Turns, place: int) -> None:
     empty = annotation(domains=(), intents=(), state={}, acts=())
-    turns[place] = turns[place]._replace(predicted=empty, response="", is_missing=True)
+    turns[place] = turns[place]._replace(predicted=empty, response="")
 
 
 FAULTS: dict[str, tuple[Callable[[Scored], Iterator[int]], Callable[[Turns, int], None]]] = {

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.metrics.dialogue.accuracy import domain_is_right
 from convoscope.metrics.dialogue.frames import dialogue_turns, has_predictions, has_truth
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.values import State
@@ -104,7 +105,8 @@ class _ErrorCount:
         seqs = {turn.id: turn.user[0].seq for turn in conversation.turns if turn.user}
         standing: dict[SlotError, ErrorExample] = {}
         for turn in dialogue_turns(conversation):
-            self.domains.update(_confusions(turn.truth.domains, turn.predicted.domains))
+            if not domain_is_right(turn.predicted.domains or (), turn.truth.domains or ()):
+                self.domains.update(_confusions(turn.truth.domains, turn.predicted.domains))
             self.intents.update(_confusions(turn.truth.intents, turn.predicted.intents))
             errors = _errors_of(turn)
             if errors is None:

@@ -25,6 +25,7 @@ _SCORED = {
     "slot precision": ("dialogue.slot_f1", "precision"),
     "slot recall": ("dialogue.slot_f1", "recall"),
 }
+NO_RESPONSE = "no response was predicted"
 NOT_SCORED = "not scored: `convoscope score … --metrics tomiinek`"
 
 
@@ -104,8 +105,9 @@ def standard_report(run: Run) -> StandardReport:
         texts.add(conversation)
     scored = [_scored(run, name, *wanted) for name, wanted in _SCORED.items()]
     bleu = _bleu(texts)
+    rich = _rich(richness(texts.responses), "" if any(texts.responses) else NO_RESPONSE)
     return StandardReport(
-        [*scored[:2], bleu, _combined(scored[0], scored[1], bleu), *scored[2:], *_rich(richness(texts.responses))],
+        [*scored[:2], bleu, _combined(scored[0], scored[1], bleu), *scored[2:], *rich],
         PredictedShare(
             texts.dialogues - len(texts.without),
             texts.dialogues,
@@ -129,7 +131,7 @@ def _scored(run: Run, name: str, metric: str, reduction: str) -> StandardFigure:
 def _bleu(texts: _Texts) -> StandardFigure:
     """Against what people said, with placeholders where the predictions have any."""
     if not any(texts.responses):
-        return StandardFigure("BLEU", None, "no response was predicted")
+        return StandardFigure("BLEU", None, NO_RESPONSE)
     has_placeholders = any(_PLACEHOLDER.search(response) for response in texts.responses)
     try:
         value = corpus_bleu(texts.responses, texts.with_placeholders if has_placeholders else texts.references)
@@ -146,8 +148,8 @@ def _combined(inform: StandardFigure, success: StandardFigure, bleu: StandardFig
     return StandardFigure("combined", bleu.value + (inform.value + success.value) / 2)
 
 
-def _rich(figures: Richness) -> list[StandardFigure]:
-    """How varied the responses are, over all of them."""
+def _rich(figures: Richness, reason: str) -> list[StandardFigure]:
+    """How varied the responses are, over all of them; or why nobody can say."""
     named = {
         "tokens in a response": figures.mean_length,
         "entropy": figures.entropy,
@@ -157,6 +159,8 @@ def _rich(figures: Richness) -> list[StandardFigure]:
         "distinct bigrams": figures.distinct_bigrams,
         "distinct trigrams": figures.distinct_trigrams,
     }
+    if reason:
+        return [StandardFigure(name, None, reason) for name in named]
     return [
         StandardFigure(name, value, "" if value is not None else "too little text") for name, value in named.items()
     ]

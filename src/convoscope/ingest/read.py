@@ -15,7 +15,7 @@ import msgspec
 from convoscope.conversation import Conversation, Flow, turn_rule
 from convoscope.errors import NothingReadable
 from convoscope.harmless import one_line
-from convoscope.ingest.beside.predictions import without_dialogue
+from convoscope.ingest.beside.predictions import unread_records, without_dialogue
 from convoscope.ingest.discover import find_inputs
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.report import ReadReport
@@ -66,6 +66,7 @@ class ReadStream:
             if beside:
                 ids.append(read.conversation.id)
             yield read
+        self.report.add_notes(unread_records(beside))
         if self._limit is None:
             self.report.add_notes(without_dialogue(beside, ids))
         if not self.report.conversations:

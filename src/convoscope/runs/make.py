@@ -17,7 +17,7 @@ from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_js
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
 from convoscope.harmless import is_utf8, one_line
 from convoscope.ingest.beside.predictions import load as load_predictions
-from convoscope.ingest.beside.predictions import without_dialogue
+from convoscope.ingest.beside.predictions import unread_records, without_dialogue
 from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import SpooledFiles, as_files
 from convoscope.ingest.read import PathLike, nothing_readable
@@ -287,10 +287,15 @@ class _RunBuilder:
         self._finish(unfinished, engine.workers, report, strict, progress)
 
     def _note_predictions(self, tables: Tables, report: ReadReport, strict: bool) -> None:
-        """Tell which predictions are of no dialogue of the run. What a limit left out might be theirs."""
+        """Tell which predictions cannot be read, and which are of no dialogue of the run.
+
+        What a limit left out might be theirs.
+        """
         beside = {Path(path) for item in self.job.inputs for path in item.companions}
-        if self.job.limit is None and load_predictions(sorted(beside)) is not None:
-            report.add_notes(without_dialogue(beside, conversation_ids(tables)))
+        if load_predictions(sorted(beside)) is not None:
+            report.add_notes(unread_records(beside))
+            if self.job.limit is None:
+                report.add_notes(without_dialogue(beside, conversation_ids(tables)))
             _refuse_problems(report, strict)
 
     def _score_parts(

@@ -177,6 +177,66 @@ class TestNothingVanishes:
         assert {one.id: bool(one.frames) for one in outcome.conversations} == {"BAY0001.json": True, "x": False}
 
 
+class TestNothingIsDroppedSilently:
+    def test_a_system_that_fails_in_every_turn_is_wrong_in_everything(self, tmp_path: Path) -> None:
+        for place, fields in enumerate(({"error": "timeout"}, {"failure": "timeout", "predicted_slots": None})):
+            folder = tmp_path / str(place)
+            outcome = beside(folder, [turn(id, **fields) for id in (0, 2, 4, 6)], "predictions.jsonl")
+            state, answer = predicted(outcome.only, 0)[0], predicted(outcome.only, 1)[0]
+            assert (state.intents, state.slots, state.is_active, state.failure) == ((), {}, False, "timeout")
+            assert (answer.acts, answer.response) == ((), "")
+            assert counts(outcome.report.set_aside) == {"prediction_failed": 4}
+            run = score(folder, metrics="dialogue.jga,dialogue.intent_accuracy", out=tmp_path / f"run{place}")
+            values = {one.key: one.value for one in run.summary.metrics if not one.reduction}
+            assert values["dialogue.intent_accuracy"] == 0.0
+            assert values["dialogue.jga"] == 0.0
+
+    def test_a_line_that_was_cut_off_is_told(self, tmp_path: Path) -> None:
+        write(tmp_path / "dialogues.json", DIALOGUES)
+        lines = [json.dumps(one) for one in RECORDS]
+        write(tmp_path / "predictions.jsonl", "\n".join([*lines[:3], lines[3][:40]]))
+        report = read(tmp_path).report
+        assert counts(report.set_aside) == {"prediction_missing": 1, "prediction_unreadable": 1}
+        (place,) = places(report.set_aside)["prediction_unreadable"]
+        assert "line 4" in place
+        run = score(tmp_path, metrics="dialogue.jga", limit=1, out=tmp_path / "run")
+        assert counts(run.read_report.set_aside) == {"prediction_missing": 1, "prediction_unreadable": 1}
+
+    @pytest.mark.parametrize(
+        "field",
+        [
+            {"predicted_slots": [["area", "north"]]},
+            {"predicted_slots": "area=north"},
+            {"predicted_slots": {"hotel": {"area": {"value": "north"}}}},
+            {"predicted_intent": {"name": "find_hotel"}},
+            {"predicted_act_type": [{"type": "Hotel-Inform"}]},
+            {"response": ["Gull House"]},
+        ],
+    )
+    def test_a_value_of_another_type_is_told_and_scores_as_empty(self, field: dict[str, Any], tmp_path: Path) -> None:
+        (name,) = field
+        outcome = beside(tmp_path, [{**RECORDS[0], **field}, *RECORDS[1:]])
+        (place,) = places(outcome.report.set_aside)["prediction_unreadable"]
+        assert "BAY0001.json turn 0" in place
+        assert name in place
+        state, answer = predicted(outcome.only, 0)[0], predicted(outcome.only, 1)[0]
+        kept = {"predicted_slots": state.slots, "predicted_intent": state.intents, "response": answer.response}
+        assert not kept.get(name, ())
+        assert state.extras[name] == field[name]  # it is kept as it was
+
+    @pytest.mark.parametrize("extra", [{}, {"response": "[name]"}, {"response": "[name]", "tokens": 12}])
+    def test_answers_of_the_standard_evaluator_may_lack_a_response_and_hold_more(
+        self, extra: dict[str, Any], tmp_path: Path
+    ) -> None:
+        outcome = beside(tmp_path, {"bay0001": [{"state": STATE, **extra}] * 4})
+        assert predicted(outcome.only, 0)[0].slots == SLOTS
+        assert counts(outcome.report.set_aside) == {}
+
+    def test_a_log_with_responses_is_no_file_of_predictions(self) -> None:
+        assert not shape_of([{"turns": [{"user": "Hello", "response": "Hi"}]}])
+        assert not shape_of([{"id": "x", "log": [{"response": "Hi"}]}])
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),

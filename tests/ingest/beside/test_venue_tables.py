@@ -11,7 +11,7 @@ from convoscope import score
 from convoscope.errors import InputError
 from convoscope.ingest.discover import find_inputs
 from convoscope.runs.run import Run
-from support.logs import EXAMPLES, write, write_json, write_lines
+from support.logs import EXAMPLES, read, write, write_json, write_lines
 
 DIALOGUES = EXAMPLES / "multiwoz" / "dialogues-2.1.json"
 GULL = {"name": "gull house", "phone": "555 0142 000"}
@@ -88,3 +88,12 @@ class TestScored:
         table = write(tmp_path / "db" / "hotel_db.json", "[" + ",\n".join([json.dumps(GULL)] * 6) + ",\n{")
         with pytest.raises(InputError, match=r"hotel_db\.json"):
             score([DIALOGUES, predictions(tmp_path, "x"), table], metrics=METRIC, out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("content", [{"x": 1}, {}, {"1": {"name": "hilton"}}])
+def test_an_object_that_holds_no_lists_is_no_database(content: object, tmp_path: Path) -> None:
+    write_json(tmp_path / "hotel_db.json", content)
+    write_json(tmp_path / "chat.json", {"id": "x", "messages": [{"role": "user", "content": "Hello"}]})
+    report = read(tmp_path).report
+    assert report.files["hotel_db.json"].format != "venues"
+    assert report.files["hotel_db.json"].skipped

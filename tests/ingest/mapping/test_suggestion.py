@@ -171,3 +171,10 @@ class TestLogsOfNewcomers:
         assert made.conversation.id == "conversation"
         assert made.message.texts == {"user": "user_query", "assistant": "bot_answer"}
         assert [len(one) for one in read_with_it(tmp_path, log)] == [5, 2]  # q1: four texts and a call of the clock
+
+
+def test_words_by_themselves_are_texts_beside_a_role(tmp_path: Path) -> None:
+    log = write(tmp_path / "log.csv", "chat,who,what\n1,customer,hi\n1,agent,hello\n2,customer,hey\n2,agent,hello\n")
+    made = made_for(log)
+    assert (made.conversation.id, made.message.role, made.message.text) == ("chat", "who", "what")
+    assert read_with_it(tmp_path, log) == [["user: hi", "assistant: hello"], ["user: hey", "assistant: hello"]]

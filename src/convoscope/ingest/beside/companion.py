@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from convoscope.conversation import Conversation
+from convoscope.ingest.beside.booking_rules import BookingRuleFiles
 from convoscope.ingest.beside.datasets import Datasets
 from convoscope.ingest.beside.dialogue_files import DialogueActs, DialogueSchema
 from convoscope.ingest.beside.flows import FlowDefinitions
@@ -46,7 +47,7 @@ class Companion(Protocol):
         ...
 
 
-KINDS: list[Companion] = [Datasets(), DialogueActs(), DialogueSchema(), PredictionFiles(), Gold()]
+KINDS: list[Companion] = [Datasets(), DialogueActs(), DialogueSchema(), PredictionFiles(), BookingRuleFiles(), Gold()]
 """The kinds whose files are read with the inputs that they lie beside."""
 
 

@@ -6,7 +6,7 @@ standard MultiWOZ evaluator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Act, SlotValue
@@ -25,7 +25,25 @@ ACTS = ("predicted_act_type", "predicted_acts", "predicted_dialogue_acts", "dial
 RESPONSE = ("predicted_response", "system_response", "response")
 FAILURE = ("error", "failure")
 
-_PREDICTED = ("slots_values", "active_domains", "response", "system_response", "policy_compliant")
+_PREDICTED = ("slots_values", "active_domains", "response", "system_response", "policy_compliant", *FAILURE)
+_ANSWER = ("response", "state")
+_SPOKEN = frozenset(
+    {
+        "user",
+        "user_message",
+        "role",
+        "speaker",
+        "text",
+        "content",
+        "utterance",
+        "message",
+        "messages",
+        "prompt",
+        "query",
+    }
+    | {"question", "input"}
+)
+"""What a log has beside a response, and an answer of the standard evaluator has not."""
 _NO_INTENT = "none"
 
 
@@ -42,6 +60,8 @@ class TurnPrediction(NamedTuple):
     response: str | None = None
     failure: str = ""
     extras: Facts = {}
+    unreadable: tuple[str, ...] = ()
+    """Fields whose value, or a part of it, cannot be read; what is left of them is predicted."""
 
 
 class Predictions(NamedTuple):
@@ -51,6 +71,8 @@ class Predictions(NamedTuple):
     predicts: frozenset[str]
     """The fields that any of them predicts."""
     problems: tuple[str, ...] = ()
+    is_plain: bool = False
+    """There are responses, and none of them holds a placeholder such as `[hotel_name]`."""
 
 
 def dialogue_key(id: str) -> str:
@@ -68,7 +90,7 @@ def shape_of(values: Sequence[Any]) -> str:
         return "predictions of turns, in a list `turns`"
     if any(_is_turn(value) for value in values):
         return "predictions, one record per turn"
-    if any(_is_answers(value) for value in first.values()):
+    if first and all(_is_answers(value) for value in first.values()):
         return "predictions: responses and states by dialogue"
     return ""
 
@@ -85,7 +107,10 @@ def _is_answers(value: Any) -> bool:
 
 
 def _is_answer(value: Any) -> bool:
-    return isinstance(value, dict) and "response" in value and value.keys() <= {"response", "state", "active_domains"}
+    """A response or a state, and nothing that somebody else says."""
+    if not isinstance(value, dict) or not _SPOKEN.isdisjoint(value):
+        return False
+    return any(name in value for name in (*_ANSWER, *FAILURE))
 
 
 def _has(value: Mapping[str, Any], names: Iterable[str]) -> bool:
@@ -126,22 +151,28 @@ def _of_turn(record: Facts) -> TurnPrediction:
 
 
 def _prediction(turn: str, facts: Facts) -> TurnPrediction:
-    """What a record predicts; what else it says is kept."""
+    """What a record predicts; what else it says is kept. A field that cannot be read is predicted to be empty."""
     failure = _take(facts, FAILURE)
-    prediction = TurnPrediction(
-        turn,
-        domains=names_of(_take(facts, DOMAINS)),
-        intents=names_of(_take(facts, INTENTS)),
-        state=state_of(_take(facts, STATE)),
-        requested=names_of(_take(facts, REQUESTED)),
-        acts=acts_of(_take(facts, ACTS)),
-        response=_text(_take(facts, RESPONSE)),
-    )
+    predicted: dict[str, Any] = {}
+    unreadable: list[str] = []
+    for field, names, read, is_whole in _READERS:
+        name = next((name for name in names if facts.get(name) is not None), "")
+        if name:
+            value = facts[name] if not is_whole(facts[name]) else facts.pop(name)
+            if name in facts:
+                unreadable.append(f"{name} is {_kind(value)}")
+            predicted[field] = read(value)
+            if predicted[field] is None:
+                predicted[field] = EMPTY.get(field, ())
     if failure:
         return TurnPrediction(turn, failure=as_text(failure)[:200] or "failed", extras=filled(facts))
-    if all(value is None for value in prediction[1:7]):
+    if not predicted:
         return TurnPrediction(turn, failure="nothing predicted", extras=filled(facts))
-    return prediction._replace(extras=filled(facts))
+    return TurnPrediction(turn, **predicted, extras=filled(facts), unreadable=tuple(unreadable))
+
+
+EMPTY: dict[str, Any] = {"state": {}, "response": ""}
+"""What is predicted where nothing is; of other fields it is an empty list."""
 
 
 def _take(facts: Facts, names: Sequence[str]) -> Any:
@@ -150,6 +181,49 @@ def _take(facts: Facts, names: Sequence[str]) -> Any:
         if facts.get(name) is not None:
             return facts.pop(name)
     return None
+
+
+def _kind(value: Any) -> str:
+    """What a value is that should be something else, in words."""
+    if isinstance(value, dict | list):
+        return f"{'an object' if isinstance(value, dict) else 'a list'} that holds something else than expected"
+    return f"{type(value).__name__} {str(value)[:40]!r}"
+
+
+def _are_names(value: Any) -> bool:
+    """One text, or a list of texts."""
+    return isinstance(value, str) or (isinstance(value, list) and all(one is None or _is_name(one) for one in value))
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _are_acts(value: Any) -> bool:
+    """Names, or objects of lists of pairs."""
+    if not isinstance(value, dict):
+        return _are_names(value)
+    return all(isinstance(listed, list) and all(_is_pair(one) for one in listed) for listed in value.values())
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and _is_name(value[0])
+
+
+def _is_state(value: Any) -> bool:
+    """Objects whose values are texts or lists of them, by domain or not."""
+    if not isinstance(value, dict):
+        return False
+    if isinstance(value.get("slots_values_name"), list):
+        return isinstance(value.get("slots_values_list"), list)
+    inner = [one for slots in value.values() for one in (slots.values() if isinstance(slots, dict) else [slots])]
+    return all(_are_values(one) for one in inner)
+
+
+def _are_values(value: Any) -> bool:
+    return all(
+        one is None or isinstance(one, str | int | float) for one in (value if isinstance(value, list) else [value])
+    )
 
 
 def _text(value: Any) -> str | None:
@@ -210,3 +284,14 @@ def _slots(listed: Any) -> Iterable[SlotValue]:
     for pair in listed if isinstance(listed, list) else ():
         if isinstance(pair, list) and len(pair) == 2 and as_text(pair[0]) not in ("", "none"):
             yield SlotValue(as_text(pair[0]), None if pair[1] in (None, "?") else as_text(pair[1]))
+
+
+_READERS: tuple[tuple[str, Sequence[str], Callable[[Any], Any], Callable[[Any], bool]], ...] = (
+    ("domains", DOMAINS, names_of, _are_names),
+    ("intents", INTENTS, names_of, _are_names),
+    ("state", STATE, state_of, _is_state),
+    ("requested", REQUESTED, names_of, _are_names),
+    ("acts", ACTS, acts_of, _are_acts),
+    ("response", RESPONSE, _text, lambda value: isinstance(value, str)),
+)
+"""By field of a prediction the names that it goes by, how it is read, and whether all of a value can be."""

@@ -6,6 +6,7 @@ why: it counts, and scores as empty.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -19,6 +20,7 @@ from convoscope.conversation.dialogue_state import Origin
 from convoscope.errors import InputError
 from convoscope.ingest.beside.datasets import values_of
 from convoscope.ingest.beside.prediction_shapes import (
+    EMPTY,
     Predictions,
     State,
     TurnPrediction,
@@ -32,9 +34,11 @@ from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import Note, Notes
 
-_SIGNS = (b'"response"', b'"dialogue_id"', b'"dialog_id"')
+_SIGNS = (b'"response"', b'"state"', b'"dialogue_id"', b'"dialog_id"')
 _HEAD = 64 * 1024
 _FIRST_ROWS = 5
+PLAIN_RESPONSES = "plain_responses"
+"""Among the extras of a conversation: no response of its predictions, nor of others of that file, has a placeholder."""
 MISSING = TurnPrediction(failure="missing")
 
 
@@ -129,7 +133,26 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> Predictions | None:
             by_dialogue.setdefault(id, predicted)
     everything = [one for predicted in by_dialogue.values() for one in predicted]
     predicts = {name for name in _FIELDS if any(getattr(one, name) is not None for one in everything)}
-    return Predictions(by_dialogue, frozenset(predicts), tuple(problems)) if is_predicted else None
+    if not predicts:  # a system that failed in every turn is wrong in all that it could have predicted
+        predicts = set(_FIELDS)
+    if not is_predicted:
+        return None
+    responses = [one.response for one in everything if one.response]
+    is_plain = bool(responses) and not any(_PLACEHOLDER.search(response) for response in responses)
+    return Predictions(by_dialogue, frozenset(predicts), tuple(problems), is_plain)
+
+
+_PLACEHOLDER = re.compile(r"\[[\w\s]+\]")
+
+
+def unread_records(paths: Iterable[Path]) -> list[Note]:
+    """What cannot be read in files of predictions, such as a line that was cut off: set aside, and named."""
+    read = {path: load([path]) for path in sorted(set(paths))}
+    return [
+        Note(kind="set_aside", code="prediction_unreadable", file=path.name, detail=problem)
+        for path, predictions in read.items()
+        for problem in (predictions.problems if predictions is not None else ())
+    ]
 
 
 def without_dialogue(paths: Iterable[Path], ids: Iterable[str]) -> list[Note]:
@@ -146,7 +169,6 @@ def without_dialogue(paths: Iterable[Path], ids: Iterable[str]) -> list[Note]:
 
 
 _FIELDS = ("domains", "intents", "state", "requested", "acts", "response")
-_EMPTY: dict[str, Any] = {"state": {}, "response": ""}
 
 
 def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -> Conversation:
@@ -158,8 +180,6 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
     annotated = {frame.seq for frame in conversation.frames if frame.origin == "gold"}
     if predicted is None and not annotated:
         return conversation
-    for problem in predictions.problems if predicted is None else ():
-        notes.repaired("predictions_left_out", problem)
     exchanges = exchanges_of(conversation)
     placed = _placed(conversation.id, predicted or [], exchanges, notes)
     frames = list(conversation.frames)
@@ -169,14 +189,18 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
             if exchange.answer is None and exchange.user.seq not in annotated:
                 continue
             prediction = MISSING
+        place = f"{conversation.id} turn {exchange.user.id or number}"
         if prediction.failure:
             code = "prediction_missing" if prediction is MISSING else "prediction_failed"
-            place = f"{conversation.id} turn {exchange.user.id or number}"
             notes.set_aside(code, f"{place}: {prediction.failure}", exchange.user.seq)
+        for field in prediction.unreadable:
+            notes.set_aside("prediction_unreadable", f"{place}: {field}", exchange.user.seq)
         if conversation.source.format == "multiwoz":
             prediction = _with_names_of_multiwoz(prediction)
         frames += frames_of(completed(prediction, predictions.predicts), exchange, "predicted")
-    return msgspec.structs.replace(conversation, frames=tuple(sorted(frames, key=lambda frame: frame.seq)))
+    extras = {**conversation.extras, PLAIN_RESPONSES: True} if predictions.is_plain else conversation.extras
+    frames.sort(key=lambda frame: frame.seq)
+    return msgspec.structs.replace(conversation, frames=tuple(frames), extras=extras)
 
 
 def _with_names_of_multiwoz(prediction: TurnPrediction) -> TurnPrediction:
@@ -240,7 +264,7 @@ def _places(predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], 
 
 def completed(prediction: TurnPrediction, predicts: frozenset[str]) -> TurnPrediction:
     """Whatever these predictions hold elsewhere and not here is predicted to be empty."""
-    return prediction._replace(**{name: _EMPTY.get(name, ()) for name in predicts if getattr(prediction, name) is None})
+    return prediction._replace(**{name: EMPTY.get(name, ()) for name in predicts if getattr(prediction, name) is None})
 
 
 def frames_of(prediction: TurnPrediction, exchange: Exchange, origin: Origin) -> Iterator[Frame]:

@@ -39,6 +39,8 @@ class VenueTables:
     def detect(self, sample: Sample) -> Detection | None:
         is_table = bool(_domain(sample.path)) and sample.container in ("array", "document")
         is_table = is_table and all(isinstance(value, dict) for value in sample.values)
+        if sample.container == "document":
+            is_table = is_table and any(sample.values) and all(_is_patterns(value) for value in sample.values)
         return Detection(1.0, f"venues of {_domain(sample.path)}", "companion") if is_table else None
 
     def load(self, path: Path, name: str, *, is_named: bool) -> bool:
@@ -64,6 +66,11 @@ class VenueTables:
     def tables(self) -> tuple[VenueTable, ...]:
         """All of them, by domain."""
         return tuple(self._by_domain[domain] for domain in sorted(self._by_domain))
+
+
+def _is_patterns(value: Any) -> bool:
+    """A domain without records, such as taxis, has lists of what they are drawn from."""
+    return isinstance(value, dict) and all(isinstance(inner, list) for inner in value.values())
 
 
 def _domain(path: Path) -> str:

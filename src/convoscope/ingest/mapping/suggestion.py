@@ -188,9 +188,9 @@ def message_fields(messages: Sequence[Any]) -> MessageFields | None:
     if asked is not None and answered is not None:
         return MessageFields(None, asked, answered)
     texts = [one for one in fields if _text_rank(one) > 0]
-    if not texts:
+    text = max(texts, key=_text_rank) if texts else _short_text(fields)
+    if text is None:
         return None
-    text = max(texts, key=_text_rank)
     roles = [one for one in fields if one.path != text.path and _role_rank(one) > 0]
     return MessageFields(max(roles, key=_role_rank, default=None), text)
 
@@ -226,6 +226,22 @@ def _text_rank(field: RecordField) -> float:
     if not named and (spoken < 0.3 or all(moment(value) is not None for value in field.values)):
         return 0.0
     return (2.0 if named else 0.0) + spoken + min(len(field.values), 1000) / 10_000
+
+
+def _short_text(fields: Sequence[RecordField]) -> RecordField | None:
+    """What people say where they say a word at a time: beside a field of known roles, the one with most words."""
+    role = max((one for one in fields if _is_known(one)), key=_role_rank, default=None)
+    if role is None:
+        return None
+    others = [one for one in fields if one.path != role.path and not _is_name_of_something(one)]
+    return max(others, key=lambda one: (len(set(one.values)), sum(map(len, one.values))), default=None)
+
+
+def _is_name_of_something(field: RecordField) -> bool:
+    """An id, a time or a number, or a meaning that has a key of its own."""
+    is_named = field.name in _ID_NAMES or field.name.endswith("id") or _is_time(field)
+    has_meaning = any(pattern.search(field.name) for pattern in (*_MEANINGS.values(), _LABELS))
+    return is_named or has_meaning or not any(letter.isalpha() for value in field.values for letter in value)
 
 
 def _role_rank(field: RecordField) -> float:

@@ -137,16 +137,6 @@ def _pair(number: int, total: int) -> PairCount:
     return PairCount(number, total)
 
 
-def slot_recall(predicted: State, true: State) -> PairCount:
-    """Right pairs of all true ones. Additional predictions do not count."""
-    return PairCount(matching_pairs(predicted, true), pairs(true))
-
-
-def joint_goal(predicted: State, true: State) -> bool:
-    """Whether every slot of every domain has its value, and no other slot has one."""
-    return predicted == true
-
-
 def invented_pairs(predicted: State, true: State, domains: Collection[str] | None = None) -> PairCount:
     """Predicted pairs that are not true, of all predicted ones: in the given domains, or in all."""
     if domains is not None and len(domains) == 1:

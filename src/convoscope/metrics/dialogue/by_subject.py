@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import HIGHER, RATIO, SHARE, axis, metric
-from convoscope.metrics.dialogue.declared import PREDICTIONS, TRACKING, TRIAGE, TRUTH
+from convoscope.metrics.dialogue.declared import NO_INTENT, PREDICTIONS, TRACKING, TRIAGE, TRUTH, no_domain, without
 from convoscope.metrics.dialogue.frames import dialogue_turns, turn_scores
 from convoscope.metrics.dialogue.values import State
 from convoscope.scores.observation import Observation, counted, not_applicable, ratio, unmeasured
@@ -105,8 +105,8 @@ def domain_recall(conversation: Conversation) -> Iterator[Observation]:
     right = Counter(domain for turn, score in rows if score.domain for domain in turn.truth.domains or ())
     yield from _shares(SERVICE, right, true)
     if not true:
-        has_domain = any(turn.truth.domains for turn, _ in rows)
-        yield unmeasured(WHOLE, "not_predicted") if has_domain else not_applicable(WHOLE, "no_active_intent")
+        reasons = {no_domain(turn) for turn, _ in rows} - {NO_INTENT}
+        yield without(WHOLE, max(reasons) if reasons else NO_INTENT)
 
 
 def _shares(kind: str, right: Counter[str], true: Counter[str]) -> Iterator[Observation]:

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from convoscope.metrics.dialogue.policy import BOOKING_RULES, INFORM, PolicyRules, actions_taken, missing_slots
+from convoscope.metrics.dialogue.policy import (
+    BOOKING_RULES,
+    GoalDomains,
+    PolicyRules,
+    delivers,
+    domain_among,
+    goal_domains,
+    missing_slots,
+    named_domain,
+)
 from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.values import State
-from convoscope.metrics.dialogue.venues import NAME, VenueDatabase, information
+from convoscope.metrics.dialogue.venues import ADDRESS, NAME, VenueDatabase, information
 
 _NO_STATE: State = {}
 
@@ -39,19 +48,18 @@ class Completion(NamedTuple):
 
 def goals_of(turns: Sequence[DialogueTurn]) -> Goals:
     """The goals, from the true intents and requests of all turns."""
-    intents = frozenset().union(*{turn.truth.intents for turn in turns if turn.truth.intents})
+    intents = frozenset([(turn.truth.intents, turn.truth.domains) for turn in turns if turn.truth.intents])
     requests = frozenset().union(*[turn.truth.requested for turn in turns if turn.truth.requested])
-    return Goals(*_domains_of(intents), requests)
+    return Goals(*_goal_domains(intents), requests)
 
 
 @lru_cache(65536)
-def _domains_of(intents: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """The domains to book in, and those to search in."""
-    domains: dict[bool, set[str]] = {True: set(), False: set()}
-    for intent in intents:
-        verb, _, domain = intent.partition("_")
-        domains[verb == "book"].add(domain or verb)
-    return frozenset(domains[True]), frozenset(domains[False])
+def _goal_domains(intents: frozenset[tuple[frozenset[str], tuple[str, ...] | None]]) -> GoalDomains:
+    """The domains of the intents of several turns, each with what its turn is about."""
+    wanted = [goal_domains(*one) for one in intents]
+    return GoalDomains(
+        frozenset().union(*[one.bookings for one in wanted]), frozenset().union(*[one.searches for one in wanted])
+    )
 
 
 def completion(
@@ -66,8 +74,8 @@ def completion(
     something. A value in the words of a reply is an answer where the database has it for a venue that was named.
     """
     goals = goals_of(turns)
-    attempts = [score.attempt for score in scores if score.attempt is not None]
-    violations = sum([bool(attempt.missing) for attempt in attempts])
+    attempts = [attempt for score in scores for attempt in score.attempts]
+    violations = sum([score.is_violation for score in scores if score.attempts])
     booked = {attempt.domain for attempt in attempts}
     last = _last_state(turns) if goals.bookings else _NO_STATE
     unbooked = [one for one in goals.bookings if one not in booked or missing_slots(last, one, rules)]
@@ -92,15 +100,30 @@ def _told_of(turns: Sequence[DialogueTurn], scores: Sequence[TurnScores]) -> set
     """The domains of which a reply tells something that is not invented."""
     domains: set[str] = set()
     for turn, score in zip(turns, scores, strict=True):
-        if not score.invented_mentions and INFORM in actions_taken(turn.predicted.act_types, turn.calls):
-            domains.update(turn.truth.domains or ())
+        if not score.invented_mentions:
+            domains |= _delivered(turn.predicted.act_types, turn.truth.domains or ())
     return domains
+
+
+@lru_cache(65536)
+def _delivered(act_types: frozenset[str], about: tuple[str, ...]) -> frozenset[str]:
+    """The domains of the acts that deliver something."""
+    return frozenset().union(*[_act_domains(type, about) for type in act_types if delivers(type)])
+
+
+def _act_domains(type: str, about: tuple[str, ...]) -> tuple[str, ...]:
+    """The domains that an act is about: the one that it names, or those of its turn."""
+    name = named_domain(type)
+    return (domain_among(name, about),) if name else about
 
 
 def _unanswered(
     turns: Sequence[DialogueTurn], scores: Sequence[TurnScores], venues: VenueDatabase | None
 ) -> set[tuple[str, str]]:
-    """The requests that no reply to them, or after them, answers: by an act with a value, or by the value itself."""
+    """The requests that no reply to them, or after them, answers: by an act with a value, or by the value itself.
+
+    What is told of one domain is no answer to a question about another.
+    """
     asked: set[tuple[str, str]] = set()
     answered: set[tuple[str, str]] = set()
     named: list[str] = []
@@ -109,18 +132,34 @@ def _unanswered(
         named += names_known(score)
         unanswered = asked - answered
         if unanswered and not score.invented_mentions:
-            given = _given(turn, score)
-            answered.update([one for one in unanswered if information(one[1]) in given])
-            if venues is not None and named and not unanswered <= answered:
-                facts = venues.facts_in(turn.response, names_known(score) or named)
-                answered.update([one for one in unanswered if information(one[1]) in facts])
+            given = _given(turn)
+            answered |= {one for one in unanswered if (one[0].casefold(), information(one[1])) in given}
+            owners = names_known(score) or named
+            for domain in {domain for domain, _ in unanswered - answered}:
+                facts = _facts_in_words(turn, score, owners, domain.casefold(), venues)
+                answered |= {one for one in unanswered if one[0] == domain and information(one[1]) in facts}
     return asked - answered
 
 
-def _given(turn: DialogueTurn, score: TurnScores) -> set[str]:
-    """What a reply gives, by its acts and by the details in its text."""
-    given = {
-        information(slot.slot) for act in turn.predicted.acts or () for slot in act.slots if slot.value not in _NO_VALUE
+def _given(turn: DialogueTurn) -> set[tuple[str, str]]:
+    """Domain and information of what the acts of a reply give."""
+    return {
+        (domain, information(slot.slot))
+        for act in turn.predicted.acts or ()
+        if act.slots and delivers(act.type)
+        for domain in _act_domains(act.type, turn.truth.domains or ())
+        for slot in act.slots
+        if slot.value not in _NO_VALUE
     }
-    given.update([one.field for one in score.entities or () if one.field != NAME])
-    return given
+
+
+def _facts_in_words(
+    turn: DialogueTurn, score: TurnScores, owners: Sequence[str], domain: str, venues: VenueDatabase | None
+) -> set[str]:
+    """What the words of a reply tell of a domain: details that the database has, and other values of its venues."""
+    details = [one for one in score.entities or () if one.field not in (NAME, ADDRESS)]  # whose address it is, counts
+    if venues is None:
+        return {one.field for one in details}
+    given = {one.field for one in details if venues.is_of(domain, one.field, one.value)}
+    venues_there = [name for name in owners if venues.is_of(domain, NAME, name)]
+    return given | venues.facts_in(turn.response, venues_there) if venues_there else given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SHARE, TURN, metric
@@ -18,6 +19,7 @@ from convoscope.metrics.dialogue.frames import (
     turn_scores,
 )
 from convoscope.metrics.dialogue.memory import Transfer, transfers, true_transfers
+from convoscope.metrics.dialogue.policy import does_tell
 from convoscope.metrics.dialogue.turn_scores import TurnScores
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.venues import VenueDatabase
@@ -33,6 +35,7 @@ from convoscope.scores.reducers import (
     SUM,
     Reduce,
 )
+from convoscope.scores.reducers import RATIO as RATIO_WITHIN
 from convoscope.views.subjects import WHOLE, Subject
 
 TRIAGE, ACTION = "triage", "action, supervisor"
@@ -82,19 +85,26 @@ def _verdicts(
         if value is not None:
             observations.append(measured(subject, float(value)))
         else:
-            observations.append(_without(subject, reason))
+            observations.append(without(subject, reason))
     return observations
 
 
-def _without(subject: Subject, reason: str) -> Observation:
+def without(subject: Subject, reason: str) -> Observation:
     """No intent is no opportunity; a truth or a prediction that is not there is missing."""
     if reason == NO_INTENT:
         return not_applicable(subject, NO_INTENT)
     return unmeasured(subject, reason or "not_predicted")
 
 
-def _no_intent(turn: DialogueTurn) -> str:
+def no_domain(turn: DialogueTurn) -> str:
+    """Nobody says which domain it is, or there is none: the user has no intent."""
+    if turn.truth.domains is None:
+        return "no_true_domain" if turn.truth.intents else NO_INTENT
     return "" if turn.truth.domains else NO_INTENT
+
+
+def _no_intent(turn: DialogueTurn) -> str:
+    return "" if turn.truth.intents else NO_INTENT
 
 
 def _no_acts(turn: DialogueTurn) -> str:
@@ -110,7 +120,7 @@ def _no_state(turn: DialogueTurn) -> str:
     version=1,
     better=HIGHER,
     component=TRIAGE,
-    label="turns routed to the right domain",
+    label="turns sent to the right domain",
     importance=6,
 )
 def domain_accuracy(conversation: Conversation) -> list[Observation]:
@@ -119,7 +129,7 @@ def domain_accuracy(conversation: Conversation) -> list[Observation]:
     1 where the predicted domain is one of those in which the user truly has an intent. A turn in which they have none
     is not applicable.
     """
-    return _verdicts(conversation, lambda score: score.domain, _no_intent)
+    return _verdicts(conversation, lambda score: score.domain, no_domain)
 
 
 @_macro("dialogue.domain_accuracy", variant="first_frame", version=1, better=HIGHER, component=TRIAGE)
@@ -128,7 +138,7 @@ def domain_accuracy_first_frame(conversation: Conversation) -> list[Observation]
 
     Where several intents are active at once, the order of the annotation decides who is right.
     """
-    return _verdicts(conversation, lambda score: score.first_domain, _no_intent)
+    return _verdicts(conversation, lambda score: score.first_domain, no_domain)
 
 
 @_macro(
@@ -182,7 +192,7 @@ def intent_f1(conversation: Conversation) -> Iterator[Observation]:
 
 def _set_counts(subject: Subject, match: SetMatch | None, reason: str) -> Observation:
     if match is None:
-        return _without(subject, reason)
+        return without(subject, reason)
     return counted(subject, tp=match.right, fp=match.predicted - match.right, fn=match.true - match.right)
 
 
@@ -255,7 +265,7 @@ def slot_accuracy(conversation: Conversation) -> Iterator[Observation]:
 
 def _pair_ratio(subject: Subject, pairs: PairCount | None, reason: str, empty: str) -> Observation:
     if pairs is None:
-        return _without(subject, reason)
+        return without(subject, reason)
     return ratio(subject, pairs.number, pairs.total, empty=empty)
 
 
@@ -264,7 +274,7 @@ def _pair_ratio(subject: Subject, pairs: PairCount | None, reason: str, empty: s
     version=1,
     better=HIGHER,
     component=STATE_MEMORY,
-    label="turns with the whole state right",
+    label="turns with all slots right",
     importance=7,
 )
 def jga(conversation: Conversation) -> list[Observation]:
@@ -291,13 +301,13 @@ def slot_hallucination(conversation: Conversation) -> Iterator[Observation]:
     nothing was predicted in them; a turn without an active intent is not applicable.
     """
     for subject, turn, score in _each_turn(conversation):
-        yield _invented(subject, score.invented, _no_state(turn) or _no_intent(turn))
+        yield _invented(subject, score.invented, _no_state(turn) or no_domain(turn))
 
 
 def _invented(subject: Subject, pairs: PairCount | None, reason: str) -> Observation:
     """No pair at all is 0 (dialogue, 1.6): the details tell how many there were."""
     if pairs is None:
-        return _without(subject, reason)
+        return without(subject, reason)
     return measured(subject, pairs.share or 0.0, details={"invented": pairs.number, "predicted": pairs.total})
 
 
@@ -361,8 +371,8 @@ def memory_transfer(conversation: Conversation) -> Observation:
 def memory_transfer_gt(conversation: Conversation) -> Observation:
     """Where the user truly takes a constraint over into a new domain, does the agent?
 
-    An opportunity is a slot that has the same true value in both domains by the end of the segment, or that is
-    annotated as copied. It is taken where the prediction holds the value by then.
+    An opportunity is such a slot that has the same true value in both domains by the end of the segment, or any slot
+    that is annotated as copied. It is taken where the prediction holds the value by then.
     """
     return _carried(true_transfers(dialogue_turns(conversation), transferable_slots(conversation)))
 
@@ -382,26 +392,43 @@ def _carried(events: list[Transfer]) -> Observation:
     needs=(PREDICTIONS,),
     reduce=Reduce(SUM, MEAN_OF_SUBJECTS),
     component=POLICY,
-    label="bookings against the rules, per turn",
+    label="bookings against the rules",
     importance=8,
     notices=(),
 )
 def policy_violations(conversation: Conversation) -> Iterator[Observation]:
     """How often does the agent book while a required slot is missing?
 
-    A booking is an act such as Booking-Book, or a call of a tool `book_…`; to ask for what is missing is none. In a
-    dialogue it is the number of violations, in a data set violations ÷ turns.
+    A booking is an act such as Booking-Book, or a call of a tool such as `book_hotel`, `make_hotel_booking` or
+    `ReserveHotel`; to ask for what is missing is none. A turn that only calls tools whose names tell nothing is
+    unmeasured. In a dialogue it is the number of turns with a violation, in a data set these ÷ turns.
     """
     for subject, turn, score in _each_turn(conversation):
         yield _violation(subject, turn, score)
 
 
 def _violation(subject: Subject, turn: DialogueTurn, score: TurnScores) -> Observation:
-    if turn.predicted.acts is None and not turn.calls:
-        return unmeasured(subject, "not_predicted")
-    missing = score.attempt.missing if score.attempt is not None else ()
-    details = {"domain": score.attempt.domain, "missing": list(missing)} if score.attempt and missing else None
-    return measured(subject, float(bool(missing)), details=details)
+    reason = _no_doing(turn)
+    if reason:
+        return unmeasured(subject, reason)
+    return measured(subject, float(score.is_violation), details=_violations(score))
+
+
+def _no_doing(turn: DialogueTurn) -> str:
+    """Why nobody can tell whether the agent books: nothing says what it does, or tools whose names say nothing."""
+    if turn.predicted.acts is not None or does_tell(turn.calls):
+        return ""
+    return "tool_unknown" if turn.calls else "not_predicted"
+
+
+def _violations(score: TurnScores) -> dict[str, Any] | None:
+    wrong = [attempt for attempt in score.attempts if attempt.missing]
+    if not wrong:
+        return None
+    details: dict[str, Any] = {"domain": wrong[0].domain, "missing": list(wrong[0].missing)}
+    return (
+        details if len(wrong) == 1 else {"violations": [{"domain": one[0], "missing": list(one[1])} for one in wrong]}
+    )
 
 
 @metric(
@@ -412,20 +439,22 @@ def _violation(subject: Subject, turn: DialogueTurn, score: TurnScores) -> Obser
     unit=SHARE,
     better=LOWER,
     needs=(PREDICTIONS,),
-    reduce=MICRO,
+    reduce=Reduce(RATIO_WITHIN, RATIO_OF_SUMS),
     component=POLICY,
     notices=(),
 )
 def policy_violations_attempts(conversation: Conversation) -> Iterator[Observation]:
     """What share of the agent's bookings are against the rules?
 
-    Turns in which it books nothing are not applicable.
+    A turn can hold several: one in each domain that an act or a tool names. Turns in which it books nothing are not
+    applicable.
     """
     for subject, turn, score in _each_turn(conversation):
-        if score.attempt is None and (turn.predicted.acts is not None or turn.calls):
-            yield not_applicable(subject, "no_booking")
+        reason, wrong = _no_doing(turn), sum([bool(attempt.missing) for attempt in score.attempts])
+        if reason:
+            yield unmeasured(subject, reason)
         else:
-            yield _violation(subject, turn, score)
+            yield ratio(subject, wrong, len(score.attempts), empty="no_booking", details=_violations(score))
 
 
 @_macro(
@@ -433,7 +462,7 @@ def policy_violations_attempts(conversation: Conversation) -> Iterator[Observati
     version=1,
     better=HIGHER,
     component=WHOLE_SYSTEM,
-    label="turns in which the agent did the right thing",
+    label="turns done right",
     importance=8,
 )
 def system_correctness(conversation: Conversation, venues: VenueDatabase) -> Iterator[Observation]:
@@ -463,7 +492,7 @@ _completed = partial(
 )
 
 
-@_completed("dialogue.goal_completion", version=1, label="users who got what they came for", importance=9)
+@_completed("dialogue.goal_completion", version=1, label="users whose goal was met", importance=9)
 def goal_completion(conversation: Conversation, venues: VenueDatabase) -> Observation:
     """Did the user get what they came for?
 

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 from convoscope.metrics.dialogue.accuracy import PairCount, SetMatch
 from convoscope.metrics.dialogue.completion import completion
 from convoscope.metrics.dialogue.memory import TRANSFERABLE, Transfer, transfers, true_transfers
-from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules
+from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules, does_tell
 from convoscope.metrics.dialogue.quality import quality_score
 from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known, score_turn, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
 
 JudgeFunction = Callable[[str, str], Any]
-"""Given what the user and the agent say, a verdict such as `{"score": 4}`."""
+"""Given what the user and the agent say, a verdict such as `{"score": 4}`, or a text that holds one."""
 
 MICRO = frozenset(
     {"slot_accuracy", "jga", "slot_hallucination", "slot_hallucination@all_domains", "entity_hallucination"}
@@ -42,6 +42,13 @@ class LevelFigure(NamedTuple):
     """Dialogues with a value, of all that were fed."""
 
 
+class ReplyVerdict(NamedTuple):
+    """What a judge says of a reply: a score from 1 to 5; or None, and why."""
+
+    score: float | None
+    reason: str = ""
+
+
 Tally = tuple[float, int]
 """What the turns of a dialogue add up to, and of how many."""
 
@@ -59,7 +66,7 @@ class DialogueEvaluator:
     ) -> None:
         self.turns: list[DialogueTurn] = []
         self.scores: list[TurnScores] = []
-        self.verdicts: list[float | None] = []
+        self.verdicts: list[ReplyVerdict] = []
         self._venues, self._rules, self._transferable, self._judge = venues, rules, transferable, judge
         self._named: dict[str, None] = {}
 
@@ -71,13 +78,13 @@ class DialogueEvaluator:
         self.turns.append(turn)
         self.scores.append(score)
         if self._judge is not None and user and turn.response:
-            self.verdicts.append(quality_score(self._judge(user, turn.response)))
+            self.verdicts.append(_verdict(self._judge, user, turn.response))
         return score
 
     def tallies(self) -> dict[str, Tally]:
         """By metric, the sum over the turns that have a value and their number. No value, no entry."""
         tallies = _tallies(self.turns, self.scores, self._rules, self._transferable, self._venues)
-        usable = [verdict for verdict in self.verdicts if verdict is not None]
+        usable = [verdict.score for verdict in self.verdicts if verdict.score is not None]
         if usable:
             tallies["response_quality"] = fsum(usable), len(usable)
         return tallies
@@ -88,6 +95,16 @@ class DialogueEvaluator:
             name: total if name == "policy_violations" else total / number
             for name, (total, number) in self.tallies().items()
         }
+
+
+def _verdict(judge: JudgeFunction, user: str, response: str) -> ReplyVerdict:
+    """A judge is somebody else's code: where it fails, the dialogue goes on, and the verdict is missing."""
+    try:
+        answer = judge(user, response)
+    except Exception as error:
+        return ReplyVerdict(None, f"the judge failed: {type(error).__name__}: {error}")
+    score = quality_score(answer)
+    return ReplyVerdict(score, "" if score is not None else f"no score from 1 to 5 in {str(answer)[:200]!r}")
 
 
 class DatasetEvaluator:
@@ -140,7 +157,7 @@ _VERDICTS = {
 }
 _PLACES = [(TurnScores._fields.index(field), name) for field, name in _VERDICTS.items()]
 _OTHERS = itemgetter(
-    *map(TurnScores._fields.index, ("intent", "acts", "slots", "invented", "invented_anywhere", "entities", "attempt"))
+    *map(TurnScores._fields.index, ("intent", "acts", "slots", "invented", "invented_anywhere", "entities", "attempts"))
 )
 _UNKNOWN = TurnScores._fields.index("invented_mentions")
 
@@ -157,9 +174,10 @@ def _tallies(
     if not columns:
         return {}
     intents, acts, slots, invented, anywhere, mentions, attempts = _OTHERS(columns)
-    tried = [attempt for attempt in attempts if attempt is not None]
-    violations = sum([bool(attempt[1]) for attempt in tried])
-    acting = sum([predicted[3] is not None or bool(calls) for _, predicted, _, calls, *_ in turns])
+    tried = [attempt for row in attempts for attempt in row]
+    wrong = sum([bool(attempt[1]) for attempt in tried])
+    violations = sum([any(attempt[1] for attempt in row) for row in attempts if row])
+    acting = sum([turn[1][3] is not None or (bool(turn[3]) and does_tell(turn[3])) for turn in turns])
     tallies: dict[str, Tally] = {
         name: (columns[at].count(True), len(scores) - columns[at].count(None)) for at, name in _PLACES
     }
@@ -172,7 +190,7 @@ def _tallies(
         [unknown / len(row) for row, unknown in zip(mentions, columns[_UNKNOWN], strict=True) if row]
     )
     tallies["policy_violations"] = violations, acting
-    tallies["policy_violations@attempts"] = violations, len(tried)
+    tallies["policy_violations@attempts"] = wrong, len(tried)
     tallies["memory_transfer"] = _carried(transfers(turns, transferable))
     tallies["memory_transfer_gt"] = _carried(true_transfers(turns, transferable))
     if venues is not None and any(turn[0][1] is not None for turn in turns):

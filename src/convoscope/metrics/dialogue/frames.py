@@ -8,6 +8,7 @@ from typing import Any
 from convoscope.conversation import Conversation, Frame
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import Turn
+from convoscope.metrics.dialogue.accuracy import intent_domain
 from convoscope.metrics.dialogue.completion import Completion, completion
 from convoscope.metrics.dialogue.memory import TRANSFERABLE
 from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules
@@ -27,12 +28,14 @@ def dialogue_turns(conversation: Conversation) -> tuple[DialogueTurn, ...]:
     by_seq: dict[int, list[Frame]] = {}
     for frame in conversation.frames:
         by_seq.setdefault(frame.seq, []).append(frame)
+    # Then others held the dialogue: its words and calls are not those of whoever predicts.
     truth_speaks = any(frame.origin == GOLD and frame.acts for frame in conversation.frames)
-    predicts = _predicted_fields(conversation.frames)
+    is_named = _intents_name_services(conversation.frames)
+    predicts = _predicted_fields(conversation.frames, is_named)
     booked: dict[str, int] = {}
     return tuple(
         [
-            _turn(turn, by_seq, predicts, truth_speaks)._replace(booked=_newly_booked(turn, by_seq, booked))
+            _turn(turn, by_seq, predicts, truth_speaks, is_named)._replace(booked=_newly_booked(turn, by_seq, booked))
             for turn in conversation.turns
             if turn.user
         ]
@@ -77,13 +80,17 @@ def rules_of(conversation: Conversation) -> PolicyRules:
     rules = conversation.extras.get(RULES_FIELD)
     if not isinstance(rules, dict):
         return BOOKING_RULES
-    return {domain: tuple(map(str, slots)) for domain, slots in rules.items() if isinstance(slots, list)}
+    return {domain.casefold(): _names(slots) for domain, slots in rules.items() if isinstance(slots, list)}
 
 
 def transferable_slots(conversation: Conversation) -> tuple[str, ...]:
     """The slots that are carried over from domain to domain, as the data say, or the usual ones."""
     slots = conversation.extras.get(TRANSFERABLE_FIELD)
-    return tuple(map(str, slots)) if isinstance(slots, list) else TRANSFERABLE
+    return _names(slots) if isinstance(slots, list) else TRANSFERABLE
+
+
+def _names(slots: list[Any]) -> tuple[str, ...]:
+    return tuple([str(slot).strip().casefold() for slot in slots])
 
 
 def has_predictions(conversation: Conversation) -> bool:
@@ -99,15 +106,24 @@ def has_truth(conversation: Conversation) -> bool:
 _FIELDS = ("intents", "slots", "acts", "response")
 
 
-def _predicted_fields(frames: Sequence[Frame]) -> frozenset[str]:
+def _predicted_fields(frames: Sequence[Frame], is_named: bool) -> frozenset[str]:
     predicted = [frame for frame in frames if frame.origin == PREDICTED]
     fields = {name for name in _FIELDS if any(getattr(frame, name) is not None for frame in predicted)}
-    if "intents" in fields or any(frame.is_active is not None for frame in predicted):
+    tells_domains = is_named or all(frame.service for frame in predicted if frame.intents)
+    if ("intents" in fields and tells_domains) or any(frame.is_active is not None for frame in predicted):
         fields.add("domains")
     return frozenset(fields)
 
 
-def _turn(turn: Turn, by_seq: Mapping[int, list[Frame]], predicts: frozenset[str], truth_speaks: bool) -> DialogueTurn:
+def _intents_name_services(frames: Sequence[Frame]) -> bool:
+    """Whether the true intents tell their services, as `find_hotel` does: then predicted ones do, too."""
+    named = [(frame.service, intent) for frame in frames if frame.origin == GOLD for intent in frame.intents or ()]
+    return all(intent_domain(intent) == service.casefold() for service, intent in named)
+
+
+def _turn(
+    turn: Turn, by_seq: Mapping[int, list[Frame]], predicts: frozenset[str], truth_speaks: bool, is_named: bool
+) -> DialogueTurn:
     asked = [frame for said in turn.user for frame in by_seq.get(said.seq, ())]
     answered = [frame for said in turn.assistant for frame in by_seq.get(said.seq, ())]
     true_asked, ours_asked = _of(asked, GOLD), _of(asked, PREDICTED)
@@ -121,15 +137,15 @@ def _turn(turn: Turn, by_seq: Mapping[int, list[Frame]], predicts: frozenset[str
         true_slots=_slots(true_asked),
         predicted_intents=_intents(ours_asked) or empty.get("intents"),
         true_intents=_intents(true_asked),
-        predicted_domains=_domains(ours_asked) or empty.get("domains"),
-        true_domains=_domains(true_asked),
+        predicted_domains=_domains(ours_asked, is_named) or empty.get("domains"),
+        true_domains=_domains(true_asked, False),
         predicted_acts=_acts(ours_answered) or empty.get("acts"),
         true_acts=_acts(true_answered),
         requested=[(frame.service, slot) for frame in true_asked for slot in frame.requested or ()],
         copied=[(frame.service, span.slot) for frame in true_asked for span in frame.spans if span.copied_from],
         response=response,
-        calls=[call.name for call in turn.tool_calls],
-        is_missing=any(frame.failure for frame in asked),
+        calls=() if truth_speaks else [call.name for call in turn.tool_calls],
+        tells_domains=False,
         number=turn.id,
     )
 
@@ -148,13 +164,17 @@ def _intents(frames: Sequence[Frame]) -> list[str] | None:
     return [intent for intents in annotated for intent in intents] if annotated else None
 
 
-def _domains(frames: Sequence[Frame]) -> list[str] | None:
-    """The domains that a turn is about: as it says, or those with an intent."""
+def _domains(frames: Sequence[Frame], is_named: bool) -> list[str] | None:
+    """The domains that a turn is about: as it says, or those with an intent.
+
+    An intent without a service tells its domain only where intents are named by it.
+    """
     if any(frame.is_active is not None for frame in frames):
         return [frame.service for frame in frames if frame.is_active]
-    if all(frame.intents is None for frame in frames):
+    intents = [(frame.service, intent) for frame in frames for intent in frame.intents or ()]
+    if all(frame.intents is None for frame in frames) or not (is_named or all(service for service, _ in intents)):
         return None
-    return [frame.service or intent for frame in frames for intent in frame.intents or ()]
+    return [service or intent_domain(intent) for service, intent in intents]
 
 
 def _acts(frames: Sequence[Frame]) -> list[Any] | None:

@@ -51,9 +51,37 @@ def true_transfers(turns: Sequence[DialogueTurn], slots: Collection[str] = TRANS
     """Where the truth carries a value into a new domain: does the prediction hold it by the end of that segment?
 
     A segment is a run of turns about one domain; turns about none belong to the segment before them. The truth
-    carries a slot where both domains have the same value at the end of the segment, or where it says that the
-    slot was copied.
+    carries a slot where both domains have the same value at the end of the segment, and wherever it says that the
+    slot was copied, whatever the slot and however many intents are active.
     """
+    events = _equal_values(turns, slots)
+    copies = [place for place, turn in enumerate(turns) if turn.copied]
+    known = {(event.to_domain, event.slot) for event in events} if copies else set()
+    for place in copies:
+        for domain, slot in sorted(turns[place].copied - known):
+            event = _copy(turns, place, domain, slot)
+            if event is not None:
+                events.append(event)
+                known.add((domain, slot))
+    return events
+
+
+def _copy(turns: Sequence[DialogueTurn], place: int, domain: str, slot: str) -> Transfer | None:
+    """A slot that the truth copied in a turn, judged in the last turn of the run that is about its domain."""
+    last = place
+    while last + 1 < len(turns) and domain in (turns[last + 1].truth.domains or (domain,)):
+        last += 1
+    true = turns[last].truth.state or _NO_STATE
+    value = true.get(domain, {}).get(slot)
+    if value is None:
+        return None
+    source = next((name for name, held in true.items() if name != domain and value in held.values()), "")
+    ours = (turns[last].predicted.state or _NO_STATE).get(domain, {})
+    return Transfer(place, source, domain, slot, value, ours.get(slot) == value)
+
+
+def _equal_values(turns: Sequence[DialogueTurn], slots: Collection[str]) -> list[Transfer]:
+    """The slots that have one true value in the old and in the new domain."""
     events: list[Transfer] = []
     routes = [turn.truth.domains[0] if turn.truth.domains else "" for turn in turns]
     if len({*routes, ""}) < 3:
@@ -66,10 +94,7 @@ def true_transfers(turns: Sequence[DialogueTurn], slots: Collection[str] = TRANS
         true = (turns[end - 1].truth.state or _NO_STATE).get(new, {})
         early = (turns[start - 1].truth.state or _NO_STATE).get(new, {})
         for slot in slots:
-            value = filled.get(slot)
-            if value is None or slot not in true or slot in early:
-                continue
-            if true[slot] == value or any((new, slot) in turn.copied for turn in turns[start:end]):
+            if slot in filled and slot not in early and true.get(slot) == filled[slot]:
                 ours = (turns[end - 1].predicted.state or _NO_STATE).get(new, {})
                 events.append(Transfer(start, old, new, slot, true[slot], ours.get(slot) == true[slot]))
     return events

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from convoscope.conversation.dialogue_state import Act
+from convoscope.metrics.dialogue.ordinary_words import is_little, is_ordinary
 from convoscope.metrics.dialogue.venues import (
     ADDRESS,
     KEPT,
@@ -37,9 +39,35 @@ _NOT_TOLD = frozenset({None, "", "?", "none"})
 _NUMBER = re.compile(r"\+?[0-9][0-9 ()-]{7,}[0-9]")
 _POSTCODE = re.compile(r"\b[a-z]{1,2}[0-9][a-z0-9]?\s?[0-9][a-z]{2}\b")
 _LEAST_DIGITS, _MOST_DIGITS = 9, 13
+_CALLS = frozenset({"call", "dial", "ring", "tel", "telephone", "phone"})
+_LOCAL_DIGITS = 6
+"""A shorter number is one of a phone where somebody is told to call it."""
+_LOCAL = re.compile(
+    r"\b(?:call|dial|ring|tel|telephone|phone)\b[ :.]{0,3}"
+    r"(?:(?:them|it|us|number|no|is|at|on)\b[ :.]{0,3}){0,4}(\+?[0-9][0-9 ()-]{4,}[0-9])",
+    re.IGNORECASE,
+)
+_STREETS = frozenset(
+    {"street", "road", "avenue", "lane", "way", "drive", "square", "terrace", "crescent", "parade", "row", "gardens"}
+)
+_MOST_WORDS_OF_A_STREET = 3
+_BETWEEN = frozenset({"on", "at", "in", "for", "is", "and", "from", "to", "near", "along", "by", "off", "down", "with"})
+"""Words after a number that is none of a house: "for 2 on Mill Road"."""
+_REFERENCES = frozenset({"reference", "ref", "confirmation"})
+_BEFORE_A_CODE = frozenset({"number", "no", "code", "is", "your", "the", "it", "was", "for", "booking"})
+_CODE_LENGTHS = range(5, 13)
 _CUES = frozenset({"recommend", "suggest", "try", "called", "named", "booked", "about"})
+_SIGNS = _CUES | _CALLS | _STREETS | _REFERENCES
+"""Most replies hold none of these words, and are looked at once."""
+_NO_SIGNS: frozenset[str] = frozenset()
 _ASKING = ("how ", "what ")
-_PROPER = re.compile(r"(?: you)?(?: at| into)? ((?:[Tt]he )?[A-Z][\w'&]*(?: (?:and|of|the|[A-Z][\w'&]*))+)")
+_SENTENCE = 60
+_DENIAL = re.compile(r"(?:\b(?:no|not|nothing|none|any|anything|cannot|unable)\b|n't\b)[^.!?;]*$")
+_WORD = re.compile(r" ([\w'&]+)")
+_LEADING = frozenset({"you", "at", "into", "the", "visiting", "trying"})
+_JOINING = frozenset({"and", "of", "the", "&", "'s"})
+_MOST_WORDS = 8
+_FEW = 8
 
 _DIGITS = b"0123456789"
 _SEPARATOR = KEPT.encode()
@@ -57,8 +85,8 @@ class Mention(NamedTuple):
     is_known: bool
 
 
-Reply = tuple[str, list[str], bool, bool]
-"""A reply, its words, and whether it may hold a phone number or a postcode."""
+Reply = tuple[str, list[str], int, bool]
+"""A reply, its words, how many digits it holds, and whether it may hold a postcode."""
 
 
 def read_replies(responses: Sequence[str]) -> list[Reply]:
@@ -74,22 +102,11 @@ def read_replies(responses: Sequence[str]) -> list[Reply]:
     if _CODE_SHAPE in shapes:
         coded = [_CODE_SHAPE in shape and _is_coded(shape) for shape in shapes.split(_SEPARATOR)]
     words = [text.split() for text in plain_words(joined).split(KEPT)]
-    return list(zip(responses, words, [len(one) >= _LEAST_DIGITS for one in digits], coded, strict=False))
+    return list(zip(responses, words, list(map(len, digits)), coded, strict=False))
 
 
 def _is_coded(shape: bytes) -> bool:
     return any(code in shape for code in _CODE_SHAPES)
-
-
-def entities(
-    response: str,
-    acts: Sequence[Act] | None,
-    venues: VenueDatabase,
-    named: Iterable[str] = (),
-    domains: Collection[str] = (),
-) -> tuple[Mention, ...]:
-    """The names and details of one reply and its acts."""
-    return mentions_in(read_replies([response])[0], acts, venues, dict.fromkeys(named), domains)[0]
 
 
 def mentions_in(
@@ -102,27 +119,31 @@ def mentions_in(
     """The names and details in a reply and in its acts, and how many of them the database does not have.
 
     A detail belongs to the venues that the reply names, or else to those `named` earlier in the dialogue, to which
-    this reply's are added. Phones are not looked up in a turn about a domain without records, such as taxis, nor
-    references in a database without.
+    this reply's are added. Phones and addresses are not looked up in a turn about a domain without records, such as
+    taxis, which go anywhere, nor references in a database without.
     """
-    response, words, has_number, has_code = reply
+    response, words, digits, has_code = reply
     names: list[Mention] = []
     if not venues.key_words.isdisjoint(words):
         names = [_mention(name) for name in venues.names_among(words)]
-    if not _CUES.isdisjoint(words):
-        names += [_named_venue(name, venues) for name in _proper_names(response, _CUES.intersection(words))]
-    details = _details_in(response, has_number, has_code) if has_number or has_code else []
-    for act in acts or ():
-        for slot in act.slots:
-            if slot.slot in _TOLD_SLOTS and slot.value not in _NOT_TOLD and _tells(act.type):
-                field = _TOLD_SLOTS[slot.slot]
-                if field == NAME:
-                    names.append(_named_venue(str(slot.value), venues))
-                else:
-                    details.append((field, comparable(field, str(slot.value))))
+    signs = _NO_SIGNS if _SIGNS.isdisjoint(words) else _SIGNS.intersection(words)
+    details: list[tuple[str, str]] = []
+    if signs:
+        cues = signs & _CUES
+        if cues:
+            names += [_named_venue(name, venues) for name in names_after_cues(response, cues, venues.ordinary)]
+        if venues.known[REFERENCE] and signs & _REFERENCES:
+            details += [(REFERENCE, code) for code in _codes_in(response, words)]
+    if has_code or digits >= _LEAST_DIGITS or (signs and digits):
+        details += _details_in(response, words, digits, has_code, signs)
+    for field, value in _details_of_acts(acts) if acts else ():
+        if field == NAME:
+            names.append(_named_venue(value, venues))
+        else:
+            details.append((field, comparable(field, value)))
     if details:
         owners = [name.value for name in names if name.is_known] or list(named)
-        names += _judged(details, owners, acts, venues, domains)
+        names += _judged(_once(details), owners, acts, venues, domains)
     if not names:
         return (), 0
     mentions = tuple(names) if len(names) == 1 else tuple(dict.fromkeys(names))
@@ -135,6 +156,28 @@ def mentions_in(
     return mentions, unknown
 
 
+def _details_of_acts(acts: Sequence[Act]) -> list[tuple[str, str]]:
+    """Names and details that acts tell, as they are written."""
+    return [
+        (_TOLD_SLOTS[slot.slot], str(slot.value))
+        for act in acts
+        for slot in act.slots
+        if slot.slot in _TOLD_SLOTS and slot.value not in _NOT_TOLD and _tells(act.type)
+    ]
+
+
+def _once(details: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """An address that is a part of another one is the same, told once in words and once by an act."""
+    addresses = {value for field, value in details if field == ADDRESS}
+    if not 1 < len(addresses) <= _FEW:  # a reply with very many of them is no reply to anybody
+        return details
+    return [
+        (field, value)
+        for field, value in details
+        if field != ADDRESS or not any(value != other and f" {value} " in f" {other} " for other in addresses)
+    ]
+
+
 def _judged(
     details: Sequence[tuple[str, str]],
     owners: Sequence[str],
@@ -145,22 +188,59 @@ def _judged(
     """Details that can be looked up, each with whether one of their owners has it."""
     ignored = () if venues.known[REFERENCE] else (REFERENCE,)
     if not venues.unjudged.isdisjoint([*(domains or ()), *[_act_domain(one.type) for one in acts or ()]]):
-        ignored = (*ignored, PHONE)
+        ignored = (*ignored, PHONE, ADDRESS)
     return [Mention(*one, venues.has(*one, owners)) for one in details if one[0] not in ignored]
 
 
-def _proper_names(response: str, cues: Iterable[str]) -> list[str]:
-    """Names in capitals after a cue, such as "I recommend The Golden Dragon", in their order."""
+def names_after_cues(response: str, cues: Iterable[str], ordinary: frozenset[str]) -> list[str]:
+    """What a reply names after a cue, such as "I recommend The Golden Dragon", in its order."""
     names = {}
     for cue in cues:
         for form in (cue, cue.capitalize()):
             place = response.find(form)
             while place >= 0:
-                match = _PROPER.match(response, place + len(form))
-                if match is not None and (cue != "about" or response[:place].lower().endswith(_ASKING)):
-                    names[match.start(1)] = match[1]
+                name = _name_at(response, place + len(form), ordinary, is_booked=cue == "booked")
+                if name and _is_cue(response, place, cue):
+                    names[place] = name
                 place = response.find(form, place + 1)
     return [names[place] for place in sorted(names)]
+
+
+def _is_cue(response: str, place: int, cue: str) -> bool:
+    """Whether a cue stands here as a word of its own, and not in a denial: "there is nothing called Zanzibar"."""
+    before = response[max(place - _SENTENCE, 0) : place].lower()
+    if before[-1:].isalnum() or (cue == "about" and not before.endswith(_ASKING)):
+        return False
+    return _DENIAL.search(before) is None
+
+
+def _name_at(response: str, place: int, ordinary: frozenset[str], is_booked: bool) -> str:
+    """The name that begins here; "" where there is none.
+
+    In capitals it goes as far as they do, and one of its words must be no ordinary one: "Saturday Evening" is no
+    venue. In small letters it goes to the next little word, and must begin with a word that is not ordinary: "golden
+    dragon", not "something cheaper". After "booked" such a name needs an "at": much else can be booked.
+    """
+    if response[place : place + 1] != " ":
+        return ""
+    words: list[str] = []
+    while len(words) < _MOST_WORDS and (match := _WORD.match(response, place)) is not None:
+        words.append(match[1])
+        place = match.end()
+    led = [word.casefold() for word in takewhile(lambda word: word.casefold() in _LEADING, words)]
+    rest = words[len(led) :]
+    if not rest:
+        return ""
+    if rest[0][0].isupper():
+        run = list(takewhile(lambda word: word[0].isupper() or word in _JOINING, rest))
+        is_name = any(not is_ordinary(word.casefold(), ordinary) for word in run)
+    else:
+        run = list(takewhile(lambda word: word in _JOINING or word in ordinary or not is_little(word), rest))
+        is_name = not is_ordinary(rest[0], ordinary) and not (is_booked and "at" not in led)
+    while run and run[-1] in _JOINING:
+        run.pop()
+    article = ["the"] if led[-1:] == ["the"] else []
+    return " ".join([*article, *run]) if is_name and run else ""
 
 
 @lru_cache(65536)
@@ -184,14 +264,40 @@ def _act_domain(act_type: str) -> str:
     return act_type.casefold().partition("-")[0]
 
 
-def _details_in(response: str, has_number: bool, has_code: bool) -> list[tuple[str, str]]:
-    """Phone numbers and postcodes in a text."""
+def _details_in(
+    response: str, words: list[str], digits: int, has_code: bool, signs: frozenset[str]
+) -> list[tuple[str, str]]:
+    """Phone numbers, postcodes and addresses in a text that holds digits."""
     details = []
-    if has_number:
+    if digits >= _LEAST_DIGITS:
         for match in _NUMBER.finditer(response):
-            digits = comparable(PHONE, match[0])
-            if _LEAST_DIGITS <= len(digits) <= _MOST_DIGITS:
-                details.append((PHONE, digits))
+            number = comparable(PHONE, match[0])
+            if _LEAST_DIGITS <= len(number) <= _MOST_DIGITS:
+                details.append((PHONE, number))
+    if digits >= _LOCAL_DIGITS and not details and signs & _CALLS:
+        numbers = [comparable(PHONE, match[1]) for match in _LOCAL.finditer(response)]
+        details += [(PHONE, number) for number in numbers if len(number) >= _LOCAL_DIGITS]
     if has_code:
         details += [(POSTCODE, comparable(POSTCODE, match[0])) for match in _POSTCODE.finditer(response.casefold())]
+    if signs & _STREETS:
+        details += [(ADDRESS, address) for address in _addresses_in(words)]
     return details
+
+
+def _addresses_in(words: list[str]) -> Iterator[str]:
+    """A number of a house, one to three words, and a word for a street: "12 baker street"."""
+    for end in [place for place, word in enumerate(words) if word in _STREETS]:
+        for start in range(end - 2, max(end - 2 - _MOST_WORDS_OF_A_STREET, -1), -1):
+            if words[start][0].isdigit():
+                if _BETWEEN.isdisjoint(words[start + 1 : end]):
+                    yield " ".join(words[start : end + 1])
+                break
+
+
+def _codes_in(response: str, words: list[str]) -> Iterator[str]:
+    """What is told as a reference: a word with a digit, or in capitals, after the word "reference"."""
+    for place in [place for place, word in enumerate(words) if word in _REFERENCES]:
+        code = next((word for word in words[place + 1 : place + 6] if word not in _BEFORE_A_CODE), "")
+        is_code = any(letter.isdigit() for letter in code) or code.upper() in response
+        if len(code) in _CODE_LENGTHS and is_code:
+            yield comparable(REFERENCE, code)

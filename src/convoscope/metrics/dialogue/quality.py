@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from convoscope.conversation import Conversation
@@ -60,8 +62,27 @@ async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIte
 
 
 def quality_score(answer: Any) -> float | None:
-    """The score of a verdict; None where it is none, or off the scale."""
-    score = answer.get("score") if hasattr(answer, "get") else None
+    """The score of a verdict; None where it is none, or off the scale. Of a text, its first JSON object counts."""
+    if isinstance(answer, str):
+        answer = first_object(answer)
+    score = answer.get("score") if isinstance(answer, Mapping) else None
     if isinstance(score, bool) or not isinstance(score, (int, float)):
         return None
     return float(score) if LOWEST <= score <= HIGHEST else None
+
+
+_MOST_BRACES = 100
+_DECODE = json.JSONDecoder(strict=False).raw_decode
+
+
+def first_object(text: str) -> dict[str, Any] | None:
+    """The first JSON object in a text, whatever stands around it: models like to explain and to fence."""
+    place = text.find("{")
+    for _ in range(_MOST_BRACES):
+        if place < 0:
+            break
+        with suppress(ValueError, RecursionError):
+            value: dict[str, Any] = _DECODE(text, place)[0]
+            return value
+        place = text.find("{", place + 1)
+    return None

@@ -21,7 +21,7 @@ from convoscope.metrics.dialogue.policy import (
     Attempt,
     PolicyRules,
     actions_taken,
-    booking_attempt,
+    booking_attempts,
     books,
     does_right,
     expected_action,
@@ -47,7 +47,8 @@ class TurnScores(NamedTuple):
     """Of the pairs in the domains that the turn is truly about."""
     invented_anywhere: PairCount | None = None
     entities: tuple[Mention, ...] | None = None
-    attempt: Attempt | None = None
+    attempts: tuple[Attempt, ...] = ()
+    """The bookings that the agent performs."""
     expected: str = ""
     is_correct: bool | None = None
     invented_mentions: int = 0
@@ -60,7 +61,7 @@ class TurnScores(NamedTuple):
     @property
     def is_violation(self) -> bool:
         """It books while a slot is missing."""
-        return self.attempt is not None and bool(self.attempt.missing)
+        return any(attempt.missing for attempt in self.attempts)
 
 
 _new = tuple.__new__  # a row has its fields in order: the check of a call by names is spared
@@ -81,11 +82,12 @@ def score_turns(
     earlier = dict.fromkeys(named)
     scores = []
     for place, turn in enumerate(turns):
-        truth, predicted, _, calls, _, _, _, _ = turn
+        truth, predicted, _, calls, _, _, _ = turn
         true_domains, true_intents, true, true_acts, true_types, _ = truth
         domains, intents, ours, acts, types, _ = predicted
         domain = first = intent = match = plain = with_slots = slots = goal = invented = anywhere = None
-        mentions = attempt = correct = None
+        mentions = correct = None
+        attempts: tuple[Attempt, ...] = ()
         unknown = 0
         if true_domains and domains is not None:
             domain, first = match_domains(domains, true_domains)
@@ -101,14 +103,14 @@ def score_turns(
                     anywhere if len(ours) == 1 and true_domains[0] in ours else invented_pairs(ours, true, true_domains)
                 )
         if calls or books(types):
-            attempt = booking_attempt(turn, rules)
-        expected = "" if true_intents is None else expected_action(true_intents, true, rules)
+            attempts = booking_attempts(turn, rules)
+        expected = "" if true_intents is None else expected_action(true_intents, true, rules, true_domains)
         if replies is not None and venues is not None:
             mentions, unknown = mentions_in(replies[place], acts, venues, earlier, true_domains)
             if expected and goal is not None and acts is not None:
                 correct = (
                     not unknown
-                    and (attempt is None or not attempt[1])
+                    and not (attempts and any(attempt[1] for attempt in attempts))
                     and (invented is None or not invented[0])
                     and does_right(expected, actions_taken(types, calls))
                 )
@@ -124,7 +126,7 @@ def score_turns(
             invented,
             anywhere,
             mentions,
-            attempt,
+            attempts,
             expected,
             correct,
             unknown,

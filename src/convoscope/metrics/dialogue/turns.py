@@ -36,8 +36,6 @@ class DialogueTurn(NamedTuple):
     """What the agent replied."""
     calls: tuple[str, ...] = ()
     """The tools that the agent called in reply."""
-    is_missing: bool = False
-    """There is no prediction for this turn: it scores as empty."""
     booked: tuple[str, ...] = ()
     """The domains in which the true dialogue books in this turn."""
     copied: frozenset[tuple[str, str]] = NOTHING
@@ -62,10 +60,16 @@ def annotation(
     state: State | None = None,
     acts: Iterable[Act] | None = None,
     requested: Iterable[tuple[str, str]] = (),
+    tells_domains: bool = True,
 ) -> Annotation:
-    """These parts, each in its canonical form. Domains follow from intents where they are not given."""
+    """These parts, each in its canonical form.
+
+    Domains that are not given follow from intents, unless these do not tell them.
+    """
     wanted = None if intents is None else [one for one in intents if is_intent(one)]
-    named = wanted if domains is None else domains
+    named = domains
+    if named is None and wanted is not None and tells_domains:
+        named = map(intent_domain, wanted)
     acting = None if acts is None else tuple(acts)
     return Annotation(
         domains=None if named is None else _domains(named),
@@ -78,55 +82,76 @@ def annotation(
 
 
 def _domains(named: Iterable[str]) -> tuple[str, ...]:
-    """The domains of intents, or domains as they are."""
-    return tuple(dict.fromkeys([intent_domain(one.strip()) for one in named if is_intent(one.strip())]))
+    """Domains in small letters, each once, in their order. A name such as `Restaurants_2` is one name."""
+    return tuple(dict.fromkeys([one.strip().casefold() for one in named if is_intent(one.strip())]))
+
+
+Names = str | Iterable[str]
+"""One name, or several."""
+
+
+def names(given: Names | None) -> Iterable[str] | None:
+    """A name by itself is a list of one (dialogue, 1.2)."""
+    return (given,) if isinstance(given, str) else given
 
 
 def turn_of(
     *,
     predicted_slots: Mapping[str, Mapping[str, Any]] | None = None,
     true_slots: Mapping[str, Mapping[str, Any]] | None = None,
-    predicted_intents: Iterable[str] | None = None,
-    true_intents: Iterable[str] | None = None,
-    predicted_domains: Iterable[str] | None = None,
-    true_domains: Iterable[str] | None = None,
-    predicted_acts: Iterable[Act | str] | None = None,
-    true_acts: Iterable[Act | str] | None = None,
+    predicted_intents: Names | None = None,
+    true_intents: Names | None = None,
+    predicted_domains: Names | None = None,
+    true_domains: Names | None = None,
+    predicted_acts: Act | str | Iterable[Act | str] | None = None,
+    true_acts: Act | str | Iterable[Act | str] | None = None,
     requested: Iterable[tuple[str, str]] = (),
     copied: Iterable[tuple[str, str]] = (),
-    booked: Iterable[str] = (),
+    booked: Names = (),
     response: str = "",
-    calls: Iterable[str] = (),
+    calls: Names = (),
     is_missing: bool = False,
+    tells_domains: bool = True,
     number: int = 0,
 ) -> DialogueTurn:
-    """A turn from plain values: slots by domain, intents, and acts by type or with their slots."""
+    """A turn from plain values: slots by domain, intents, and acts by type or with their slots.
+
+    Intents such as `find_hotel` tell their domains (dialogue, 1.1), unless `tells_domains` is False. A turn whose
+    prediction is missing is predicted to be empty in everything.
+    """
+    if is_missing:
+        predicted_slots, predicted_intents, predicted_domains, predicted_acts = {}, (), (), ()
+        response, calls = "", ()
     ours, true = aligned_state(predicted_slots or {}, true_slots or {})
     return DialogueTurn(
         truth=annotation(
-            domains=true_domains,
-            intents=true_intents,
+            domains=names(true_domains),
+            intents=names(true_intents),
             state=None if true_slots is None else true,
             acts=_acts(true_acts),
             requested=requested,
+            tells_domains=tells_domains,
         ),
         predicted=annotation(
-            domains=predicted_domains,
-            intents=predicted_intents,
+            domains=names(predicted_domains),
+            intents=names(predicted_intents),
             state=None if predicted_slots is None else ours,
             acts=_acts(predicted_acts),
+            tells_domains=tells_domains,
         ),
         response=response,
-        calls=tuple(calls),
-        is_missing=is_missing,
-        copied=frozenset(copied),
-        booked=tuple(booked),
+        calls=tuple(names(calls) or ()),
+        copied=frozenset([(domain.casefold(), slot.casefold()) for domain, slot in copied]),
+        booked=tuple(names(booked) or ()),
         number=number,
     )
 
 
-def _acts(acts: Iterable[Act | str] | None) -> list[Act] | None:
-    return None if acts is None else [Act(one) if isinstance(one, str) else one for one in acts]
+def _acts(acts: Act | str | Iterable[Act | str] | None) -> list[Act] | None:
+    if acts is None:
+        return None
+    listed = [acts] if isinstance(acts, (Act, str)) else acts
+    return [Act(one) if isinstance(one, str) else one for one in listed]
 
 
 def act(type: str, **slots: str | None) -> Act:

@@ -37,7 +37,7 @@ def canonical_value(value: object) -> str:
 
 
 def canonical_state(slots: Mapping[str, Mapping[str, Any]]) -> State:
-    """A state in which every slot has one value; the first of several."""
+    """A state in which every slot has one value; the first of several. `Hotel` and `hotel` are one domain."""
     state: State = {}
     for domain, values in slots.items():
         filled = {}
@@ -46,7 +46,8 @@ def canonical_state(slots: Mapping[str, Mapping[str, Any]]) -> State:
             if text:
                 filled[slot.casefold()] = text
         if filled:
-            state[domain.casefold()] = filled
+            name = domain.casefold()
+            state[name] = {**filled, **state[name]} if name in state else filled
     return state
 
 

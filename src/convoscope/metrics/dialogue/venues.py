@@ -58,28 +58,37 @@ class VenueDatabase:
         self.known: dict[str, set[str]] = {field: set() for field in FIELDS}
         self._names: dict[tuple[str, ...], str] = {}
         self._facts: dict[str, dict[str, set[str]]] = {}
-        for record in _records(tables):
-            self._add(record)
+        self._domains: dict[tuple[str, str], set[str]] = {}
+        ordinary: set[str] = set()
+        for domain, records in tables.items():
+            for record in _rows(records):
+                self._add(record, domain.casefold())
+                ordinary.update(_slot_words(record))
+        self.ordinary = frozenset(ordinary)
+        """Words of what venues are and have, such as foods and areas: they name none by themselves."""
         self.unjudged = frozenset(domain for domain, rows in tables.items() if isinstance(rows, Mapping))
         """The domains without records, such as taxis: their phones are drawn by a pattern, and in no table."""
+        self._with_records = frozenset(domain.casefold() for domain, rows in tables.items() if _rows(rows))
         self._by_key_word = _by_rarest_word(self._names)
         self.key_words = frozenset(self._by_key_word)
         """A text without any of these names no venue."""
         self._by_part = _by_part(self._names)
 
-    def _add(self, record: Mapping[str, Any]) -> None:
+    def _add(self, record: Mapping[str, Any], domain: str) -> None:
         words = words_of(str(record.get(NAME) or ""))
         name = " ".join(words)
         if words and words not in self._names:
             self._names[words] = name
         if words:
             self._add_facts(name, record)
+            self._domains.setdefault((NAME, name), set()).add(domain)
         known = self.details.setdefault(name, {field: set() for field in FIELDS})
         for field in FIELDS:
             value = comparable(field, str(record.get(field) or ""))
             if value:
                 known[field].add(value)
                 self.known[field].add(value)
+                self._domains.setdefault((field, value), set()).add(domain)
 
     def _add_facts(self, name: str, record: Mapping[str, Any]) -> None:
         facts = self._facts.setdefault(name, {})
@@ -139,6 +148,12 @@ class VenueDatabase:
         facts = [self._facts.get(venue, {}) for venue in venues]
         return {name for one in facts for name, values in one.items() if any(f" {fact} " in words for fact in values)}
 
+    def is_of(self, domain: str, field: str, value: str) -> bool:
+        """Whether a name or a detail is one of a domain. A domain without records may have any."""
+        if domain not in self._with_records:
+            return True
+        return domain in self._domains.get((field, value), ())
+
     def has(self, field: str, value: str, venues: Iterable[str]) -> bool:
         """Whether one of the venues has this detail; without venues, whether any has it."""
         named = [self.details[venue][field] for venue in venues if venue in self.details] or [self.known[field]]
@@ -173,9 +188,14 @@ def _by_part(names: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], str]
     return parts
 
 
-def _records(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
-    for records in tables.values():
-        yield from _rows(records)
+_OF_ONE_VENUE = frozenset({NAME, *FIELDS, "introduction", "location", "id", "openhours"})
+
+
+def _slot_words(record: Mapping[str, Any]) -> Iterator[str]:
+    """The words of the values that many venues share."""
+    for slot, value in record.items():
+        if isinstance(value, str) and slot.casefold() not in _OF_ONE_VENUE:
+            yield from words_of(value)
 
 
 def _rows(records: Any) -> list[Mapping[str, Any]]:

@@ -37,6 +37,12 @@ RESPONSES = Need(
     unlock="delexicalised responses in the file of predictions",
     present=lambda conversation: any(frame.response is not None for frame in conversation.frames),
 )
+PLACEHOLDERS = Need(
+    code="responses_without_placeholders",
+    field="frames.response",
+    unlock="responses with placeholders for values, such as `[hotel_name] is at [hotel_address]`",
+    present=lambda conversation: not conversation.extras.get("plain_responses"),
+)
 _judged = partial(
     metric,
     variant=TOMIINEK,
@@ -44,7 +50,7 @@ _judged = partial(
     observes=CONVERSATION,
     unit=SHARE,
     better=HIGHER,
-    needs=(GOALS, RESPONSES),
+    needs=(GOALS, RESPONSES, PLACEHOLDERS),
     component=WHOLE_SYSTEM,
     notices=(),
 )

@@ -1,0 +1,45 @@
+"""Schema-guided dialogues: names of services such as `Restaurants_2` are those of domains (dialogue, 1.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import convoscope
+from convoscope.conversation import Conversation
+from convoscope.metrics.registry import installed
+from support.logs import write_json, write_lines
+
+
+def values(key: str, conversation: Conversation) -> list[float | None]:
+    return [one.value for one in installed().declared[f"dialogue.{key}"](conversation)]
+
+
+def test_real_schema_guided_dialogues_against_themselves(
+    shared: Callable[[str], Path], tmp_path: Path, ran: Callable[[str, int], None]
+) -> None:
+    """Gold as the prediction, and a value that nobody gave in every state."""
+    dialogues = json.loads(shared("data/formats/sgd/test_dialogues_001.json").read_text())
+    write_json(tmp_path / "dialogues.json", dialogues)
+    records = []
+    for one in dialogues:
+        for place, turn in enumerate(one["turns"]):
+            if turn["speaker"] == "USER":
+                states = {frame["service"]: frame["state"] for frame in turn["frames"]}
+                active = {name: state for name, state in states.items() if state["active_intent"] != "NONE"}
+                slots = {name: {**state["slot_values"], "moons": "two"} for name, state in states.items()}
+                records.append(
+                    {
+                        "dialogue_id": one["dialogue_id"],
+                        "turn_id": place,
+                        "predicted_domains": list(active),
+                        "predicted_slots": slots,
+                    }
+                )
+    write_lines(tmp_path / "predictions.jsonl", *records)
+    for talk in convoscope.read(tmp_path):
+        assert set(values("domain_accuracy", talk)) <= {1.0, None}
+        assert 1.0 in values("domain_accuracy", talk)
+        assert all(value is None or value > 0 for value in values("slot_hallucination", talk))
+    ran("schema-guided dialogues, gold with an invented value", len(dialogues))
