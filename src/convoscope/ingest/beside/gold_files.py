@@ -19,7 +19,17 @@ ENDING = "_gold.json"
 """A gold file is called `<sample_id>_gold.json`."""
 SECOND_LABELLING = "goldens-second"
 """The folder, beside `goldens`, of a second and independent labelling of the same samples."""
+TRANSCRIPTS = (".json", ".vtt", ".srt", ".txt")
+"""How files of transcripts end, the first that there is first."""
 SEE_GOLD = "docs/formats/gold.md shows one"
+
+NAME_HINT = "a sample has the name of a file, without folders"
+
+
+def is_sample_name(name: str) -> bool:
+    """Whether files can be called so."""
+    return bool(name.strip()) and name not in (".", "..") and not any(one in name for one in "/\\\0")
+
 
 SegmentId = Annotated[int, msgspec.Meta(ge=0)]
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
@@ -261,15 +271,16 @@ def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
     """
     if not path.exists():
         raise InputError("there is no such file or folder", file=str(path))
+    if transcripts is not None and not transcripts.is_dir():
+        raise InputError("there is no such folder", file=str(transcripts), hint="--transcripts names one")
     places = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
     if not places:
         raise InputError("holds no gold label file", file=str(path), hint=f"they are called SAMPLE{ENDING}; {SEE_GOLD}")
     errors: list[GoldError] = []
     first: dict[tuple[bool, str, str], Path] = {}
     for place in places:
-        transcript = place.name.removesuffix(ENDING) + ".json"
         folder = transcripts or place.parent.parent / "transcripts"
-        checked = check_file(place, segments=segment_ids(folder / transcript))
+        checked = check_file(place, segments=transcript_segments(folder, place.name.removesuffix(ENDING)))
         errors += checked.errors
         if checked.gold is not None:
             is_second = place.parent.name == SECOND_LABELLING
@@ -281,8 +292,25 @@ def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
     return CheckedPaths(len(places), errors)
 
 
+def transcript_segments(folder: Path, sample: str) -> frozenset[int] | None:
+    """The ids of the segments of a sample's transcript; None where there is none that can be read."""
+    path = sample_path(folder, sample, TRANSCRIPTS)
+    return None if path is None else segment_ids(path)
+
+
+def sample_path(folder: Path, sample: str, endings: Sequence[str]) -> Path | None:
+    """The file of a sample in a folder, by the first ending that there is."""
+    for ending in endings:
+        path = folder / (sample + ending)
+        if path.is_file():
+            return path
+    return None
+
+
 def segment_ids(transcript: Path) -> frozenset[int] | None:
     """The ids of the segments of a transcript; None where that is no transcript."""
+    if transcript.suffix != ".json":
+        return _utterance_ids(transcript)
     try:
         value = decode(containers.whole(transcript)).value
     except (BadJson, InputError, OSError):
@@ -292,6 +320,18 @@ def segment_ids(transcript: Path) -> frozenset[int] | None:
         return None
     ids = (one.get("id", place) if isinstance(one, dict) else place for place, one in enumerate(segments))
     return frozenset(one for one in ids if isinstance(one, int))
+
+
+def _utterance_ids(transcript: Path) -> frozenset[int] | None:
+    """Subtitles and plain text have no ids that count from 0: their segments are as a reader divides them."""
+    from convoscope.ingest.beside.gold import segments
+    from convoscope.ingest.read import read
+
+    try:
+        conversations = list(read([transcript]))
+    except InputError:
+        return None
+    return frozenset(segments(conversations[0])) if len(conversations) == 1 else None
 
 
 def converted(value: Any, dataset: str, annotator: str) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from convoscope.conversation import Action, Annotations, Risk, Topic
+from convoscope.conversation.annotations import FAMILIES
 from convoscope.ingest.annotation_shapes import (
-    FAMILIES,
     NAMES,
     AnnotationPart,
     annotation_parts,
