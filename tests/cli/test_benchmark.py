@@ -217,6 +217,30 @@ def test_topics_outside_the_vocabulary_are_left_out_where_that_is_wanted(staged:
     assert "weather" in kept["notes"]
 
 
+def test_what_conversion_loses_is_told(staged: Path) -> None:
+    action = {"text": "Call back", "speaker_id": "spk_0", "priority": 1}
+    write_json(staged / "theirs" / "m.json", {"meeting_id": "m", "actions": [action], "summary": "A call."})
+    ended = run(staged, "convert-gold", "theirs", "goldens", "--dataset", "published")
+    assert ended.code == 0
+    for words in ("'summary'", "$.actions[0].speaker_id: 'spk_0' names no role", "$.actions[0].priority"):
+        assert f"theirs/m.json: left out: the field {words}" in ended.out or f"left out: {words}" in ended.out
+
+
+@pytest.mark.parametrize("ids", [["a/b", "c/b"], ["a\0"], ["a", "a"], [".."], [" "]])
+def test_nothing_is_written_over_by_conversion(staged: Path, ids: list[str]) -> None:
+    for number, id in enumerate(ids):
+        write_json(staged / "theirs" / f"{number}.json", {"meeting_id": id, "topics": []})
+    ended = run(staged, "convert-gold", "theirs", "new", "--dataset", "published")
+    assert ended.code == BAD_USAGE
+    assert ".json $.meeting_id: " in ended.err
+    assert not (staged / "new").exists()
+
+
+def test_nothing_is_made_of_a_source_that_is_not_there(staged: Path) -> None:
+    assert run(staged, "convert-gold", "nowhere", "new", "--dataset", "published").code == BAD_USAGE
+    assert not (staged / "new").exists()
+
+
 def test_data_sets_are_listed(staged: Path) -> None:
     ended = run(staged, "datasets")
     assert ended.code == 0

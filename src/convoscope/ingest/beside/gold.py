@@ -112,7 +112,10 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> GoldLabels:
             continue
         checked = check_file(path, path.name)
         if checked.gold is None:
-            problems[path.name.removesuffix(ENDING)] = "; ".join(map(str, checked.errors[:3]))
+            words = "; ".join(map(str, checked.errors[:3]))
+            problems[path.name.removesuffix(ENDING)] = words
+            if checked.sample_id:
+                problems[checked.sample_id] = words
         else:
             by_sample.setdefault(checked.gold.sample_id, checked.gold)
     return GoldLabels(by_sample, problems)
