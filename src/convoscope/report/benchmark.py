@@ -138,6 +138,7 @@ def dataset_json(dataset: BenchmarkDataset, *, with_agreement: bool = True) -> M
         "folder": str(dataset.folder),
         "samples": len(dataset.samples),
         "splits": {name: len(ids) for name, ids in dataset.manifest.splits.items()},
+        "problem": None if dataset.problem is None else str(dataset.problem),
     }
     if with_agreement:
         agreed: LabelAgreement | None = agreement(dataset, dataset.samples)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from convoscope.analysis.benchmark.asr import asr_metrics, compare_texts
 from convoscope.analysis.benchmark.diarization import (
@@ -179,3 +181,35 @@ def test_many_segments_are_compared_in_one_sweep() -> None:
 def test_who_speaks_over_themselves_and_not_at_all() -> None:
     twice = [SpeakerTime("a", 0, 6 * S), SpeakerTime("a", 4 * S, 10 * S), SpeakerTime("b", 3 * S, 3 * S)]
     assert compare_speech([SpeakerTime("x", 0, 10 * S)], twice) == (0, 0, 0, 10 * S, (0.0,))
+
+
+SPEECH = st.lists(
+    st.builds(
+        lambda name, start, length: SpeakerTime(name, start, start + length),
+        st.sampled_from("abc"),
+        st.integers(0, 12),
+        st.integers(0, 6),
+    ),
+    max_size=6,
+)
+
+
+@given(SPEECH, SPEECH, st.booleans())
+def test_the_sweep_is_what_each_moment_says(
+    predicted: list[SpeakerTime], reference: list[SpeakerTime], skip_overlap: bool
+) -> None:
+    """Moment by moment: missed and false are what the numbers of speakers say, whoever is paired with whom."""
+    missed = false_alarm = total = 0
+    for moment in range(20):
+        theirs, mine = (
+            len({one.speaker for one in speech if one.start <= moment < one.end}) for speech in (reference, predicted)
+        )
+        if skip_overlap and theirs > 1:
+            continue
+        total += theirs
+        missed += max(theirs - mine, 0)
+        false_alarm += max(mine - theirs, 0)
+    sample = compare_speech(predicted, reference, DiarizationSettings(skip_overlap=skip_overlap))
+    assert (sample.missed, sample.false_alarm, sample.total) == (missed, false_alarm, total)
+    assert 0 <= sample.confusion <= total - missed
+    assert all(0 <= one <= 1 for one in sample.jaccard)
