@@ -29,9 +29,12 @@ SEE_GOLD = "docs/formats/gold.md shows one"
 NAME_HINT = "a sample has the name of a file, without folders"
 
 
+_NO_NAME = re.compile(r"[/\\\0]|^\s*$|^\.\.?$")
+
+
 def is_sample_name(name: str) -> bool:
     """Whether files can be called so."""
-    return bool(name.strip()) and name not in (".", "..") and not any(one in name for one in "/\\\0")
+    return not _NO_NAME.search(name)
 
 
 SegmentId = Annotated[int, msgspec.Meta(ge=0)]
@@ -85,6 +88,7 @@ class GoldFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _LABELS: Mapping[str, type[msgspec.Struct]] = {"topics": GoldTopic, "risks": GoldRisk, "actions": GoldAction}
 _decode_gold = msgspec.json.Decoder(GoldFile).decode
+_decode_any = msgspec.json.Decoder().decode
 
 
 class GoldError(NamedTuple):
@@ -155,6 +159,8 @@ _REPAIRS = {
 
 def _repeated_field(data: bytes) -> str:
     """A name that stands twice in one object, of which readers take one without a word; empty without one."""
+    if len(_FIELD.findall(data)) == _fields(data):
+        return ""
     repeated: list[str] = []
 
     def pairs(fields: list[tuple[str, Any]]) -> None:
@@ -169,13 +175,29 @@ def _repeated_field(data: bytes) -> str:
     return repeated[0] if repeated else ""
 
 
+_FIELD = re.compile(rb'"\s*:')
+"""The end of a name, or what stands in a text and looks so."""
+
+
+def _fields(data: bytes) -> int:
+    """How many names there are, without those that stand twice; below nothing where that is not known so fast."""
+    try:
+        value = _decode_any(data)
+        labels = [label for family in _LABELS for label in value.get(family) or ()]
+        return len(value) + sum(map(len, labels))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError, TypeError):
+        return -1
+
+
 def check_value(value: Any, name: str, segments: Collection[int] | None = None) -> CheckedGold:
     """Check the labels of one sample."""
     try:
         gold = msgspec.convert(value, GoldFile)
     except (msgspec.ValidationError, RecursionError):
-        head = value if isinstance(value, dict) else {}
-        wrong = [*_schema_errors(value, GoldFile, "$"), *_head(head), *_label_errors(_readable(value), segments)]
+        fields = value if isinstance(value, dict) else {}
+        head = (fields.get(name) for name in ("sample_id", "dataset", "annotator", "annotated_at"))
+        texts = (text if isinstance(text, str) and text else None for text in head)
+        wrong = [*_schema_errors(value, GoldFile, "$"), *_head(*texts), *_label_errors(_readable(value), segments)]
         return CheckedGold(None, tuple(GoldError(name, *one) for one in wrong))
     return _checked(gold, name, segments)
 
@@ -183,8 +205,7 @@ def check_value(value: Any, name: str, segments: Collection[int] | None = None) 
 def _checked(gold: GoldFile, name: str, segments: Collection[int] | None) -> CheckedGold:
     topics, risks, actions = gold.topics or (), gold.risks or (), gold.actions or ()
     labels = _PlacedLabels(list(enumerate(topics)), list(enumerate(risks)), list(enumerate(actions)))
-    head = {"sample_id": gold.sample_id, "dataset": gold.dataset, "annotator": gold.annotator}
-    wrong = [*_head({**head, "annotated_at": gold.annotated_at}), *_label_errors(labels, segments)]
+    wrong = [*_head(gold.sample_id, gold.dataset, gold.annotator, gold.annotated_at), *_label_errors(labels, segments)]
     if not wrong:
         return CheckedGold(gold, ())
     return CheckedGold(None, tuple([GoldError(name, *one) for one in wrong]))
@@ -271,18 +292,16 @@ def _allowed(words: str) -> str:
     return " or ".join(_KINDS.get(kind, kind) for kind in kinds.split(" | ")) + "".join(rest)
 
 
-def _head(fields: Mapping[str, Any]) -> Iterator[_Wrong]:
-    """Who labelled what, and when; what is no text, or empty, is an error of the schema."""
-    for name in ("sample_id", "dataset", "annotator", "annotated_at"):
-        text = fields.get(name)
-        if not isinstance(text, str) or not text:
-            continue
-        if not text.strip():
-            yield f"$.{name}", "is blank", "a name"
-        elif name == "sample_id" and not is_sample_name(text):
-            yield "$.sample_id", f"cannot be {_shown(text)}", NAME_HINT
-        elif name == "annotated_at" and not _is_time(text):
-            yield "$.annotated_at", f"{text[:60]!r} is no time", "such as 2026-01-08T12:00:00Z"
+def _head(sample: str | None, dataset: str | None, annotator: str | None, annotated_at: str | None) -> Iterator[_Wrong]:
+    """Who labelled what, and when; what is no text, or empty, is None, and an error of the schema."""
+    if sample is not None and not is_sample_name(sample):
+        yield "$.sample_id", f"cannot be {_shown(sample)}", NAME_HINT
+    if dataset is not None and not dataset.strip():
+        yield "$.dataset", "is blank", "a name"
+    if annotator is not None and not annotator.strip():
+        yield "$.annotator", "is blank", "a name"
+    if annotated_at and not _is_time(annotated_at):
+        yield "$.annotated_at", f"{annotated_at[:60]!r} is no time", "such as 2026-01-08T12:00:00Z"
 
 
 def _is_time(text: str) -> bool:
@@ -316,17 +335,21 @@ def _words(labels: _PlacedLabels) -> Iterator[_Wrong]:
 def _duplicates(labels: _PlacedLabels, plain: Sequence[str]) -> Iterator[_Wrong]:
     """The same label twice is a slip of the labeller; it would count twice, or hide another that was meant."""
     yield from _repeated("topics", [(place, (one.label, one.span)) for place, one in labels.topics])
-    risks = [(place, (one.type, one.severity, frozenset(one.segment_ids))) for place, one in labels.risks]
+    risks = [(place, (one.type, one.severity, _in_order(one.segment_ids))) for place, one in labels.risks]
     yield from _repeated("risks", risks)
     actions = [
-        (place, (text, one.assignee_role, frozenset(one.segment_ids)))
+        (place, (text, one.assignee_role, _in_order(one.segment_ids)))
         for (place, one), text in zip(labels.actions, plain, strict=True)
     ]
     yield from _repeated("actions", actions)
 
 
+def _in_order(ids: tuple[int, ...]) -> tuple[int, ...]:
+    return ids if len(ids) < 2 else tuple(sorted({*ids}))
+
+
 def _repeated(family: str, keys: Sequence[tuple[int, Hashable]]) -> Iterator[_Wrong]:
-    if len({key for _, key in keys}) == len(keys):
+    if len(keys) < 2 or len({key for _, key in keys}) == len(keys):
         return
     first: dict[Hashable, int] = {}
     for place, key in keys:
