@@ -108,12 +108,12 @@ def score_semantic(
     `transcripts` is the folder that says which segments there are, for gold that cites one.
     """
     settings.check()
-    with _without_collector():
+    with without_collector():
         return _score(dataset, samples, predict, settings, transcripts)
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Labels make no cycles: a collector would only walk over all samples again and again."""
     was_on = gc.isenabled()
     gc.disable()
