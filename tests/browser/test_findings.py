@@ -25,7 +25,7 @@ def annotated(tmp_path_factory: pytest.TempPathFactory) -> Run:
         chat("solved", "I want to speak to a manager.", "It is done.", "Great, that works.", "Bye."),
         chat("<b>deutsch</b>", "Ich möchte mein Geld zurück und ich bin nicht froh.", "Das ist nicht möglich."),
     )
-    metrics = ["unresolved_risks", "open_actions", "topics_found", "topic_unresolved", "risk_unresolved"]
+    metrics = ["unresolved_risks", "unowned_actions", "topics_found", "topic_unresolved", "risk_unresolved"]
     run = convoscope.score(logs, metrics=metrics, annotate="rules", out=folder / "run", workers=1)
     convoscope.write_page(run)
     return run

@@ -137,7 +137,7 @@ def test_the_gate_needs_more_than_no_samples(staged: Path) -> None:
         (("--dataset", "ami"), "not staged"),
         (("--dataset", "calls", "--limit", "0"), "at least 1"),
         (("--dataset", "calls", "--split", "train"), "test, dev"),
-        (("--dataset", "calls", "--model", "gpt"), "rules"),
+        (("--dataset", "calls", "--track", "asr", "--mode", "summary"), "--mode summary is of the track semantic"),
         (("--dataset", "calls", "--threshold", "0"), "--threshold"),
         (("--dataset", "calls", "--track", "emotion"), "semantic, asr"),
         (("--dataset", "calls", "--mode", "vibes"), "tags, summary"),
@@ -153,9 +153,12 @@ def test_what_cannot_be_run_is_explained(staged: Path, arguments: tuple[str, ...
 
 
 def test_the_default_model_comes_from_the_environment(staged: Path) -> None:
-    ended = run(staged, "run", "--dataset", "calls", "--predictions", "predictions", CONVOSCOPE_SEMANTIC_MODEL="qwen")
+    ended = run(staged, "run", "--dataset", "calls", CONVOSCOPE_SEMANTIC_MODEL="qwen")
     assert ended.code == BAD_USAGE
     assert "CONVOSCOPE_SEMANTIC_MODEL" in ended.err
+    ended = run(staged, "run", "--dataset", "calls", "--model", "gpt")
+    assert ended.code == BAD_USAGE
+    assert "there is rules" in ended.err
 
 
 def test_summaries_are_unmeasured(staged: Path) -> None:
@@ -170,10 +173,13 @@ def test_results_are_compared_and_invalidated(staged: Path) -> None:
         run(staged, "run", "--dataset", "calls", "--predictions", "predictions", "-o", name)
     assert run(staged, "compare", "one.json", "two.json").code == 0
     assert run(staged, "compare", "one.json", "gone.json").code == BAD_USAGE
-    assert run(staged, "invalidate", "two.json", "--reason", "wrong gold", "--superseded-by", "run-x").code == 0
+    assert run(staged, "invalidate", "two.json", "--reason", "no gold", "--superseded-by", "run-x").code == 0
+    assert run(staged, "invalidate", "two.json", "--reason", "wrong gold").code == 0
     kept = json.loads((staged / "two.json").read_text())
     assert (kept["valid"], kept["invalid_reason"], kept["superseded_by"]) == (False, "wrong gold", "run-x")
     assert kept["invalidated_at"].endswith("Z")
+    (before,) = kept["invalidated_before"]
+    assert (before["reason"], before["superseded_by"]) == ("no gold", "run-x")
     ended = run(staged, "compare", "one.json", "two.json")
     assert ended.code == UNDETERMINED
     assert "wrong gold" in ended.out
@@ -211,6 +217,30 @@ def test_topics_outside_the_vocabulary_are_left_out_where_that_is_wanted(staged:
     assert "weather" in kept["notes"]
 
 
+def test_what_conversion_loses_is_told(staged: Path) -> None:
+    action = {"text": "Call back", "speaker_id": "spk_0", "priority": 1}
+    write_json(staged / "theirs" / "m.json", {"meeting_id": "m", "actions": [action], "summary": "A call."})
+    ended = run(staged, "convert-gold", "theirs", "goldens", "--dataset", "published")
+    assert ended.code == 0
+    for words in ("'summary'", "$.actions[0].speaker_id: 'spk_0' names no role", "$.actions[0].priority"):
+        assert f"theirs/m.json: left out: the field {words}" in ended.out or f"left out: {words}" in ended.out
+
+
+@pytest.mark.parametrize("ids", [["a/b", "c/b"], ["a\0"], ["a", "a"], [".."], [" "]])
+def test_nothing_is_written_over_by_conversion(staged: Path, ids: list[str]) -> None:
+    for number, id in enumerate(ids):
+        write_json(staged / "theirs" / f"{number}.json", {"meeting_id": id, "topics": []})
+    ended = run(staged, "convert-gold", "theirs", "new", "--dataset", "published")
+    assert ended.code == BAD_USAGE
+    assert ".json $.meeting_id: " in ended.err
+    assert not (staged / "new").exists()
+
+
+def test_nothing_is_made_of_a_source_that_is_not_there(staged: Path) -> None:
+    assert run(staged, "convert-gold", "nowhere", "new", "--dataset", "published").code == BAD_USAGE
+    assert not (staged / "new").exists()
+
+
 def test_data_sets_are_listed(staged: Path) -> None:
     ended = run(staged, "datasets")
     assert ended.code == 0
@@ -231,11 +261,12 @@ def test_an_error_of_the_annotator_is_a_failed_sample(staged: Path) -> None:
     write_json(staged / "predictions" / "a.json", broken)
     result = scored(staged)
     assert {one["sample_id"]: one["reason"] for one in result["failures"]}["a"] == "annotation_failed"
-    assert result["metrics"]["topic_f1"]["skipped_reasons"] == {"annotation_failed": 2}
+    assert result["metrics"]["topic_f1"]["skipped_reasons"] == {"annotation_failed": 1, "no_prediction": 1}
     assert result["metrics"]["risk_f1"]["value"] == 0
 
 
 def test_shapes_without_severity_are_not_weighed(staged: Path) -> None:
+    (staged / "predictions" / "b.json").unlink()
     keywords = {"risk_tags": ["escalation"], "matches": [{"risk": "escalation", "keyword": "x", "segment_id": 1}]}
     write_json(staged / "predictions" / "a.json", {"annotations": {"semantic": {**keywords, "actions": []}}})
     metrics = scored(staged)["metrics"]
@@ -246,3 +277,39 @@ def test_shapes_without_severity_are_not_weighed(staged: Path) -> None:
     write_json(staged / "predictions" / "a.json", {"annotations": {"semantic": adapters}})
     metrics = scored(staged)["metrics"]
     assert (metrics["topic_precision"]["value"], metrics["risk_f1_high"]["value"]) == (1, None)
+
+
+class TestDataSets:
+    def test_a_broken_one_stops_only_itself(self, staged: Path) -> None:
+        folder = staged / "benchmarks" / "datasets" / "semantic" / "broken"
+        write_json(folder / "goldens" / "a_gold.json", gold("a"))
+        (folder / "dataset.json").write_text("{")
+        listed = run(staged, "datasets")
+        assert listed.code == 0
+        assert "cannot be used" in listed.out
+        assert "test 4, dev 1" in listed.out
+        assert run(staged, "run", "--dataset", "calls", "--predictions", "predictions").code == 0
+        ended = run(staged, "run", "--dataset", "broken", "--predictions", "predictions")
+        assert ended.code == BAD_USAGE
+        assert "broken/dataset.json" in ended.err
+
+    @pytest.mark.parametrize(
+        ("samples", "words"),
+        [
+            (["a", "b", "a"], "more than once: 'a'"),
+            (["a\0"], "cannot be the name"),
+            (["../a"], "cannot"),
+        ],
+    )
+    def test_a_split_names_each_sample_once_and_by_a_name(self, staged: Path, samples: list[str], words: str) -> None:
+        place = staged / "benchmarks" / "datasets" / "semantic" / "calls" / "dataset.json"
+        write_json(place, {"splits": {"test": samples}})
+        ended = run(staged, "run", "--dataset", "calls", "--predictions", "predictions")
+        assert ended.code == BAD_USAGE
+        assert f"{place} $.splits.test: " in ended.err
+        assert words in ended.err
+
+    def test_a_folder_that_is_not_there_is_told(self, staged: Path) -> None:
+        ended = run(staged, "datasets", CONVOSCOPE_BENCHMARKS=str(staged / "nowhere"))
+        assert ended.code == BAD_USAGE
+        assert "CONVOSCOPE_BENCHMARKS: there is no folder" in ended.err

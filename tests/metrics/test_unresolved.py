@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 import convoscope
 from convoscope.annotate.annotator import annotated
 from convoscope.annotate.rules.annotator import ANNOTATOR
-from convoscope.conversation import Annotations, Conversation, Risk, Topic
+from convoscope.conversation import Action, Annotations, Conversation, Risk, Topic
 from convoscope.metrics.unresolved import (
+    actions_found,
     open_actions,
     risk_unresolved,
     topic_unresolved,
     topics_found,
+    unowned_actions,
     unresolved_risks,
 )
 from convoscope.runs.sql import query
@@ -22,7 +26,7 @@ from support.chats import chat as talk
 from support.command_line import convoscope as command
 from support.logs import chat, write_lines
 
-ALL = (topics_found, unresolved_risks, open_actions, risk_unresolved, topic_unresolved)
+ALL = (topics_found, actions_found, open_actions, unresolved_risks, unowned_actions, risk_unresolved, topic_unresolved)
 
 
 def by_rules(*utterances: object) -> Conversation:
@@ -36,7 +40,7 @@ def test_what_is_left_is_counted() -> None:
     )
     assert told(observe(topics_found, call)) == [("conversation", 2)]
     assert told(observe(unresolved_risks, call)) == [("conversation", 1)]
-    assert told(observe(open_actions, call)) == [("conversation", 1)]
+    assert told(observe(unowned_actions, call)) == [("conversation", 1)]
     assert told(observe(risk_unresolved, call)) == [("risk churn_risk", 1)]
     assert told(observe(topic_unresolved, call)) == [("topic delivery", 1), ("topic refund", 1)]
 
@@ -48,11 +52,40 @@ def test_a_risk_that_was_dealt_with_does_not_count() -> None:
     assert told(observe(topic_unresolved, call)) == [("topic complaint", 0), ("topic delivery", 0)]
 
 
+def test_a_promise_is_open_until_somebody_says_that_it_is_done() -> None:
+    """Two promises, to send the form and to call back; the first is kept, the second is not."""
+    call = by_rules(
+        user("Where is my form?"),
+        agent("I'll send you the form now. I'll call you back tomorrow."),
+        agent("I've just sent the form."),
+    )
+    assert told(observe(actions_found, call)) == [("conversation", 2)]
+    (left,) = observe(open_actions, call)
+    assert (left.value, len(left.details["actions"])) == (1, 1)
+    assert left.details["actions"][0].startswith("Call")
+    assert told(observe(unowned_actions, call)) == [("conversation", 0)]
+
+
+def test_the_status_of_an_action_is_believed() -> None:
+    actions = (Action(description="Send it", status="Done"), Action(description="Call", status="pending"))
+    call = replace(
+        talk(user("Hello."), agent("Hello.")),
+        annotations=(Annotations(origin="predicted", annotator="x", actions=actions),),
+    )
+    assert told(observe(open_actions, call)) == [("conversation", 1)]
+    without = (Annotations(origin="predicted", annotator="x", actions=(*actions, Action(description="Write"))),)
+    assert told(observe(open_actions, replace(call, annotations=without))) == [
+        ("conversation", "unmeasured: annotator_does_not_provide")
+    ]
+    nothing = (Annotations(origin="predicted", annotator="x", actions=()),)
+    assert told(observe(open_actions, replace(call, annotations=nothing))) == [("conversation", 0)]
+
+
 def test_nothing_found_is_a_zero_and_no_subject() -> None:
     call = by_rules(user("What is the time?"), agent("Ten."))
     assert told(observe(topics_found, call)) == [("conversation", 0)]
     assert told(observe(unresolved_risks, call)) == [("conversation", 0)]
-    assert told(observe(open_actions, call)) == [("conversation", 0)]
+    assert told(observe(unowned_actions, call)) == [("conversation", 0)]
     assert told(observe(risk_unresolved, call)) == [("conversation", "not_applicable: no_risk_found")]
     assert told(observe(topic_unresolved, call)) == [("conversation", "not_applicable: no_topic_found")]
 
@@ -76,7 +109,7 @@ def test_what_an_annotator_does_not_provide_is_unmeasured() -> None:
     call = Conversation(id="c", participants=call.participants, timeline=call.timeline, annotations=(held,))
     assert told(observe(topics_found, call)) == [("conversation", 1)]
     assert told(observe(unresolved_risks, call)) == [("conversation", "unmeasured: annotator_does_not_provide")]
-    assert told(observe(open_actions, call)) == [("conversation", "unmeasured: annotator_does_not_provide")]
+    assert told(observe(unowned_actions, call)) == [("conversation", "unmeasured: annotator_does_not_provide")]
 
 
 class TestARun:

@@ -9,7 +9,7 @@ from convoscope.report.unresolved import unresolved_panel
 from support.command_line import convoscope as command
 from support.logs import chat, write_lines
 
-METRICS = ["semantic.unresolved_risks", "semantic.open_actions"]
+METRICS = ["semantic.unresolved_risks", "semantic.unowned_actions"]
 
 
 def test_calls_with_an_unresolved_risk_come_worst_first(tmp_path: Path) -> None:

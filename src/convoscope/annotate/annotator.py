@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 import msgspec
 
 from convoscope.conversation import Annotations, Conversation
+from convoscope.conversation.annotations import FAMILIES
 from convoscope.errors import UsageError
 from convoscope.resources import Judge
 
@@ -17,7 +18,6 @@ ENTRY_POINT_GROUP = "convoscope.annotators"
 Capability = Literal["topics", "risks", "severity", "actions", "assignee_role", "due", "verbatim"]
 """What an annotator may provide. Whatever it does not provide is not measured, and never counted as wrong."""
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
-FAMILIES = ("topics", "risks", "actions")
 
 LANGUAGE_NOT_SUPPORTED = "language_not_supported"
 NO_WORDS = "no_words"

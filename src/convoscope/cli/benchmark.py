@@ -91,16 +91,21 @@ def validate_gold(
     json: Json = False,
 ) -> None:
     """Check gold label files: schema, vocabulary, severities, names, duplicates, spans, segments."""
-    from convoscope.ingest.beside.gold_files import check_paths
+    from convoscope.harmless import one_line
+    from convoscope.ingest.beside.gold_files import ENDING, check_paths
     from convoscope.report.screen import Screen
 
     checked = check_paths(path, transcripts)
     screen = Screen()
     if json:
-        screen.json({"files": checked.files, "errors": [one._asdict() for one in checked.errors]})
+        others = [str(one) for one in checked.others]
+        errors = [one._asdict() for one in checked.errors]
+        screen.json({"files": checked.files, "errors": errors, "not_looked_at": others})
     else:
         for error in checked.errors:
             screen.line(str(error), "red")
+        for other in checked.others:
+            screen.line(f"{one_line(str(other), None)}: not looked at: gold label files are called SAMPLE{ENDING}")
         many = f"{len(checked.errors)} error{'' if len(checked.errors) == 1 else 's'}"
         screen.line(f"{checked.files} gold label file{'' if checked.files == 1 else 's'}, {many}")
     if checked.errors:
@@ -120,22 +125,20 @@ def convert_gold(
     """Write gold labels of the published shape in ours, and check them."""
     import msgspec
 
-    from convoscope.errors import InputError
-    from convoscope.ingest.beside.gold_files import ENDING, check_paths, converted, without_unknown_topics
-    from convoscope.ingest.io.json import BadJson, decode
+    from convoscope.harmless import one_line
+    from convoscope.ingest.beside.gold_conversion import convert_files
+    from convoscope.ingest.beside.gold_files import ENDING, check_paths
     from convoscope.report.screen import Screen
 
+    screen = Screen()
+    files = convert_files(source, dataset, annotator, leave_out_unknown=leave_out_unknown)
     target.mkdir(parents=True, exist_ok=True)
-    for path in sorted(source.glob("*.json")) if source.is_dir() else [source]:
-        try:
-            gold = converted(decode(path.read_bytes()).value, dataset, annotator)
-        except (InputError, BadJson) as error:
-            raise InputError(str(error), file=str(path)) from None
-        if leave_out_unknown:
-            gold = without_unknown_topics(gold)
-        name = Path(gold["sample_id"]).name + ENDING
-        (target / name).write_bytes(msgspec.json.format(msgspec.json.encode(gold), indent=2) + b"\n")
-    screen, checked = Screen(), check_paths(target)
+    for file in files:
+        place = target / (file.gold["sample_id"] + ENDING)
+        place.write_bytes(msgspec.json.format(msgspec.json.encode(file.gold), indent=2) + b"\n")
+        for words in file.left_out:
+            screen.line(one_line(f"{file.path}: left out: {words}", None))
+    checked = check_paths(target)
     for wrong in checked.errors:
         screen.line(str(wrong), "red")
     screen.line(f"{checked.files} gold label files in {target}, {len(checked.errors)} errors")

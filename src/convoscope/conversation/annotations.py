@@ -9,6 +9,15 @@ import msgspec
 from convoscope.conversation.dialogue_state import Origin
 from convoscope.conversation.events import Json
 
+TOPICS, RISKS, ACTIONS = "topics", "risks", "actions"
+FAMILIES = (TOPICS, RISKS, ACTIONS)
+"""What annotations are about."""
+SEVERITY = "severity"
+"""What an annotator may say in `extraction` that it does not provide, beside the families."""
+SKIPPED = "skipped"
+BROKEN = frozenset(("error", "failed"))
+"""What `extraction` says of a family at which the annotator failed."""
+
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What every finding has. `events` are the seqs of the utterances that it rests on."""

@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-TOPICS, RISKS, ACTIONS = "topics", "risks", "actions"
-FAMILIES = (TOPICS, RISKS, ACTIONS)
-SEVERITY = "severity"
-SKIPPED = "skipped"
-BROKEN = frozenset(("error", "failed"))
+from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
+
 _ABSENT = BROKEN | {SKIPPED}
 
 NAMES = {
@@ -67,7 +64,21 @@ def statuses(facts: Mapping[str, Any]) -> dict[str, str]:
     status = {name: value for name, value in held.items() if isinstance(value, str)} if isinstance(held, dict) else {}
     if facts.get("error"):
         status |= {family: "error" for family in FAMILIES if not is_absent(family, status)}
+    elif misfit(facts):
+        status |= dict.fromkeys(FAMILIES, "error")
     return status
+
+
+def misfit(facts: Mapping[str, Any]) -> str:
+    """The field of an annotation, in one shape, whose findings are no list; empty where all are lists or absent."""
+    for name in (*FAMILIES, "risk_tags", "matches"):
+        if facts.get(name) is not None and not isinstance(facts[name], list):
+            return name
+    left = facts.get("normalized")
+    if left is None:
+        return ""
+    names = [name for name in _NORMALIZED.values() if isinstance(left, dict) and left.get(name) is not None]
+    return f"normalized.{names[0]}" if names else "" if isinstance(left, dict) else "normalized"
 
 
 def is_absent(family: str, status: Mapping[str, str]) -> bool:
@@ -121,6 +132,8 @@ def _take_keywords(facts: dict[str, Any]) -> None:
             risk = risks.setdefault(type, {"type": type})
             risk.setdefault("segment_ids", []).append(match.get("segment_id"))
             risk.setdefault("keywords", []).append(match.get("keyword"))
+    if misfit(facts):
+        return
     if all(isinstance(match.get("risk"), str) and match["risk"] for match in matches):
         facts.pop("matches", None)
     if len(tags) == len(all_tags):

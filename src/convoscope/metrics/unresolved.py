@@ -1,15 +1,16 @@
-"""What was found in a conversation: topics, risks that nobody dealt with, promises that nobody owns."""
+"""What was found in a conversation: topics, risks that nobody dealt with, promises that are open or unowned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from convoscope.conversation import Annotations, Conversation, Risk
+from convoscope.conversation import Action, Annotations, Conversation, Risk
 from convoscope.metrics.declaration import CONVERSATION, COUNT, LOWER, NEITHER, SHARE, axis, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import SUM_OVER_SUM
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.text.done import says_done
 from convoscope.views.subjects import Subject
 
 TOPIC = axis("topic")
@@ -91,7 +92,7 @@ def unresolved_risks(conversation: Conversation) -> Observation:
 @metric(
     "semantic.risk_unresolved",
     version=1,
-    label="of the risks, left unresolved",
+    label="risks left unresolved",
     importance=2,
     observes=RISK,
     unit=SHARE,
@@ -120,7 +121,7 @@ def risk_unresolved(conversation: Conversation) -> Iterator[Observation]:
 @metric(
     "semantic.topic_unresolved",
     version=1,
-    label="of the calls on a topic, with an unresolved risk",
+    label="topics with an unresolved risk",
     importance=2,
     observes=TOPIC,
     unit=SHARE,
@@ -149,7 +150,70 @@ def topic_unresolved(conversation: Conversation) -> Iterator[Observation]:
 
 
 @metric(
+    "semantic.actions_found",
+    version=1,
+    label="promises in a conversation",
+    importance=1,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=NEITHER,
+    needs=(ANNOTATED,),
+    reduce=_PER_CONVERSATION,
+    notices=(),
+)
+def actions_found(conversation: Conversation) -> Observation:
+    """How many promises does the annotator find?
+
+    Unmeasured where it did not look for actions, or could not. The details hold the descriptions.
+    """
+    annotations = predicted(conversation)
+    if annotations is None or annotations.actions is None:
+        return _unmeasured(annotations, "actions")
+    return _promises(conversation, annotations.actions)
+
+
+@metric(
     "semantic.open_actions",
+    version=2,
+    label="promises that are still to be kept",
+    importance=2,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=NEITHER,
+    needs=(ANNOTATED,),
+    reduce=_PER_CONVERSATION,
+    notices=(),
+)
+def open_actions(conversation: Conversation) -> Observation:
+    """How many promises are open when the conversation ends?
+
+    A promise is done where its `status` says so, else where a later utterance does: "I've sent it", "that's done".
+    Unmeasured where the annotator did not look for actions, or neither gives their status nor looks for what follows.
+    The details hold the descriptions.
+    """
+    annotations = predicted(conversation)
+    if annotations is None or annotations.actions is None:
+        return _unmeasured(annotations, "actions")
+    if annotations.extraction.get(RESOLUTION) != "success" and not all(one.status for one in annotations.actions):
+        return _unmeasured(annotations, "whether actions were done")
+    return _promises(conversation, [one for one in annotations.actions if not _is_done(one, conversation)])
+
+
+_DONE = frozenset({"done", "complete", "completed", "closed", "finished", "resolved", "cancelled", "canceled"})
+
+
+def _is_done(action: Action, conversation: Conversation) -> bool:
+    if action.status:
+        return action.status.strip().lower() in _DONE
+    last = max(action.events, default=None)
+    return last is not None and any(
+        utterance.seq > last and says_done(conversation.text(utterance), action.description)
+        for utterance in conversation.utterances
+    )
+
+
+@metric(
+    "semantic.unowned_actions",
     version=1,
     label="promises without an owner",
     importance=4,
@@ -160,7 +224,7 @@ def topic_unresolved(conversation: Conversation) -> Iterator[Observation]:
     reduce=_PER_CONVERSATION,
     notices=(),
 )
-def open_actions(conversation: Conversation) -> Observation:
+def unowned_actions(conversation: Conversation) -> Observation:
     """How many promises are made that nobody owns?
 
     "It will be fixed", "someone will call": nobody is named who does it, neither by role nor by name. Unmeasured
@@ -169,12 +233,13 @@ def open_actions(conversation: Conversation) -> Observation:
     annotations = predicted(conversation)
     if annotations is None or annotations.actions is None:
         return _unmeasured(annotations, "actions")
-    left = [
-        action.description
-        for action in annotations.actions
-        if action.assignee_role not in _OWNERS and not action.assignee
-    ]
-    return measured(conversation, len(left), details={"actions": left} if left else None)
+    left = [one for one in annotations.actions if one.assignee_role not in _OWNERS and not one.assignee]
+    return _promises(conversation, left)
+
+
+def _promises(conversation: Conversation, actions: Sequence[Action]) -> Observation:
+    descriptions = [action.description for action in actions]
+    return measured(conversation, len(descriptions), details={"actions": descriptions} if descriptions else None)
 
 
 def _risks(annotations: Annotations | None) -> tuple[Risk, ...] | None:

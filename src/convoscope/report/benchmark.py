@@ -32,6 +32,8 @@ def print_result(screen: Screen, result: BenchmarkResult) -> None:
         screen.line(f"  {one_line(failure.sample_id)}: {failure.reason}: {one_line(failure.detail, None)}")
     if len(result.failures) > MANY:
         screen.line(f"  and {len(result.failures) - MANY:,} more")
+    for note in result.notes:
+        screen.line(one_line(note, None))
     screen.line()
     ceilings = {} if result.agreement is None else result.agreement.ceilings
     columns: list[str | TableColumn] = [
@@ -80,6 +82,9 @@ def print_datasets(screen: Screen, staged: Sequence[BenchmarkDataset]) -> None:
         print_table(screen, text_table(("track", "data set", number_column("samples"), "splits", "folder"), rows))
     else:
         screen.line("no data set is staged")
+    for dataset in staged:
+        if dataset.problem is not None:
+            screen.line(f"cannot be used: {one_line(str(dataset.problem), None)}", "red")
     names = {one.name for one in staged}
     for name, why in NOT_STAGED.items():
         if name not in names:
@@ -133,6 +138,7 @@ def dataset_json(dataset: BenchmarkDataset, *, with_agreement: bool = True) -> M
         "folder": str(dataset.folder),
         "samples": len(dataset.samples),
         "splits": {name: len(ids) for name, ids in dataset.manifest.splits.items()},
+        "problem": None if dataset.problem is None else str(dataset.problem),
     }
     if with_agreement:
         agreed: LabelAgreement | None = agreement(dataset, dataset.samples)

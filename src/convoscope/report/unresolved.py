@@ -16,7 +16,7 @@ from convoscope.runs.sql import query
 
 MAX_ROWS = 100
 """As many as the page shows of a table."""
-_RISKS, _ACTIONS = "semantic.unresolved_risks", "semantic.open_actions"
+_RISKS, _ACTIONS = "semantic.unresolved_risks", "semantic.unowned_actions"
 _WORST_FIRST = ("critical", "high", "medium", "low", "")
 _SQL = f"""
     SELECT conversation, metric, value, details FROM scores

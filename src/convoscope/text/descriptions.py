@@ -46,11 +46,6 @@ def similarity(first: str, second: str) -> float:
     return 1 - Levenshtein.distance(first, second) / max(len(first), len(second))
 
 
-def allowed_edits(length: int, threshold: Fraction) -> int:
-    """How many edits two descriptions may be apart, the longer of which has this length: whole numbers, exactly."""
-    return (threshold.denominator - threshold.numerator) * length // threshold.denominator
-
-
 def exact_threshold(threshold: float | Fraction) -> Fraction:
     """The threshold as it is written: 0.8 is 4/5, and not the nearest binary number."""
     return threshold if isinstance(threshold, Fraction) else Fraction(str(threshold))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from convoscope.analysis.benchmark.asr import asr_metrics, compare_texts
 from convoscope.analysis.benchmark.diarization import (
@@ -14,6 +16,7 @@ from convoscope.analysis.benchmark.diarization import (
     diarization_metrics,
     read_rttm,
 )
+from convoscope.analysis.benchmark.error_rates import FailedFile
 from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
 from convoscope.errors import InputError
 from support.logs import write
@@ -37,7 +40,7 @@ def test_rates_are_pooled_and_not_averaged() -> None:
 
 
 def test_a_file_without_a_transcript_has_lost_all_its_words() -> None:
-    wer = asr_metrics([compare_texts("a b", "a b"), None], ["a b", "c d"])["wer"]
+    wer = asr_metrics([compare_texts("a b", "a b"), FailedFile("no_prediction")], ["a b", "c d"])["wer"]
     assert (wer.value, wer.coverage, wer.worst_case) == (0, 0.5, 0.5)
 
 
@@ -95,3 +98,118 @@ def test_both_tracks_run_on_the_same_rails(tmp_path: Path, monkeypatch: pytest.M
     speakers = run_benchmark(BenchmarkRequest("diarization", "d", predictions=tmp_path / "out"))
     assert (speakers.metrics["der"].value, speakers.metrics["jer"].value) == (0, 0)
     assert speakers.receipt.config["collar"] == 0.0
+
+
+LINE = "SPEAKER {} 1 {:.3f} {:.3f} <NA> <NA> {} <NA> <NA>\n"
+
+
+class TestBrokenPredictions:
+    """A file that is broken is a failed sample, and no silence."""
+
+    @pytest.fixture
+    def staged(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setenv("CONVOSCOPE_BENCHMARKS", str(tmp_path))
+        for name in ("a", "b"):
+            write(tmp_path / "datasets" / "asr" / "d" / "references" / f"{name}.txt", "hello world")
+            write(
+                tmp_path / "datasets" / "diarization" / "d" / "references" / f"{name}.rttm",
+                LINE.format(name, 0, 10, "x"),
+            )
+        write(tmp_path / "out" / "a.txt", "hello world")
+        write(tmp_path / "out" / "a.rttm", LINE.format("a", 0, 10, "y"))
+        return tmp_path
+
+    @pytest.mark.parametrize(
+        "text", ["garbage", '{"a": 1}', "", ";; a comment\n", LINE.format("other", 0, 10, "y"), "\xff", "SEGMENT b 1\n"]
+    )
+    def test_speakers(self, staged: Path, text: str) -> None:
+        (staged / "out" / "b.rttm").write_bytes(text.encode("latin-1"))
+        result = run_benchmark(BenchmarkRequest("diarization", "d", predictions=staged / "out"))
+        assert [(one.sample_id, one.reason) for one in result.failures] == [("b", "unreadable_prediction")]
+        assert "b.rttm" in result.failures[0].detail
+        # 10 of 20 s would be missed, of one of two speakers.
+        assert (result.metrics["der"].value, result.metrics["der"].worst_case) == (0, 0.5)
+        assert (result.metrics["missed"].worst_case, result.metrics["jer"].worst_case) == (0.5, 0.5)
+        assert result.metrics["confusion"].worst_case == 0
+
+    def test_one_file_for_several_recordings(self, staged: Path) -> None:
+        both = LINE.format("a", 0, 10, "y") + LINE.format("b", 0, 5, "y")
+        for name in ("a", "b"):
+            write(staged / "out" / f"{name}.rttm", both)
+        result = run_benchmark(BenchmarkRequest("diarization", "d", predictions=staged / "out"))
+        assert result.metrics["der"].value == 0.25  # b is missed for 5 of all 20 s
+
+    @pytest.mark.parametrize(
+        "text", ['{"segments": [1, 2, {"text": 5}]}', '{"segments": [{"start": 0}]}', "{", '{"a": 1}']
+    )
+    def test_words(self, staged: Path, text: str) -> None:
+        write(staged / "out" / "b.json", text)
+        result = run_benchmark(BenchmarkRequest("asr", "d", predictions=staged / "out"))
+        assert [(one.sample_id, one.reason) for one in result.failures] == [("b", "unreadable_prediction")]
+        assert (result.metrics["wer"].value, result.metrics["wer"].worst_case) == (0, 0.5)
+        assert result.metrics["deletion_rate"].worst_case == 0.5
+        assert result.metrics["insertion_rate"].worst_case == 0
+
+    def test_an_absent_file_is_another_reason(self, staged: Path) -> None:
+        result = run_benchmark(BenchmarkRequest("asr", "d", predictions=staged / "out"))
+        assert result.metrics["wer"].skipped_reasons == {"no_prediction": 1}
+
+
+def test_shares_of_what_there_is_stay_below_one() -> None:
+    # Of 1 s each: nothing missed, nothing missed, all missed.
+    reference = [SpeakerTime("a", 0, S)]
+    samples = [compare_speech(one, reference) for one in (reference, reference, [SpeakerTime("b", 2 * S, 3 * S)])]
+    metrics = diarization_metrics(samples, [compare_speech([], reference)] * 3)
+    for name in ("missed", "confusion", "jer"):
+        interval = metrics[name].interval
+        assert interval is None or (interval.high is not None and interval.high <= 1), name
+    assert metrics["missed"].value == metrics["jer"].value == 1 / 3
+    assert metrics["missed"].interval is not None
+
+
+def test_many_segments_are_compared_in_one_sweep() -> None:
+    import time
+
+    reference = [SpeakerTime(f"s{number % 4}", number * S, number * S + S) for number in range(20_000)]
+    started = time.process_time()
+    sample = compare_speech(reference, reference, DiarizationSettings(collar=0.1))
+    assert time.process_time() - started < 5  # a quadratic comparison takes minutes
+    # The first and the last second lose 0.1 s at either end, as all the others do.
+    assert (sample.errors, sample.total) == (0, 20_000 * 800_000)
+
+
+def test_who_speaks_over_themselves_and_not_at_all() -> None:
+    twice = [SpeakerTime("a", 0, 6 * S), SpeakerTime("a", 4 * S, 10 * S), SpeakerTime("b", 3 * S, 3 * S)]
+    assert compare_speech([SpeakerTime("x", 0, 10 * S)], twice) == (0, 0, 0, 10 * S, (0.0,))
+
+
+SPEECH = st.lists(
+    st.builds(
+        lambda name, start, length: SpeakerTime(name, start, start + length),
+        st.sampled_from("abc"),
+        st.integers(0, 12),
+        st.integers(0, 6),
+    ),
+    max_size=6,
+)
+
+
+@given(SPEECH, SPEECH, st.booleans())
+def test_the_sweep_is_what_each_moment_says(
+    predicted: list[SpeakerTime], reference: list[SpeakerTime], skip_overlap: bool
+) -> None:
+    """Moment by moment: missed and false are what the numbers of speakers say, whoever is paired with whom."""
+    missed = false_alarm = total = 0
+    for moment in range(20):
+        theirs, mine = (
+            len({one.speaker for one in speech if one.start <= moment < one.end}) for speech in (reference, predicted)
+        )
+        if skip_overlap and theirs > 1:
+            continue
+        total += theirs
+        missed += max(theirs - mine, 0)
+        false_alarm += max(mine - theirs, 0)
+    sample = compare_speech(predicted, reference, DiarizationSettings(skip_overlap=skip_overlap))
+    assert (sample.missed, sample.false_alarm, sample.total) == (missed, false_alarm, total)
+    assert 0 <= sample.confusion <= total - missed
+    assert all(0 <= one <= 1 for one in sample.jaccard)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from convoscope.analysis.benchmark.predictions import read_prediction
+from convoscope.errors import InputError
 from convoscope.ingest.read import read
 from convoscope.metrics.semantic.samples import Labels, labels_of
 
@@ -73,3 +74,13 @@ def test_a_failed_annotation_found_not_nothing() -> None:
     labels = read_prediction(json.dumps(FAILED).encode(), "a").labels
     assert labels == Labels(None, None, None, True, frozenset({"topics", "risks", "actions"}))
     assert read_prediction(json.dumps(SKIPPED).encode(), "a").labels == Labels(failed=frozenset({"risks"}))
+
+
+@pytest.mark.parametrize("shape", [{**SECOND, "topics": {}}, {**SECOND, "actions": 3}, {**KEYWORDS, "risk_tags": "x"}])
+def test_findings_that_are_no_list_failed_for_both_readers(tmp_path: Path, shape: Any) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(_transcript(shape)))
+    with pytest.raises(InputError, match="is no list of findings"):
+        read_prediction(path.read_bytes(), "a.json")
+    (conversation,) = read([path])
+    assert labels_of(conversation.annotations) == Labels(failed=frozenset({"topics", "risks", "actions"}))

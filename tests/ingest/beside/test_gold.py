@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from convoscope.errors import InputError
-from convoscope.ingest.beside.gold_files import check_file, check_paths, check_value, converted
+from convoscope.ingest.beside.gold_conversion import converted
+from convoscope.ingest.beside.gold_files import check_file, check_paths, check_value
 from convoscope.ingest.discover import find_inputs
-from support.logs import chat, read, write_json
+from support.logs import chat, read, write, write_json
 
 
 def gold(**other: Any) -> dict[str, Any]:
@@ -115,7 +116,8 @@ def test_a_folder_is_checked_with_all_below_it(tmp_path: Path) -> None:
     (tmp_path / "b" / "bad_gold.json").write_text("{")
     empty = tmp_path / "empty"
     empty.mkdir()
-    count, errors = check_paths(tmp_path)
+    count, errors, others = check_paths(tmp_path)
+    assert others == []
     assert count == 3
     assert [(Path(one.file).name, one.path) for one in errors] == [
         ("ES2002a_gold.json", "$.sample_id"),
@@ -142,6 +144,89 @@ def test_the_published_shape_is_converted() -> None:
         converted([], "invented", "upstream")
     with pytest.raises(InputError, match="list of objects"):
         converted({"meeting_id": "x", "topics": ["a"]}, "invented", "upstream")
+
+
+def test_an_error_of_the_schema_does_not_hide_those_of_words() -> None:
+    found = wrong(annotated_at="yesterday", topics=[{"label": 3}, {"label": "weather"}], risks=[{"type": "escalation"}])
+    assert [path for path, _ in found] == [
+        "$.topics[0].label", "$.risks[0].severity", "$.annotated_at", "$.topics[1].label",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("families", "message", "allowed"),
+    [
+        (
+            {"risks": [{"type": "escalation", "severity": "high", "segment_ids": [-1]}]},
+            "cannot be -1",
+            "a whole number >= 0",
+        ),
+        ({"topics": [{"label": 3}]}, "cannot be 3", "a string"),
+        ({"topics": "refund"}, 'cannot be "refund"', "a list or null"),
+        ({"topics": [{"label": "refund", "confidence": 2}]}, "cannot be 2", "a number <= 1.0"),
+        ({"topics": [{"label": "refund", "span": [1, 2, 3]}]}, "cannot be [1, 2, 3]", "a list of length 2"),
+        ({"annotator": ""}, 'cannot be ""', "a string of length >= 1"),
+    ],
+)
+def test_what_is_allowed_is_said_in_words(families: dict[str, Any], message: str, allowed: str) -> None:
+    (error,) = check_value(gold(**families), "g").errors
+    assert (error.message, error.allowed) == (message, allowed)
+
+
+def test_places_in_another_order_are_the_same_label() -> None:
+    risk = {"type": "churn_risk", "severity": "high", "segment_ids": [3, 4]}
+    assert wrong(risks=[risk, {**risk, "segment_ids": [4, 3]}]) == [("$.risks[1]", "each label once")]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("annotated_at", "yesterday"), ("annotator", "  "), ("dataset", " "), ("sample_id", "a/b"), ("sample_id", "a\0")],
+)
+def test_who_labelled_what_and_when(field: str, value: str) -> None:
+    assert [path for path, _ in wrong(**{field: value})] == [f"$.{field}"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b'"confidence": 1.0', b'"confidence": NaN', "a number that is none"),
+        (b"budget", b"\xff", "bytes that are not UTF-8"),
+        (b'"label": "pricing"', b'"label": "refund", "label": "pricing"', "'label' twice"),
+        (b'"dataset": "ami"', b'"dataset": "x", "dataset": "ami"', "'dataset' twice"),
+    ],
+)
+def test_gold_is_strict_json(tmp_path: Path, old: bytes, new: bytes, words: str) -> None:
+    path = tmp_path / "ES2002a_gold.json"
+    text = json.dumps(gold()).encode()
+    assert old in text
+    path.write_bytes(text.replace(old, new))
+    (error,) = check_file(path).errors
+    assert words in error.message
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "Agent: Hello.\nCustomer: Hi.\n"),
+        ("a.srt", "1\n00:00:00,000 --> 00:00:01,000\nHello.\n\n2\n00:00:01,000 --> 00:00:02,000\nHi.\n"),
+        ("a.vtt", "WEBVTT\n\n00:00.000 --> 00:01.000\nHello.\n\n00:01.000 --> 00:02.000\nHi.\n"),
+        ("a.json", '{"segments": [{"id": 0, "text": "Hello."}, {"id": 1, "text": "Hi."}]}'),
+    ],
+)
+def test_segments_exist_in_transcripts_of_every_kind(tmp_path: Path, name: str, text: str) -> None:
+    write_json(tmp_path / "goldens" / "a_gold.json", gold(sample_id="a", topics=[{"label": "refund", "span": [1, 7]}]))
+    write(tmp_path / "transcripts" / name, text)
+    (error,) = check_paths(tmp_path / "goldens").errors
+    assert (error.path, error.message) == ("$.topics[0].span[1]", "segment 7 is not in the transcript")
+    with pytest.raises(InputError, match="no such folder"):
+        check_paths(tmp_path / "goldens", tmp_path / "nowhere")
+
+
+def test_files_of_other_names_are_told_to_be_left(tmp_path: Path) -> None:
+    write_json(tmp_path / "goldens" / "ES2002a_gold.json", gold())
+    other = write_json(tmp_path / "goldens" / "b.json", gold())
+    write_json(tmp_path / "transcripts" / "c.json", {})
+    assert check_paths(tmp_path).others == [other]
 
 
 class TestBesideLogs:
@@ -173,5 +258,12 @@ class TestBesideLogs:
         write_json(tmp_path / "a.json", chat("a"))
         write_json(tmp_path / "a_gold.json", gold(sample_id="a", topics=[{"label": "weather"}]))
         result = read(tmp_path)
+        assert result.conversations[0].annotations == ()
+        assert result.report.set_aside["gold_left_out"].count == 1
+
+    def test_labels_whose_file_has_another_name_are_told(self, tmp_path: Path) -> None:
+        write_json(tmp_path / "calls" / "a.json", chat("a"))
+        write_json(tmp_path / "gold" / "x_gold.json", gold(sample_id="a"))
+        result = read(tmp_path / "calls", tmp_path / "gold")
         assert result.conversations[0].annotations == ()
         assert result.report.set_aside["gold_left_out"].count == 1

@@ -165,6 +165,12 @@ class TestSecondVersion:
         assert annotations.extras == {"unread_risks": [{"severity": "high"}]}
         assert counts(outcome.report.set_aside) == {"unreadable_finding": 1, "finding_without_segment": 1}
 
+    def test_of_several_annotators_all_are_kept_and_a_note_says_which_is_scored(self, tmp_path: Path) -> None:
+        both = [{"model": "m1", "topics": ["refund"]}, {"model": "m2", "topics": []}, {"model": "m1", "topics": []}]
+        outcome = read(write_json(tmp_path / "call.json", transcript(annotations={"semantic": both})))
+        assert [one.model for one in outcome.only.annotations] == ["m1", "m2", "m1"]
+        assert outcome.report.inferred["first_annotator_is_scored"].examples[0].endswith("m1, m2")
+
 
 class TestShapeOfAdapters:
     FORM = {

@@ -14,13 +14,14 @@ from convoscope.conversation import Action, Annotations, Conversation, Risk, Top
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.semantic import findings
 from convoscope.metrics.semantic.counts import PlainRisk, risk_counts, weigh
+from convoscope.metrics.semantic.matching import match_in_any_wording
 from convoscope.metrics.semantic.samples import (
     Labels,
     PlainAction,
     labels_of,
-    matched_in_any_wording,
     score_sample,
     segment_overlap,
+    wordings,
 )
 from convoscope.scores.observation import Counts
 from convoscope.scoring.evaluate import observe
@@ -161,7 +162,7 @@ class TestActions:
         gold = Labels(actions=(PlainAction("Send pricing proposal", "I'll send it today."),))
         assert score_sample(predicted, gold).actions is not None
         assert score_sample(predicted, gold).actions.counts == Counts(0, 1, 1)  # type: ignore[union-attr]
-        assert matched_in_any_wording(predicted, gold) == 1
+        assert len(match_in_any_wording(wordings(predicted), wordings(gold))) == 1
 
 
 class TestAbsence:

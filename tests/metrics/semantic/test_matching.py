@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.metrics.semantic.matching import _cheapest_in_arrays, _cheapest_in_lists, match_actions
+from convoscope.metrics.semantic.matching import (
+    _cheapest_in_arrays,
+    _cheapest_in_lists,
+    match_actions,
+    match_in_any_wording,
+)
 from convoscope.text.descriptions import plain_description, similarity
 
 
@@ -85,3 +90,15 @@ def test_who_predicts_does_not_matter(first: list[str], second: list[str]) -> No
 )
 def test_lists_and_arrays_find_the_same_pairs(costs: list[list[int]]) -> None:
     assert _cheapest_in_lists(costs) == _cheapest_in_arrays(costs)
+
+
+@given(st.lists(st.text("ab ", max_size=6), max_size=5), st.lists(st.text("ab ", max_size=6), max_size=5))
+def test_actions_of_one_wording_are_matched_alike(predicted: list[str], gold: list[str]) -> None:
+    alone = match_in_any_wording([(one, "") for one in predicted], [(one,) for one in gold])
+    assert alone == match_actions(predicted, gold)
+
+
+def test_the_nearest_wording_counts_and_still_each_action_once() -> None:
+    # Both predictions are the first gold action in one of their texts; only one can be it.
+    predicted = [("send it", "mail the form"), ("mail the form", "")]
+    assert len(match_in_any_wording(predicted, [("Mail the form!", "x"), ("call", "")])) == 1

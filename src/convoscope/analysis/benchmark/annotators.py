@@ -12,9 +12,14 @@ MODELS = (RULES,)
 """What can be named. Models that are asked come with judges."""
 
 
+def default_model() -> str:
+    """The model that the user's environment names; empty without one."""
+    return os.environ.get(VARIABLE) or ""
+
+
 def model_named(model: str | None) -> str:
     """The model that the user means; refuses what nobody can run yet."""
-    name = model or os.environ.get(VARIABLE) or RULES
+    name = model or default_model() or RULES
     if name not in MODELS:
         whose = "--model" if model else VARIABLE
         hint = f"there is {', '.join(MODELS)}; give what another model found with --predictions"

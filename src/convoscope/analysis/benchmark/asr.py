@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convoscope.analysis.benchmark.error_rates import ErrorRate, error_rate
+from convoscope.analysis.benchmark.datasets import read_file
+from convoscope.analysis.benchmark.error_rates import ErrorRate, FailedFile, divided, error_rate
 from convoscope.analysis.benchmark.result import MetricResult
 from convoscope.errors import InputError
 from convoscope.ingest.io.json import BadJson, decode
@@ -37,24 +39,29 @@ class AsrSample(NamedTuple):
     characters: Edits
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, sample: str = "") -> str:
     """The words of a transcript: plain text, or JSON with `text` or `segments`."""
+    del sample
     try:
+        data = read_file(str(path))
         if path.suffix != ".json":
-            return path.read_text(encoding="utf-8")
-        value = decode(path.read_bytes()).value
+            return data.decode()
+        value = decode(data).value
     except (BadJson, UnicodeDecodeError) as error:
         raise InputError(f"is not a transcript: {error}", file=str(path)) from None
     if isinstance(value, dict) and isinstance(value.get("segments"), list):
-        return " ".join(_text(one) for one in value["segments"])
+        return " ".join(_text(one, place, path) for place, one in enumerate(value["segments"]))
     if isinstance(value, dict) and isinstance(value.get("text"), str):
         return str(value["text"])
     raise InputError("has no words", file=str(path), field="$.segments", hint="give `segments` or `text`")
 
 
-def _text(segment: Any) -> str:
+def _text(segment: Any, place: int, path: Path) -> str:
     text = segment.get("text") if isinstance(segment, dict) else None
-    return text if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        hint = 'a segment is {"text": "…"}'
+        raise InputError("is not a segment with words", file=str(path), field=f"$.segments[{place}]", hint=hint)
+    return text
 
 
 def compare_texts(recognised: str, reference: str) -> AsrSample:
@@ -71,17 +78,17 @@ def edits(recognised: str | list[str], reference: str | list[str]) -> Edits:
     return Edits(kinds.count("replace"), kinds.count("delete"), kinds.count("insert"), len(reference))
 
 
-def asr_metrics(samples: list[AsrSample | None], references: list[str]) -> dict[str, MetricResult]:
-    """WER and CER. A file without a transcript is None; had it none of the words, all would be deleted."""
-    lost = [plain_description(text) for sample, text in zip(samples, references, strict=True) if sample is None]
-    measured = [one for one in samples if one is not None]
-    words = ErrorRate([(one.words.errors, one.words.total) for one in measured], sum(len(one.split()) for one in lost))
-    letters = ErrorRate([(one.characters.errors, one.characters.total) for one in measured], sum(map(len, lost)))
-    metrics = {
-        "wer": error_rate(words, len(lost), "empty_reference"),
-        "cer": error_rate(letters, len(lost), "empty_reference"),
+def asr_metrics(samples: Sequence[AsrSample | FailedFile], references: Sequence[str]) -> dict[str, MetricResult]:
+    """WER and CER, and the parts of WER. A file without a transcript failed; without a word, all would be deleted."""
+    measured, reasons = divided(samples)
+    pairs = zip(samples, references, strict=True)
+    lost = [plain_description(text) for sample, text in pairs if isinstance(sample, FailedFile)]
+    words, letters = sum(len(one.split()) for one in lost), sum(map(len, lost))
+    rates = {
+        "wer": ErrorRate([(one.words.errors, one.words.total) for one in measured], words, words),
+        "cer": ErrorRate([(one.characters.errors, one.characters.total) for one in measured], letters, letters),
     }
-    for name in ("substitutions", "deletions", "insertions"):
-        share = ErrorRate([(getattr(one.words, name), one.words.total) for one in measured], 0)
-        metrics[f"{name[:-1]}_rate"] = error_rate(share, len(lost), "empty_reference")
-    return metrics
+    for name, added, bounded in (("substitution", 0, True), ("deletion", words, True), ("insertion", 0, False)):
+        edits = [(getattr(one.words, f"{name}s"), one.words.total) for one in measured]
+        rates[f"{name}_rate"] = ErrorRate(edits, added, words, bounded)
+    return {name: error_rate(rate, reasons, "empty_reference") for name, rate in rates.items()}

@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convoscope.analysis.benchmark import asr, diarization
-from convoscope.analysis.benchmark.datasets import ASR, BenchmarkDataset, sample_path
+from convoscope.analysis.benchmark.datasets import ASR, BenchmarkDataset
 from convoscope.analysis.benchmark.diarization import DiarizationSettings
+from convoscope.analysis.benchmark.error_rates import FailedFile
+from convoscope.analysis.benchmark.predictions import NO_PREDICTION, UNREADABLE_PREDICTION, FailedPrediction
 from convoscope.analysis.benchmark.result import FailedSample, MetricResult, Scored
 from convoscope.errors import InputError, UsageError
+from convoscope.ingest.beside.gold_files import sample_path
 
 
 class AudioTrack(NamedTuple):
     """How a track reads a file, compares two, and what all come to."""
 
     endings: tuple[str, ...]
-    read: Callable[[Path], Any]
+    read: Callable[[Path, str], Any]
     compare: Callable[[Any, Any], Any]
     metrics: Callable[[list[Any], list[Any]], dict[str, MetricResult]]
     config: dict[str, Any]
@@ -32,10 +35,15 @@ def track_named(name: str, settings: DiarizationSettings) -> AudioTrack:
     settings.check()
 
     def compare(predicted: Any, reference: Any) -> Any:
+        if reference and not predicted:
+            raise InputError(
+                "is empty, and the reference is not", hint="a file without speech cannot be told from none"
+            )
         return diarization.compare_speech(predicted, reference, settings)
 
     def metrics(samples: list[Any], references: list[Any]) -> dict[str, MetricResult]:
-        return diarization.diarization_metrics(samples, [compare([], one) for one in references])
+        silent = [diarization.compare_speech([], one, settings) for one in references]
+        return diarization.diarization_metrics(samples, silent)
 
     config = {"collar": settings.collar, "skip_overlap": settings.skip_overlap}
     return AudioTrack(diarization.ENDINGS, diarization.read_rttm, compare, metrics, config)
@@ -59,7 +67,7 @@ def score_files(
     for sample in samples:
         path = dataset.reference(sample)
         try:
-            reference = track.read(path)
+            reference = track.read(path, sample)
             gold_hashes[sample] = _hash(path)
         except (InputError, OSError) as error:
             skipped.append(FailedSample(sample, "no_reference", str(error)))
@@ -68,12 +76,13 @@ def score_files(
         place = sample_path(folder, sample, track.endings)
         try:
             if place is None:
-                raise InputError("there is no prediction", file=str(folder / (sample + track.endings[0])))
-            compared.append(track.compare(track.read(place), reference))
+                detail = f"{folder / (sample + track.endings[0])}: there is no prediction"
+                raise FailedPrediction(NO_PREDICTION, detail)
             hashes[sample] = _hash(place)
-        except (InputError, OSError) as error:
-            compared.append(None)
-            failed.append(FailedSample(sample, "no_prediction", str(error)))
+            compared.append(_compared(track, place, sample, reference))
+        except FailedPrediction as error:
+            compared.append(FailedFile(error.reason))
+            failed.append(FailedSample(sample, error.reason, error.detail))
     return Scored(
         total=len(samples),
         metrics=track.metrics(compared, references),
@@ -88,6 +97,14 @@ def score_files(
         failed=failed,
         skipped=skipped,
     )
+
+
+def _compared(track: AudioTrack, place: Path, sample: str, reference: Any) -> Any:
+    try:
+        return track.compare(track.read(place, sample), reference)
+    except (InputError, OSError) as error:
+        detail = str(error) if str(place) in str(error) else f"{place}: {error}"
+        raise FailedPrediction(UNREADABLE_PREDICTION, detail) from None
 
 
 def _hash(path: Path) -> str:

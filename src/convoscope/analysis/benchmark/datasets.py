@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import ENDING, SECOND_LABELLING
+from convoscope.ingest.beside.gold_files import ENDING, NAME_HINT, SECOND_LABELLING, is_sample_name
+from convoscope.ingest.io.containers import BOM
 
 VARIABLE = "CONVOSCOPE_BENCHMARKS"
 SEMANTIC, ASR, DIARIZATION = "semantic", "asr", "diarization"
@@ -43,6 +44,8 @@ class BenchmarkDataset(NamedTuple):
     name: str
     folder: Path
     manifest: Manifest
+    problem: InputError | None = None
+    """Why its `dataset.json` cannot be used."""
 
     @property
     def references(self) -> Path:
@@ -81,6 +84,8 @@ class BenchmarkDataset(NamedTuple):
 def roots() -> list[Path]:
     """Where data sets are looked for: the folder that the user names, then what is bundled."""
     named = os.environ.get(VARIABLE)
+    if named and not Path(named).is_dir():
+        raise UsageError(f"{VARIABLE}: there is no folder {named}", hint="name the folder that holds datasets/")
     return [*([Path(named)] if named else []), Path(str(files("convoscope").joinpath("benchmarks")))]
 
 
@@ -100,7 +105,7 @@ def find_dataset(track: str, name: str) -> BenchmarkDataset:
     staged = find_datasets(track)
     for dataset in staged:
         if dataset.name == name:
-            return dataset
+            return _usable(dataset)
     folder, ending = _REFERENCES[track]
     root = os.environ.get(VARIABLE) or f"${VARIABLE}"
     place = f"{root}/datasets/{track}/{name}/{folder}/SAMPLE{ending}"
@@ -112,8 +117,14 @@ def find_named(name: str) -> BenchmarkDataset:
     """The first data set of this name, of whatever track."""
     for dataset in find_datasets():
         if dataset.name == name:
-            return dataset
+            return _usable(dataset)
     return find_dataset(SEMANTIC, name)
+
+
+def _usable(dataset: BenchmarkDataset) -> BenchmarkDataset:
+    if dataset.problem is not None:
+        raise dataset.problem
+    return dataset
 
 
 def _dataset(track: str, folder: Path) -> BenchmarkDataset:
@@ -121,32 +132,38 @@ def _dataset(track: str, folder: Path) -> BenchmarkDataset:
     if not path.exists():
         return BenchmarkDataset(track, folder.name, folder, Manifest())
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        return BenchmarkDataset(track, folder.name, folder, _manifest(path))
+    except InputError as error:
+        return BenchmarkDataset(track, folder.name, folder, Manifest(), error)
+
+
+def _manifest(path: Path) -> Manifest:
+    try:
+        manifest = msgspec.json.decode(read_file(str(path)), type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
         hint = 'write {"splits": {"test": ["sample", …]}}'
         raise InputError(f"is not the description of a data set: {error}", file=str(path), hint=hint) from None
-    return BenchmarkDataset(track, folder.name, folder, manifest)
-
-
-def sample_path(folder: Path, sample: str, endings: Sequence[str]) -> Path | None:
-    """The file of a sample in a folder, by the first ending that there is."""
-    for ending in endings:
-        path = folder / (sample + ending)
-        if path.is_file():
-            return path
-    return None
+    for split, samples in manifest.splits.items():
+        field = f"$.splits.{split}"
+        counted = Counter(samples)
+        if repeated := [name for name, count in counted.items() if count > 1]:
+            words = f"names a sample more than once: {', '.join(map(repr, repeated[:5]))}"
+            raise InputError(words, file=str(path), field=field, hint="each sample once: it would count more than once")
+        if strange := next((name for name in samples if not is_sample_name(name)), None):
+            raise InputError(f"{strange!r} cannot be the name of a sample", file=str(path), field=field, hint=NAME_HINT)
+    return manifest
 
 
 _BLOCK = 1 << 16
 
 
 def read_file(path: str) -> bytes:
-    """The bytes of a file, for there may be very many small ones: one call to open, one to read, one to close."""
+    """The bytes of a file without a byte order mark. There may be very many: one call to open, to read, to close."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         data = os.read(descriptor, _BLOCK)
         while len(data) % _BLOCK == 0 and (more := os.read(descriptor, _BLOCK)):
             data += more
-        return data
+        return data.removeprefix(BOM)
     finally:
         os.close(descriptor)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from convoscope.analysis.benchmark.error_rates import ErrorRate, error_rate
+from convoscope.analysis.benchmark.datasets import read_file
+from convoscope.analysis.benchmark.error_rates import ErrorRate, FailedFile, divided, error_rate
 from convoscope.analysis.benchmark.result import MetricResult
 from convoscope.errors import InputError, UsageError
 from convoscope.metrics.semantic.matching import best_pairs
@@ -51,23 +52,64 @@ class DiarizationSample(NamedTuple):
         return self.missed + self.false_alarm + self.confusion
 
 
-def read_rttm(path: Path) -> list[SpeakerTime]:
-    """The SPEAKER lines of an RTTM file."""
-    speech: list[SpeakerTime] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+_OTHER_LINES = frozenset(
+    [
+        "SPKR-INFO",
+        "SEGMENT",
+        "NOSCORE",
+        "NO_RT_METADATA",
+        "LEXEME",
+        "NON-LEX",
+        "NON-SPEECH",
+        "FILLER",
+        "EDIT",
+        "SU",
+        "IP",
+        "CB",
+        "A/P",
+    ]
+)
+"""Kinds of lines of RTTM that say nothing of who speaks when."""
+_LINE = "SPEAKER FILE CHANNEL START DURATION <NA> <NA> NAME <NA> <NA>"
+
+
+def read_rttm(path: Path, sample: str = "") -> list[SpeakerTime]:
+    """The SPEAKER lines of an RTTM file; of a file for several recordings, those of the sample.
+
+    A file with other content is no silence: without a line for the sample, only an empty one says that nobody speaks.
+    """
+    try:
+        lines = read_file(str(path)).decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not RTTM: {error}", file=str(path)) from None
+    speech: dict[str, list[SpeakerTime]] = {}
+    for number, line in enumerate(lines, 1):
         fields = line.split()
-        if not fields or fields[0] != "SPEAKER":
+        if not fields or fields[0].startswith(";") or fields[0] in _OTHER_LINES:
             continue
-        try:
-            start, length = (int(Decimal(fields[place]) * _UNITS) for place in (3, 4))
-            speaker = fields[7]
-        except (IndexError, InvalidOperation, ValueError, OverflowError):
-            hint = "SPEAKER FILE CHANNEL START DURATION <NA> <NA> NAME <NA> <NA>"
-            raise InputError("is not a line of RTTM", file=str(path), line=number, hint=hint) from None
-        if start < 0 or length < 0:
-            raise InputError("a time is negative", file=str(path), line=number, hint="times are seconds from the start")
-        speech.append(SpeakerTime(speaker, start, start + length))
-    return speech
+        name, time = _speaker_line(fields, path, number)
+        speech.setdefault(name, []).append(time)
+    if not speech and any(line.strip() for line in lines):
+        raise InputError("has no SPEAKER line", file=str(path), hint=_LINE)
+    if sample and speech and sample not in speech:
+        named = ", ".join(sorted(speech)[:5])
+        raise InputError(
+            f"is of {named}, not of {sample}", file=str(path), hint="the second column names the recording"
+        )
+    return speech.get(sample, []) if sample else [one for some in speech.values() for one in some]
+
+
+def _speaker_line(fields: Sequence[str], path: Path, number: int) -> tuple[str, SpeakerTime]:
+    try:
+        if fields[0] != "SPEAKER":
+            raise ValueError(fields[0])
+        start, length = (int(Decimal(fields[place]) * _UNITS) for place in (3, 4))
+        name, speaker = fields[1], fields[7]
+    except (IndexError, InvalidOperation, ValueError, OverflowError):
+        raise InputError("is not a line of RTTM", file=str(path), line=number, hint=_LINE) from None
+    if start < 0 or length < 0:
+        raise InputError("a time is negative", file=str(path), line=number, hint="times are seconds from the start")
+    return name, SpeakerTime(speaker, start, start + length)
 
 
 class _Stretch(NamedTuple):
@@ -83,12 +125,9 @@ def compare_speech(
 ) -> DiarizationSample:
     """Missed, false and confused time, with the speakers paired so that the most time agrees."""
     stretches = _stretches(predicted, reference, settings or DiarizationSettings())
-    names = sorted({one for stretch in stretches for one in stretch.reference})
-    others = sorted({one for stretch in stretches for one in stretch.predicted})
-    together = [
-        [sum(one.length for one in stretches if name in one.reference and other in one.predicted) for other in others]
-        for name in names
-    ]
+    times = _times(stretches)
+    names, others = sorted(times.reference), sorted(times.predicted)
+    together = [[times.shared.get((name, other), 0) for other in others] for name in names]
     pairs = {names[row]: others[column] for row, column in best_pairs(together) if together[row][column]}
     missed = false_alarm = confusion = total = 0
     for length, theirs, mine in stretches:
@@ -98,54 +137,95 @@ def compare_speech(
         missed += length * (len(theirs) - both)
         false_alarm += length * (len(mine) - both)
         confusion += length * (both - right)
-    jaccard = tuple(_jaccard(name, pairs.get(name), stretches) for name in names)
+    jaccard = tuple(_jaccard(name, pairs.get(name), times) for name in names)
     return DiarizationSample(missed, false_alarm, confusion, total, jaccard)
 
 
-def _jaccard(name: str, other: str | None, stretches: Sequence[_Stretch]) -> float:
+class _Times(NamedTuple):
+    """How long each speaks, and how long each of the one side does while one of the other is heard."""
+
+    reference: Counter[str]
+    predicted: Counter[str]
+    shared: Counter[tuple[str, str]]
+
+
+def _times(stretches: Sequence[_Stretch]) -> _Times:
+    times = _Times(Counter(), Counter(), Counter())
+    for length, theirs, mine in stretches:
+        for name in theirs:
+            times.reference[name] += length
+            for other in mine:
+                times.shared[name, other] += length
+        for other in mine:
+            times.predicted[other] += length
+    return times
+
+
+def _jaccard(name: str, other: str | None, times: _Times) -> float:
     """1 − shared time ÷ time of either; 1 for a speaker whom nobody is paired with."""
-    either = sum(one.length for one in stretches if name in one.reference or other in one.predicted)
-    shared = sum(one.length for one in stretches if name in one.reference and other in one.predicted)
-    return 1 - shared / either
+    if other is None:
+        return 1.0
+    shared = times.shared[name, other]
+    return 1 - shared / (times.reference[name] + times.predicted[other] - shared)
+
+
+class _Change(NamedTuple):
+    """At a time somebody starts (+1) or stops (-1), on one of three sides."""
+
+    time: int
+    side: int
+    speaker: str
+    step: int
+
+
+_REFERENCE, _PREDICTED, _UNSCORED = range(3)
 
 
 def _stretches(
     predicted: Sequence[SpeakerTime], reference: Sequence[SpeakerTime], settings: DiarizationSettings
 ) -> list[_Stretch]:
+    """One sweep over all times at which something changes."""
     settings.check()
-    collar = int(Decimal(str(settings.collar)) * _UNITS)
-    edges = sorted({edge for one in reference for edge in (one.start, one.end)})
-    unscored = [(edge - collar, edge + collar) for edge in edges] if collar else []
-    cuts = {edge for one in (*predicted, *reference) for edge in (one.start, one.end)}
-    cuts |= {edge for stretch in unscored for edge in stretch}
-    ordered = sorted(cuts)
+    active: tuple[Counter[str], ...] = (Counter(), Counter(), Counter())
     stretches: list[_Stretch] = []
-    for start, end in pairwise(ordered):
-        if any(low <= start and end <= high for low, high in unscored):
-            continue
-        theirs, mine = _at(reference, start, end), _at(predicted, start, end)
-        if (theirs or mine) and not (settings.skip_overlap and len(theirs) > 1):
-            stretches.append(_Stretch(end - start, theirs, mine))
+    last = 0
+    for change in sorted(_changes(predicted, reference, int(Decimal(str(settings.collar)) * _UNITS))):
+        theirs, mine, unscored = active
+        is_left_out = unscored or (settings.skip_overlap and len(theirs) > 1)
+        if change.time > last and (theirs or mine) and not is_left_out:
+            stretches.append(_Stretch(change.time - last, frozenset(theirs), frozenset(mine)))
+        last = change.time
+        speakers = active[change.side]
+        speakers[change.speaker] += change.step
+        if not speakers[change.speaker]:
+            del speakers[change.speaker]
     return stretches
 
 
-def _at(speech: Sequence[SpeakerTime], start: int, end: int) -> frozenset[str]:
-    return frozenset(one.speaker for one in speech if one.start <= start and end <= one.end)
+def _changes(predicted: Sequence[SpeakerTime], reference: Sequence[SpeakerTime], collar: int) -> Iterator[_Change]:
+    for side, speech in ((_REFERENCE, reference), (_PREDICTED, predicted)):
+        for speaker, start, end in speech:
+            if start < end:
+                yield _Change(start, side, speaker, 1)
+                yield _Change(end, side, speaker, -1)
+    for edge in {edge for one in reference for edge in (one.start, one.end)} if collar else ():
+        yield _Change(edge - collar, _UNSCORED, "", 1)
+        yield _Change(edge + collar, _UNSCORED, "", -1)
 
 
 def diarization_metrics(
-    samples: Sequence[DiarizationSample | None], silent: Sequence[DiarizationSample]
+    samples: Sequence[DiarizationSample | FailedFile], silent: Sequence[DiarizationSample]
 ) -> dict[str, MetricResult]:
     """DER and its parts, pooled by time, and JER, the mean over all speakers of all references.
 
-    A file without a prediction is None; `silent` has for each file what it would be had nobody been heard.
+    `silent` has for each file what it would be had nobody been heard.
     """
-    measured = [one for one in samples if one is not None]
-    failed = len(samples) - len(measured)
-    lost = sum(two.total for one, two in zip(samples, silent, strict=True) if one is None)
-    speakers = sum(len(two.jaccard) for one, two in zip(samples, silent, strict=True) if one is None)
-    rates = {"der": ErrorRate([(one.errors, one.total) for one in measured], lost)}
-    for name in ("missed", "false_alarm", "confusion"):
-        rates[name] = ErrorRate([(getattr(one, name), one.total) for one in measured], 0)
-    rates["jer"] = ErrorRate([(sum(one.jaccard), len(one.jaccard)) for one in measured], speakers)
-    return {name: error_rate(rate, failed, "no_speech_in_reference") for name, rate in rates.items()}
+    measured, reasons = divided(samples)
+    failed = [two for one, two in zip(samples, silent, strict=True) if isinstance(one, FailedFile)]
+    lost, speakers = sum(one.total for one in failed), sum(len(one.jaccard) for one in failed)
+    rates = {"der": ErrorRate([(one.errors, one.total) for one in measured], lost, lost)}
+    for name, added, bounded in (("missed", lost, True), ("false_alarm", 0, False), ("confusion", 0, True)):
+        rates[name] = ErrorRate([(getattr(one, name), one.total) for one in measured], added, lost, bounded)
+    shares = [(sum(one.jaccard), len(one.jaccard)) for one in measured]
+    rates["jer"] = ErrorRate(shares, speakers, speakers, bounded=True)
+    return {name: error_rate(rate, reasons, "no_speech_in_reference") for name, rate in rates.items()}

@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 from convoscope.analysis.benchmark.result import MetricResult
 from convoscope.metrics.declaration import LOWER
 from convoscope.scores.reducers import Sums
 from convoscope.statistics.intervals import ratio_interval
 
+_Sample = TypeVar("_Sample")
+
 
 class ErrorRate(NamedTuple):
-    """Errors and what they are of, for each file; and how much the files without a prediction would add to both."""
+    """Errors and what they are of, for each file; and what the files without a prediction would add to both."""
 
-    pairs: list[tuple[float, float]]
+    pairs: Sequence[tuple[float, float]]
+    lost_errors: float
     lost: float
+    bounded: bool = False
+    """Whether there cannot be more errors than what they are of."""
 
 
-def error_rate(rate: ErrorRate, failed: int, empty: str) -> MetricResult:
+class FailedFile(str):
+    """The reason why a file has no usable prediction, in place of what it was compared to."""
+
+
+def divided(samples: Sequence[_Sample | FailedFile]) -> tuple[list[_Sample], Counter[str]]:
+    """What was measured, and why the rest was not."""
+    measured = [one for one in samples if not isinstance(one, FailedFile)]
+    return measured, Counter(str(one) for one in samples if isinstance(one, FailedFile))
+
+
+def error_rate(rate: ErrorRate, reasons: Counter[str], empty: str) -> MetricResult:
     """The pooled rate. Without anything in the references there is none."""
     import numpy as np
 
+    failed = reasons.total()
     above, below = sum(one for one, _ in rate.pairs), sum(one for _, one in rate.pairs)
     kept = [one for one in rate.pairs if one[1]]
     interval = None
     if len(kept) > 1:
         columns = np.array(kept, float).T
-        interval = ratio_interval(Sums("", columns[0], columns[1]), np.arange(len(kept)), bounded=False, least=0.0)
-    reason = None if below else empty if rate.pairs else "no_prediction" if failed else "no_samples"
+        sums = Sums("", columns[0], columns[1])
+        interval = ratio_interval(sums, np.arange(len(kept)), bounded=rate.bounded, least=0.0)
+    common = reasons.most_common(1)
+    reason = None if below else empty if rate.pairs else common[0][0] if common else "no_samples"
     return MetricResult(
         value=above / below if below else None,
         better=LOWER,
@@ -36,7 +56,7 @@ def error_rate(rate: ErrorRate, failed: int, empty: str) -> MetricResult:
         coverage=len(rate.pairs) / (len(rate.pairs) + failed) if rate.pairs or failed else None,
         samples_measured=len(rate.pairs),
         samples_skipped=failed,
-        skipped_reasons={"no_prediction": failed} if failed else {},
+        skipped_reasons=dict(sorted(reasons.items())),
         interval=interval,
-        worst_case=(above + rate.lost) / (below + rate.lost) if rate.lost and below else None,
+        worst_case=(above + rate.lost_errors) / (below + rate.lost) if failed and below else None,
     )

@@ -73,9 +73,12 @@ def compare(current: BenchmarkResult, baseline: BenchmarkResult, threshold: floa
     return gate_of(checks, refusal)
 
 
+_WHO = ("model", "backend", "annotator", "makers")
+
+
 def _scoring(result: BenchmarkResult) -> dict[str, object]:
     """The settings that decide what a number means; who predicted may differ."""
-    return {key: value for key, value in result.receipt.config.items() if key not in ("model", "backend", "annotator")}
+    return {key: value for key, value in result.receipt.config.items() if key not in _WHO}
 
 
 def regression(name: str, current: MetricResult | None, baseline: MetricResult, threshold: float) -> GateCheck:
@@ -89,6 +92,9 @@ def regression(name: str, current: MetricResult | None, baseline: MetricResult, 
     worse = is_worse(value, baseline.value, threshold, better)
     if not worse and current.worst_case is not None and is_worse(current.worst_case, baseline.value, threshold, better):
         words = f"samples failed: had they found nothing, it would be {current.worst_case:.4f}"
+        return GateCheck(name, "undetermined", value, baseline.value, words)
+    if not worse and current.worst_case is None and (current.coverage or 0) < (baseline.coverage or 0):
+        words = f"measured on {current.coverage or 0:.0%} of the samples, the baseline on {baseline.coverage:.0%}"
         return GateCheck(name, "undetermined", value, baseline.value, words)
     words = f"{value:.4f} against {baseline.value:.4f}, {better} is better"
     return GateCheck(name, "failed" if worse else "passed", value, baseline.value, words)

@@ -10,18 +10,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
 from convoscope.errors import InputError
 from convoscope.ingest.annotation_shapes import (
-    ACTIONS,
-    BROKEN,
-    FAMILIES,
-    RISKS,
-    SEVERITY,
-    SKIPPED,
-    TOPICS,
     annotation_parts,
     finding_text,
     is_absent,
+    misfit,
     one_shape,
     segment_ids,
     statuses,
@@ -37,6 +32,26 @@ class SemanticPrediction(NamedTuple):
     labels: Labels
     model: str
     annotator: str
+    annotators: int = 1
+    """How many there are in the file; this is the one that was named, else the first."""
+
+    @property
+    def maker(self) -> str:
+        return self.model or self.annotator
+
+
+class FailedPrediction(Exception):
+    """A sample has no usable prediction: a reason code, and a detail."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+NO_PREDICTION = "no_prediction"
+"""There is none."""
+UNREADABLE_PREDICTION = "unreadable_prediction"
 
 
 class _Transcript(msgspec.Struct, gc=False):
@@ -60,8 +75,13 @@ class _Transcript(msgspec.Struct, gc=False):
 _decode = msgspec.json.Decoder(_Transcript).decode
 
 
-def read_prediction(data: bytes, name: str, min_confidence: float | None = None) -> SemanticPrediction:
-    """The labels in a file; an `InputError` where there are none to be found."""
+def read_prediction(
+    data: bytes, name: str, min_confidence: float | None = None, model: str | None = None
+) -> SemanticPrediction:
+    """The labels in a file; an `InputError` where there are none to be found, or where they are no lists.
+
+    What one annotator says of chunks is put together. Of several annotators, that of `model` is taken, else the first.
+    """
     try:
         transcript = _decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -75,13 +95,27 @@ def read_prediction(data: bytes, name: str, min_confidence: float | None = None)
         raise InputError(
             "has no predictions", file=name, field="$.annotations.semantic", hint="give topics, risks and actions there"
         )
-    labels = [_labels(part, min_confidence) for part in parts]
-    first = parts[0]
-    return SemanticPrediction(
-        labels[0] if len(labels) == 1 else _united(labels),
-        _text(first.get("model")),
-        _text(first.get("annotator", first.get("provider"))),
-    )
+    for part in parts:
+        if field := misfit(part):
+            hint = "findings are a list; `[]` is none, null is not looked for"
+            raise InputError("is no list of findings", file=name, field=f"$.{field}", hint=hint)
+    if len(parts) == 1:
+        return SemanticPrediction(_labels(parts[0], min_confidence), *_maker(parts[0]))
+    makers = list(dict.fromkeys(_maker(part) for part in parts))
+    chosen = next((one for one in makers if model in one), makers[0])
+    labels = [_labels(part, min_confidence) for part in parts if _maker(part) == chosen]
+    return SemanticPrediction(_united(labels), *chosen, len(makers))
+
+
+class _Maker(NamedTuple):
+    """Who made an annotation, as far as it says."""
+
+    model: str
+    annotator: str
+
+
+def _maker(part: Mapping[str, Any]) -> _Maker:
+    return _Maker(_text(part.get("model")), _text(part.get("annotator", part.get("provider"))))
 
 
 def _labels(part: Mapping[str, Any], least: float | None) -> Labels:

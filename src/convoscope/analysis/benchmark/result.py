@@ -68,6 +68,14 @@ class BenchmarkReceipt(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any]
 
 
+class Invalidation(msgspec.Struct, frozen=True):
+    """Why a result is not to be relied on, since when, and what replaces it."""
+
+    reason: str
+    at: str
+    superseded_by: str | None = None
+
+
 class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a track gave on a data set."""
 
@@ -77,6 +85,8 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     invalid_reason: str | None = None
     invalidated_at: str | None = None
     superseded_by: str | None = None
+    invalidated_before: list[Invalidation] = []
+    """Earlier marks, the first one first."""
     track: str
     mode: str
     dataset: str
@@ -94,6 +104,7 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     """Predicted labels that are in no vocabulary, and how often."""
     agreement: LabelAgreement | None = None
     """Of two labellings, where the samples were labelled twice: the ceiling of what can be reached."""
+    notes: list[str] = []
     failures: list[FailedSample] = []
     sample_results: list[SampleResult] = []
 
@@ -115,6 +126,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     sample_results: list[SampleResult] = []
     model: str | None = None
     backend: str | None = None
+    notes: list[str] = []
 
 
 def make_result(scored: Scored, *, track: str, mode: str, dataset: str, split: str | None) -> BenchmarkResult:
@@ -147,6 +159,7 @@ def make_result(scored: Scored, *, track: str, mode: str, dataset: str, split: s
         sweep=scored.sweep,
         out_of_vocabulary=scored.out_of_vocabulary,
         agreement=scored.agreement,
+        notes=scored.notes,
         failures=[*scored.failed, *scored.skipped],
         sample_results=scored.sample_results,
     )
@@ -174,11 +187,21 @@ def write_result(path: Path, result: BenchmarkResult) -> None:
 
 
 def invalidate(path: Path, reason: str, superseded_by: str | None) -> BenchmarkResult:
-    """Mark a result as not to be relied on. Its numbers stay as they were."""
+    """Mark a result as not to be relied on. Its numbers stay as they were, and so do earlier marks."""
     if not reason.strip():
         raise RunError("an invalid result needs a reason", hint="say what is wrong with it")
+    before = read_result(path)
+    marks = before.invalidated_before
+    if not before.valid:
+        last = Invalidation(before.invalid_reason or "", before.invalidated_at or "", before.superseded_by)
+        marks = [*marks, last]
     result = msgspec.structs.replace(
-        read_result(path), valid=False, invalid_reason=reason, invalidated_at=now(), superseded_by=superseded_by
+        before,
+        valid=False,
+        invalid_reason=reason,
+        invalidated_at=now(),
+        superseded_by=superseded_by or before.superseded_by,
+        invalidated_before=marks,
     )
     write_result(path, result)
     return result

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from convoscope.analysis.benchmark.annotators import model_named
+from convoscope.analysis.benchmark.annotators import default_model, model_named
 from convoscope.analysis.benchmark.audio_tracks import score_files
-from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset, sample_path
+from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset
 from convoscope.analysis.benchmark.diarization import DiarizationSettings
 from convoscope.analysis.benchmark.gate import TARGETS
-from convoscope.analysis.benchmark.predictions import SemanticPrediction
+from convoscope.analysis.benchmark.predictions import NO_PREDICTION, FailedPrediction, SemanticPrediction
 from convoscope.analysis.benchmark.result import BenchmarkResult, FailedSample, MetricResult, Scored, make_result
 from convoscope.analysis.benchmark.semantic import PredictionFolder, SemanticSettings, score_semantic
-from convoscope.annotate.annotator import Annotator, NotAnnotated, annotator_named, provided
+from convoscope.annotate.annotator import Annotator, annotations_of, annotator_named, failure_of
+from convoscope.conversation import Conversation
 from convoscope.errors import InputError, UsageError
+from convoscope.ingest.beside.gold_files import TRANSCRIPTS, sample_path
 from convoscope.metrics.semantic.samples import labels_of
 
 TAGS, SUMMARY = "tags", "summary"
 MODES = (TAGS, SUMMARY)
-_TRANSCRIPTS = (".json", ".vtt", ".srt", ".txt")
+UNREADABLE_TRANSCRIPT = "unreadable_transcript"
 
 
 class BenchmarkRequest(NamedTuple):
@@ -45,6 +48,8 @@ def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
         raise UsageError(f"there is no track {request.track!r}", hint=f"there is {', '.join(TRACKS)}")
     if request.mode not in MODES:
         raise UsageError(f"there is no mode {request.mode!r}", hint=f"there is {', '.join(MODES)}")
+    if request.track != SEMANTIC and request.mode != TAGS:
+        raise UsageError(f"--mode {request.mode} is of the track {SEMANTIC}, not of {request.track}")
     if request.predictions is not None and request.transcripts is not None:
         raise UsageError("--predictions and --transcripts cannot be combined", hint="what is found is given, or made")
     dataset = find_dataset(request.track, request.dataset)
@@ -59,19 +64,25 @@ def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
 
 
 def _semantic(request: BenchmarkRequest, dataset: BenchmarkDataset, samples: list[str]) -> Scored:
-    model = model_named(request.model)
+    staged = dataset.folder / "transcripts"
+    transcripts = request.transcripts or (staged if staged.is_dir() else None)
     if request.mode == SUMMARY:
+        if request.predictions is None:
+            model_named(request.model)
         return _unmeasured_summary(samples)
     if request.predictions is not None:
-        folder = PredictionFolder(request.predictions, request.settings.min_confidence)
-        scored = score_semantic(dataset, samples, folder, request.settings)
-        named = sorted(folder.models - {""})
-        return _with_maker(scored, ", ".join(named) or "unnamed", "predictions", folder.hashes)
+        folder = PredictionFolder(request.predictions, request.settings.min_confidence, request.model)
+        scored = score_semantic(dataset, samples, folder, request.settings, transcripts)
+        makers = sorted(folder.makers - {""})
+        model = request.model or ", ".join(makers) or default_model() or "unnamed"
+        scored = msgspec.structs.replace(scored, config={**scored.config, "makers": makers}, notes=folder.notes)
+        return _with_maker(scored, model, "predictions", folder.hashes)
+    model = model_named(request.model)
     annotator = annotator_named(model)
-    source = TranscriptFolder(request.transcripts or dataset.folder / "transcripts", annotator, request.settings)
-    scored = score_semantic(dataset, samples, source, request.settings)
+    source = TranscriptFolder(transcripts or staged, annotator, request.settings)
+    scored = score_semantic(dataset, samples, source, request.settings, transcripts)
     scored = msgspec.structs.replace(scored, config={**scored.config, "annotator": annotator.identity})
-    return _with_maker(scored, model, "local", {})
+    return _with_maker(scored, model, "local", source.hashes)
 
 
 def _with_maker(scored: Scored, model: str, backend: str, hashes: dict[str, str]) -> Scored:
@@ -88,22 +99,32 @@ class TranscriptFolder:
         self.folder = folder
         self.annotator = annotator
         self.settings = settings
+        self.hashes: dict[str, str] = {}
+        """Of the transcripts: with the annotator's identity they say what was predicted."""
 
     def __call__(self, sample: str) -> SemanticPrediction:
-        from convoscope.ingest.read import read
-
-        path = sample_path(self.folder, sample, _TRANSCRIPTS)
-        if path is None:
-            raise InputError("there is no transcript", file=str(self.folder / f"{sample}.json"))
-        conversations = list(read([path]))
-        if len(conversations) != 1:
-            raise InputError(f"holds {len(conversations)} conversations, not one", file=str(path))
-        try:
-            annotations = provided(self.annotator.annotate(conversations[0]), self.annotator)
-        except NotAnnotated as error:
-            raise InputError(f"could not be annotated: {error}", file=str(path)) from None
+        annotations = annotations_of(self._conversation(sample), self.annotator)
+        failure = failure_of(annotations)
+        if failure is not None:
+            raise FailedPrediction(*failure)
         labels = labels_of([annotations], min_confidence=self.settings.min_confidence)
         return SemanticPrediction(labels, annotations.model, annotations.annotator)
+
+    def _conversation(self, sample: str) -> Conversation:
+        from convoscope.ingest.read import read
+
+        path = sample_path(self.folder, sample, TRANSCRIPTS)
+        if path is None:
+            raise FailedPrediction(NO_PREDICTION, f"{self.folder / sample}.json: there is no transcript")
+        try:
+            self.hashes[sample] = sha256(path.read_bytes()).hexdigest()
+            conversations = list(read([path]))
+        except (InputError, OSError) as error:
+            raise FailedPrediction(UNREADABLE_TRANSCRIPT, str(error)) from None
+        if len(conversations) != 1:
+            detail = f"{path}: holds {len(conversations)} conversations, not one"
+            raise FailedPrediction(UNREADABLE_TRANSCRIPT, detail)
+        return conversations[0]
 
 
 def _unmeasured_summary(samples: list[str]) -> Scored:

@@ -14,14 +14,21 @@ from typing import NamedTuple
 from convoscope.analysis.benchmark.agreement import agreement
 from convoscope.analysis.benchmark.datasets import BenchmarkDataset, read_file
 from convoscope.analysis.benchmark.gold_labels import gold_labels
-from convoscope.analysis.benchmark.predictions import SemanticPrediction, read_prediction
+from convoscope.analysis.benchmark.predictions import (
+    NO_PREDICTION,
+    UNREADABLE_PREDICTION,
+    FailedPrediction,
+    SemanticPrediction,
+    read_prediction,
+)
 from convoscope.analysis.benchmark.result import FailedSample, Scored
 from convoscope.analysis.benchmark.sample_results import ScoredSample, sample_result
 from convoscope.analysis.benchmark.semantic_figures import semantic_metrics
+from convoscope.conversation.annotations import FAMILIES
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import ENDING, check_bytes
+from convoscope.ingest.beside.gold_files import ENDING, check_bytes, transcript_segments
 from convoscope.metrics.semantic.counts import precision, recall
-from convoscope.metrics.semantic.samples import FAMILIES, Labels, score_sample
+from convoscope.metrics.semantic.samples import FAILED, Labels, has_severity, of_one_run, score_sample
 from convoscope.scores.observation import Counts
 from convoscope.vocabulary import semantic_vocabulary
 from convoscope.vocabulary.semantic import vocabulary_hash
@@ -44,19 +51,22 @@ class SemanticSettings(NamedTuple):
 
 
 Predict = Callable[[str], SemanticPrediction]
-"""The prediction of a sample; an `InputError` where there is none."""
+"""The prediction of a sample; a `FailedPrediction` where there is none that can be used."""
 
 
 class PredictionFolder:
     """Predictions that lie in a folder, each in a file of its sample's name."""
 
-    def __init__(self, folder: Path, min_confidence: float | None) -> None:
+    def __init__(self, folder: Path, min_confidence: float | None, model: str | None = None) -> None:
         if not folder.is_dir():
             raise InputError("there is no such folder", file=str(folder), hint="--predictions names one")
         self._prefix = f"{folder}/"
         self.min_confidence = min_confidence
         self.hashes: dict[str, str] = {}
-        self.models: set[str] = set()
+        self.model = model
+        self.makers: set[str] = set()
+        self.several = 0
+        """Samples with findings of several annotators."""
         self._names = frozenset(os.listdir(folder))
 
     def __call__(self, sample: str) -> SemanticPrediction:
@@ -65,24 +75,45 @@ class PredictionFolder:
         try:
             data = read_file(path)
         except FileNotFoundError:
-            raise InputError("there is no prediction", file=path) from None
+            raise FailedPrediction(NO_PREDICTION, f"{path}: there is no prediction") from None
+        except OSError as error:
+            raise FailedPrediction(UNREADABLE_PREDICTION, f"{path}: {error.strerror}") from None
         self.hashes[sample] = sha256(data).hexdigest()
-        prediction = read_prediction(data, path, self.min_confidence)
-        self.models.add(prediction.model or prediction.annotator)
+        try:
+            prediction = read_prediction(data, path, self.min_confidence, self.model)
+        except InputError as error:
+            raise FailedPrediction(UNREADABLE_PREDICTION, str(error)) from None
+        self.makers.add(prediction.maker)
+        self.several += prediction.annotators > 1
         return prediction
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the result should know."""
+        if not self.several:
+            return []
+        which = f"that of {self.model}, else the first," if self.model else "the first"
+        return [f"{self.several} predictions are of several annotators: {which} was scored; --model names another"]
 
 
 def score_semantic(
-    dataset: BenchmarkDataset, samples: Sequence[str], predict: Predict, settings: SemanticSettings
+    dataset: BenchmarkDataset,
+    samples: Sequence[str],
+    predict: Predict,
+    settings: SemanticSettings,
+    transcripts: Path | None = None,
 ) -> Scored:
-    """Score the samples. One without usable gold is skipped; one without a usable prediction failed."""
+    """Score the samples. One without usable gold is skipped; one without a usable prediction failed.
+
+    `transcripts` is the folder that says which segments there are, for gold that cites one.
+    """
     settings.check()
-    with _without_collector():
-        return _score(dataset, samples, predict, settings)
+    with without_collector():
+        return _score(dataset, samples, predict, settings, transcripts)
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Labels make no cycles: a collector would only walk over all samples again and again."""
     was_on = gc.isenabled()
     gc.disable()
@@ -93,10 +124,24 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _score(dataset: BenchmarkDataset, samples: Sequence[str], predict: Predict, settings: SemanticSettings) -> Scored:
-    scored: list[ScoredSample] = []
+class _Attempt(NamedTuple):
+    """A sample with usable gold, and what was predicted; or why nothing was."""
+
+    sample: str
+    gold: Labels
+    predicted: Labels
+    failure: str = ""
+
+
+def _score(
+    dataset: BenchmarkDataset,
+    samples: Sequence[str],
+    predict: Predict,
+    settings: SemanticSettings,
+    transcripts: Path | None,
+) -> Scored:
+    attempts: list[_Attempt] = []
     skipped: list[FailedSample] = []
-    failed: list[FailedSample] = []
     gold_hashes: dict[str, str] = {}
     folder = f"{dataset.references}/"
     for sample in samples:
@@ -108,18 +153,17 @@ def _score(dataset: BenchmarkDataset, samples: Sequence[str], predict: Predict, 
             skipped.append(FailedSample(sample, "no_gold_labels", path))
             continue
         gold_hashes[sample] = sha256(data).hexdigest()
-        checked = check_bytes(data, name, path)
+        segments = None if transcripts is None else transcript_segments(transcripts, sample)
+        checked = check_bytes(data, name, path, segments)
         if checked.gold is None:
             skipped.append(FailedSample(sample, "invalid_gold_labels", str(checked.errors[0])))
             continue
-        score = _scored(sample, gold_labels(checked.gold), predict, settings.threshold)
-        scored.append(score)
-        if score.failed:
-            failed.append(FailedSample(sample, *score.failed.split(": ", 1)))
+        attempts.append(_attempt(sample, gold_labels(checked.gold), predict))
+    scored = _scored(attempts, settings.threshold)
     vocabulary = semantic_vocabulary()
     return Scored(
         total=len(samples),
-        metrics=semantic_metrics(scored),
+        metrics=semantic_metrics(scored, settings.threshold),
         coverage=_coverage(len(samples), scored),
         config={
             "threshold": str(settings.threshold),
@@ -129,7 +173,7 @@ def _score(dataset: BenchmarkDataset, samples: Sequence[str], predict: Predict, 
         },
         gold_hashes=gold_hashes,
         prediction_hashes={},
-        failed=failed,
+        failed=[FailedSample(one.id, *one.failed.split(": ", 1)) for one in scored if one.failed],
         skipped=skipped,
         sweep=_sweep(scored),
         out_of_vocabulary=_strangers(scored),
@@ -138,20 +182,39 @@ def _score(dataset: BenchmarkDataset, samples: Sequence[str], predict: Predict, 
     )
 
 
-def _scored(sample: str, gold: Labels, predict: Predict, threshold: float) -> ScoredSample:
+def _attempt(sample: str, gold: Labels, predict: Predict) -> _Attempt:
     try:
-        predicted = predict(sample).labels
-        failure = "".join(f"annotation_failed: {family}" for family in sorted(predicted.failed)[:1])
-    except (InputError, OSError) as error:
-        predicted, failure = Labels(failed=frozenset(FAMILIES)), f"no_prediction: {error}"
-    return ScoredSample(sample, gold, predicted, score_sample(predicted, gold, threshold, SWEEP), failure)
+        return _Attempt(sample, gold, predict(sample).labels)
+    except FailedPrediction as error:
+        return _Attempt(sample, gold, Labels(failed=frozenset(FAMILIES), failure=error.reason), str(error))
+
+
+def _scored(attempts: Sequence[_Attempt], threshold: float) -> list[ScoredSample]:
+    """What an annotator provides is decided over all samples: one that lacks it found not nothing, it failed."""
+    run = of_one_run([one.predicted for one in attempts])
+    severity = has_severity(run)
+    scored: list[ScoredSample] = []
+    for attempt, predicted in zip(attempts, run, strict=True):
+        failure = attempt.failure or _failed_families(attempt.predicted.failed, predicted.failed)
+        score = score_sample(predicted, attempt.gold, threshold, SWEEP, run_has_severity=severity)
+        scored.append(ScoredSample(attempt.sample, attempt.gold, predicted, score, failure))
+    return scored
+
+
+def _failed_families(reported: frozenset[str], all_failed: frozenset[str]) -> str:
+    if not all_failed:
+        return ""
+    broken = ", ".join(family for family in FAMILIES if family in reported)
+    lacking = ", ".join(family for family in FAMILIES if family in all_failed - reported)
+    parts = [broken and f"an error at {broken}", lacking and f"no {lacking}, which other samples have"]
+    return f"{FAILED}: {'; '.join(filter(None, parts))}"
 
 
 def _coverage(total: int, samples: Sequence[ScoredSample]) -> dict[str, float | int | None]:
     return {
         "samples_total": total,
         "samples_with_gold_labels": len(samples),
-        "samples_with_predictions": sum(not one.failed.startswith("no_prediction") for one in samples),
+        "samples_with_predictions": sum(len(one.predicted.failed) < len(FAMILIES) for one in samples),
         **{f"samples_with_{family}": sum(bool(getattr(one.gold, family)) for one in samples) for family in FAMILIES},
         "gold_label_coverage": len(samples) / total if total else None,
     }

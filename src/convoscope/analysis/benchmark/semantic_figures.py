@@ -13,19 +13,17 @@ from numpy.typing import NDArray
 
 from convoscope.analysis.benchmark.result import MetricResult
 from convoscope.analysis.benchmark.sample_results import ScoredSample
+from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS
+from convoscope.metrics.semantic.matching import match_in_any_wording
 from convoscope.metrics.semantic.samples import (
-    ACTIONS,
     NO_SEVERITY,
-    RISKS,
-    TOPICS,
-    Assignees,
     Labels,
-    LocatedRisks,
+    RightOfAll,
     SampleScore,
     assignees,
-    matched_in_any_wording,
     score_sample,
     segment_overlap,
+    wordings,
 )
 from convoscope.scores.observation import Counts
 from convoscope.scores.reducers import Sums
@@ -67,8 +65,11 @@ class _Column(NamedTuple):
     """A row for each measured sample: found rightly, found wrongly, missed."""
     reasons: Counter[str]
     lost: float
+    """What failed samples would have missed."""
     empty: int
     """Samples with nothing to find, where nothing was."""
+    failed: int
+    """Failed samples in which there was something to find."""
 
 
 _SILENT = Labels((), (), ())
@@ -82,15 +83,15 @@ def _column(family: _Family, pick: Pick) -> _Column:
     table = _table([one for one in picked if one is not None])
     missed = [pick(score_sample(_SILENT, gold)) for gold in family.failed]
     filled = table.any(axis=1)
-    lost = sum(one.fn for one in missed if one is not None)
-    return _Column(table[filled], reasons, lost, int(len(table) - filled.sum()))
+    lost = [one.fn for one in missed if one is not None and one.fn]
+    return _Column(table[filled], reasons, sum(lost), int(len(table) - filled.sum()), len(lost))
 
 
 def _table(counts: Sequence[Counts]) -> Table:
     return np.fromiter(chain.from_iterable(counts), np.float64, 3 * len(counts)).reshape(-1, 3)
 
 
-def semantic_metrics(samples: Sequence[ScoredSample]) -> dict[str, MetricResult]:
+def semantic_metrics(samples: Sequence[ScoredSample], threshold: float) -> dict[str, MetricResult]:
     """Every figure of the mode `tags`."""
     topics, risks, actions = (_family(samples, one) for one in (TOPICS, RISKS, ACTIONS))
     of_topics = _column(topics, lambda score: score.topics)
@@ -106,7 +107,8 @@ def semantic_metrics(samples: Sequence[ScoredSample]) -> dict[str, MetricResult]
     of_actions = _figures("action", _column(actions, lambda score: score.actions and score.actions.counts))
     metrics["action_accuracy"] = of_actions.pop("action_recall")
     metrics |= of_actions
-    metrics["action_accuracy_any"] = _share(actions, _in_any_wording, "nothing_in_gold")
+    in_any_wording = partial(_in_any_wording, threshold)
+    metrics["action_accuracy_any"] = _share(actions, in_any_wording, "nothing_in_gold", lost=_gold_actions)
     metrics["assignee_accuracy"] = _share(actions, _assignees, "no_matched_action_with_a_role")
     return metrics
 
@@ -120,11 +122,12 @@ def _figures(name: str, column: _Column) -> dict[str, MetricResult]:
     tp, fp, fn = column.counts.T
     values = (2 * tp / (2 * tp + fp + fn)).tolist()
     macro = sum(values) / len(values) if values else None
+    worst = sum(values) / (len(values) + column.failed) if values and column.failed else None
     return {
         f"{name}_f1": _f1(column),
         f"{name}_precision": _ratio(column, tp, tp + fp, "nothing_predicted", loses_nothing=True),
         f"{name}_recall": _ratio(column, tp, tp + fn, "nothing_in_gold"),
-        f"{name}_f1_macro": _result(column, macro, "nothing_to_find", average="macro"),
+        f"{name}_f1_macro": _result(column, macro, "nothing_to_find", average="macro", worst=worst),
     }
 
 
@@ -136,7 +139,7 @@ def _f1(column: _Column) -> MetricResult:
 def _ratio(column: _Column, above: Table, below: Table, empty: str, *, loses_nothing: bool = False) -> MetricResult:
     part, whole = above.sum().item(), below.sum().item()
     value = part / whole if whole else None
-    worst = part / (whole + column.lost) if column.lost and not loses_nothing and whole else None
+    worst = part / (whole + (0 if loses_nothing else column.lost)) if column.failed and whole else None
     total = Counts(*map(_whole, column.counts.sum(axis=0).tolist())) if len(column.counts) else None
     return _result(column, value, empty, counts=total, interval=_interval(above, below), worst=worst)
 
@@ -187,37 +190,47 @@ def _interval(above: Table, below: Table) -> Interval | None:
     return ratio_interval(sums, np.arange(int(kept.sum())), bounded=True)
 
 
-def _share(family: _Family, count: Callable[[ScoredSample], LocatedRisks | Assignees], empty: str) -> MetricResult:
-    """A share of what was right of all that could be, over samples."""
+def _share(
+    family: _Family,
+    count: Callable[[ScoredSample], RightOfAll],
+    empty: str,
+    lost: Callable[[Labels], int] | None = None,
+) -> MetricResult:
+    """A share of what was right of all that could be, over samples. `lost`: how much more could be in a failed one."""
     counted = [count(sample) for sample in family.measured]
     pairs = np.fromiter(chain.from_iterable(counted), np.float64, 2 * len(counted)).reshape(-1, 2)
     right, total = pairs[pairs[:, 1] > 0].T
     whole = total.sum().item()
     value = right.sum().item() / whole if whole else None
     table = np.stack([right, np.zeros_like(right), total - right], axis=1)
-    column = _Column(table, family.reasons, 0.0, len(pairs) - len(table))
-    return _result(column, value, empty, interval=_interval(right, total))
+    missed = sum(map(lost, family.failed)) if lost else 0
+    worst = right.sum().item() / (whole + missed) if family.failed and whole else None
+    column = _Column(table, family.reasons, missed, len(pairs) - len(table), len(family.failed))
+    return _result(column, value, empty, interval=_interval(right, total), worst=worst)
 
 
-_NONE_LOCATED = LocatedRisks(0, 0)
+_NOTHING = RightOfAll(0, 0)
 
 
-def _overlap(sample: ScoredSample) -> LocatedRisks:
+def _overlap(sample: ScoredSample) -> RightOfAll:
     mine, theirs = sample.predicted.risks, sample.gold.risks
-    return segment_overlap(mine, theirs) if mine and theirs else _NONE_LOCATED
+    return segment_overlap(mine, theirs) if mine and theirs else _NOTHING
 
 
-_NONE_ASSIGNED = Assignees(0, 0)
-
-
-def _assignees(sample: ScoredSample) -> Assignees:
+def _assignees(sample: ScoredSample) -> RightOfAll:
     actions = sample.score.actions
-    return assignees(sample.predicted, sample.gold, actions) if actions and actions.matches else _NONE_ASSIGNED
+    return assignees(sample.predicted, sample.gold, actions) if actions and actions.matches else _NOTHING
 
 
-def _in_any_wording(sample: ScoredSample) -> LocatedRisks:
+def _in_any_wording(threshold: float, sample: ScoredSample) -> RightOfAll:
     mine, theirs = sample.predicted.actions or (), sample.gold.actions or ()
     actions = sample.score.actions
     if actions is not None and not any(one.verbatim for one in (*mine, *theirs)):
-        return LocatedRisks(len(actions.matches), len(theirs))
-    return LocatedRisks(matched_in_any_wording(sample.predicted, sample.gold), len(theirs))
+        return RightOfAll(len(actions.matches), len(theirs))
+    return RightOfAll(
+        len(match_in_any_wording(wordings(sample.predicted), wordings(sample.gold), threshold)), len(theirs)
+    )
+
+
+def _gold_actions(gold: Labels) -> int:
+    return len(gold.actions or ())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from convoscope.conversation import Action, Annotations, Conversation, Risk, Topic
+from convoscope.conversation.annotations import FAMILIES
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import Notes
 
@@ -22,7 +23,6 @@ _Found = TypeVar("_Found")
 FORMAT = "gold"
 _ENDING = "_gold"
 FILE_ENDING = _ENDING + ".json"
-_FAMILIES = ("topics", "risks", "actions")
 
 
 class GoldLabels(NamedTuple):
@@ -61,7 +61,7 @@ def _is_gold(value: object) -> bool:
         isinstance(value, dict)
         and "sample_id" in value
         and "schema_version" in value
-        and ("annotator" in value or any(name in value for name in _FAMILIES))
+        and ("annotator" in value or any(name in value for name in FAMILIES))
     )
 
 
@@ -112,7 +112,10 @@ def _load(stamped: tuple[tuple[Path, int], ...]) -> GoldLabels:
             continue
         checked = check_file(path, path.name)
         if checked.gold is None:
-            problems[path.name.removesuffix(ENDING)] = "; ".join(map(str, checked.errors[:3]))
+            words = "; ".join(map(str, checked.errors[:3]))
+            problems[path.name.removesuffix(ENDING)] = words
+            if checked.sample_id:
+                problems[checked.sample_id] = words
         else:
             by_sample.setdefault(checked.gold.sample_id, checked.gold)
     return GoldLabels(by_sample, problems)
@@ -145,7 +148,7 @@ def stem(name: str) -> str:
 
 def gold_annotations(gold: GoldFile, conversation: Conversation, notes: Notes) -> Annotations:
     """The labels, with segments as the utterances that they are."""
-    seqs = _segments(conversation)
+    seqs = segments(conversation)
 
     def events(ids: Iterable[int]) -> tuple[int, ...]:
         for segment in ids:
@@ -185,7 +188,7 @@ def _each(labels: tuple[_Label, ...] | None, build: Callable[[_Label], _Found]) 
     return None if labels is None else tuple(build(one) for one in labels)
 
 
-def _segments(conversation: Conversation) -> dict[int, int]:
+def segments(conversation: Conversation) -> dict[int, int]:
     """The utterances by segment id: by the id that the log has, else in their order."""
     ids = {one.id for one in conversation.utterances if one.id.isdecimal()}
     if len(ids) == len(conversation.utterances):

@@ -1,9 +1,12 @@
-"""Gold label files: their schema, every check on them, and the way from the shape that others write."""
+"""Gold label files: their schema, and every check on them."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -19,7 +22,20 @@ ENDING = "_gold.json"
 """A gold file is called `<sample_id>_gold.json`."""
 SECOND_LABELLING = "goldens-second"
 """The folder, beside `goldens`, of a second and independent labelling of the same samples."""
+TRANSCRIPTS = (".json", ".vtt", ".srt", ".txt")
+"""How files of transcripts end, the first that there is first."""
 SEE_GOLD = "docs/formats/gold.md shows one"
+
+NAME_HINT = "a sample has the name of a file, without folders"
+
+
+_NO_NAME = re.compile(r"[/\\\0]|^\s*$|^\.\.?$")
+
+
+def is_sample_name(name: str) -> bool:
+    """Whether files can be called so."""
+    return not _NO_NAME.search(name)
+
 
 SegmentId = Annotated[int, msgspec.Meta(ge=0)]
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
@@ -72,6 +88,7 @@ class GoldFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _LABELS: Mapping[str, type[msgspec.Struct]] = {"topics": GoldTopic, "risks": GoldRisk, "actions": GoldAction}
 _decode_gold = msgspec.json.Decoder(GoldFile).decode
+_decode_any = msgspec.json.Decoder().decode
 
 
 class GoldError(NamedTuple):
@@ -92,6 +109,8 @@ class CheckedGold(NamedTuple):
 
     gold: GoldFile | None
     errors: tuple[GoldError, ...]
+    sample_id: str = ""
+    """Of a file that is called otherwise: the sample that it says it is of."""
 
 
 def check_file(path: Path, name: str = "", segments: Collection[int] | None = None) -> CheckedGold:
@@ -110,20 +129,64 @@ def check_bytes(data: bytes, file_name: str, name: str, segments: Collection[int
         checked = _checked(_decode_gold(data), name, segments)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
-            checked = check_value(decode(data).value, name, segments)
+            value, repairs = decode(data)
         except BadJson as error:
             return CheckedGold(None, (GoldError(name, "$", f"cannot be read: {error}", "a JSON object"),))
+        checked = check_value(value, name, segments)
+        if repairs:
+            strict = [GoldError(name, "$", f"has {_REPAIRS.get(one, one)}", "strict JSON in UTF-8") for one in repairs]
+            checked = CheckedGold(None, (*strict, *checked.errors))
+    if repeated := _repeated_field(data):
+        wrong = GoldError(name, "$", f"has {repeated!r} twice in one object", "each field once")
+        checked = CheckedGold(None, (*checked.errors, wrong))
     if checked.gold is not None and file_name != checked.gold.sample_id + ENDING:
-        wrong = GoldError(
-            name,
-            "$.sample_id",
-            f"{checked.gold.sample_id!r} is not the name of the file",
-            file_name.removesuffix(ENDING),
-        )
-        if not file_name.endswith(ENDING):
-            wrong = wrong._replace(allowed=f"a file called {checked.gold.sample_id}{ENDING}")
-        return CheckedGold(None, (*checked.errors, wrong))
+        sample = checked.gold.sample_id
+        is_gold_name = file_name.endswith(ENDING)
+        allowed = file_name.removesuffix(ENDING) if is_gold_name else f"a file called {sample}{ENDING}"
+        wrong = GoldError(name, "$.sample_id", f"{sample!r} is not the name of the file", allowed)
+        return CheckedGold(None, (*checked.errors, wrong), sample)
     return checked
+
+
+_REPAIRS = {
+    "invalid_utf8": "bytes that are not UTF-8",
+    "not_a_number": "a number that is none, as NaN",
+    "control_character": "a control character in a string",
+    "lone_surrogate": "half of a character",
+}
+"""What a log may have, and gold may not."""
+
+
+def _repeated_field(data: bytes) -> str:
+    """A name that stands twice in one object, of which readers take one without a word; empty without one."""
+    if len(_FIELD.findall(data)) == _fields(data):
+        return ""
+    repeated: list[str] = []
+
+    def pairs(fields: list[tuple[str, Any]]) -> None:
+        if len({name for name, _ in fields}) < len(fields):
+            names = [name for name, _ in fields]
+            repeated.append(next(name for name in names if names.count(name) > 1))
+
+    try:
+        json.loads(data, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return ""  # said already
+    return repeated[0] if repeated else ""
+
+
+_FIELD = re.compile(rb'"\s*:')
+"""The end of a name, or what stands in a text and looks so."""
+
+
+def _fields(data: bytes) -> int:
+    """How many names there are, without those that stand twice; below nothing where that is not known so fast."""
+    try:
+        value = _decode_any(data)
+        labels = [label for family in _LABELS for label in value.get(family) or ()]
+        return len(value) + sum(map(len, labels))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError, TypeError):
+        return -1
 
 
 def check_value(value: Any, name: str, segments: Collection[int] | None = None) -> CheckedGold:
@@ -131,13 +194,18 @@ def check_value(value: Any, name: str, segments: Collection[int] | None = None) 
     try:
         gold = msgspec.convert(value, GoldFile)
     except (msgspec.ValidationError, RecursionError):
-        return CheckedGold(None, tuple(GoldError(name, *one) for one in _schema_errors(value, GoldFile, "$")))
+        fields = value if isinstance(value, dict) else {}
+        head = (fields.get(name) for name in ("sample_id", "dataset", "annotator", "annotated_at"))
+        texts = (text if isinstance(text, str) and text else None for text in head)
+        wrong = [*_schema_errors(value, GoldFile, "$"), *_head(*texts), *_label_errors(_readable(value), segments)]
+        return CheckedGold(None, tuple(GoldError(name, *one) for one in wrong))
     return _checked(gold, name, segments)
 
 
 def _checked(gold: GoldFile, name: str, segments: Collection[int] | None) -> CheckedGold:
-    plain = [plain_description(one.description) for one in gold.actions or ()]
-    wrong = [*_words(gold), *_texts(plain), *_duplicates(gold, plain), *_places(gold, segments)]
+    topics, risks, actions = gold.topics or (), gold.risks or (), gold.actions or ()
+    labels = _PlacedLabels(list(enumerate(topics)), list(enumerate(risks)), list(enumerate(actions)))
+    wrong = [*_head(gold.sample_id, gold.dataset, gold.annotator, gold.annotated_at), *_label_errors(labels, segments)]
     if not wrong:
         return CheckedGold(gold, ())
     return CheckedGold(None, tuple([GoldError(name, *one) for one in wrong]))
@@ -145,13 +213,47 @@ def _checked(gold: GoldFile, name: str, segments: Collection[int] | None) -> Che
 
 _Wrong = tuple[str, str, str]
 """JSON path, message, what is allowed."""
+
+
+class _PlacedLabels(NamedTuple):
+    """The labels that fit the schema, each with its place."""
+
+    topics: Sequence[tuple[int, GoldTopic]]
+    risks: Sequence[tuple[int, GoldRisk]]
+    actions: Sequence[tuple[int, GoldAction]]
+
+
+def _readable(value: Any) -> _PlacedLabels:
+    """What fits the schema in a file that does not: a slip in one label does not hide those in others."""
+    families: list[list[Any]] = []
+    for family, kind in _LABELS.items():
+        given = value.get(family) if isinstance(value, dict) else None
+        labels: list[Any] = []
+        for place, label in enumerate(given if isinstance(given, list) else ()):
+            with suppress(msgspec.ValidationError, RecursionError):
+                labels.append((place, msgspec.convert(label, kind)))
+        families.append(labels)
+    return _PlacedLabels(*families)
+
+
+def _label_errors(labels: _PlacedLabels, segments: Collection[int] | None) -> Iterator[_Wrong]:
+    plain = [plain_description(action.description) for _, action in labels.actions]
+    yield from _words(labels)
+    for (place, _), description in zip(labels.actions, plain, strict=True):
+        if not description:
+            yield f"$.actions[{place}].description", "has no letter or digit", "words that say what is to be done"
+    yield from _duplicates(labels, plain)
+    yield from _places(labels, segments)
+
+
 _PLACED = re.compile(r"^(?P<words>.*?)(?: - at `\$(?P<place>.*)`)?$", re.DOTALL)
+_KINDS = {"str": "a string", "int": "a whole number", "float": "a number", "array": "a list", "object": "an object"}
 
 
 def _schema_errors(value: Any, kind: type[msgspec.Struct], path: str) -> Iterator[_Wrong]:
     """Everything that does not fit the schema, field by field and label by label."""
     if not isinstance(value, dict):
-        yield path, f"cannot be {str(value)[:60]!r}", "a JSON object"
+        yield path, f"cannot be {_shown(value)}", "a JSON object"
         return
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     for name in value:
@@ -175,58 +277,90 @@ def _value_errors(value: Any, kind: Any, path: str) -> Iterator[_Wrong]:
     except msgspec.ValidationError as error:
         placed = _PLACED.match(str(error))
         words, place = (placed["words"], placed["place"] or "") if placed else (str(error), "")
-        allowed = "1" if kind == Literal[1] else words.replace("`", "")
-        yield path + place, f"cannot be {str(value)[:60]!r}", allowed
+        for index in re.findall(r"\[(\d+)\]", place):
+            value = value[int(index)]
+        yield path + place, f"cannot be {_shown(value)}", "1" if kind == Literal[1] else _allowed(words)
 
 
-def _words(gold: GoldFile) -> Iterator[_Wrong]:
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)[:60]
+
+
+def _allowed(words: str) -> str:
+    """What a schema expects, in words: of "Expected `int | null`, got `str`" it is "a whole number or null"."""
+    kinds, *rest = words.removeprefix("Expected ").partition(", got ")[0].removeprefix("`").split("`")
+    return " or ".join(_KINDS.get(kind, kind) for kind in kinds.split(" | ")) + "".join(rest)
+
+
+def _head(sample: str | None, dataset: str | None, annotator: str | None, annotated_at: str | None) -> Iterator[_Wrong]:
+    """Who labelled what, and when; what is no text, or empty, is None, and an error of the schema."""
+    if sample is not None and not is_sample_name(sample):
+        yield "$.sample_id", f"cannot be {_shown(sample)}", NAME_HINT
+    if dataset is not None and not dataset.strip():
+        yield "$.dataset", "is blank", "a name"
+    if annotator is not None and not annotator.strip():
+        yield "$.annotator", "is blank", "a name"
+    if annotated_at and not _is_time(annotated_at):
+        yield "$.annotated_at", f"{annotated_at[:60]!r} is no time", "such as 2026-01-08T12:00:00Z"
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _words(labels: _PlacedLabels) -> Iterator[_Wrong]:
     """Topics and risks are words of the vocabulary, severities those of their type, roles those that there are."""
     vocabulary = semantic_vocabulary()
-    for place, topic in enumerate(gold.topics or ()):
+    for place, topic in labels.topics:
         if topic.label not in vocabulary.labels:
             meant = vocabulary.topic(topic.label)
             hint = meant if meant in vocabulary.labels else ", ".join(sorted(vocabulary.labels))
             yield f"$.topics[{place}].label", f"{topic.label!r} is not in the vocabulary", hint
-    for place, risk in enumerate(gold.risks or ()):
+    for place, risk in labels.risks:
         if risk.type not in vocabulary.risks:
             yield f"$.risks[{place}].type", f"{risk.type!r} is not a risk type", ", ".join(vocabulary.risks)
         elif risk.severity not in vocabulary.risks[risk.type].severities:
             severities = ", ".join(vocabulary.risks[risk.type].severities)
             yield f"$.risks[{place}].severity", f"{risk.severity!r} is not a severity of {risk.type}", severities
-    for place, action in enumerate(gold.actions or ()):
+    for place, action in labels.actions:
         if action.assignee_role is not None and action.assignee_role not in vocabulary.assignee_roles:
             roles = ", ".join(vocabulary.assignee_roles)
             yield f"$.actions[{place}].assignee_role", f"{action.assignee_role!r} is not a role", roles
 
 
-def _texts(plain: Sequence[str]) -> Iterator[_Wrong]:
-    for place, description in enumerate(plain):
-        if not description:
-            yield f"$.actions[{place}].description", "has no letter or digit", "words that say what is to be done"
-
-
-def _duplicates(gold: GoldFile, plain: Sequence[str]) -> Iterator[_Wrong]:
+def _duplicates(labels: _PlacedLabels, plain: Sequence[str]) -> Iterator[_Wrong]:
     """The same label twice is a slip of the labeller; it would count twice, or hide another that was meant."""
-    topics, risks, actions = gold.topics or (), gold.risks or (), gold.actions or ()
-    yield from _repeated("topics", [(one.label, one.span) for one in topics])
-    yield from _repeated("risks", [(one.type, one.severity, one.segment_ids) for one in risks])
-    keys = [(text, one.assignee_role, one.segment_ids) for text, one in zip(plain, actions, strict=True)]
-    yield from _repeated("actions", keys)
+    yield from _repeated("topics", [(place, (one.label, one.span)) for place, one in labels.topics])
+    risks = [(place, (one.type, one.severity, _in_order(one.segment_ids))) for place, one in labels.risks]
+    yield from _repeated("risks", risks)
+    actions = [
+        (place, (text, one.assignee_role, _in_order(one.segment_ids)))
+        for (place, one), text in zip(labels.actions, plain, strict=True)
+    ]
+    yield from _repeated("actions", actions)
 
 
-def _repeated(family: str, keys: Sequence[Hashable]) -> Iterator[_Wrong]:
-    if len({*keys}) == len(keys):
+def _in_order(ids: tuple[int, ...]) -> tuple[int, ...]:
+    return ids if len(ids) < 2 else tuple(sorted({*ids}))
+
+
+def _repeated(family: str, keys: Sequence[tuple[int, Hashable]]) -> Iterator[_Wrong]:
+    if len(keys) < 2 or len({key for _, key in keys}) == len(keys):
         return
     first: dict[Hashable, int] = {}
-    for place, key in enumerate(keys):
+    for place, key in keys:
         if key in first:
             yield f"$.{family}[{place}]", f"repeats $.{family}[{first[key]}]", "each label once"
         first.setdefault(key, place)
 
 
-def _places(gold: GoldFile, segments: Collection[int] | None) -> Iterator[_Wrong]:
+def _places(labels: _PlacedLabels, segments: Collection[int] | None) -> Iterator[_Wrong]:
     """Spans run forwards, and segments exist."""
-    for place, topic in enumerate(gold.topics or ()):
+    for place, topic in labels.topics:
         if topic.span is not None:
             start, end = topic.span
             if start > end:
@@ -234,9 +368,9 @@ def _places(gold: GoldFile, segments: Collection[int] | None) -> Iterator[_Wrong
             yield from _missing(f"$.topics[{place}].span", topic.span, segments)
     if segments is None:
         return
-    for place, risk in enumerate(gold.risks or ()):
+    for place, risk in labels.risks:
         yield from _missing(f"$.risks[{place}].segment_ids", risk.segment_ids, segments)
-    for place, action in enumerate(gold.actions or ()):
+    for place, action in labels.actions:
         yield from _missing(f"$.actions[{place}].segment_ids", action.segment_ids, segments)
 
 
@@ -252,6 +386,8 @@ class CheckedPaths(NamedTuple):
 
     files: int
     errors: list[GoldError]
+    others: list[Path] = []
+    """JSON files beside gold that are not called as gold is, and were not looked at."""
 
 
 def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
@@ -261,15 +397,16 @@ def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
     """
     if not path.exists():
         raise InputError("there is no such file or folder", file=str(path))
+    if transcripts is not None and not transcripts.is_dir():
+        raise InputError("there is no such folder", file=str(transcripts), hint="--transcripts names one")
     places = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
     if not places:
         raise InputError("holds no gold label file", file=str(path), hint=f"they are called SAMPLE{ENDING}; {SEE_GOLD}")
     errors: list[GoldError] = []
     first: dict[tuple[bool, str, str], Path] = {}
     for place in places:
-        transcript = place.name.removesuffix(ENDING) + ".json"
         folder = transcripts or place.parent.parent / "transcripts"
-        checked = check_file(place, segments=segment_ids(folder / transcript))
+        checked = check_file(place, segments=transcript_segments(folder, place.name.removesuffix(ENDING)))
         errors += checked.errors
         if checked.gold is not None:
             is_second = place.parent.name == SECOND_LABELLING
@@ -278,11 +415,30 @@ def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
                 message = f"{checked.gold.sample_id!r} has labels in {first[sample]} already"
                 errors.append(GoldError(str(place), "$.sample_id", message, "one file for each sample"))
             first.setdefault(sample, place)
-    return CheckedPaths(len(places), errors)
+    folders = sorted({path, *(place.parent for place in places)}) if path.is_dir() else []
+    others = [one for folder in folders for one in sorted(folder.glob("*.json")) if not one.name.endswith(ENDING)]
+    return CheckedPaths(len(places), errors, [one for one in others if one.name != "dataset.json"])
+
+
+def transcript_segments(folder: Path, sample: str) -> frozenset[int] | None:
+    """The ids of the segments of a sample's transcript; None where there is none that can be read."""
+    path = sample_path(folder, sample, TRANSCRIPTS)
+    return None if path is None else segment_ids(path)
+
+
+def sample_path(folder: Path, sample: str, endings: Sequence[str]) -> Path | None:
+    """The file of a sample in a folder, by the first ending that there is."""
+    for ending in endings:
+        path = folder / (sample + ending)
+        if path.is_file():
+            return path
+    return None
 
 
 def segment_ids(transcript: Path) -> frozenset[int] | None:
     """The ids of the segments of a transcript; None where that is no transcript."""
+    if transcript.suffix != ".json":
+        return _utterance_ids(transcript)
     try:
         value = decode(containers.whole(transcript)).value
     except (BadJson, InputError, OSError):
@@ -294,59 +450,13 @@ def segment_ids(transcript: Path) -> frozenset[int] | None:
     return frozenset(one for one in ids if isinstance(one, int))
 
 
-def converted(value: Any, dataset: str, annotator: str) -> dict[str, Any]:
-    """The labels of the published shape (`meeting_id`, `text`, `segment_id`) in ours; they are not checked here."""
-    if not isinstance(value, dict) or not isinstance(value.get("meeting_id"), str):
-        raise InputError("is not a gold file of the published shape", field="$.meeting_id", hint="it names the sample")
-    vocabulary = semantic_vocabulary()
-    families: dict[str, Any] = {}
-    if (topics := _labels(value, "topics")) is not None:
-        families["topics"] = [{"label": vocabulary.topic(str(one.get("label", ""))), **_span(one)} for one in topics]
-    if (risks := _labels(value, "risks")) is not None:
-        families["risks"] = [
-            {
-                "type": vocabulary.risk(str(one.get("type", ""))),
-                "severity": one.get("severity"),
-                "segment_ids": [one["segment_id"]] if one.get("segment_id") is not None else [],
-                "evidence": one.get("evidence") or "",
-            }
-            for one in risks
-        ]
-    if (actions := _labels(value, "actions")) is not None:
-        families["actions"] = [
-            {"description": one.get("text", ""), **_role(one), "segment_ids": one.get("segment_ids") or []}
-            for one in actions
-        ]
-    head = {"schema_version": 1, "sample_id": value["meeting_id"], "dataset": dataset, "annotator": annotator}
-    return {**head, **families}
+def _utterance_ids(transcript: Path) -> frozenset[int] | None:
+    """The segments of subtitles and plain text, as whoever reads them numbers them."""
+    from convoscope.ingest.beside.gold import segments
+    from convoscope.ingest.read import read
 
-
-def without_unknown_topics(gold: Mapping[str, Any]) -> dict[str, Any]:
-    """Converted labels without topics outside the vocabulary, which are named in the notes."""
-    known = semantic_vocabulary().labels
-    topics = gold.get("topics") or []
-    unknown = [one["label"] for one in topics if one["label"] not in known]
-    if not unknown:
-        return dict(gold)
-    kept = [one for one in topics if one["label"] in known]
-    return {**gold, "topics": kept, "notes": f"topics left out, not in the vocabulary: {', '.join(unknown)}"}
-
-
-def _labels(value: Mapping[str, Any], family: str) -> list[dict[str, Any]] | None:
-    labels = value.get(family)
-    if labels is not None and not (isinstance(labels, list) and all(isinstance(one, dict) for one in labels)):
-        raise InputError("is not a list of objects", field=f"$.{family}", hint="each label is an object")
-    return labels
-
-
-def _span(topic: Mapping[str, Any]) -> dict[str, Any]:
-    ids = topic.get("segment_ids")
-    if not isinstance(ids, list) or not ids or not all(isinstance(one, int) for one in ids):
-        return {}
-    return {"span": [min(ids), max(ids)]}
-
-
-def _role(action: Mapping[str, Any]) -> dict[str, str]:
-    """A speaker that is called by a role, as `spk_agent` is."""
-    role = str(action.get("speaker_id") or "").removeprefix("spk_")
-    return {"assignee_role": role} if role in semantic_vocabulary().assignee_roles else {}
+    try:
+        conversations = list(read([transcript]))
+    except InputError:
+        return None
+    return frozenset(segments(conversations[0])) if len(conversations) == 1 else None

@@ -70,17 +70,24 @@ def risk_counts(
     *,
     without_severity: float = 1.0,
     provides_severity: bool = True,
+    is_whole_run: bool = True,
 ) -> RiskCounts:
     """Risks are a multiset by type, after identical ones are taken as one. Where they stand never decides.
 
     Weighted: a pair needs type and severity; what is wrong weighs by its predicted severity, what is missed by gold's.
-    Nothing can be weighed where no prediction has a severity that is known.
+    Nothing can be weighed where no prediction of the whole run has a severity that is known. If other samples of the
+    run have some, `provides_severity` says so, and what has none here is wrong.
     """
     mine, theirs = dict.fromkeys(predicted), dict.fromkeys(gold)
     tally = _tally(mine, theirs, weights, without_severity)
-    if not provides_severity or (mine and not any(one.severity in weights for one in mine)):
+    if not provides_severity or (is_whole_run and lacks_severity(mine, weights)):
         return RiskCounts(tally.overall, tally.by_severity, None, None)
     return tally
+
+
+def lacks_severity(risks: Collection[PlainRisk], weights: Mapping[str, float]) -> bool:
+    """Whether there are risks, and none has a severity that is known."""
+    return bool(risks) and not any(one.severity in weights for one in risks)
 
 
 class Weighed(NamedTuple):

@@ -7,17 +7,15 @@ from functools import partial
 from typing import NamedTuple
 
 from convoscope.conversation import Annotations, Conversation
+from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS
 from convoscope.conversation.dialogue_state import Origin
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, axis, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import share_metric
 from convoscope.metrics.semantic.counts import PlainRisk, Weighed, action_counts, risk_counts, topic_set, weigh
 from convoscope.metrics.semantic.samples import (
-    ACTIONS,
     FAILED,
     NO_SEVERITY,
-    RISKS,
-    TOPICS,
     Labels,
     assignees,
     descriptions,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import zip_longest
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
@@ -59,6 +60,23 @@ def match_at(
             matchings[len(pairs)] = _matching(pairs)
         results.append(matchings[len(pairs)])
     return results
+
+
+def match_in_any_wording(
+    predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]], threshold: float | Fraction = THRESHOLD
+) -> tuple[Match, ...]:
+    """As `match_actions`, for actions of which each has several texts: two are as similar as their nearest texts."""
+    _, limit = _limits((threshold,))
+    nearest: dict[tuple[int, int], _Near] = {}
+    for mine in zip_longest(*predicted, fillvalue=""):
+        for theirs in zip_longest(*gold, fillvalue=""):
+            for pair in _near(
+                [plain_description(one) for one in mine], [plain_description(one) for one in theirs], limit
+            ):
+                known = nearest.get(pair[:2])
+                if known is None or pair.edits * known.length < known.edits * pair.length:
+                    nearest[pair[:2]] = pair
+    return _matching(sorted(nearest.values()))
 
 
 class _Limit(NamedTuple):

@@ -11,29 +11,24 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from convoscope.conversation import Annotations
+from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
 from convoscope.metrics.semantic.counts import (
     ActionCounts,
     PlainRisk,
     RiskCounts,
+    lacks_severity,
     matched_counts,
     risk_counts,
     topic_counts,
 )
-from convoscope.metrics.semantic.matching import THRESHOLD, Match, match_actions, match_at
+from convoscope.metrics.semantic.matching import THRESHOLD, Match, match_at
 from convoscope.scores.observation import Counts
-from convoscope.text.descriptions import allowed_edits, plain_description
 from convoscope.vocabulary import SemanticVocabulary, semantic_vocabulary
-
-TOPICS, RISKS, ACTIONS = "topics", "risks", "actions"
-FAMILIES = (TOPICS, RISKS, ACTIONS)
-SEVERITY = "severity"
-"""What an annotator may say in `extraction` that it does not provide, beside the families."""
 
 FAILED = "annotation_failed"
 NO_SEVERITY = "annotator_provides_no_severity"
 _NOT_PROVIDED = {family: f"annotator_provides_no_{family}" for family in FAMILIES}
 _NOT_IN_GOLD = {family: f"no_{family}_in_gold" for family in FAMILIES}
-_BROKEN = frozenset(("error", "failed"))
 
 
 class PlainAction(NamedTuple):
@@ -53,6 +48,8 @@ class Labels(NamedTuple):
     actions: tuple[PlainAction, ...] | None = None
     provides_severity: bool = True
     failed: frozenset[str] = frozenset()
+    failure: str = "annotation_failed"
+    """Why the families failed that did."""
 
 
 class SampleScore(NamedTuple):
@@ -97,8 +94,8 @@ def labels_of(annotations: Iterable[Annotations], *, min_confidence: float | Non
         )
         if actions
         else None,
-        all(one.extraction.get(SEVERITY) != "skipped" for one in parts),
-        frozenset(family for one in parts for family in FAMILIES if one.extraction.get(family) in _BROKEN),
+        all(one.extraction.get(SEVERITY) != SKIPPED for one in parts),
+        frozenset(family for one in parts for family in FAMILIES if one.extraction.get(family) in BROKEN),
     )
 
 
@@ -108,9 +105,18 @@ def plain_risk(kind: str, severity: str, place: Iterable[int], vocabulary: Seman
 
 
 def score_sample(
-    predicted: Labels, gold: Labels, threshold: float | Fraction = THRESHOLD, also: Sequence[float | Fraction] = ()
+    predicted: Labels,
+    gold: Labels,
+    threshold: float | Fraction = THRESHOLD,
+    also: Sequence[float | Fraction] = (),
+    *,
+    run_has_severity: bool | None = None,
 ) -> SampleScore:
-    """Count each family that both sides have; `also` are thresholds at which actions are matched beside."""
+    """Count each family that both sides have; `also` are thresholds at which actions are matched beside.
+
+    `run_has_severity`: whether the annotator gives severities in the run that the sample is of; None: the sample is
+    all there is.
+    """
     vocabulary = semantic_vocabulary()
     reasons = _reasons(predicted, gold)
     topics = risks = actions = None
@@ -123,7 +129,8 @@ def score_sample(
             gold.risks or (),
             vocabulary.weights,
             without_severity=vocabulary.weight_without_severity,
-            provides_severity=predicted.provides_severity,
+            provides_severity=predicted.provides_severity if run_has_severity is None else run_has_severity,
+            is_whole_run=run_has_severity is None,
         )
         if risks.weighted is None:
             reasons[SEVERITY] = NO_SEVERITY
@@ -139,8 +146,28 @@ def why_not(predicted: Labels, gold: Labels, family: str) -> str:
     if getattr(gold, family) is None:
         return _NOT_IN_GOLD[family]
     if family in predicted.failed:
-        return FAILED
+        return predicted.failure
     return _NOT_PROVIDED[family] if getattr(predicted, family) is None else ""
+
+
+def of_one_run(predictions: Sequence[Labels]) -> list[Labels]:
+    """Predictions of one annotator. A family that some samples have is one that it provides: where it lacks, the
+    annotation failed, and did not find nothing. What no sample has is not provided."""
+    given = [family for family in FAMILIES if any(getattr(one, family) is not None for one in predictions)]
+    united: list[Labels] = []
+    for labels in predictions:
+        lacking = [family for family in given if getattr(labels, family) is None]
+        united.append(labels._replace(failed=labels.failed.union(lacking)) if lacking else labels)
+    return united
+
+
+def has_severity(predictions: Sequence[Labels]) -> bool:
+    """Whether an annotator gives severities: it does not say otherwise everywhere, and some risk has one if any is."""
+    weights = semantic_vocabulary().weights
+    made = [one for one in predictions if one.risks is not None]
+    if made and not any(one.provides_severity for one in made):
+        return False
+    return not lacks_severity([risk for one in made for risk in one.risks or ()], weights)
 
 
 def _reasons(predicted: Labels, gold: Labels) -> dict[str, str]:
@@ -154,67 +181,33 @@ def descriptions(labels: Labels) -> list[str]:
     return [one.description for one in labels.actions or ()]
 
 
-class Assignees(NamedTuple):
-    """Of the matched actions whose gold has a role: how many have the same one."""
+class RightOfAll(NamedTuple):
+    """How many are right of how many that could be."""
 
     right: int
     total: int
 
 
-def assignees(predicted: Labels, gold: Labels, actions: ActionCounts) -> Assignees:
-    """Roles are compared over matched pairs where gold has one. The role is no part of the match."""
+def assignees(predicted: Labels, gold: Labels, actions: ActionCounts) -> RightOfAll:
+    """Of the matched actions whose gold has a role: how many have the same one. The role is no part of the match."""
     mine, theirs = predicted.actions or (), gold.actions or ()
     pairs = [(mine[one.predicted].role, theirs[one.gold].role) for one in actions.matches if theirs[one.gold].role]
-    return Assignees(sum(role == true for role, true in pairs), len(pairs))
+    return RightOfAll(sum(role == true for role, true in pairs), len(pairs))
 
 
-def matched_in_any_wording(predicted: Labels, gold: Labels, threshold: Fraction = THRESHOLD) -> int:
-    """How many gold actions some prediction is, one to one, where description or verbatim of either side may agree."""
-    mine, theirs = predicted.actions or (), gold.actions or ()
-    if not any(one.verbatim for one in (*mine, *theirs)):
-        return len(match_actions(descriptions(predicted), descriptions(gold), threshold))
-    near = [[_agree(one, other, threshold) for other in theirs] for one in mine]
-    owner: dict[int, int] = {}
-
-    def place(row: int, seen: set[int]) -> bool:
-        for column, is_near in enumerate(near[row]):
-            if is_near and column not in seen:
-                seen.add(column)
-                if column not in owner or place(owner[column], seen):
-                    owner[column] = row
-                    return True
-        return False
-
-    for row in range(len(mine)):
-        place(row, set())
-    return len(owner)
+def wordings(labels: Labels) -> list[tuple[str, str]]:
+    """Description and verbatim of the actions, in order."""
+    return [(one.description, one.verbatim) for one in labels.actions or ()]
 
 
-def _agree(action: PlainAction, other: PlainAction, threshold: Fraction) -> bool:
-    from rapidfuzz.distance import Levenshtein
-
-    for mine in {plain_description(action.description), plain_description(action.verbatim)} - {""}:
-        for theirs in {plain_description(other.description), plain_description(other.verbatim)} - {""}:
-            allowed = allowed_edits(max(len(mine), len(theirs)), threshold)
-            if Levenshtein.distance(mine, theirs, score_cutoff=allowed) <= allowed:
-                return True
-    return False
-
-
-class LocatedRisks(NamedTuple):
-    """Of the gold risks whose type was found: how many were found in one of their segments."""
-
-    right: int
-    total: int
-
-
-def segment_overlap(predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk]) -> LocatedRisks:
-    """Where a risk stands never decides a match; this says apart from it how often the place is right, too."""
+def segment_overlap(predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk]) -> RightOfAll:
+    """Of the gold risks whose type was found: how many were found in one of their segments. Where a risk stands never
+    decides a match."""
     places: dict[str, set[int]] = {}
     for risk in predicted:
         places.setdefault(risk.type, set()).update(_segments(risk))
     located = [one for one in gold if one.type in places and _segments(one)]
-    return LocatedRisks(sum(not places[one.type].isdisjoint(_segments(one)) for one in located), len(located))
+    return RightOfAll(sum(not places[one.type].isdisjoint(_segments(one)) for one in located), len(located))
 
 
 def _segments(risk: PlainRisk) -> tuple[int, ...]:

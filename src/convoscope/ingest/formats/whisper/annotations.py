@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from convoscope.conversation import Action, Annotations, Risk, Topic
+from convoscope.conversation.annotations import FAMILIES
 from convoscope.ingest.annotation_shapes import (
-    FAMILIES,
     NAMES,
     AnnotationPart,
     annotation_parts,
@@ -43,6 +43,10 @@ def read_annotations(facts: Facts, segments: SegmentPlaces, notes: Notes) -> tup
         else:
             notes.set_aside("annotation_is_no_object", str(part.facts)[:60])
             unread.append(part.facts)
+    makers = dict.fromkeys((one.annotator, one.model) for one in kept)
+    if len(makers) > 1:
+        names = ", ".join(model or annotator for annotator, model in makers)
+        notes.inferred("first_annotator_is_scored", names[:60])
     if isinstance(holder, dict) and "semantic" in holder:
         facts["annotations"] = filled({**holder, "semantic": unread})
     return tuple(kept)
