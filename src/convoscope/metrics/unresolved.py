@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from convoscope.conversation import Action, Annotations, Conversation, Risk
 from convoscope.metrics.declaration import CONVERSATION, COUNT, LOWER, NEITHER, SHARE, axis, metric
@@ -34,21 +35,18 @@ ANNOTATED = Need(
     unlock="--annotate rules, or a transcript that holds what was found in it",
     present=lambda conversation: predicted(conversation) is not None,
 )
-_PER_CONVERSATION = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
-
-
-@metric(
-    "semantic.topics_found",
-    version=1,
-    label="topics in a conversation",
-    importance=1,
+_counted = partial(
+    metric,
     observes=CONVERSATION,
     unit=COUNT,
-    better=NEITHER,
     needs=(ANNOTATED,),
-    reduce=_PER_CONVERSATION,
+    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
     notices=(),
 )
+_left_open = partial(metric, unit=SHARE, better=LOWER, needs=(ANNOTATED,), reduce=SUM_OVER_SUM, notices=())
+
+
+@_counted("semantic.topics_found", version=1, label="topics in a conversation", importance=1, better=NEITHER)
 def topics_found(conversation: Conversation) -> Observation:
     """How many topics does the annotator find?
 
@@ -61,18 +59,7 @@ def topics_found(conversation: Conversation) -> Observation:
     return measured(conversation, len(labels), details={"topics": labels} if labels else None)
 
 
-@metric(
-    "semantic.unresolved_risks",
-    version=1,
-    label="risks that nobody dealt with",
-    importance=6,
-    observes=CONVERSATION,
-    unit=COUNT,
-    better=LOWER,
-    needs=(ANNOTATED,),
-    reduce=_PER_CONVERSATION,
-    notices=(),
-)
+@_counted("semantic.unresolved_risks", version=1, label="risks that nobody dealt with", importance=6, better=LOWER)
 def unresolved_risks(conversation: Conversation) -> Observation:
     """How many risks are left that nothing said later deals with?
 
@@ -89,18 +76,7 @@ def unresolved_risks(conversation: Conversation) -> Observation:
     return measured(conversation, len(left), details={"risks": left} if left else None)
 
 
-@metric(
-    "semantic.risk_unresolved",
-    version=1,
-    label="risks left unresolved",
-    importance=2,
-    observes=RISK,
-    unit=SHARE,
-    better=LOWER,
-    needs=(ANNOTATED,),
-    reduce=SUM_OVER_SUM,
-    notices=(),
-)
+@_left_open("semantic.risk_unresolved", version=1, label="risks left unresolved", importance=2, observes=RISK)
 def risk_unresolved(conversation: Conversation) -> Iterator[Observation]:
     """What share of the risks that are found is left unresolved?
 
@@ -118,17 +94,8 @@ def risk_unresolved(conversation: Conversation) -> Iterator[Observation]:
         yield ratio(Subject("risk", type), sum(map(_is_open, same)), len(same), empty="no_risk_found")
 
 
-@metric(
-    "semantic.topic_unresolved",
-    version=1,
-    label="topics with an unresolved risk",
-    importance=2,
-    observes=TOPIC,
-    unit=SHARE,
-    better=LOWER,
-    needs=(ANNOTATED,),
-    reduce=SUM_OVER_SUM,
-    notices=(),
+@_left_open(
+    "semantic.topic_unresolved", version=1, label="topics with an unresolved risk", importance=2, observes=TOPIC
 )
 def topic_unresolved(conversation: Conversation) -> Iterator[Observation]:
     """In what share of its topics does a conversation leave a risk unresolved?
@@ -149,18 +116,7 @@ def topic_unresolved(conversation: Conversation) -> Iterator[Observation]:
         yield ratio(Subject("topic", label), is_open, 1, empty="no_topic_found")
 
 
-@metric(
-    "semantic.actions_found",
-    version=1,
-    label="promises in a conversation",
-    importance=1,
-    observes=CONVERSATION,
-    unit=COUNT,
-    better=NEITHER,
-    needs=(ANNOTATED,),
-    reduce=_PER_CONVERSATION,
-    notices=(),
-)
+@_counted("semantic.actions_found", version=1, label="promises in a conversation", importance=1, better=NEITHER)
 def actions_found(conversation: Conversation) -> Observation:
     """How many promises does the annotator find?
 
@@ -172,18 +128,7 @@ def actions_found(conversation: Conversation) -> Observation:
     return _promises(conversation, annotations.actions)
 
 
-@metric(
-    "semantic.open_actions",
-    version=2,
-    label="promises that are still to be kept",
-    importance=2,
-    observes=CONVERSATION,
-    unit=COUNT,
-    better=NEITHER,
-    needs=(ANNOTATED,),
-    reduce=_PER_CONVERSATION,
-    notices=(),
-)
+@_counted("semantic.open_actions", version=2, label="promises that are still to be kept", importance=2, better=NEITHER)
 def open_actions(conversation: Conversation) -> Observation:
     """How many promises are open when the conversation ends?
 
@@ -212,18 +157,7 @@ def _is_done(action: Action, conversation: Conversation) -> bool:
     )
 
 
-@metric(
-    "semantic.unowned_actions",
-    version=1,
-    label="promises without an owner",
-    importance=4,
-    observes=CONVERSATION,
-    unit=COUNT,
-    better=LOWER,
-    needs=(ANNOTATED,),
-    reduce=_PER_CONVERSATION,
-    notices=(),
-)
+@_counted("semantic.unowned_actions", version=1, label="promises without an owner", importance=4, better=LOWER)
 def unowned_actions(conversation: Conversation) -> Observation:
     """How many promises are made that nobody owns?
 

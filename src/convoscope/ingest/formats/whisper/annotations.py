@@ -12,6 +12,7 @@ from convoscope.ingest.annotation_shapes import (
     AnnotationPart,
     annotation_parts,
     is_absent,
+    misfit,
     one_shape,
     segment_ids,
     statuses,
@@ -64,15 +65,14 @@ class _Shape:
     def annotations(self) -> Annotations:
         facts = self.facts
         status = statuses(facts)
+        builders = {"topics": self._topic, "risks": self._risk, "actions": self._action}
+        # Findings of a family that failed stay where they were.
         families: dict[str, Any] = {
-            "topics": self._family("topics", self._topic),
-            "risks": self._family("risks", self._risk),
-            "actions": self._family("actions", self._action),
+            name: None if is_absent(name, status) else self._family(name, builders[name]) for name in FAMILIES
         }
-        for name in FAMILIES:
-            if is_absent(name, status):
-                families[name] = None
-        if status:
+        if field := misfit(facts):
+            self.notes.set_aside("findings_are_no_list", field)
+        elif status:
             facts.pop("extraction_status", None)
         summary = take(facts, "summary")
         return Annotations(
