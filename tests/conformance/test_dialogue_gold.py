@@ -43,8 +43,9 @@ def venues(shared: Callable[[str], Path]) -> VenueDatabase:
 
 @pytest.fixture(scope="module")
 def dialogues(shared: Callable[[str], Path], venues: VenueDatabase) -> list[Scored]:
-    conversations = convoscope.read(shared("data/multiwoz21/test-even.json"))
-    return scored([list(dialogue_turns(against_itself(one))) for one in conversations], venues)
+    files = sorted(shared("data/multiwoz21").glob("test*.json"))
+    conversations = [against_itself(one) for file in files for one in convoscope.read(file)]
+    return scored([list(dialogue_turns(one)) for one in conversations], venues)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,8 @@ def test_real_schema_guided_dialogues_against_themselves(
     shared: Callable[[str], Path], tmp_path: Path, ran: Callable[[str, int], None]
 ) -> None:
     """Gold as the prediction, and a value that nobody gave in every state."""
-    dialogues = json.loads(shared("data/formats/sgd/test_dialogues_001.json").read_text())
+    files = sorted(shared("data/formats/sgd").glob("*dialogues*.json"))
+    dialogues = [dialogue for file in files for dialogue in json.loads(file.read_text())]
     write_json(tmp_path / "dialogues.json", dialogues)
     records = []
     for one in dialogues:

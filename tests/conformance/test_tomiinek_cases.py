@@ -80,4 +80,5 @@ def test_cases_of_the_standard_evaluator_are_equal(
         assert case["inputs"] == before, f"{case['id']} changed its input"
     assert differing == []
     ran("standard MultiWOZ evaluator", len(equal))
-    ran("aliases of venues, left out", len(cases) - len(equal))
+    if len(cases) > len(equal):
+        ran("aliases of venues, left out", len(cases) - len(equal))

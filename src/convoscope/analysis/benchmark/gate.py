@@ -23,13 +23,14 @@ TARGETS: dict[tuple[str, str], dict[str, Target]] = {
 }
 """What counts as ready for production, by track and mode. To be at the target is not to be above it."""
 
-_LOWER = ("wer", "cer", "der", "jer", "latency", "substitution", "deletion", "insertion", "missed", "confusion")
-"""Names of figures that begin with one of these are better when they are lower."""
+_RATES = ("wer", "cer", "der", "jer", "substitution", "deletion", "insertion", "missed", "confusion", "alarm")
+_LOWER = frozenset((*_RATES, "rtf", "mae", "latency", "error", "errors"))
+"""Names of figures that have one of these words are better when they are lower."""
 
 
 def better_of(metric: str) -> Better:
     """Which way a figure is better. What a file says of it does not matter."""
-    return LOWER if metric.split("_", maxsplit=1)[0] in _LOWER or metric == "false_alarm" else HIGHER
+    return HIGHER if _LOWER.isdisjoint(metric.lower().split("_")) else LOWER
 
 
 def check_targets(result: BenchmarkResult) -> BenchmarkGate:
