@@ -102,7 +102,7 @@ def task(turn_results: list[dict[str, Any]], ground_truth_goal: dict[str, Any]) 
             true_slots=one["predicted_slots"],
             predicted_slots=one["predicted_slots"],
             predicted_domains=one["domain"],
-            predicted_acts=[],
+            predicted_acts=[] if one["action"].startswith("book") else f"{one['domain']}-Inform",
             calls=one["action"],
         )
         for one in turn_results
