@@ -68,6 +68,17 @@ def test_times(lines: str, tmp_path: Path) -> None:
     assert [one.time.at for one in call.utterances if one.time] == [1.0, 62.0]
 
 
+def test_a_chat_of_zoom(tmp_path: Path) -> None:
+    """Everybody after `From` is a speaker, also who writes once; to whom it goes is no part of the name."""
+    chat = text(
+        tmp_path,
+        "00:01:02\t From Ann Lee : Hello all\n00:01:05\t From  Bob to Everyone : Hi: Ann\nand all\n"
+        "01:00:00 From Carl Xi To Ann Lee(Direct Message):\tBye\n",
+    ).only
+    assert story(chat) == ["unknown:Ann Lee: Hello all", "unknown:Bob: Hi: Ann\nand all", "unknown:Carl Xi: Bye"]
+    assert [one.time.at for one in chat.utterances if one.time] == [62.0, 65.0, 3600.0]
+
+
 @pytest.mark.parametrize(
     ("content", "name"),
     [
