@@ -89,14 +89,21 @@ def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> froz
 
     Those that tell a role, number a speaker, write in a chat or begin at least two lines; and, where those of a role
     are all in capitals, any other single word in capitals. What is left is text such as "Note: …".
+    Where two roles or more are told in capitals, such as DOCTOR and PATIENT, a label in small letters is text too.
     `are_all` says that whoever wrote the lines labels every speaker: then one line is enough.
     """
     lines = list(lines)
     counts = Counter(line.label for line in lines)
     chatting = {line.label for line in lines if line.is_chat}
-    telling = {label for label in counts if role_of(label) != UNKNOWN or _NUMBERED.fullmatch(label)}
-    again = {label for label, count in counts.items() if are_all or count > 1}
+    roles = {label for label in counts if role_of(label) != UNKNOWN}
+    telling = roles | {label for label in counts if _NUMBERED.fullmatch(label)}
     are_capitals = bool(telling) and all(label.isupper() for label in telling)
+    only_capitals = are_capitals and len(roles) > 1
+    again = {
+        label
+        for label, count in counts.items()
+        if (are_all or count > 1) and (label == label.upper() or not only_capitals)
+    }
     capitals = {label for label in counts if are_capitals and label.isupper() and label.isalpha()}
     return frozenset(telling | again | capitals | chatting)
 
