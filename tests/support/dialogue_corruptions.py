@@ -45,11 +45,16 @@ def scored(dialogues: list[Turns], venues: VenueDatabase) -> list[Scored]:
     return rows
 
 
+def fault_places(fault: str, dialogues: list[Scored]) -> list[Place]:
+    """Where a fault can be put; few dialogues may have no such turn."""
+    possible, _ = FAULTS[fault]
+    return [Place(at, turn) for at, row in enumerate(dialogues) for turn in possible(row)]
+
+
 def corrupted(fault: str, dialogues: list[Scored], seed: int) -> list[Turns]:
     """The dialogues with one fault, at one of the places where it can be put."""
-    possible, put = FAULTS[fault]
-    places = [Place(at, turn) for at, row in enumerate(dialogues) for turn in possible(row)]
-    place = random.Random(seed).choice(places)
+    _, put = FAULTS[fault]
+    place = random.Random(seed).choice(fault_places(fault, dialogues))
     copies = [list(row.turns) for row in dialogues]
     put(copies[place.dialogue], place.turn)
     return copies

@@ -40,7 +40,7 @@ MANY_LINES = 100
 
 _LINE_ENDINGS = (".jsonl", ".ndjson")
 _LOG_ENDINGS = (".json", *_LINE_ENDINGS, *tables.ENDINGS)
-_TEXT_ENDINGS = (".txt", ".log", ".srt", ".vtt")
+_TEXT_ENDINGS = (".txt", ".log", ".srt", ".vtt", ".sbv")
 _MANY_KEYS = 8
 
 

@@ -40,6 +40,8 @@ _LABELLED = re.compile(
 )
 _LONGEST = 90
 """A label and its time are at the very beginning: no more of a line is looked at."""
+_CHAT = re.compile(r"From\s+(?P<name>\S.*?)(?:\s+[Tt]o\s.*)?")
+"""After a time, as Zoom writes its chats: `From Ann Lee to Everyone`."""
 _NUMBERED = re.compile(r"(?:speaker|spk|channel)[ _]?\w{1,3}", re.IGNORECASE)
 
 
@@ -50,6 +52,8 @@ class LabelledLine(NamedTuple):
     text: str
     at: float | None = None
     """Seconds, where the line has a time."""
+    is_chat: bool = False
+    """The line itself says that the label is somebody's name."""
 
 
 def labelled(line: str) -> LabelledLine | None:
@@ -58,7 +62,9 @@ def labelled(line: str) -> LabelledLine | None:
     if match is None:
         return None
     time = match["before"] or match["after"]
-    return LabelledLine(match["label"].strip(), line[match.end() :].strip(), clock_seconds(time) if time else None)
+    chat = _CHAT.fullmatch(match["label"]) if match["before"] else None
+    label = chat["name"] if chat else match["label"].strip()
+    return LabelledLine(label, line[match.end() :].strip(), clock_seconds(time) if time else None, chat is not None)
 
 
 def clock_seconds(text: str) -> float:
@@ -78,18 +84,28 @@ def role_of(label: str) -> str:
     return roles.pop() if len(roles) == 1 else UNKNOWN
 
 
-def speaker_labels(lines: Iterable[LabelledLine]) -> frozenset[str]:
+def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> frozenset[str]:
     """Which labels are of speakers.
 
-    Those that tell a role, number a speaker or begin at least two lines; and, where those of a role are all in
-    capitals, any other single word in capitals. What is left is text such as "Note: …".
+    Those that tell a role, number a speaker, write in a chat or begin at least two lines; and, where those of a role
+    are all in capitals, any other single word in capitals. What is left is text such as "Note: …".
+    Where two roles or more are told in capitals, such as DOCTOR and PATIENT, a label in small letters is text too.
+    `are_all` says that whoever wrote the lines labels every speaker: then one line is enough.
     """
+    lines = list(lines)
     counts = Counter(line.label for line in lines)
-    telling = {label for label in counts if role_of(label) != UNKNOWN or _NUMBERED.fullmatch(label)}
-    again = {label for label, count in counts.items() if count > 1}
+    chatting = {line.label for line in lines if line.is_chat}
+    roles = {label for label in counts if role_of(label) != UNKNOWN}
+    telling = roles | {label for label in counts if _NUMBERED.fullmatch(label)}
     are_capitals = bool(telling) and all(label.isupper() for label in telling)
+    only_capitals = are_capitals and len(roles) > 1
+    again = {
+        label
+        for label, count in counts.items()
+        if (are_all or count > 1) and (label == label.upper() or not only_capitals)
+    }
     capitals = {label for label in counts if are_capitals and label.isupper() and label.isalpha()}
-    return frozenset(telling | again | capitals)
+    return frozenset(telling | again | capitals | chatting)
 
 
 def speaker(timeline: TimelineBuilder, label: str) -> str:

@@ -500,7 +500,7 @@ def _not_json(name: str, number: int, error: BadJson) -> Problem:
     return Problem(name, number, str(error), hint="the record was skipped; write it whole")
 
 
-_TEXT_ENDINGS = (".log", ".txt", ".srt", ".vtt")
+_TEXT_ENDINGS = (".log", ".txt", ".srt", ".vtt", ".sbv")
 
 
 def _stem(name: str, more: Sequence[str] = ()) -> str:

@@ -53,6 +53,24 @@ def test_capitals_among_capitals_and_what_begins_two_lines(tmp_path: Path) -> No
     ]
 
 
+def test_small_letters_among_capitals_are_text(tmp_path: Path) -> None:
+    """Assessment begins two lines, but DOCTOR and PATIENT show how speakers are written."""
+    lines = "DOCTOR: Hi.\n**History**: pain\nPATIENT: Yes.\nDOCTOR: So.\nAssessment: flu\nAssessment: cold\nLAB: ok\n"
+    assert story(text(tmp_path, lines).only) == [
+        "assistant:DOCTOR: Hi.\n**History**: pain",
+        "user:PATIENT: Yes.",
+        "assistant:DOCTOR: So.\nAssessment: flu\nAssessment: cold",
+        "unknown:LAB: ok",
+    ]
+
+
+@pytest.mark.parametrize("label", ["AGENT", "SPEAKER_00"])
+def test_a_single_role_or_a_number_in_capitals_does_not_make_a_name_text(label: str, tmp_path: Path) -> None:
+    """A tool writes `SPEAKER_00` and `AGENT`; somebody put in the name of the other."""
+    call = text(tmp_path, f"{label}: Hi.\nDana: Hello.\n{label}: So?\nDana: Yes.\n").only
+    assert [one.name for one in call.participants] == [label, "Dana"]
+
+
 @pytest.mark.parametrize(
     "lines",
     [
@@ -66,6 +84,17 @@ def test_times(lines: str, tmp_path: Path) -> None:
     call = text(tmp_path, lines).only
     assert story(call) == ["assistant:Agent: Hello", "user:Customer: Hi"]
     assert [one.time.at for one in call.utterances if one.time] == [1.0, 62.0]
+
+
+def test_a_chat_of_zoom(tmp_path: Path) -> None:
+    """Everybody after `From` is a speaker, also who writes once; to whom it goes is no part of the name."""
+    chat = text(
+        tmp_path,
+        "00:01:02\t From Ann Lee : Hello all\n00:01:05\t From  Bob to Everyone : Hi: Ann\nand all\n"
+        "01:00:00 From Carl Xi To Ann Lee(Direct Message):\tBye\n",
+    ).only
+    assert story(chat) == ["unknown:Ann Lee: Hello all", "unknown:Bob: Hi: Ann\nand all", "unknown:Carl Xi: Bye"]
+    assert [one.time.at for one in chat.utterances if one.time] == [62.0, 65.0, 3600.0]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""SRT and WebVTT: cues, their times, their speakers, and what is no cue."""
+"""SRT, WebVTT and SBV: cues, their times, their speakers, and what is no cue."""
 
 from __future__ import annotations
 
@@ -81,13 +81,73 @@ def test_labels_of_speakers(tmp_path: Path) -> None:
 
         00:03.000 --> 00:04.000
         Note: not a name.
+
+        00:04.000 --> 00:05.000
+        Hm.
+
+        00:05.000 --> 00:06.000
+        It is late.
+
+        00:06.000 --> 00:07.000
+        Yes.
         """,
     ).only
     assert story(talk) == [
         "assistant:Agent: Yes?",
         "unknown:SPEAKER_01: Note: it is broken.",
         "unknown: Note: not a name.",
+        "unknown: Hm.",
+        "unknown: It is late.",
+        "unknown: Yes.",
     ]
+
+
+def test_where_most_cues_begin_with_a_label_all_labels_are_speakers(tmp_path: Path) -> None:
+    """Three of four cues: Bob Ray and Carl Xi speak once each, and are speakers."""
+    talk = subtitles(
+        tmp_path,
+        """\
+        WEBVTT
+
+        1
+        00:01.000 --> 00:02.000
+        Ann Lee: Hello
+
+        2
+        00:02.000 --> 00:03.000
+        Bob Ray: Hi
+
+        3
+        00:03.000 --> 00:04.000
+        and welcome
+
+        4
+        00:04.000 --> 00:05.000
+        <i>Carl Xi:</i> only once
+        """,
+    ).only
+    assert story(talk) == [
+        "unknown:Ann Lee: Hello",
+        "unknown:Bob Ray: Hi",
+        "unknown: and welcome",
+        "unknown:Carl Xi: only once",
+    ]
+
+
+def test_a_label_in_half_of_the_cues_or_in_a_single_one_is_text(tmp_path: Path) -> None:
+    half = "1\n00:00:01,000 --> 00:00:02,000\nNote: text\n\n2\n00:00:02,000 --> 00:00:03,000\nHi\n"
+    assert story(subtitles(tmp_path, half, "half.srt").only) == ["unknown: Note: text", "unknown: Hi"]
+    single = "1\n00:00:01,000 --> 00:00:02,000\nNote: text\n"
+    assert story(subtitles(tmp_path, single, "single.srt").only) == ["unknown: Note: text"]
+
+
+def test_sbv(tmp_path: Path) -> None:
+    """A comma between the times, no numbers. The second cue follows without a blank line."""
+    text = "0:00:01.000,0:00:02.500\nHi, at 0:00:01.000\nyou\n1:00:02.500,1:00:03.000\nBye\n"
+    talk = subtitles(tmp_path, text, "talk.sbv").only
+    assert talk.id == "talk"
+    assert story(talk) == ["unknown: Hi, at 0:00:01.000\nyou", "unknown: Bye"]
+    assert times(talk) == [(1.0, 2.5), (3602.5, 3603.0)]
 
 
 def test_cues_without_a_blank_line_between(tmp_path: Path) -> None:

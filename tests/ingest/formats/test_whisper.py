@@ -77,6 +77,20 @@ class TestSegments:
         }
         assert "segments[1]: odd" in places(outcome.report.set_aside)["segment_is_no_object"][0]
 
+    @pytest.mark.parametrize("silent", ["", " ", None])
+    def test_a_segment_without_words_keeps_its_times(self, silent: str | None, tmp_path: Path) -> None:
+        segments = [{**SEGMENTS[0], "text": silent}, SEGMENTS[1]]
+        outcome = read(write_json(tmp_path / "call.json", transcript(segments=segments)))
+        assert outcome.report.set_aside == {}
+        assert outcome.only.utterances[0].heard is None
+        assert outcome.only.utterances[0].segments == (Segment(0.0, 2.0, "audio"),)
+
+    def test_a_text_of_another_type_is_counted(self, tmp_path: Path) -> None:
+        outcome = read(
+            write_json(tmp_path / "call.json", transcript(segments=[{**SEGMENTS[0], "text": 7}, SEGMENTS[1]]))
+        )
+        assert counts(outcome.report.set_aside) == {"text_is_no_text": 1}
+
     def test_no_segment_at_all_is_a_problem(self, tmp_path: Path) -> None:
         good, bad = transcript(), transcript(segments=[{"start": None}])
         outcome = read(write_json(tmp_path / "calls.json", [good, bad]))

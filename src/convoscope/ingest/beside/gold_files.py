@@ -22,7 +22,7 @@ ENDING = "_gold.json"
 """A gold file is called `<sample_id>_gold.json`."""
 SECOND_LABELLING = "goldens-second"
 """The folder, beside `goldens`, of a second and independent labelling of the same samples."""
-TRANSCRIPTS = (".json", ".vtt", ".srt", ".txt")
+TRANSCRIPTS = (".json", ".vtt", ".srt", ".sbv", ".txt")
 """How files of transcripts end, the first that there is first."""
 SEE_GOLD = "docs/formats/gold.md shows one"
 

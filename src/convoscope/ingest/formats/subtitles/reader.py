@@ -1,4 +1,4 @@
-"""SRT and WebVTT: each cue is an utterance, with its times and, where it is told, its speaker."""
+"""SRT, WebVTT and SBV: each cue is an utterance, with its times and, where it is told, its speaker."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from convoscope.conversation import AnyEvent, Clock, Conversation, Participant, 
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
-from convoscope.ingest.speaker_labels import UNKNOWN, clock_seconds, labelled, speaker, speaker_labels
+from convoscope.ingest.speaker_labels import UNKNOWN, LabelledLine, clock_seconds, labelled, speaker, speaker_labels
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _CLOCK = Clock(id="audio", kind="audio", source="times of the cues")
 _STAMP = r"((?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3})"
-_TIMING = re.compile(rf"{_STAMP}\s*-->\s*{_STAMP}(?:\s+(.*))?$")
+_TIMING = re.compile(rf"{_STAMP}(?:\s*-->\s*|,){_STAMP}(?:\s+(.*))?$")
+"""SBV has a comma where the others have an arrow."""
 _ARROW = "-->"
 _VOICE = re.compile(r"<v(?:\.[\w.-]*)?[ \t]+([^<>]{1,200})>")
 _TAG = re.compile(r"</?(?:[a-z]{1,8}(?:[. ][^<>]{0,200})?|\d[\d:.]*)>|\{\\[^{}]{0,40}\}", re.IGNORECASE)
@@ -39,7 +40,7 @@ class SubtitlesReader(Reader):
     """Cues with times. A voice tag `<v Name>`, or a label before the words, says who speaks."""
 
     name = "subtitles"
-    title = "SRT and WebVTT subtitles"
+    title = "SRT, WebVTT and SBV subtitles"
 
     def detect(self, sample: Sample) -> Detection | None:
         if sample.container != "text" or not sample.values:
@@ -88,7 +89,7 @@ def _header(blocks: list[list[Record]]) -> tuple[list[str], list[list[Record]]]:
     if not blocks or not str(blocks[0][0].value).startswith("WEBVTT"):
         return [], blocks
     first = blocks[0]
-    place = next((number for number, record in enumerate(first) if _ARROW in str(record.value)), len(first))
+    place = next((number for number, record in enumerate(first) if _is_timing(record)), len(first))
     lines = [line for record in first[:place] if (line := str(record.value).removeprefix("WEBVTT").strip(" -"))]
     rest = [first[place:]] if first[place:] else []
     return lines, rest + blocks[1:]
@@ -97,7 +98,7 @@ def _header(blocks: list[list[Record]]) -> tuple[list[str], list[list[Record]]]:
 def _cues(blocks: list[list[Record]], notes: Notes) -> Iterator[Cue]:
     for block in blocks:
         kind = str(block[0].value).split()[0] if str(block[0].value).split() else ""
-        if kind in ("NOTE", "STYLE", "REGION") and not any(_ARROW in str(record.value) for record in block):
+        if kind in ("NOTE", "STYLE", "REGION") and not any(map(_is_timing, block)):
             notes.ignored({"NOTE": "comment"}.get(kind, "style"), str(block[0].value)[:80])
         else:
             yield from _cues_of(block)
@@ -105,7 +106,7 @@ def _cues(blocks: list[list[Record]], notes: Notes) -> Iterator[Cue]:
 
 def _cues_of(block: list[Record]) -> Iterator[Cue]:
     """The cues of a block, which is usually one: its id, its times, its lines."""
-    timings = [place for place, record in enumerate(block) if _ARROW in str(record.value)]
+    timings = [place for place, record in enumerate(block) if _is_timing(record)]
     if not timings:
         lines = [record for record in block if not str(record.value).isdigit()]
         if lines:
@@ -120,6 +121,11 @@ def _cues_of(block: list[Record]) -> Iterator[Cue]:
         yield Cue(id, block[place].number, tuple(str(record.value) for record in lines), str(block[place].value))
 
 
+def _is_timing(record: Record) -> bool:
+    line = str(record.value)
+    return _ARROW in line or _TIMING.match(line) is not None
+
+
 def _is_id(block: list[Record], place: int) -> bool:
     """At the head of a block any line is an id; between cues without a blank line only a number is."""
     return place == 0 or (place > 0 and str(block[place].value).isdigit())
@@ -131,8 +137,8 @@ class _Timeline:
     def __init__(self, notes: Notes, cues: Sequence[Cue]) -> None:
         self.notes = notes
         self.builder = TimelineBuilder(notes)
-        lines = (labelled(line) for cue in cues for line in cue.lines)
-        self.speakers = speaker_labels(line for line in lines if line is not None)
+        lines = (_labelled(line) for cue in cues for line in cue.lines)
+        self.speakers = speaker_labels((line for line in lines if line is not None), _are_most_labelled(cues))
 
     @property
     def events(self) -> list[AnyEvent]:
@@ -196,6 +202,17 @@ class _Timeline:
 class _Part(NamedTuple):
     label: str
     text: str
+
+
+def _labelled(line: str) -> LabelledLine | None:
+    """What stands before the first voice tag, as label and text."""
+    return labelled(_plain(_VOICE.split(line, maxsplit=1)[0]))
+
+
+def _are_most_labelled(cues: Sequence[Cue]) -> bool:
+    """At least two cues, and more than half of those with words, begin with a label: it is how speakers are written."""
+    begins = [_labelled(cue.lines[0]) is not None for cue in cues if cue.lines]
+    return sum(begins) > max(1, len(begins) / 2)
 
 
 def _plain(text: str) -> str:

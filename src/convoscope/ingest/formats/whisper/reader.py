@@ -186,7 +186,7 @@ class _Timeline:
             if confidence is not None:
                 del facts["confidence"]
             text = Text(raw.strip(), "whisper", confidence, self.language)
-        elif facts.get("text") is not None:
+        elif facts.get("text") not in (None, ""):
             self.notes.set_aside("text_is_no_text", str(facts["text"])[:60], self.builder.seq)
         start, end = as_number(facts.get("start")), as_number(facts.get("end"))
         if start is None or end is None or end < start or start < 0:
