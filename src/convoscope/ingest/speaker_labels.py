@@ -40,8 +40,6 @@ _LABELLED = re.compile(
 )
 _LONGEST = 90
 """A label and its time are at the very beginning: no more of a line is looked at."""
-_CHAT = re.compile(r"From\s+(?P<name>\S.*?)(?:\s+[Tt]o\s.*)?")
-"""After a time, as Zoom writes its chats: `From Ann Lee to Everyone`."""
 _NUMBERED = re.compile(r"(?:speaker|spk|channel)[ _]?\w{1,3}", re.IGNORECASE)
 
 
@@ -62,9 +60,18 @@ def labelled(line: str) -> LabelledLine | None:
     if match is None:
         return None
     time = match["before"] or match["after"]
-    chat = _CHAT.fullmatch(match["label"]) if match["before"] else None
-    label = chat["name"] if chat else match["label"].strip()
-    return LabelledLine(label, line[match.end() :].strip(), clock_seconds(time) if time else None, chat is not None)
+    sender = _sender(match["label"]) if match["before"] else ""
+    label = sender or match["label"].strip()
+    return LabelledLine(label, line[match.end() :].strip(), clock_seconds(time) if time else None, bool(sender))
+
+
+def _sender(label: str) -> str:
+    """Who writes, as Zoom has it after the time of a chat: `From Ann Lee to Everyone`; empty where it is none."""
+    first, *words = label.split() or [""]
+    if first != "From":
+        return ""
+    end = next((place for place, word in enumerate(words) if place and word in ("to", "To")), len(words))
+    return " ".join(words[:end])
 
 
 def clock_seconds(text: str) -> float:
