@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from convoscope.metrics.signatures import signature
+from convoscope.metrics.registry import installed
+from convoscope.metrics.signatures import computed, signature
+from convoscope.views.eva.validation import _REDUCTION
 
 METRIC = '''
 """A package of somebody."""
@@ -176,3 +178,11 @@ def test_how_it_is_written_does_not_count(signed: Sign, change: tuple[str, str])
 )
 def test_what_it_computes_and_declares_does(signed: Sign, change: tuple[str, str]) -> None:
     assert signed(change) != signed()
+
+
+def test_a_table_that_fills_itself_with_what_it_meets_counts_by_its_rule() -> None:
+    wer = installed().declared["voice.stt_wer"]  # its view reads a table of letters that grows
+    before = computed(wer)
+    "Ünseen: ħellö".translate(_REDUCTION)
+    assert ord("ħ") in _REDUCTION
+    assert computed(wer) == before

@@ -224,8 +224,7 @@ class _Source:
             for field in value.__struct_fields__:
                 self.constant(f"{name}.{field}", getattr(value, field))
         elif isinstance(value, dict):
-            for key in sorted(value, key=_shown):
-                self.constant(f"{name}[{_shown(key)}]", value[key])
+            self._dictionary(name, value)
         elif isinstance(value, list | tuple):
             self.parts[name] = str(len(value))
             for number, member in enumerate(value):
@@ -239,6 +238,14 @@ class _Source:
             self.parts[name] = self.function(value)
         elif not isinstance(value, ModuleType):
             self.parts[name] = _shown(value)
+
+    def _dictionary(self, name: str, value: dict[Any, Any]) -> None:
+        """Of a kind of our own, which may fill itself as texts are seen, the rule counts and not what it has met."""
+        if self._counts(type(value).__module__):
+            self.parts[name] = self.function(type(value))
+            return
+        for key in sorted(value, key=_shown):
+            self.constant(f"{name}[{_shown(key)}]", value[key])
 
 
 class _Named(NamedTuple):
