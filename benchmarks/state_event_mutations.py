@@ -114,7 +114,7 @@ def read_all(folder: Path, size: int, *, strict: bool) -> tuple[list[Any], int]:
     try:
         with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
             for partition in cut(found.inputs, found.report, Path(scratch), size):
-                reads = read_partition(partition, found.report, None, found.flows)
+                reads = read_partition(partition, found.report, flows=found.flows)
                 told += [(tuple(read.origin), to_json(read.conversation), read.notes) for read in reads]
     finally:
         reader.strict_first = plain

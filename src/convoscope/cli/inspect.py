@@ -10,7 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Flows, Format, Json, Map, Metrics, MetricsFrom, ReadersFrom, Turns, sources, split
+from convoscope.cli.options import (
+    Flows,
+    Format,
+    Json,
+    Map,
+    Metrics,
+    MetricsFrom,
+    ReadersFrom,
+    SessionGap,
+    SpeechTools,
+    ToolFailed,
+    Turns,
+    sources,
+    split,
+)
 
 if TYPE_CHECKING:
     from convoscope.conversation import Conversation
@@ -36,6 +50,9 @@ def inspect(
         typer.Option("--suggest-map", help="Print a mapping for a log that nobody knows, to be corrected: see --map."),
     ] = False,
     turns: Turns = None,
+    tool_failed: ToolFailed = None,
+    speech_tools: SpeechTools = None,
+    session_gap: SessionGap = None,
     flows: Flows = None,
     json: Json = False,
 ) -> None:
@@ -53,7 +70,15 @@ def inspect(
     contents: Counter[str] = Counter()
     dimensions: dict[str, Counter[str]] = {}
     reading = read(
-        paths, format=format, limit=limit, turns=turns, flows=flows or (), readers_from=sources(readers_from, map)
+        paths,
+        format=format,
+        limit=limit,
+        turns=turns,
+        tool_failed=tool_failed or (),
+        speech_tools=speech_tools or (),
+        session_gap=session_gap,
+        flows=flows or (),
+        readers_from=sources(readers_from, map),
     )
     planner = Planner(chosen.metrics, frozenset(chosen.resources_with(reading.venues)))
     for conversation in reading:

@@ -38,6 +38,24 @@ Turns = Annotated[
     str | None,
     typer.Option("--turns", help="The rule that turns are cut by: exchange, or eva for calls. Default: exchange."),
 ]
+ToolFailed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tool-failed",
+        help="A pattern of tool results that mean failure in your system, e.g. 'NO_STOCK'. May be repeated.",
+    ),
+]
+SpeechTools = Annotated[
+    list[str] | None,
+    typer.Option("--speech-tool", help="A tool through which the agent speaks to the user. May be repeated."),
+]
+SessionGap = Annotated[
+    float | None,
+    typer.Option(
+        "--session-gap",
+        help="Hours of silence after which a session id that returns is another conversation. Default: 24.",
+    ),
+]
 Flows = Annotated[
     list[Path] | None,
     typer.Option(

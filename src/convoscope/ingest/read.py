@@ -12,13 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from convoscope.conversation import Conversation, Flow, turn_rule
+from convoscope.conversation import Conversation, Flow
 from convoscope.errors import NothingReadable
 from convoscope.harmless import one_line
 from convoscope.ingest.beside.predictions import unread_records, without_dialogue
 from convoscope.ingest.discover import find_inputs
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.report import ReadReport
+from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, read_settings
 from convoscope.ingest.split import Read, cut, read_partition
 
 PathLike = str | os.PathLike[str]
@@ -33,7 +34,7 @@ class ReadStream:
         *,
         format: str | None = None,
         limit: int | None = None,
-        turns: str | None = None,
+        settings: ReadSettings = DEFAULT_SETTINGS,
         flows: Iterable[PathLike | Flow] = (),
         readers_from: Iterable[PathLike] = (),
     ) -> None:
@@ -43,7 +44,7 @@ class ReadStream:
         self._found = find_inputs(files.paths, format=format, flows=flows, readers_from=readers_from)
         # No iterator counts further.
         self._limit = None if limit is None else min(limit, sys.maxsize)
-        self._turn_rule = None if turns is None else turn_rule(turns)
+        self._settings = settings
         self._current: Iterator[Conversation] | None = None
         self.report: ReadReport = self._found.report
         self.venues = self._found.venues
@@ -75,7 +76,7 @@ class ReadStream:
     def _all(self) -> Iterator[Read]:
         with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
             for partition in cut(self._found.inputs, self.report, Path(scratch)):
-                yield from read_partition(partition, self.report, self._turn_rule, self._found.flows)
+                yield from read_partition(partition, self.report, self._settings, self._found.flows)
 
 
 def read(
@@ -86,17 +87,23 @@ def read(
     turns: str | None = None,
     flows: Iterable[PathLike | Flow] = (),
     readers_from: Iterable[PathLike] = (),
+    tool_failed: str | Iterable[str] = (),
+    speech_tools: str | Iterable[str] = (),
+    session_gap: float | None = None,
 ) -> ReadStream:
     """Read the conversations of a file, a folder, or several of them; `-` is standard input.
 
     The format is told by content unless `format` names one. `turns` is the rule that turns are cut
     by, `exchange` or `eva`. `flows` are files and folders of flow definitions, beside those that lie
     among the logs. `readers_from` are Python files and modules whose readers come beside the
-    installed ones. The result is an iterator of `Conversation`, with the read report at hand as
+    installed ones. `tool_failed` are patterns of tool results that mean failure, `speech_tools` the tools
+    through which the agent speaks, `session_gap` the hours of silence after which a session id is another
+    conversation. The result is an iterator of `Conversation`, with the read report at hand as
     `.report`.
     """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    return ReadStream(paths, format=format, limit=limit, turns=turns, flows=flows, readers_from=readers_from)
+    settings = read_settings(turns, tool_failed, speech_tools, session_gap)
+    return ReadStream(paths, format=format, limit=limit, settings=settings, flows=flows, readers_from=readers_from)
 
 
 def nothing_readable(report: ReadReport) -> NothingReadable:

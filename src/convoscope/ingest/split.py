@@ -26,6 +26,7 @@ from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts_of
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
+from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 
 PART_BYTES = 4 * 1024 * 1024
 MAX_PIECES = 500
@@ -212,12 +213,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read_partition(
-    partition: Partition, report: ReadReport, turn_rule: str | None = None, flows: Sequence[Flow] = ()
+    partition: Partition, report: ReadReport, settings: ReadSettings = DEFAULT_SETTINGS, flows: Sequence[Flow] = ()
 ) -> Iterator[Read]:
     """The conversations of a partition. What cannot be read goes to the report; the rest goes on.
 
-    `turn_rule` is the rule that their turns are cut by; None leaves it to each of them. `flows` are the
-    definitions of flows that they may have gone through.
+    `flows` are the definitions of flows that they may have gone through.
     """
     kinds = companions(FlowDefinitions(flows))
     for piece in partition.pieces:
@@ -225,7 +225,7 @@ def read_partition(
         attachers = [attach for kind in kinds if (attach := kind.attacher(piece.input.reader, files_beside))]
         for plain, notes in _reads(piece, reader_named(piece.input.reader), report):
             reads = _attached(attachers, plain, notes, report) if attachers else plain
-            yield from reads if turn_rule is None else (_cut_by(turn_rule, read) for read in reads)
+            yield from reads if settings == DEFAULT_SETTINGS else (_as_set(settings, read) for read in reads)
 
 
 def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadReport) -> Iterator[Read]:
@@ -318,10 +318,9 @@ def _attached(attachers: Sequence[Attach], reads: Iterable[Read], notes: Notes, 
         yield read if unchanged else Read(conversation, read.notes + taken, read.origin)
 
 
-def _cut_by(turn_rule: str, read: Read) -> Read:
-    if read.conversation.turn_rule == turn_rule:
-        return read
-    return read._replace(conversation=msgspec.structs.replace(read.conversation, turn_rule=turn_rule))
+def _as_set(settings: ReadSettings, read: Read) -> Read:
+    conversation = settings.applied(read.conversation)
+    return read if conversation is read.conversation else read._replace(conversation=conversation)
 
 
 def _build(

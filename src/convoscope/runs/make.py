@@ -22,6 +22,7 @@ from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import SpooledFiles, as_files
 from convoscope.ingest.read import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
+from convoscope.ingest.settings import DEFAULT_SETTINGS, read_settings
 from convoscope.ingest.split import PART_BYTES
 from convoscope.metrics.registry import Declared, installed
 from convoscope.metrics.signatures import signature, table_signature
@@ -81,6 +82,9 @@ def make_run(
     format: str | None = None,
     readers_from: Iterable[PathLike] = (),
     turns: str | None = None,
+    tool_failed: str | Iterable[str] = (),
+    speech_tools: str | Iterable[str] = (),
+    session_gap: float | None = None,
     flows: Iterable[PathLike | Flow] = (),
     label: str | None = None,
     annotate: str | None = None,
@@ -99,8 +103,10 @@ def make_run(
     folder of the run; without it, one under `runs/` that depends on input and settings. An attempt that
     was cut short is continued, and a run that is there already and would come out the same is opened.
     `readers_from` are Python files and modules whose readers come beside the installed ones.
-    `turns` is the rule that turns are cut by, `exchange` or `eva`. `flows` are files and folders of flow
-    definitions, beside those that lie among the logs.
+    `turns` is the rule that turns are cut by, `exchange` or `eva`. `tool_failed` are patterns of tool results that
+    mean failure, `speech_tools` the tools through which the agent speaks to the user, `session_gap` the hours of
+    silence after which a session id is another conversation. `flows` are files and folders of flow definitions,
+    beside those that lie among the logs.
     `label` names a field of the record that is the user's own verdict, such as `reward`, or `csat >= 4` where it
     is a number: it decides what is done and what is lost, and leads ranking and pass^k.
     `annotate` names an annotator, such as `rules`: what it finds is kept with each conversation, and metrics see it.
@@ -113,6 +119,7 @@ def make_run(
     if any(not names for names in by or ()):
         raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
     by = None if by is None else [list(dict.fromkeys(names)) for names in by]
+    settings = read_settings(turns, tool_failed, speech_tools, session_gap)
     chosen = choose(metrics, metrics_from, resources)
     check_tables(chosen.tables)
     rule = None if label is None else label_rule(label)
@@ -127,7 +134,7 @@ def make_run(
                 readers_from=readers_from,
                 limit=limit,
                 format=format,
-                turns=turns,
+                settings=settings,
                 flows=flows,
                 part_bytes=part_bytes,
                 at_once=at_once,
@@ -186,7 +193,7 @@ class _RunBuilder:
         self.signatures = {one.key: signature(one) for one in job.metrics}
         self.config: dict[str, Any] = {
             "metrics": {one.key: one.version for one in job.metrics},
-            "turn_rule": job.turn_rule or DEFAULT_TURN_RULE,
+            "turn_rule": job.settings.turn_rule or DEFAULT_TURN_RULE,
             "limit": job.limit,
             "by": None if by is None else [list(names) for names in by],
             "format": job.format,
@@ -196,6 +203,9 @@ class _RunBuilder:
             self.config["flows"] = {flow.name: canonical_hash(flow) for flow in job.definitions}
         if strange := {one.name: table_signature(one) for one in job.tables if one.name not in installed().tables}:
             self.config["tables"] = strange
+        for name in ("tool_failed", "speech_tools", "session_gap"):
+            if (value := getattr(job.settings, name)) != getattr(DEFAULT_SETTINGS, name):
+                self.config[name] = value
         if label is not None:
             self.config["label"] = label.text
         if job.annotator is not None:

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.annotate.annotator import Annotator, annotator_named
-from convoscope.conversation import Flow, turn_rule
+from convoscope.conversation import Flow
 from convoscope.errors import UsageError
 from convoscope.ingest.beside.venue_tables import VenueTable
 from convoscope.ingest.discover import Input, find_inputs
 from convoscope.ingest.read import PathLike
 from convoscope.ingest.report import ReadReport
+from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 from convoscope.ingest.split import PART_BYTES, Partition, cut
 from convoscope.metrics.declaration import Declaration, Metric
 from convoscope.metrics.needs import VENUES_TYPE
@@ -91,7 +92,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[SideTable, ...]
     session: Session
     """What this process scores with. It is closed by whoever planned the job."""
-    turn_rule: str | None
+    settings: ReadSettings
     format: str | None
     limit: int | None
     part_bytes: int
@@ -124,7 +125,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         work = PartitionTask(
             metrics=self.metrics,
             writer=writer,
-            turn_rule=self.turn_rule,
+            settings=self.settings,
             flows=self.definitions,
             limit=self.limit,
             label=label,
@@ -152,7 +153,7 @@ def plan_job(
     readers_from: Iterable[PathLike] = (),
     limit: int | None = None,
     format: str | None = None,
-    turns: str | None = None,
+    settings: ReadSettings = DEFAULT_SETTINGS,
     flows: Iterable[PathLike | Flow] = (),
     part_bytes: int = PART_BYTES,
     at_once: int = DEFAULT_AT_ONCE,
@@ -164,7 +165,6 @@ def plan_job(
     if at_once < 1:
         raise UsageError(f"--at-once must be at least 1, not {at_once}")
     annotator = None if annotate is None else annotator_named(annotate)
-    rule = None if turns is None else turn_rule(turns)
     inputs = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
     inputs.report.warnings.extend(chosen.problems)
     resources = chosen.resources_with(inputs.venues)
@@ -177,7 +177,7 @@ def plan_job(
         resources=resources,
         tables=chosen.tables,
         session=Session(resources),
-        turn_rule=rule,
+        settings=settings,
         format=format,
         limit=limit,
         part_bytes=part_bytes,

@@ -13,6 +13,7 @@ import msgspec
 from convoscope.annotate.annotator import Annotator, annotated
 from convoscope.conversation import Conversation, Flow, to_json
 from convoscope.ingest.report import Problem, ReadReport
+from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 from convoscope.ingest.split import Partition, Read, read_partition
 from convoscope.metrics.registry import Declared
 from convoscope.scores.evidence import cut
@@ -83,7 +84,7 @@ def score_partition(
     metrics: Sequence[Declared],
     writer: Writer,
     *,
-    turn_rule: str | None = None,
+    settings: ReadSettings = DEFAULT_SETTINGS,
     flows: Sequence[Flow] = (),
     session: Session | None = None,
     limit: int | None = None,
@@ -94,7 +95,7 @@ def score_partition(
     with closing(writer.part(partition.number)) as part_writer, _without_collecting():
         part = _Part(part_writer, metrics, session)
         clock = perf_counter
-        reads = read_partition(partition, part.report, turn_rule, flows)
+        reads = read_partition(partition, part.report, settings, flows)
         while True:
             began = clock()
             read = next(reads, None)

@@ -12,6 +12,7 @@ import msgspec
 from convoscope.annotate.annotator import annotator_named
 from convoscope.conversation import Flow
 from convoscope.ingest.reader import registered as registered_readers
+from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 from convoscope.ingest.split import Partition
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.user_metrics import registered as registered_metrics
@@ -26,7 +27,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     metrics: Sequence[Declared]
     writer: Writer
-    turn_rule: str | None = None
+    settings: ReadSettings = DEFAULT_SETTINGS
     flows: Sequence[Flow] = ()
     limit: int | None = None
     label: LabelRule | None = None
@@ -45,7 +46,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             partition,
             self.metrics,
             self.writer,
-            turn_rule=self.turn_rule,
+            settings=self.settings,
             flows=self.flows,
             session=self.session,
             limit=self.limit,
