@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import convoscope
 from convoscope.analysis.answer import Answer, Outcomes, make_answer
-from convoscope.analysis.answer.groups import holm
+from convoscope.analysis.answer.comparison import holm
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.conversation import Conversation, Outcome
 from convoscope.report.answer_terminal import print_answer
@@ -83,16 +84,16 @@ class TestCounts:
 
 
 class TestVerdict:
-    def test_of_a_hundred_and_where_most_is_lost(self, forty: tuple[Run, Answer]) -> None:
+    def test_counts_with_their_total_and_where_most_is_lost(self, forty: tuple[Run, Answer]) -> None:
         _, answer = forty
         assert [one.text for one in answer.verdict] == [
-            "75 of 100 chats reach their goal.",  # 30 ÷ 40
+            "30 of 40 chats reach their goal (75 %).",
             "6 of the 10 lost chats: the agent asks for the same thing again and again.",  # 60 %, and 5 or more
         ]
 
     def test_few_are_told_as_they_are(self, tmp_path: Path) -> None:
         _, answer = answered(tmp_path, [done(0), done(1), unclear(0)])
-        assert answer.headline == "2 of 3 chats reach their goal."
+        assert answer.headline == "2 of 3 chats reach their goal (67 %)."
 
     def test_nothing_lost(self, tmp_path: Path) -> None:
         _, answer = answered(tmp_path, [done(0), done(1)])
@@ -107,9 +108,9 @@ class TestVerdict:
         ("target", "words", "tone"),
         [
             # 30 of 40: Wilson from 59.8 to 85.8 %
-            ("outcome.success >= 90%", ", below the target of 90.", "bad"),
-            ("outcome.success >= 50%", ", above the target of 50.", "good"),
-            ("outcome.success >= 80%", ", too close to the target of 80 to call.", "plain"),
+            ("outcome.success >= 90%", ", below the target of 90.0 %.", "bad"),
+            ("outcome.success >= 50%", ", above the target of 50.0 %.", "good"),
+            ("outcome.success >= 80%", ", too close to the target of 80.0 % to call.", "plain"),
         ],
     )
     def test_against_a_target(self, tmp_path: Path, target: str, words: str, tone: str) -> None:
@@ -118,20 +119,8 @@ class TestVerdict:
         assert (answer.verdict[0].rest, answer.verdict[0].tone) == (words, tone)
 
     def test_almost_all_is_not_all(self) -> None:
-        (clause,) = make_verdict(_no_groups(), [], "call", Outcomes(done=999, lost=1), [], _no_states())
-        assert clause.lead == "99 of 100 calls reach their goal"
-
-
-def _no_groups() -> object:
-    from convoscope.runs.summary import Summary
-
-    return Summary(schema="", config_hash="", input_hash="", conversations=1000, metrics=[], groups=[], declared=[])
-
-
-def _no_states() -> object:
-    from collections import Counter
-
-    return Counter()
+        (clause,) = make_verdict([], "call", Outcomes(done=999, lost=1), [], Counter())
+        assert clause.lead == "999 of 1,000 calls reach their goal (>99 %)"
 
 
 class TestFigures:
@@ -142,9 +131,12 @@ class TestFigures:
         assert answer.figures[0].label == "chats that reach their goal"
         assert len(answer.figures) <= 8
 
-    def test_fewer_than_twenty_make_none_where_others_have_more(self, forty: tuple[Run, Answer]) -> None:
+    def test_fewer_than_twenty_make_none_unless_they_are_bad(self, forty: tuple[Run, Answer]) -> None:
         _, answer = forty
-        assert all(one.n >= 20 for one in answer.figures)
+        assert all(one.n >= 20 or one.bad for one in answer.figures)
+        # The three tool calls of the run all failed.
+        (tools,) = [one for one in answer.figures if one.name == "tools.success"]
+        assert (tools.value, tools.n, tools.bad, tools.remark) == (0.0, 3, True, "bad")
 
     def test_in_a_small_run_they_are_all_there_is(self, tmp_path: Path) -> None:
         _, answer = answered(tmp_path, [done(0), unclear(0)])
@@ -179,7 +171,10 @@ class TestGroups:
             for one in [done(place) if place < good else unclear(place)]
         ]
         _, answer = answered(tmp_path, conversations, by=[["version"]])
-        assert answer.verdict[-1].text == "v2 is worse than v1: chats that reach their goal 25.0 %, was 95.0 %."
+        assert (
+            answer.verdict[-1].text
+            == "v2 completes fewer chats than v1: chats that reach their goal 25.0 %, was 95.0 %."
+        )
         assert [one.by for one in answer.groups] == [{"version": "v2"}]
 
     def test_versions_that_do_not(self, tmp_path: Path) -> None:
@@ -189,9 +184,11 @@ class TestGroups:
             for one in [done(place) if place % 4 < 2 else unclear(place)]
         ]
         _, answer = answered(tmp_path, conversations, by=[["version"]])
-        assert len(answer.verdict) == 1
+        # 20 of 40 each: nothing tells them apart, and nothing tells that they are alike.
+        assert answer.verdict[-1].text == "No clear difference yet in whether v1 completes more chats than v0."
+        assert len(answer.verdict) == 2
         assert answer.groups == ()
-        assert answer.alike == "Like the rest: v0, v1."
+        assert answer.alike == ""
 
 
 class TestTerminal:
@@ -204,7 +201,7 @@ class TestTerminal:
         assert len(lines) <= 22
         long = [line for line in lines if len(line) > 80]
         assert all(line.startswith(("page  ", "next  ")) for line in long)  # paths are not cut
-        assert lines[0] == "75 of 100 chats reach their goal."
+        assert lines[0] == "30 of 40 chats reach their goal (75 %)."
         assert "6 lost  the agent asks for the same thing again and again" in "\n".join(lines)
 
     def test_a_hostile_name_is_one_harmless_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

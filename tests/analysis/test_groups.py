@@ -1,4 +1,4 @@
-"""Which groups stand apart from the whole run, and which figures of them could tell."""
+"""Which groups stand apart from the others, which are alike, and what cannot be known."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 
-from convoscope.analysis.answer.groups import MIN_CLUSTERS, comparable, groups_apart
+from convoscope.analysis.answer.groups import Groups, groups_apart
+from convoscope.analysis.answer.samples import Samples
+from convoscope.analysis.answer.versions import comparable
 from convoscope.metrics import NEITHER
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
+from convoscope.runs.summary import DeclaredMetric
 from convoscope.statistics.summary import Figure
 from support import figures
 from support.chats import call, chat, result, user
-from support.figures import group
-
-ALL = 100
-ORDERS = {"flow": "orders"}
 
 
 def figure(value: float | None, low: float | None = None, high: float | None = None, **facts: Any) -> Figure:
@@ -26,68 +25,78 @@ def figure(value: float | None, low: float | None = None, high: float | None = N
     return figures.figure(facts.pop("metric", "tools.success"), value, low, high, **facts)
 
 
+def declared(figure: Figure, importance: int = 5) -> DeclaredMetric:
+    facts = {"family": "test", "version": 1, "question": "?", "unit": figure.unit, "better": figure.better}
+    return DeclaredMetric(metric=figure.key, observes="conversation", importance=importance, **facts)
+
+
 class TestWhatCanBeCompared:
-    def test_a_headline_with_a_direction_and_an_interval(self) -> None:
+    def test_a_headline_with_a_direction_that_matters(self) -> None:
         mine = figure(0.6, 0.5, 0.7)
-        assert list(comparable(group(ORDERS, mine), ALL)) == [mine]
+        assert [one for one, _ in comparable(figures.summary(mine, declared=[declared(mine)]))] == [mine]
 
     @pytest.mark.parametrize(
-        "mine",
+        ("mine", "importance"),
         [
-            figure(0.6, 0.5, 0.7, better=NEITHER),
-            figure(0.6),
-            figure(2, 1, 3, reduction="p95"),  # few values have no tail: it is further off by nature
-            figure(0.6, 0.5, 0.7, variant="eva"),
+            (figure(0.6, 0.5, 0.7, better=NEITHER), 5),
+            (figure(2, 1, 3, reduction="p95"), 5),  # few values have no tail: it is further off by nature
+            (figure(0.6, 0.5, 0.7, variant="eva"), 5),
+            (figure(0.6, 0.5, 0.7), 4),
         ],
-        ids=["no direction", "no interval", "another reduction", "a published rule"],
+        ids=["no direction", "another reduction", "a published rule", "matters little"],
     )
-    def test_what_tells_nothing(self, mine: Figure) -> None:
-        assert list(comparable(group(ORDERS, mine), ALL)) == []
-
-    @pytest.mark.parametrize(("clusters", "compared"), [(MIN_CLUSTERS - 1, 0), (MIN_CLUSTERS, 1)])
-    def test_an_interval_of_too_few_clusters(self, clusters: int, compared: int) -> None:
-        assert len(list(comparable(group(ORDERS, figure(0.6, 0.5, 0.7, clusters=clusters)), ALL))) == compared
-
-    def test_a_group_that_is_the_whole_run(self) -> None:
-        assert list(comparable(group(ORDERS, figure(0.6, 0.5, 0.7), conversations=ALL), ALL)) == []
+    def test_what_says_nothing(self, mine: Figure, importance: int) -> None:
+        assert list(comparable(figures.summary(mine, declared=[declared(mine, importance)]))) == []
 
 
 FLOWS = ("orders", "refunds", "returns")
 
 
-def flows_run(folder: Path, succeeds: Callable[[str, int], bool]) -> Run:
-    """Three flows of twelve conversations, each with three calls; whether all calls of one come back is said."""
+def flows_run(folder: Path, succeeds: Callable[[str, int], bool], each: int = 12) -> Run:
+    """Three flows of some conversations, each with three calls; whether all calls of one come back is said."""
     conversations = [
         chat(
             user("hi"),
             *(
                 event
-                for place in range(3)
+                for index in range(3)
                 for event in (
-                    call("find", str(place)),
-                    result("find", str(place), success=succeeds(flow, number)),
+                    call("find", str(index)),
+                    result("find", str(index), success=succeeds(flow, number)),
                 )
             ),
             id=f"{flow}-{number}",
             dimensions={"flow": flow},
         )
         for flow in FLOWS
-        for number in range(12)
+        for number in range(each)
     ]
     return score(conversations, metrics=["tools.success"], out=folder / "run", workers=1)
 
 
+def apart(run: Run) -> Groups:
+    return groups_apart(run.summary, "chat", Samples(run), None)
+
+
 class TestARealRun:
     @pytest.mark.parametrize("succeeds", [True, False], ids=["all at 100 %", "all at 0 %"])
-    def test_in_which_all_groups_are_the_same_has_none_that_stands_apart(self, succeeds: bool, tmp_path: Path) -> None:
+    def test_twelve_that_agree_are_not_yet_alike(self, succeeds: bool, tmp_path: Path) -> None:
         run = flows_run(tmp_path, lambda flow, number: succeeds)
         assert [one.by["flow"] for one in run.summary.groups] == list(FLOWS)
-        assert groups_apart(run.summary, "chat") == ((), "Like the rest: orders, refunds, returns.")
+        # What was not seen in 12 chats may still happen in 3 of 12, which is far more than 5 points.
+        words = "No clear difference yet: orders (n 12), refunds (n 12), returns (n 12)."
+        assert apart(run) == ((), words)
+
+    def test_sixty_that_agree_are_alike(self, tmp_path: Path) -> None:
+        # 3 ÷ 60 is 5 points, the margin.
+        run = flows_run(tmp_path, lambda flow, number: True, each=60)
+        assert apart(run) == ((), "Like the others in tool calls that succeed: orders, refunds, returns.")
 
     def test_in_which_one_fails_has_one_that_does(self, tmp_path: Path) -> None:
-        """Refunds: 0 of 12 against two thirds of the run; who is better is not told."""
-        apart, alike = groups_apart(flows_run(tmp_path, lambda flow, number: flow != "refunds").summary, "chat")
-        assert [(dict(one.by), one.sentence) for one in apart] == [
-            ({"flow": "refunds"}, "flow refunds: tool calls that succeed 0.0 % against 66.7 % of all")
+        """Refunds: 0 of 12 against 24 of 24; that the two others are better is not repeated."""
+        groups, others = apart(flows_run(tmp_path, lambda flow, number: flow != "refunds"))
+        assert [(dict(one.by), one.sentence) for one in groups] == [
+            ({"flow": "refunds"}, "flow refunds: tool calls that succeed 0.0 % against 100.0 % of the others")
         ]
-        assert alike == "Like the rest: orders, returns."
+        # orders and returns: 12 of 12 against 12 of 24, which differs too
+        assert others == ""

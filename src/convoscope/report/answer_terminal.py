@@ -35,6 +35,10 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
     if answer.figures:
         screen.line()
         print_figures(screen, answer.figures)
+    if answer.more_bad:
+        _wrapped(screen, f"  {answer.more_bad} (--full)", "red", indent="    ")
+    for note in answer.notes:
+        _wrapped(screen, f"  {note}", "yellow", indent="    ")
     print_targets()
     _print_causes(screen, answer)
     for made in panels(run):
@@ -71,7 +75,7 @@ def print_figures(screen: Screen, figures: Sequence[KeyFigure]) -> None:
     for row, figure in zip(rows, figures, strict=True):
         label = row[0] + " " * (widths[0] - cell_len(row[0]))
         line = f"  {label}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:<{widths[3]}}  {row[4]}"
-        screen.line(line.rstrip(), {"missed": "red", "met": "green"}.get(figure.verdict, ""))
+        screen.line(line.rstrip(), {"missed": "red", "met": "green"}.get(figure.verdict, "red" if figure.bad else ""))
 
 
 def _cut(label: str) -> str:
@@ -94,9 +98,7 @@ def standing_words(figure: KeyFigure) -> str:
     covered = f"{percent_text(figure.coverage)} covered" if figure.coverage < LEAST_COVERAGE else ""
     side = "" if figure.verdict != "too close" else "met, " if figure.met else "missed, "
     held = f"{side}{figure.verdict}: {figure.target}" if figure.verdict else ""
-    if not held and figure.passes is False:
-        held = "below its mark"
-    return ", ".join(filter(None, (held, covered)))
+    return ", ".join(filter(None, (held, figure.remark, covered)))
 
 
 def _print_causes(screen: Screen, answer: Answer) -> None:

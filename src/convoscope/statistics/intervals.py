@@ -208,11 +208,11 @@ def _student_quantile(degrees: float) -> float:
     low, high = Z, 1e4
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _student_tail(middle, degrees) > _TAIL else (low, middle)
+        low, high = (middle, high) if student_tail(middle, degrees) > _TAIL else (low, middle)
     return low
 
 
-def _student_tail(at: float, degrees: float) -> float:
+def student_tail(at: float, degrees: float) -> float:
     """The probability of a larger value: Gauss and Legendre's rule over the angle whose tangent is t ÷ √degrees."""
     start = math.atan(at / math.sqrt(degrees))
     half = (math.pi / 2 - start) / 2

@@ -1,53 +1,231 @@
-"""The few figures that matter most: by importance and coverage, never by the alphabet."""
+"""The few figures that matter most: what is bad first, then by importance and coverage, never by the alphabet.
+
+A bad figure is never hidden: not behind a good one, not by a small number, not by a twin. It has a line, or is named.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict, metric_label
 from convoscope.analysis.targets import Check, target_text
-from convoscope.analysis.words import name_text
-from convoscope.metrics.declaration import NEITHER, SECONDS
+from convoscope.analysis.words import counted, name_text, value_text
+from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TenPoints
 from convoscope.metrics.parts import PUBLISHED, parent_metric
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.statistics.summary import Figure
 
 MOST = 8
 MOST_OF_A_FAMILY = 2
-"""Metrics of one family, or of one component of the agent, move together: two of them are enough."""
+"""Good figures of one family, or of one component of the agent: they move together, two of them are enough."""
 LEAST_N = 20
+LEAST_IMPORTANCE = 4
+"""A bad figure of less importance is named below the others; it has no line of its own."""
 TARGET_COUNTS = 3
 SLOWEST = "p95"
+HALF = 0.5
+NOTABLE = 0.9
+"""From so much on, a share that is neither good nor bad is worth a line."""
+LEAST_NOTABLE = 3
+FEW_CLUSTERS = 30
+MANY_IN_A_CLUSTER = 5
+NAMED = 4
+"""So many bad figures without a line are named; the others are counted."""
+TWINS: tuple[frozenset[str], ...] = (
+    frozenset(("agent.unanswered_turns", "agent.ignored_questions", "interaction.response_rate")),
+    frozenset(
+        (
+            "timing.response_latency",
+            "voice.response_speed",
+            "latency.e2e_latency",
+            "interaction.response_latency_mean",
+            "flow.latency_p95",
+        )
+    ),
+    frozenset(("outcome.success", "outcome.task_completion", "flow.completion", "dialogue.goal_completion")),
+    frozenset(("answer.accuracy", "answer.accuracy@choice", "answer.exact_match", "answer.multi_pattern_accuracy")),
+)
+"""Figures that move together by definition: the same turns, waits, ends or answers by another rule. Of several that are
+good one is enough. Equal values of different things are no twins."""
 
 
-def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> list[KeyFigure]:
-    """At most eight, the most important first."""
+class ChosenFigures(NamedTuple):
+    """The figures with a line each, and one line that names the bad ones without."""
+
+    figures: tuple[KeyFigure, ...]
+    more_bad: str
+
+
+class _Candidate(NamedTuple):
+    figure: Figure
+    declared: DeclaredMetric
+    weight: float
+    """Importance by coverage."""
+    bad: bool
+    notable: bool
+    named: bool
+    """A target names it."""
+
+    @property
+    def spotless(self) -> bool:
+        """As good as it can be: nothing to see here."""
+        value, better = self.figure.value or 0.0, self.figure.better
+        return (value <= 0 and better == LOWER) or (self.figure.unit in (SHARE, RATIO) and value >= 1 and not self.bad)
+
+    @property
+    def is_minor(self) -> bool:
+        return self.declared.importance <= LEAST_IMPORTANCE and not self.notable
+
+    @property
+    def importance(self) -> int:
+        return self.declared.importance + (TARGET_COUNTS if self.named else 0)
+
+
+def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> ChosenFigures:
+    """At most eight: all that is bad, then what has a target, then the most important."""
     targets = {check.name: check for check in checks}
-    ranked = sorted(
-        ((_weight(figure, declared, targets), figure, declared) for figure, declared in _candidates(summary, targets)),
-        key=lambda one: -one[0],
-    )
-    enough = [one for one in ranked if one[1].n >= LEAST_N or name_text(one[1]) in targets] or ranked
+    candidates = _without_twins(list(_candidates(summary, targets)))
+    must = [one for one in candidates if one.named or (one.bad and one.declared.importance >= LEAST_IMPORTANCE)]
+    must.sort(key=lambda one: (not one.bad, -one.importance, -one.weight))
+    kept = must[:MOST]
+    kept += _filled(kept, [one for one in candidates if one not in must and not one.bad], MOST - len(kept))
+    kept.sort(key=lambda one: (-one.importance, not one.bad, -one.weight))
+    hidden = [one for one in candidates if one.bad and one not in kept]
+    figures = tuple(_key_figure(one, targets, noun) for one in kept)
+    return ChosenFigures(figures, _more_bad(hidden, noun))
+
+
+def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int) -> Iterator[_Candidate]:
+    """What is not bad, as far as there is room: one of twins, two of a family.
+
+    What is spotless gives way to what is not, but for what matters little.
+    """
+    enough = [one for one in others if one.figure.n >= LEAST_N or one.notable]
+    ordered = sorted(enough or others, key=lambda one: (one.spotless or one.is_minor, -one.weight))
     families: dict[str, int] = {}
-    twins: set[tuple[float, int]] = set()
-    chosen: list[KeyFigure] = []
-    for weight, figure, declared in enough:
-        named = name_text(figure) in targets
-        family = declared.component or declared.family
-        twin = (round(figure.value or 0.0, 6), figure.n)  # the same number of the same things says nothing new
-        if twin in twins and not named:
-            continue
-        if weight > 0 and len(chosen) < MOST and (named or families.get(family, 0) < MOST_OF_A_FAMILY):
-            twins.add(twin)
+    taken = [_twin(one.figure.key) for one in kept]
+    for one in ordered:
+        family, twin = one.declared.component or one.declared.family, _twin(one.figure.key)
+        if room > 0 and one.weight > 0 and families.get(family, 0) < MOST_OF_A_FAMILY and twin not in taken:
             families[family] = families.get(family, 0) + 1
-            chosen.append(_key_figure(figure, declared, targets, noun))
-    return chosen
+            taken.append(twin)
+            room -= 1
+            yield one
 
 
-def _weight(figure: Figure, declared: DeclaredMetric, targets: dict[str, Check]) -> float:
-    importance = declared.importance + (TARGET_COUNTS if name_text(figure) in targets else 0)
-    return importance * math.sqrt(_coverage(figure))
+def _without_twins(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Without the bad ones of which a more important twin is as bad or worse: that one speaks for both."""
+    kept = list(candidates)
+    for one in candidates:
+        twins = [other for other in kept if other is not one and _speaks_for(other, one)]
+        if one.bad and not one.named and twins:
+            first = max(twins, key=lambda other: other.importance)
+            kept[kept.index(first)] = first._replace(bad=True)
+            kept.remove(one)
+    return kept
+
+
+def _speaks_for(one: _Candidate, other: _Candidate) -> bool:
+    a, b = one.figure, other.figure
+    is_twin = _twin(a.key) == _twin(b.key) and (a.unit, a.better) == (b.unit, b.better)
+    no_better = (a.value or 0.0) <= (b.value or 0.0) if a.better == HIGHER else (a.value or 0.0) >= (b.value or 0.0)
+    return is_twin and no_better and one.importance > other.importance
+
+
+def _twin(key: str) -> object:
+    return next((twins for twins in TWINS if key in twins), key)
+
+
+def _candidates(summary: Summary, targets: dict[str, Check]) -> Iterator[_Candidate]:
+    """Headlines with a direction, of waits the slowest; shares without one that are notable; bad parts of good wholes."""
+    known = {declared.name for declared in summary.declared}
+    slowest = {one.key: one for one in summary.figures if one.reduction == SLOWEST and one.value is not None}
+    measured: list[tuple[Figure, DeclaredMetric]] = []
+    for figure in summary.figures:
+        declared = summary.by_key.get(figure.key)
+        if declared is not None and figure.value is not None:
+            measured.append((figure, declared))
+    values = {declared.metric for _, declared in measured}
+    bad = {figure.key for figure, declared in measured if not figure.reduction and _is_bad(figure, declared, targets)}
+    for figure, declared in measured:
+        named = name_text(figure) in targets
+        if named:
+            yield _candidate(figure, declared, targets, named=True)
+            continue
+        if figure.reduction or figure.variant in PUBLISHED or declared.observes == "group":
+            continue
+        wholes = _wholes(declared, known, values)
+        if figure.better == NEITHER:
+            if not wholes and _is_notable(figure, declared):
+                yield _candidate(figure, declared, targets, notable=True)
+        elif not wholes:
+            slow = slowest.get(figure.key) if figure.unit == SECONDS else None
+            is_shown = slow is not None and figure.key not in bad and name_text(slow) not in targets
+            yield _candidate(slow if slow is not None and is_shown else figure, declared, targets)
+        elif figure.key in bad and bad.isdisjoint(wholes):
+            yield _candidate(figure, declared, targets)
+
+
+def _wholes(declared: DeclaredMetric, known: Iterable[str], measured: set[str]) -> set[str]:
+    """What speaks for a figure: the metric that it is a part or a variant of, and what it is computed from."""
+    parent = parent_metric(declared.name, set(known))
+    own = {declared.name} if declared.variant else set()
+    return {name for name in (*declared.inputs, *own, parent) if name in measured}
+
+
+def _candidate(
+    figure: Figure,
+    declared: DeclaredMetric,
+    targets: dict[str, Check],
+    *,
+    named: bool = False,
+    notable: bool = False,
+) -> _Candidate:
+    importance = declared.importance + (TARGET_COUNTS if named else 0)
+    weight = importance * math.sqrt(_coverage(figure))
+    return _Candidate(figure, declared, weight, _is_bad(figure, declared, targets), notable, named)
+
+
+def _is_bad(figure: Figure, declared: DeclaredMetric, targets: dict[str, Check]) -> bool:
+    """A target is missed; else a pass mark is; else, of shares and scores, half or more of it went wrong."""
+    check = targets.get(name_text(figure))
+    if check is not None:
+        return check.verdict.outcome == "missed"
+    if figure.value is None or figure.better == NEITHER:
+        return False
+    if declared.ten_points is not None and figure.ten is not None:
+        return figure.ten < declared.ten_points.passes_at
+    if figure.better == HIGHER:
+        return figure.unit in (SHARE, RATIO) and figure.value <= HALF
+    return figure.unit == SHARE and figure.value >= HALF
+
+
+def _is_notable(figure: Figure, declared: DeclaredMetric) -> bool:
+    """A share without a direction that holds nearly always, by its whole interval in most."""
+    return (
+        figure.unit == SHARE
+        and declared.importance >= LEAST_NOTABLE
+        and (figure.value or 0.0) >= NOTABLE
+        and figure.interval is not None
+        and figure.interval.lowest > HALF
+    )
+
+
+def _more_bad(hidden: Sequence[_Candidate], noun: Noun) -> str:
+    """`3 more bad figures: …`; nothing where each has its line."""
+    if not hidden:
+        return ""
+    hidden = sorted(hidden, key=lambda one: (-one.importance, -one.weight))
+    names = [f"{_label(one, noun)} {value_text(one.figure.value, one.figure.unit)}" for one in hidden[:NAMED]]
+    rest = f" and {len(hidden) - NAMED:,} others" if len(hidden) > NAMED else ""
+    return f"{counted(len(hidden), 'more bad figure')}: {', '.join(names)}{rest}"
+
+
+def _label(one: _Candidate, noun: Noun) -> str:
+    label = metric_label(one.declared, noun)
+    return f"{label}, slowest 5 %" if one.figure.reduction == SLOWEST else label
 
 
 def _coverage(figure: Figure) -> float:
@@ -55,35 +233,13 @@ def _coverage(figure: Figure) -> float:
     return min(figure.coverage or 0.0, figure.subject_coverage)
 
 
-def _candidates(summary: Summary, targets: dict[str, Check]) -> Iterator[tuple[Figure, DeclaredMetric]]:
-    """Headlines with a direction; of waits the slowest. Parts, published variants and the like are left to ours."""
-    names = {declared.name for declared in summary.declared}
-    measured = {figure.key for figure in summary.figures if figure.value is not None}
-    slowest = {one.key: one for one in summary.figures if one.reduction == SLOWEST and one.value is not None}
-    for figure in summary.figures:
-        declared = summary.by_key.get(figure.key)
-        if declared is None or figure.value is None:
-            continue
-        if name_text(figure) in targets:
-            yield figure, declared
-            continue
-        is_twin = parent_metric(figure.metric, names) or figure.variant in PUBLISHED
-        made_of_others = any(name in measured for name in declared.inputs)
-        if figure.reduction or figure.better == NEITHER or is_twin or made_of_others or declared.observes == "group":
-            continue
-        slow = slowest.get(figure.key) if figure.unit == SECONDS else None
-        yield (slow if slow is not None and name_text(slow) not in targets else figure), declared
-
-
-def _key_figure(figure: Figure, declared: DeclaredMetric, targets: dict[str, Check], noun: Noun) -> KeyFigure:
+def _key_figure(one: _Candidate, targets: dict[str, Check], noun: Noun) -> KeyFigure:
+    figure, declared = one.figure, one.declared
     check = targets.get(name_text(figure))
-    label = metric_label(declared, noun)
-    if figure.reduction == SLOWEST:
-        label += ", slowest 5 %"
     mark = declared.ten_points
     return KeyFigure(
         name=name_text(figure),
-        label=label,
+        label=_label(one, noun),
         unit=figure.unit,
         better=figure.better,
         value=figure.value or 0.0,
@@ -95,7 +251,40 @@ def _key_figure(figure: Figure, declared: DeclaredMetric, targets: dict[str, Che
         verdict="" if check is None else _verdict(check),
         met=None if check is None else check.verdict.outcome == "met",
         passes=None if mark is None or figure.ten is None else figure.ten >= mark.passes_at,
+        bad=one.bad,
+        remark=", ".join(filter(None, (_held(one, check), few_clusters(figure, noun)))),
     )
+
+
+def _held(one: _Candidate, check: Check | None) -> str:
+    """What a figure without a target is held against: its pass mark, or one half."""
+    figure, mark = one.figure, one.declared.ten_points
+    if check is not None:
+        return ""
+    if one.notable:
+        return "notable"
+    if mark is not None and figure.ten is not None and figure.ten < mark.passes_at:
+        return mark_text(mark, figure.unit, figure.better)
+    return "bad" if one.bad else ""
+
+
+def mark_text(mark: TenPoints, unit: str, better: str) -> str:
+    """`longer than its limit of 1.76 s`, `below its mark of 70.0 %`: a value that does not pass, by its direction."""
+    known = mark.of == "value" and mark.falls is None
+    value = mark.zero + mark.passes_at / 10 * (mark.ten - mark.zero)
+    of = f" of {value_text(value, unit)}" if known else ""
+    if better == LOWER:
+        return f"{'longer than' if unit == SECONDS else 'above'} its limit{of}"
+    return f"below its mark{of}"
+
+
+def few_clusters(figure: Figure, noun: Noun) -> str:
+    """`in 5 scenarios`: few independent clusters of many values, which make the interval wide."""
+    interval = figure.interval
+    if interval is None or interval.clusters >= FEW_CLUSTERS or interval.clusters * MANY_IN_A_CLUSTER > figure.n:
+        return ""
+    # Without scenarios, the conversations are what is independent.
+    return f"in {counted(interval.clusters, noun if interval.clusters >= figure.samples_measured else 'scenario')}"
 
 
 def _verdict(check: Check) -> Verdict:

@@ -1,167 +1,222 @@
-"""Groups that differ from the rest, and versions that differ from each other, after correction for many looks."""
+"""Groups that differ from the rest after correction for many looks; and what is known of the others."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
+import numpy as np
+
+from convoscope.analysis.answer.comparison import MIN_CLUSTERS, Comparison, compare, holm
 from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
-from convoscope.analysis.words import cut_text, name_text, value_text
-from convoscope.metrics.declaration import HIGHER, NEITHER
-from convoscope.metrics.parts import PUBLISHED, parent_metric
+from convoscope.analysis.answer.samples import Samples
+from convoscope.analysis.answer.versions import (
+    LEAST_CONVERSATIONS,
+    Difference,
+    Versions,
+    comparable,
+    is_worse,
+)
+from convoscope.analysis.words import counted, cut_text, name_text, value_text
+from convoscope.metrics.declaration import AXES, SHARE
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
 from convoscope.statistics.intervals import Z
 from convoscope.statistics.summary import Figure
 
-LEVEL = 0.05
 MOST = 5
-LEAST_IMPORTANCE = 5
-"""Of what is said of two versions: that one of them takes fewer words is no verdict."""
-LEAST_CONVERSATIONS = 10
-MIN_CLUSTERS = 5
-"""An interval from fewer independent clusters says too little to set a group apart."""
-VERSIONS = ("version", "agent_version", "release", "agent", "model", "variant")
-"""Dimensions whose values are versions of an agent, the first that is there."""
+MAX_NAMED = 8
+ALIKE_SHARE = 0.05
+"""Points of a share within which two groups are alike."""
+ALIKE_PART = 0.1
+"""Of other values, the part of the value."""
 
 
 class Groups(NamedTuple):
-    """Those that stand apart, and one sentence on the others."""
+    """Those that stand apart, and sentences on the others."""
 
     apart: tuple[GroupApart, ...]
     alike: str
 
 
-class Difference(NamedTuple):
-    """Two versions in one figure."""
+class _Look(NamedTuple):
+    """One group in one figure, held against the rest."""
 
-    before: str
-    after: str
+    group: Group
     figure: Figure
-    """Of the later version."""
-    earlier: Figure
     declared: DeclaredMetric
-    p: float
+    comparison: Comparison
+    reference: str = "of the others"
 
     @property
     def worse(self) -> bool:
-        return _is_worse(self.figure, (self.earlier.value or 0.0))
+        return is_worse(self.figure, self.comparison.difference)
 
 
-def groups_apart(summary: Summary, noun: Noun) -> Groups:
-    """Groups whose figure differs from that of the run, corrected by Holm; of two opposite groups only the worse."""
-    whole = {name_text(figure): figure for figure in summary.metrics}
-    looks = [
-        (group, figure, reference, _probability(figure, reference.value))
-        for group in summary.groups
-        if group.conversations >= LEAST_CONVERSATIONS and "state" not in group.by  # states have a place of their own
-        for figure in comparable(group, summary.conversations)
-        if summary.by_key[figure.key].importance >= LEAST_IMPORTANCE
-        and (reference := whole.get(name_text(figure))) is not None
-        and reference.value is not None
-    ]
-    kept = holm([p for *_, p in looks])
-    apart = [
-        _apart(summary, group, figure, reference, noun)
-        for (group, figure, reference, _), holds in sorted(
-            zip(looks, kept, strict=True), key=lambda one: (one[0][3], one[0][0].conversations)
+def groups_apart(summary: Summary, noun: Noun, samples: Samples, versions: Versions | None) -> Groups:
+    """Groups whose figure differs from that of the others, corrected by Holm; of two opposite groups only the worse."""
+    versioned = _names_of_versions(summary, samples, versions)
+    looks = [*_of_conversations(summary, samples, versioned), *_of_subjects(summary)]
+    kept = holm([one.comparison.p for one in looks])
+    apart = [_apart(one, noun) for one, holds in zip(looks, kept, strict=True) if holds and one.worse]
+    if versions is not None:
+        apart += _versions_apart(summary, versions, noun)
+    order = {id(one): (look.comparison.p, look.group.conversations) for one, look in _matched(apart, looks)}
+    apart.sort(key=lambda one: order.get(id(one), (0.0, 0)))
+    first = {tuple(one.by.items()): one for one in reversed(apart)}  # of each group the surest difference
+    shown = [one for one in apart if first[tuple(one.by.items())] is one]
+    differs = {tuple(one.group.by.items()) for one, holds in zip(looks, kept, strict=True) if holds}
+    return Groups(tuple(shown[:MOST]), _others(summary, looks, {*first, *differs}, versioned, noun))
+
+
+def _names_of_versions(summary: Summary, samples: Samples, versions: Versions | None) -> set[str]:
+    """The dimension of the versions, which the verdict compares, and those that only name them otherwise."""
+    if versions is None:
+        return set()
+    codes = samples.dimension(versions.dimension).codes
+    names = {name for group in summary.groups if len(group.by) == 1 for name in group.by if name not in AXES}
+    same = set()
+    for name in names:
+        other = samples.dimension(name).codes
+        pairs = len(np.unique(np.stack((codes, other)), axis=1).T)
+        if pairs == len(np.unique(codes)) == len(np.unique(other)):
+            same.add(name)
+    return same
+
+
+def _matched(apart: Sequence[GroupApart], looks: Sequence[_Look]) -> Iterator[tuple[GroupApart, _Look]]:
+    by_key = {(tuple(one.group.by.items()), name_text(one.figure)): one for one in looks}
+    for one in apart:
+        if (look := by_key.get((tuple(one.by.items()), one.figure))) is not None:
+            yield one, look
+
+
+def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iterator[_Look]:
+    """Groups of conversations, each against all others that have a value of these dimensions."""
+    figures = list(comparable(summary))
+    for group in summary.groups:
+        if any(name in AXES for name in group.by) or not but.isdisjoint(group.by) or "scenario_id" in group.by:
+            continue
+        if not LEAST_CONVERSATIONS <= group.conversations < summary.conversations:
+            continue
+        dimensions = [(samples.dimension(name), value) for name, value in group.by.items()]
+        known = np.logical_and.reduce([dimension.codes >= 0 for dimension, _ in dimensions])
+        inside = np.logical_and.reduce(
+            [dimension.codes == dimension.values.index(value) for dimension, value in dimensions]
         )
-        if holds and _is_worse(figure, reference.value or 0.0)
-    ]
-    unlike = {tuple(one.by.items()) for one in apart}
-    once = {tuple(one.by.items()): one for one in reversed(apart)}  # of each group the surest difference
-    apart = [one for one in apart if once[tuple(one.by.items())] is one]
-    # Of states and other pairs there are many: the picture of the flow tells of them.
-    single = [one.by for one in summary.groups if len(one.by) == 1 and tuple(one.by.items()) not in unlike]
-    like = [cut_text(value, 20) for by in single for value in by.values()]
-    alike = (
-        f"Like the rest: {', '.join(dict.fromkeys(like[:8]))}{' and others' if len(like) > 8 else ''}." if like else ""
-    )
-    return Groups(tuple(apart[:MOST]), alike)
+        for figure, declared in figures:
+            sample = samples.of(figure)
+            compared = sample and compare(sample, known & ~inside, inside, samples.scenarios, samples.clusters)
+            if compared is not None:
+                yield _Look(group, figure, declared, compared)
 
 
-def _apart(summary: Summary, group: Group, figure: Figure, reference: Figure, noun: Noun) -> GroupApart:
-    where = " and ".join(f"{name} {value}" for name, value in group.by.items())
-    label = metric_label(summary.by_key[figure.key], noun)
-    values = f"{value_text(figure.value, figure.unit)} against {value_text(reference.value, figure.unit)} of all"
+def _of_subjects(summary: Summary) -> Iterator[_Look]:
+    """Groups of topics, slots and the like, by their own figures, against the figure of all; states have a screen."""
+    whole = {name_text(figure): (figure, declared) for figure, declared in comparable(summary)}
+    for group in summary.groups:
+        if not any(name in AXES for name in group.by) or "state" in group.by:
+            continue
+        if not LEAST_CONVERSATIONS <= group.conversations < summary.conversations:
+            continue
+        for figure in group.metrics:
+            reference, declared = whole.get(name_text(figure), (None, None))
+            interval = figure.interval
+            if reference is None or declared is None or interval is None or interval.clusters < MIN_CLUSTERS:
+                continue
+            error = (interval.highest - interval.lowest) / (2 * Z)
+            difference = (figure.value or 0.0) - (reference.value or 0.0)
+            p = math.erfc(abs(difference) / error / math.sqrt(2)) if 0 < error < math.inf else 1.0
+            values, clusters = (reference.value or 0.0, figure.value or 0.0), interval.clusters
+            yield _Look(group, figure, declared, Comparison(*values, error, clusters - 1.0, p, clusters), "of all")
+
+
+def _apart(look: _Look, noun: Noun) -> GroupApart:
+    unit, compared = look.figure.unit, look.comparison
+    values = f"{value_text(compared.second, unit)} against {value_text(compared.first, unit)} {look.reference}"
+    pairs = f", in {counted(compared.pairs, 'shared scenario')}" if compared.pairs else ""
     return GroupApart(
-        by=group.by,
-        conversations=group.conversations,
-        sentence=f"{where}: {label} {values}",
+        by=look.group.by,
+        conversations=look.group.conversations,
+        sentence=f"{_where(look.group.by)}: {metric_label(look.declared, noun)} {values}{pairs}",
         worse=True,
-        figure=name_text(figure),
+        figure=name_text(look.figure),
     )
 
 
-def versions_apart(summary: Summary) -> list[Difference]:
-    """Where the later of two versions differs from the earlier, after correction; the surest first."""
-    pair = _two_versions(summary)
-    if pair is None:
-        return []
-    (before, after), (earlier, later) = pair
-    old = {name_text(figure): figure for figure in comparable(earlier, summary.conversations)}
-    differences = []
-    for figure in comparable(later, summary.conversations):
-        other = old.get(name_text(figure))
-        declared = summary.by_key.get(figure.key)
-        if other is not None and declared is not None and declared.importance >= LEAST_IMPORTANCE:
-            differences.append(
-                Difference(before, after, figure, other, declared, _probability(figure, other.value, other))
-            )
-    kept = holm([one.p for one in differences])
-    surest = [one for one, holds in zip(differences, kept, strict=True) if holds]
-    return sorted(surest, key=lambda one: (-one.declared.importance, one.p))
+def _where(by: dict[str, str]) -> str:
+    return " and ".join(f"{name} {cut_text(value, 40)}" for name, value in by.items())
 
 
-def _two_versions(summary: Summary) -> tuple[tuple[str, str], tuple[Group, Group]] | None:
-    for name in VERSIONS:
-        groups = [one for one in summary.groups if list(one.by) == [name]]
-        if len(groups) == 2 and all(one.conversations >= LEAST_CONVERSATIONS for one in groups):
-            earlier, later = sorted(groups, key=lambda one: one.by[name])
-            return (earlier.by[name], later.by[name]), (earlier, later)
-    return None
+def _versions_apart(summary: Summary, versions: Versions, noun: Noun) -> Iterator[GroupApart]:
+    """Of two versions, the one that is worse, in what was claimed."""
+    sizes = {
+        one.by[versions.dimension]: one.conversations for one in summary.groups if list(one.by) == [versions.dimension]
+    }
+    for one in versions.claimed:
+        compared, unit = one.comparison, one.figure.unit
+        value, other = versions.after, versions.before
+        this, that = compared.second, compared.first
+        if not one.worse:
+            value, other, this, that = other, value, that, this
+        by = {versions.dimension: value}
+        words = f"{value_text(this, unit)} against {value_text(that, unit)} of {cut_text(other, 40)}"
+        yield GroupApart(
+            by=by,
+            conversations=sizes[value],
+            sentence=f"{_where(by)}: {metric_label(one.declared, noun)} {words}{within_text(one)}",
+            worse=True,
+            figure=name_text(one.figure),
+        )
 
 
-def comparable(group: Group, conversations: int) -> Iterator[Figure]:
-    """The figures of a group that can be held against others: headlines with a direction and an interval that tells."""
-    if group.conversations == conversations:
-        return
-    names = {figure.metric for figure in group.metrics}
-    for figure in group.metrics:
-        is_part = figure.variant in PUBLISHED or parent_metric(figure.metric, names)
-        if not figure.reduction and _tells(figure) and not is_part:
-            yield figure
+def within_text(difference: Difference) -> str:
+    """What a comparison of versions was held within, if anything."""
+    if difference.raw.pairs:
+        return f", in {counted(difference.raw.pairs, 'shared scenario')}"
+    return f", within {difference.strata.by}" if difference.strata is not None else ""
 
 
-def _tells(figure: Figure) -> bool:
-    interval = figure.interval
-    return figure.better != NEITHER and interval is not None and interval.clusters >= MIN_CLUSTERS
+_By = tuple[tuple[str, str], ...]
 
 
-def holm(probabilities: Sequence[float]) -> list[bool]:
-    """Which of many differences hold, if the chance of any false one is to stay at 5 %."""
-    order = sorted(range(len(probabilities)), key=lambda place: probabilities[place])
-    kept = [False] * len(probabilities)
-    for rank, place in enumerate(order):
-        if probabilities[place] * (len(probabilities) - rank) > LEVEL:
-            break
-        kept[place] = True
-    return kept
+def _others(summary: Summary, looks: Sequence[_Look], unlike: Set[_By], versioned: Set[str], noun: Noun) -> str:
+    """Which groups are known to be alike in the figure that matters most, which are open, which are too few."""
+    alike: dict[str, None] = {}
+    unclear: dict[str, None] = {}
+    few: dict[str, None] = {}
+    label = ""
+    by_group: dict[_By, list[_Look]] = {}
+    for look in looks:
+        by_group.setdefault(tuple(look.group.by.items()), []).append(look)
+    for group in summary.groups:
+        key = tuple(group.by.items())
+        # Of pairs, states and scenarios there are many: other screens show them. The verdict speaks of versions.
+        if len(key) != 1 or key in unlike or key[0][0] in {*AXES, *versioned, "scenario_id"}:
+            continue
+        name = cut_text(key[0][1], 20)
+        if not by_group.get(key):
+            if group.conversations < summary.conversations:
+                few[f"{name} ({group.conversations:,})"] = None
+            continue
+        main = max(by_group[key], key=lambda one: one.declared.importance)
+        if main.comparison.lies_within(_margin(main), bounded=main.figure.unit == SHARE):
+            alike[name] = None
+            label = metric_label(main.declared, noun)
+        else:
+            unclear[f"{name} (n {group.conversations:,})"] = None
+    parts = [
+        f"Like the others in {label}: {_listed(alike)}." if alike else "",
+        f"No clear difference yet: {_listed(unclear)}." if unclear else "",
+        f"Too few to compare: {_listed(few)}." if few else "",
+    ]
+    return " ".join(filter(None, parts))
 
 
-def _probability(figure: Figure, value: float | None, other: Figure | None = None) -> float:
-    """How likely so large a difference is by chance, by the errors that the intervals tell."""
-    error = math.hypot(_error(figure), _error(other) if other is not None else 0.0)
-    if value is None or figure.value is None or not error or math.isinf(error):
-        return 1.0
-    return math.erfc(abs(figure.value - value) / error / math.sqrt(2))
+def _margin(look: _Look) -> float:
+    return ALIKE_SHARE if look.figure.unit == SHARE else ALIKE_PART * abs(look.comparison.first)
 
 
-def _error(figure: Figure) -> float:
-    """A standard error that is no smaller than the interval tells: few degrees of freedom widen it."""
-    interval = figure.interval
-    return math.inf if interval is None else (interval.highest - interval.lowest) / (2 * Z)
-
-
-def _is_worse(figure: Figure, value: float) -> bool:
-    return ((figure.value or 0.0) < value) == (figure.better == HIGHER)
+def _listed(names: dict[str, None]) -> str:
+    shown = list(names)[:MAX_NAMED]
+    return ", ".join(shown) + (" and others" if len(names) > MAX_NAMED else "")

@@ -21,10 +21,12 @@ from convoscope.analysis.answer.causes import (
     Symptom,
     cause_of,
 )
-from convoscope.analysis.answer.figures import chosen_figures
+from convoscope.analysis.answer.figures import chosen_figures, mark_text
 from convoscope.analysis.answer.groups import groups_apart
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
+from convoscope.analysis.answer.samples import Samples
 from convoscope.analysis.answer.verdict import make_verdict
+from convoscope.analysis.answer.versions import compare_versions
 from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import counted, cut_text, reading_text, reason_text, value_text
 from convoscope.conversation import Conversation, from_json
@@ -68,16 +70,20 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
     causes = _causes(lost, noun)
     telling = [one for one in causes if one.lost >= LEAST_LOST and one.rule != NONE][:MOST_CAUSES]
     checks = [check for check in checks if not check.by]
+    samples = Samples(run)
+    versions = compare_versions(summary, samples)
+    figures = chosen_figures(summary, checks, noun)
     return Answer(
         noun=noun,
         conversations=summary.conversations,
-        verdict=make_verdict(summary, checks, noun, outcomes, telling, Counter(one.state for one in lost)),
+        verdict=make_verdict(checks, noun, outcomes, telling, Counter(one.state for one in lost), versions),
         outcomes=outcomes,
-        figures=tuple(chosen_figures(summary, checks, noun)),
+        figures=figures.figures,
+        more_bad=figures.more_bad,
         causes=tuple(telling),
         remaining=tuple(one for one in causes if one not in telling),
         worst=tuple(_worst(run, ranking, lost, noun)),
-        groups=(groups := groups_apart(summary, noun)).apart,
+        groups=(groups := groups_apart(summary, noun, samples, versions)).apart,
         alike=groups.alike,
         not_measured=_not_measured(summary),
         reading=reading_text(run.read_report),
@@ -225,11 +231,11 @@ def _evidence(rule: str, members: Sequence[LostConversation], noun: Noun) -> str
     amounts = [one.finding.amount for one in members]
     words = cut_text(members[0].finding.words, _MOST_WORDS)
     if rule == TOOL_SLOW:
-        return f"it takes {median(amounts):.1f} s in the middle of them, up to {max(amounts):.1f} s"
+        return f"median {median(amounts):.1f} s, up to {max(amounts):.1f} s"
     if rule in (ASKED_AGAIN, MISHEARD):
         return words
     if rule in (TALKED_OVER, LOOP):
-        return f"{median(amounts):.0f} times in the middle of them, up to {max(amounts):.0f} times a {noun}"
+        return f"median {median(amounts):g} times a {noun}, up to {max(amounts):.0f}"
     return ""
 
 
@@ -263,10 +269,12 @@ def reason_of(summary: Summary, behind: Behind, noun: Noun) -> str:
     declared = summary.by_key.get(headline.key)
     label = headline.key if declared is None else metric_label(declared, noun)
     value = value_text(behind.value, headline.unit)
+    if behind.failure == "mark" and declared is not None and declared.ten_points is not None:
+        return f"{label} {value}, {mark_text(declared.ten_points, headline.unit, headline.better)}"
     if behind.failure == "target":
         return f"{label} {value}, misses its target"
     if behind.failure:
-        return f"{label} {value}, below its mark"
+        return f"{label} {value}, the worst there is"
     return f"{label} {value}, worse than {round(behind.share * behind.measured):,} of {behind.measured:,}"
 
 

@@ -83,6 +83,10 @@ class KeyFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the value itself is on the right side of it, which decides how a command ends."""
     passes: bool | None = None
     """Of ten points, whether the value passes its mark; None where the metric has none."""
+    bad: bool = False
+    """A target or a pass mark is missed, or half or more of it went wrong."""
+    remark: str = ""
+    """What to know of it without a target: the limit that it misses, that it is notable, how few clusters it has."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -145,6 +149,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     verdict: tuple[Clause, ...]
     outcomes: Outcomes
     figures: tuple[KeyFigure, ...]
+    more_bad: str = ""
+    """The bad figures that have no line, in one; nothing where all have."""
+    notes: tuple[str, ...] = ()
+    """What limits these figures: clocks that disagree, one giant conversation, a wait far outside."""
     causes: tuple[Cause, ...]
     """Most lost first, at most five; `remaining` holds the others."""
     remaining: tuple[Cause, ...] = ()

@@ -1,36 +1,52 @@
-"""The verdict: up to three clauses, each only if it holds."""
+"""The verdict: how good, where it breaks, what differs between versions; each sentence only if it holds."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from convoscope.analysis.answer.groups import Difference, versions_apart
+from convoscope.analysis.answer.groups import within_text
 from convoscope.analysis.answer.model import Cause, Clause, Noun, Outcomes, Tone, metric_label
-from convoscope.analysis.targets import Check
-from convoscope.analysis.words import counted, value_text
+from convoscope.analysis.answer.versions import Difference, Strata, Versions
+from convoscope.analysis.targets import Check, target_text
+from convoscope.analysis.words import counted, cut_text, percent_text, value_text
 from convoscope.runs.ranking import OUTCOME_METRIC
-from convoscope.runs.summary import Summary
 
 LEAST_SHARE = 0.25
 """Of the lost, what one place must have to be named."""
 LEAST_LOST = 5
-OF_A_HUNDRED = 20
-"""From so many on, "73 of 100" says as much as the counts, and is read at once."""
+COMPLETIONS = (OUTCOME_METRIC, "outcome.task_completion", "flow.completion", "dialogue.goal_completion")
+MAX_STRATA = 3
+MAX_NAME = 24
+VERBS: Mapping[str, tuple[str, str]] = {
+    OUTCOME_METRIC: ("completes more {noun}s", "completes fewer {noun}s"),
+    "outcome.task_completion": ("completes more tasks", "completes fewer tasks"),
+    "flow.completion": ("completes more flows", "completes fewer flows"),
+    "timing.response_latency": ("replies sooner", "replies later"),
+    "voice.response_speed": ("replies sooner", "replies later"),
+    "latency.e2e_latency": ("replies sooner", "replies later"),
+    "interaction.response_latency_mean": ("replies sooner", "replies later"),
+    "agent.talks_over_user": ("talks over {people} less often", "talks over {people} more often"),
+    "agent.unanswered_turns": ("leaves fewer turns without a reply", "leaves more turns without a reply"),
+    "agent.repetition": ("says the same again less often", "says the same again more often"),
+    "tools.success": ("has fewer failed tool calls", "has more failed tool calls"),
+    "user.pushback": ("meets fewer objections", "meets more objections"),
+}
+"""What a version does that is better, and worse, in some figures; others are named by their labels."""
 
 
 def make_verdict(
-    summary: Summary,
     checks: Sequence[Check],
     noun: Noun,
     outcomes: Outcomes,
     causes: Sequence[Cause],
     end_states: Counter[str],
+    versions: Versions | None = None,
 ) -> tuple[Clause, ...]:
     """How good, where it breaks, what differs between versions."""
     clauses = [_outcome(checks, noun, outcomes)]
     clauses += _place(noun, outcomes, causes, end_states)
-    clauses += _versions(versions_apart(summary), noun)
+    clauses += _versions(versions, noun) if versions is not None else ()
     return tuple(clauses)
 
 
@@ -40,27 +56,19 @@ def _outcome(checks: Sequence[Check], noun: Noun, outcomes: Outcomes) -> Clause:
     if not outcomes.all_lost:
         end = "" if not outcomes.unknown else f", of {outcomes.known:,} whose end is known"
         return Clause(lead=f"No {noun} was lost", rest=f"{end}.")
-    lead = f"{_share(outcomes, noun)} reach their goal"
+    share = outcomes.done / outcomes.known
+    lead = f"{outcomes.done:,} of {counted(outcomes.known, noun)} reach their goal ({percent_text(share)})"
     rest, tone = _against_target(checks)
     if outcomes.unknown:
         rest += f"; how {outcomes.unknown:,} others ended is not known"
     return Clause(lead=lead, rest=f"{rest}.", tone=tone)
 
 
-def _share(outcomes: Outcomes, noun: Noun) -> str:
-    if outcomes.known < OF_A_HUNDRED:
-        return f"{outcomes.done:,} of {counted(outcomes.known, noun)}"
-    of_a_hundred = round(100 * outcomes.done / outcomes.known)
-    # What is not all is never told as all, nor what is not none as none.
-    of_a_hundred = min(99, max(1, of_a_hundred)) if outcomes.done and outcomes.all_lost else of_a_hundred
-    return f"{of_a_hundred} of 100 {noun}s"
-
-
 def _against_target(checks: Sequence[Check]) -> tuple[str, Tone]:
     check = next((one for one in checks if one.figure.key == OUTCOME_METRIC and not one.figure.reduction), None)
     if check is None or check.verdict.outcome == "undetermined":
         return "", "plain"
-    target = f"the target of {100 * check.target.value:g}"
+    target = f"the target of {target_text(check.target, check.figure.unit).partition(' ')[2]}"
     if not check.verdict.sure:
         return f", too close to {target} to call", "plain"
     return (f", above {target}", "good") if check.verdict.outcome == "met" else (f", below {target}", "bad")
@@ -71,23 +79,106 @@ def _place(noun: Noun, outcomes: Outcomes, causes: Sequence[Cause], end_states: 
     lost = outcomes.all_lost
     (state, count), *_ = end_states.most_common(1) or [("", 0)]
     if state and count >= max(LEAST_LOST, LEAST_SHARE * lost):
-        yield Clause(lead=f"{count:,} of the {lost:,} lost {noun}s end in one state, {state}", rest=".")
+        yield Clause(lead=f"{count:,} of the {lost:,} lost {noun}s end in one state, {cut_text(state, 60)}", rest=".")
     elif causes and causes[0].lost >= LEAST_SHARE * lost:
         yield Clause(lead=f"{causes[0].lost:,} of the {lost:,} lost {noun}s", rest=f": {causes[0].sentence}.")
 
 
-def _versions(differences: Sequence[Difference], noun: Noun) -> Iterator[Clause]:
-    """The strongest difference between versions, for the worse and for the better."""
-    if not differences:
+def _versions(versions: Versions, noun: Noun) -> Iterator[Clause]:
+    """What is worse and what is better, as loudly; and whether it is open if more is completed."""
+    before, after = cut_text(versions.before, MAX_NAME), cut_text(versions.after, MAX_NAME)
+    if versions.too_few:
+        few = cut_text(versions.too_few, MAX_NAME)
+        yield Clause(lead=f"{few} has too few {noun}s to compare {after} with {before}.")
         return
-    first = differences[0]
-    second = next((one for one in differences if one.worse != first.worse), None)
-    words = ("worse", "better") if first.worse else ("better", "worse")
-    lead = f"{first.after} is {words[0]} than {first.before}: {_difference(first, noun)}"
-    rest = f", but {words[1]}: {_difference(second, noun)}." if second is not None else "."
-    yield Clause(lead=lead, rest=rest, tone="bad" if first.worse else "plain")
+    if versions.unshared:
+        yield Clause(lead=f"{before} and {after} were tried on different scenarios: they cannot be compared.")
+        return
+    worse = next((one for one in versions.claimed if one.worse), None)
+    better = next((one for one in versions.claimed if not one.worse), None)
+    shown = sorted(filter(None, (worse, better)), key=versions.claimed.index)
+    for one in shown:
+        yield from _claim(one, before, after, noun)
+    if not any(one.figure.key in COMPLETIONS for one in versions.claimed):
+        yield from _undecided(versions, before, after, noun, is_only=not shown)
 
 
-def _difference(of: Difference, noun: Noun) -> str:
-    label = metric_label(of.declared, noun)
-    return f"{label} {value_text(of.figure.value, of.figure.unit)}, was {value_text(of.earlier.value, of.figure.unit)}"
+def _claim(one: Difference, before: str, after: str, noun: Noun) -> Iterator[Clause]:
+    tone: Tone = "bad" if one.worse else "good"
+    if one.apart:
+        yield Clause(
+            lead=f"{after} and {before} differ in {_values(one, noun)}",
+            rest=f"; but so do their {one.apart}s, and which of the two makes the difference cannot be known.",
+        )
+        return
+    verb = _verb(one, noun)
+    label = metric_label(one.declared, noun)
+    strata = one.strata
+    if strata is None or not one.is_reversed:
+        yield Clause(lead=f"{after} {verb} than {before}", rest=f": {_values(one, noun)}{within_text(one)}.", tone=tone)
+        return
+    each = f"Within each {strata.by}" if strata.all_agree else f"Compared within {strata.by}"
+    yield Clause(lead=f"{each} {after} {verb} than {before}", rest=f": {_strata_text(strata, one)}.", tone=tone)
+    raw = f"{value_text(one.raw.second, one.figure.unit)}, was {value_text(one.raw.first, one.figure.unit)}"
+    more = cut_text(strata.more_of, MAX_NAME)
+    yield Clause(
+        lead="",
+        rest=f"Together they say the opposite ({label} {raw}) because {after} has more {more} {noun}s.",
+    )
+
+
+def _undecided(versions: Versions, before: str, after: str, noun: Noun, *, is_only: bool) -> Iterator[Clause]:
+    """What the data do not decide: why, where the mix makes it seem otherwise."""
+    seeming = versions.explained[0] if versions.explained else None
+    if seeming is not None and (is_only or seeming.figure.key in COMPLETIONS):
+        yield _explained(seeming, before, after, noun)
+        return
+    undecided = next((one for one in versions.open if one.figure.key in COMPLETIONS), None)
+    if undecided is not None:
+        verb = _verb(undecided, noun, better=True)
+        pairs = f" ({counted(undecided.raw.pairs, 'shared scenario')})" if undecided.raw.pairs else ""
+        yield Clause(lead=f"No clear difference yet in whether {after} {verb} than {before}{pairs}.")
+    elif is_only and versions.open:
+        yield Clause(lead=f"No clear difference yet between {before} and {after}.")
+
+
+def _explained(one: Difference, before: str, after: str, noun: Noun) -> Clause:
+    if one.mixed is not None:
+        by = one.mixed
+        return Clause(
+            lead=f"Whether {after} {_verb(one, noun, better=True)} than {before} depends on the {by.by}",
+            rest=f": {_strata_text(by, one)}.",
+        )
+    lead = f"{after} and {before} differ in {_values(one, noun, raw=True)}"
+    if one.strata is None:
+        return Clause(lead=f"No clear difference yet between {before} and {after}.")
+    more = cut_text(one.strata.more_of, MAX_NAME)
+    rest = f"; but {after} has more {more} {noun}s, and within {one.strata.by} there is no clear difference yet."
+    return Clause(lead=lead, rest=rest)
+
+
+def _verb(one: Difference, noun: Noun, *, better: bool | None = None) -> str:
+    """What the later version does, in words: `replies sooner`; `does worse in arguments right`."""
+    good = not one.worse if better is None else better
+    verbs = VERBS.get(one.figure.key)
+    if verbs is None:
+        return f"does {'better' if good else 'worse'} in {metric_label(one.declared, noun)}"
+    people = "callers" if noun == "call" else "users"
+    return verbs[0 if good else 1].format(noun=noun, people=people)
+
+
+def _values(one: Difference, noun: Noun, *, raw: bool = False) -> str:
+    compared, unit = one.raw if raw or one.strata is None or not one.is_reversed else one.comparison, one.figure.unit
+    label = f"{metric_label(one.declared, noun)} " if one.figure.key in VERBS or raw or one.apart else ""
+    return f"{label}{value_text(compared.second, unit)}, was {value_text(compared.first, unit)}"
+
+
+def _strata_text(strata: Strata, one: Difference) -> str:
+    """`booking 100.0 %, was 90.0 %; billing 40.0 %, was 30.0 %`."""
+    unit = one.figure.unit
+    parts = [
+        f"{cut_text(value, MAX_NAME)} {value_text(compared.second, unit)}, was {value_text(compared.first, unit)}"
+        for value, compared in strata.strata[:MAX_STRATA]
+    ]
+    more = len(strata.strata) - MAX_STRATA
+    return "; ".join(parts) + (f"; and {more:,} more" if more > 0 else "")

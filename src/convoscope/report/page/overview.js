@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------ the overview
 
 function overviewScreen() {
-  const { verdict, meta, outcomes = [], cards = [], causes = [], remaining = [], rough = [], folds = [], ...rest } = facts.overview;
+  const { verdict, meta, outcomes = [], cards = [], notes = [], causes = [], remaining = [], rough = [], folds = [], ...rest } = facts.overview;
   const part = (one) => { const made = node("a", { class: one.kind, href: one.href, "aria-label": `${number(one.count)} ${one.label}`, "data-tip": `${number(one.count)} ${one.label}` }); made.style.flexGrow = one.count; return made; };
   return [
     rest.banner ? node("p", { class: "banner", role: "alert" }, rest.banner) : null,
@@ -11,7 +11,8 @@ function overviewScreen() {
     outcomes.length ? node("ul", { class: "obl" }, outcomes.map((one) => node("li", {}, node("a", { href: one.href }, node("i", { class: one.kind }), node("b", {}, number(one.count)), ` ${one.label}`)))) : null,
     cards.length ? node("section", { "aria-label": "Key figures" },
       node("div", { class: "head" }, node("h2", {}, "Key figures"), node("span", { class: "dim" }, rest.cards_line), node("a", { class: "more", href: "#/metrics" }, "All figures")),
-      node("div", { class: "cards" }, cards.map(card))) : null,
+      node("div", { class: "cards" }, cards.map(card)),
+      notes.map((note) => node("p", { class: "meta" }, bdi(note)))) : null,
     causesOf(causes, remaining, rough, rest),
     node("section", { "aria-label": "What is not here" }, folds.map((one) => fold([coded(one.line)], () => node("ul", { class: "in" }, one.lines.map((line) => node("li", { dir: "auto" }, coded(line)))), { class: "fold" }))),
     node("p", { class: "ft" }, rest.footer, " This page holds conversations: whoever has it can read them. It asks nothing of the network."),
@@ -19,10 +20,10 @@ function overviewScreen() {
 }
 
 function card(one) {
-  const last = one.target ? [`target ${one.target} `, verdictOf(one.verdict)] : "no target";
+  const last = one.target ? [`target ${one.target} `, verdictOf(one.verdict), one.remark ? `, ${one.remark}` : ""] : one.remark || "no target";
   return node("a", { class: "card kf", href: `#/metrics/${encodeURIComponent(one.name)}` },
     node("span", { class: "l" }, one.label),
-    node("span", { class: "row" }, node("span", { class: `big ${TONES[one.verdict] || ""}` }, one.value, one.unit ? node("small", {}, ` ${one.unit}`) : null), spreadOf(one.spread)),
+    node("span", { class: "row" }, node("span", { class: `big ${TONES[one.verdict] || (one.bad ? "bad" : "")}` }, one.value, one.unit ? node("small", {}, ` ${one.unit}`) : null), spreadOf(one.spread)),
     intervalBar(one.bar, one.verdict),
     node("span", { class: "f" }, node("span", {}, one.interval || "no interval"), node("span", {}, `n ${one.n}`, one.coverage ? [", ", node("b", {}, `${one.coverage} covered`)] : null)),
     node("span", { class: "t" }, last));

@@ -60,6 +60,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     coverage: str = ""
     target: str = ""
     verdict: str = ""
+    remark: str = ""
+    bad: bool = False
     bar: ScaledInterval | None = None
     spread: Spread | None = None
 
@@ -100,6 +102,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcomes: list[OutcomePart] = []
     cards: list[Card] = []
     cards_line: str = ""
+    notes: list[str] = []
     causes: list[CauseRow] = []
     causes_line: str = ""
     remaining: list[CauseRow] = []
@@ -123,6 +126,7 @@ def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[
         outcomes=_outcomes(answer) if is_known else [],
         cards=[_card(one, facts, figures) for one in answer.figures],
         cards_line=_cards_line(answer, run),
+        notes=[*filter(None, (answer.more_bad, *answer.notes))],
         causes=[_cause(one, noun, most, links) for one in answer.causes],
         causes_line=f"{counted(outcomes.all_lost, f'lost {noun}')}, each counted once, "
         "under the first thing that went wrong"
@@ -168,7 +172,7 @@ def _outcomes(answer: Answer) -> list[OutcomePart]:
 
 def _cards_line(answer: Answer, run: Run) -> str:
     measured = sum(one.value is not None for one in visible_figures(run.summary).figures)
-    return f"{len(answer.figures)} of {measured:,} measured: those that matter most and cover most {answer.noun}s"
+    return f"{len(answer.figures)} of {measured:,} measured: what is bad, then what matters most"
 
 
 def _card(figure: KeyFigure, facts: FigureFacts, figures: Mapping[str, Figure]) -> Card:
@@ -184,6 +188,8 @@ def _card(figure: KeyFigure, facts: FigureFacts, figures: Mapping[str, Figure]) 
         coverage=percent_text(figure.coverage) if figure.coverage < 1 else "",
         target=figure.target,
         verdict=figure.verdict,
+        remark=figure.remark,
+        bad=figure.bad,
         bar=facts.bar(shown) if shown is not None else None,
         spread=facts.spread(shown) if shown is not None else None,
     )

@@ -1,0 +1,113 @@
+"""What each conversation adds to a figure, and what kind of conversation it is: arrays by the number in the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convoscope.conversation import DIMENSIONS
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, dimension_column, quoted
+from convoscope.runs.run import Run
+from convoscope.scores.reducers import ACROSS
+from convoscope.statistics.across import Columns
+from convoscope.statistics.summary import Figure
+
+if TYPE_CHECKING:
+    import duckdb
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+MAX_DIMENSIONS = 12
+
+
+class Dimension(NamedTuple):
+    """The values of a dimension, and for each conversation the index of its value; -1 for none."""
+
+    values: list[str]
+    codes: Codes
+
+
+class Sample(NamedTuple):
+    """A figure as Σ above ÷ Σ below over conversations; below is 0 where a conversation has no value."""
+
+    above: Floats
+    below: Floats
+
+
+class Samples:
+    """The conversations of a run as arrays. Each column is read once, when it is asked for."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._connection: duckdb.DuckDBPyConnection = connect()
+        self.count = run.summary.conversations
+        self.dimension = cache(self._read_dimension)
+        self.sample = cache(self._read_sample)
+
+    @cached_property
+    def scenarios(self) -> Codes:
+        """The scenario of each conversation; -1 for none."""
+        codes = self.dimension("scenario_id").codes
+        for name in ("dataset", "domain"):  # scenarios of one name are others in another data set
+            other = self.dimension(name)
+            codes = np.where(codes >= 0, codes * (len(other.values) + 1) + other.codes + 1, -1)
+        return codes
+
+    @cached_property
+    def clusters(self) -> Codes:
+        """What is independent: the scenario of a conversation, or the conversation where it has none."""
+        scenarios = self.scenarios
+        _, clusters = np.unique(np.where(scenarios >= 0, scenarios, -1 - np.arange(self.count)), return_inverse=True)
+        return clusters.astype(np.int64)
+
+    @cached_property
+    def dimension_names(self) -> list[str]:
+        """Every dimension that some conversation has."""
+        query = (
+            "SELECT DISTINCT unnest(json_keys(dimensions)) AS name "
+            f"FROM {self._run.table(CONVERSATIONS)} WHERE dimensions IS NOT NULL ORDER BY name"
+        )
+        further = [name for (name,) in self._connection.execute(query).fetchall()]
+        return [*DIMENSIONS, *[name for name in further if name not in DIMENSIONS][:MAX_DIMENSIONS]]
+
+    def _read_dimension(self, name: str) -> Dimension:
+        rows = self._connection.execute(
+            f"SELECT number, {dimension_column(name)} AS v FROM {self._run.table(CONVERSATIONS)} WHERE v IS NOT NULL"
+        ).fetchnumpy()
+        values, indices = np.unique(np.asarray(rows["v"], dtype=object).astype(str), return_inverse=True)
+        codes = np.full(self.count, -1, dtype=np.int64)
+        codes[np.asarray(rows["number"], dtype=np.int64)] = indices
+        return Dimension(values.tolist(), codes)
+
+    def _read_sample(self, metric: str, variant: str, judge: str, across: str) -> Sample | None:
+        if across not in ACROSS:
+            return None
+        columns = ", ".join(
+            f"coalesce({name}, {'value' if name == 'total' else '0.0'})::DOUBLE AS {name}" for name in Columns._fields
+        )
+        where = f"metric = {quoted(metric)} AND variant = {quoted(variant)} AND judge = {quoted(judge)}"
+        rows = self._connection.execute(
+            f"SELECT number, {columns} FROM {self._run.table(CONVERSATION_SCORES)} "
+            f"WHERE {where} AND status = 'measured' ORDER BY number"
+        ).fetchnumpy()
+        number = np.asarray(rows["number"], dtype=np.int64)
+        sums = ACROSS[across].sums(Columns(*(np.asarray(rows[name], dtype=np.float64) for name in Columns._fields)))
+        above, below = np.zeros(self.count), np.zeros(self.count)
+        above[number], below[number] = sums[0].above, sums[0].below
+        return Sample(above, below)
+
+    def of(self, figure: Figure) -> Sample | None:
+        """What each conversation adds to a headline; None where that is no ratio of two sums."""
+        declared = self._run.summary.by_key[figure.key]
+        return self.sample(figure.metric, figure.variant, figure.judge, declared.reduce.across)
+
+    def ids(self, numbers: Sequence[int]) -> list[str]:
+        """The ids of some conversations."""
+        wanted = ", ".join(str(int(one)) for one in numbers)
+        query = f"SELECT number, conversation FROM {self._run.table(CONVERSATIONS)} WHERE number IN ({wanted})"
+        by_number = dict(self._connection.execute(query).fetchall())
+        return [by_number[one] for one in numbers]
