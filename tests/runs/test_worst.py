@@ -29,7 +29,17 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.declaration import Better
 from convoscope.runs.make import make_run as score
-from convoscope.runs.ranking import FAILURES, REASONS, Standing, headlines, names, rank, worst, worst_and_broken
+from convoscope.runs.ranking import (
+    FAILURES,
+    REASONS,
+    ROUGHNESS,
+    Standing,
+    headlines,
+    names,
+    rank,
+    worst,
+    worst_and_broken,
+)
 from convoscope.runs.run import Run
 from convoscope.statistics.panel import panel_name
 from support.chats import chat, user
@@ -411,7 +421,7 @@ def by_the_book(run: Run) -> list[tuple[str, float | None]]:
     declared = run.summary.by_key
     wholes = tuple(f"{key.partition('@')[0]}." for key in declared)
     rows = [row for row in _measured(run) if declared[row[1]].better != NEITHER and not row[1].startswith(wholes)]
-    rows = [row for row in rows if not row[1].endswith(("@eva", "@standard-data"))]
+    rows = [row for row in rows if row[1] in ROUGHNESS]
     measured_keys = {key for _, key, _, _ in rows}
     with_value: dict[str, dict[str, tuple[Decimal, float | None]]] = {}
     for id, key, value, points in rows:

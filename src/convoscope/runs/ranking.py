@@ -1,12 +1,14 @@
-"""Worst first: what was lost, what failed, and how far a conversation is behind the others.
+"""The order of conversations: what was lost, where trials disagree, and how rough a conversation was.
 
-First what is lost, by the user's label, the log or the flow (`views.flow.endings.outcome_of`); then what nobody knows;
-what is done comes last. Among equals, whatever fails in more families comes first: a metric of the family `outcome` at
-its worst, a missed target, a value below the pass mark of its metric. Among equals again, how far it is behind: of the
-conversations that were measured in a metric with a direction, the share that did better; the squares of these shares
-are averaged within a family of metrics and then over families, so that one thing very wrong weighs more than several a
-little wrong, and thirteen latencies do not outvote one wrong answer. A value that passes puts nobody
-behind, nor does what was not measured. Metrics that say the same count once: parts and variants are left to the metric
+First what is lost, by the user's label, the log or the flow (`views.flow.endings.outcome_of`); then what is unknown;
+what is done comes last. Where the outcome is unknown and a scenario has several trials, those come first whose changes
+disagree with those of the other trials (`runs.trials`). Among equals, whatever fails in more families comes first: a
+metric of the family `outcome` at its worst, a missed target, a value below the pass mark of its metric. Among equals
+again, roughness: of the conversations that were measured in a metric of `ROUGHNESS`, the share that did better; the
+squares of these shares are averaged within a family of metrics and then over families, so that one thing very wrong
+weighs more than several a little wrong, and several waits do not outvote one wrong answer. A value that passes makes
+nothing rough, nor does what was not measured. Metrics that a user adds count where they have a target, or where a run
+has no metric of `ROUGHNESS`. Metrics that say the same count once: parts and variants are left to the metric
 itself, a derived figure to what it is made of; where there are only variants, the worst of them counts. Where the
 integration broke, a conversation says nothing about the agent: it comes last, and `Ranking.errors` lists it.
 
@@ -15,7 +17,7 @@ It is an order, not a measurement: in a run where all is well, somebody is still
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,6 +30,7 @@ from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import FigureTarget, kept_target
+from convoscope.runs.trials import Trial, read_trials
 from convoscope.scores.observation import COMPUTED
 from convoscope.statistics.summary import Figure
 from convoscope.views.flow.endings import LOST, OUTCOMES, UNKNOWN
@@ -37,6 +40,26 @@ if TYPE_CHECKING:
 
 REASONS = 3
 """How many metrics are named as the reason for a place."""
+_NAMES = """
+    agent.ignored_questions agent.repetition agent.talks_over_user agent.unanswered_turns
+    answer.accuracy answer.accuracy@choice answer.exact_match answer.f1 answer.format_validity audio.word_accuracy
+    dialogue.action_type_accuracy dialogue.domain_accuracy dialogue.entity_hallucination dialogue.goal_completion
+    dialogue.inform@tomiinek dialogue.intent_accuracy dialogue.jga dialogue.policy_violations dialogue.response_quality
+    dialogue.slot_accuracy dialogue.slot_hallucination dialogue.success@tomiinek dialogue.system_correctness
+    flow.completion flow.correctness flow.errors flow.latency_p95
+    interaction.response_latency_mean interaction.response_rate interaction.yield_rate
+    judged.agent_speech_fidelity judged.conciseness judged.conversation_progression judged.faithfulness
+    latency.e2e_latency
+    outcome.authentication_success outcome.conversation_completed_on_time outcome.conversation_correctly_finished
+    outcome.task_completion retrieval.average_precision retrieval.mrr retrieval.ndcg
+    semantic.unresolved_risks state.stall telephony.drop_off_node@states timing.response_latency
+    tools.parameter_correctness tools.success tools.tool_call_validity tools.tool_correctness tools.unrecovered_errors
+    user.pushback voice.key_entities voice.response_speed voice.stt_wer voice.turn_taking
+    """
+ROUGHNESS = frozenset(_NAMES.split())
+"""The metrics that the order is made of, whatever else a run measures."""
+Basis = Literal["outcome", "trials", "roughness"]
+"""What decides an order first."""
 _DIGITS = 3
 """Values that agree in so many digits are as good as each other."""
 
@@ -98,6 +121,8 @@ class Standing(NamedTuple):
     """`lost`, `done` or `unknown`."""
     outcome_reason: str = ""
     """What tells so."""
+    trial: Trial | None = None
+    """How it agrees with the other trials of its scenario, where the outcome is unknown."""
 
 
 class Ranking(NamedTuple):
@@ -121,6 +146,10 @@ class Ranking(NamedTuple):
     """What came of each conversation: a place in `OUTCOMES`."""
     lost: Mapping[int, str]
     """What tells that a conversation is lost, by its number."""
+    trials: Mapping[int, Trial]
+    """How conversations of an unknown outcome agree with the other trials of their scenarios, by number."""
+    basis: Basis
+    """By what the order is led."""
 
     def because(self, number: int) -> tuple[Behind, ...]:
         rows = zip(*(one[:, number] for one in (self.column, self.value, self.share, self.failure)), strict=True)
@@ -170,9 +199,12 @@ def rank(run: Run) -> Ranking:
     places = _Places(count, len(columns))
     with connect() as connection:
         valued = with_values(connection, run)
+        counts = _counting(run, columns, valued)
         families: dict[str, dict[str, list[int]]] = {}
         for code, headline in enumerate(columns):
-            if headline.better != NEITHER and headline[:3] in valued and not _says_again(headline, run.summary, valued):
+            if headline.better == NEITHER or headline[:3] not in valued or not counts(headline):
+                continue
+            if not _says_again(headline, run.summary, valued):
                 family = families.setdefault(run.summary.by_key[headline.key].family, {})
                 family.setdefault(headline.metric, []).append(code)
         marks = _Marks(connection, run)
@@ -181,10 +213,15 @@ def rank(run: Run) -> Ranking:
                 [[_Column(code, *marks.read(columns[code])) for code in twins] for twins in metrics.values()]
             )
         ended = _read_endings(connection, run, count)
+        trials = _unknown_trials(connection, run, ended)
     behind = places.behind(len(families))
     label = ended.label if run.summary.label is not None else np.zeros(count)
     leads = run.summary.label is not None and not run.summary.label.passed and not run.summary.label.failed
-    keys = (np.arange(count), -np.nan_to_num(behind, nan=-1.0), -places.failures, -places.outcome_failures)
+    disagreement, writes = np.zeros(count), np.zeros(count)
+    for number, trial in trials.items():
+        disagreement[number], writes[number] = trial.disagreement, trial.writes
+    rough = (np.arange(count), -np.nan_to_num(behind, nan=-1.0), -places.failures)
+    keys = (*rough, -writes, -disagreement, -places.outcome_failures)
     order = np.lexsort((*keys, *((ended.outcome, label) if leads else (label, ended.outcome)), ended.broken))
     return Ranking(
         headlines=columns,
@@ -198,7 +235,32 @@ def rank(run: Run) -> Ranking:
         failure=places.failure,
         outcome=ended.outcome,
         lost=ended.lost,
+        trials=trials,
+        basis=_basis(run, ended, trials),
     )
+
+
+def _counting(run: Run, columns: Sequence[Headline], valued: set[tuple[str, ...]]) -> Callable[[Headline], bool]:
+    """Which metrics count: those of `ROUGHNESS`, and those with a target; where a run has none of the first, all."""
+    if not any(one.key in ROUGHNESS and one[:3] in valued for one in columns):
+        return lambda _: True
+    asked = {kept_target(one).figure for one in run.receipt.config.get("targets", ())}
+    asked |= {declared.metric for declared in run.summary.declared if declared.target is not None}
+    return lambda headline: headline.key in ROUGHNESS or headline.key in asked
+
+
+def _unknown_trials(connection: duckdb.DuckDBPyConnection, run: Run, ended: _Endings) -> dict[int, Trial]:
+    """Trials count where the outcome is unknown, and no label puts the conversations in order."""
+    if run.summary.label is not None or not np.any(ended.outcome == OUTCOMES.index(UNKNOWN)):
+        return {}
+    is_unknown = ended.outcome == OUTCOMES.index(UNKNOWN)
+    return {number: trial for number, trial in read_trials(connection, run).items() if is_unknown[number]}
+
+
+def _basis(run: Run, ended: _Endings, trials: Mapping[int, Trial]) -> Basis:
+    if run.summary.label is not None or np.any(ended.outcome != OUTCOMES.index(UNKNOWN)):
+        return "outcome"
+    return "trials" if any(one.differ for one in trials.values()) else "roughness"
 
 
 OUTCOME_METRIC = "outcome.success"
@@ -413,6 +475,7 @@ def standings(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[Standi
             ranking.errors.get(number, ""),
             OUTCOMES[ranking.outcome[number]],
             ranking.lost.get(number, ""),
+            ranking.trials.get(number),
         )
         for number in numbers
     ]

@@ -139,7 +139,7 @@ def _twin(key: str) -> object:
 
 
 def _candidates(summary: Summary, targets: dict[str, Check]) -> Iterator[_Candidate]:
-    """Headlines with a direction, of waits the slowest; shares without one that are notable; bad parts of good wholes."""
+    """Headlines with a direction, of waits the slowest; notable shares without one; bad parts of good wholes."""
     known = {declared.name for declared in summary.declared}
     slowest = {one.key: one for one in summary.figures if one.reduction == SLOWEST and one.value is not None}
     measured: list[tuple[Figure, DeclaredMetric]] = []

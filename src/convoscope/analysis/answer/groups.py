@@ -150,9 +150,8 @@ def _where(by: dict[str, str]) -> str:
 
 def _versions_apart(summary: Summary, versions: Versions, noun: Noun) -> Iterator[GroupApart]:
     """Of two versions, the one that is worse, in what was claimed."""
-    sizes = {
-        one.by[versions.dimension]: one.conversations for one in summary.groups if list(one.by) == [versions.dimension]
-    }
+    name = versions.dimension
+    sizes = {one.by[name]: one.conversations for one in summary.groups if list(one.by) == [name]}
     for one in versions.claimed:
         compared, unit = one.comparison, one.figure.unit
         value, other = versions.after, versions.before

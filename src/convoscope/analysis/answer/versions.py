@@ -136,11 +136,10 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
 def _pair(summary: Summary) -> tuple[str, Group, Group] | None:
     """The two versions to compare: of several that are numbered or dated, the last and the one before it."""
     for name in VERSIONS:
-        groups = sorted(
-            (one for one in summary.groups if list(one.by) == [name]), key=lambda one: order_key(one.by[name])
-        )
-        if len(groups) == 2 or (len(groups) > 2 and all(re.search(r"\d", one.by[name]) for one in groups)):
-            return name, groups[-2], groups[-1]
+        by_value = {one.by[name]: one for one in summary.groups if list(one.by) == [name]}
+        ordered = sorted(by_value, key=order_key)
+        if len(ordered) == 2 or (len(ordered) > 2 and all(re.search(r"\d", value) for value in ordered)):
+            return name, by_value[ordered[-2]], by_value[ordered[-1]]
     return None
 
 
@@ -170,12 +169,9 @@ def is_worse(figure: Figure, difference: float) -> bool:
 
 def _is_unshared(scenarios: Codes, first: Rows, second: Rows) -> bool:
     """Whether each side was tried on scenarios of its own, several times each: then the scenarios may differ."""
-    sides = [scenarios[rows & (scenarios >= 0)] for rows in (first, second)]
-    if any(
-        len(np.unique(side)) * 2 > np.count_nonzero(rows) for side, rows in zip(sides, (first, second), strict=True)
-    ):
-        return False
-    return all(map(len, sides)) and len(np.intersect1d(*sides)) < MIN_CLUSTERS
+    sides = [scenarios[rows] for rows in (first, second)]
+    are_tried_again = all(side.min() >= 0 and len(np.unique(side)) * 2 <= len(side) for side in sides)
+    return are_tried_again and len(np.intersect1d(*sides)) < MIN_CLUSTERS
 
 
 def _differences(summary: Summary, samples: Samples, first: Rows, second: Rows) -> Iterator[Difference]:
