@@ -167,7 +167,7 @@ class TestWhatItSays:
     def test_the_worst_say_in_what(self, run: Run) -> None:
         # the three others of four did better, and nobody else is behind anyone
         lines = markdown(run).splitlines()
-        place = lines.index("Worst conversations:")
+        place = lines.index("Conversations, roughest first:")
         assert lines[place + 2 : place + 4] == ["- `c0`: `tools.success` 0.0 %: lower than 3 of 4", ""]
 
     def test_where_the_integration_broke_is_said_apart_and_as_code(self, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ class TestWhatItSays:
         ]
         run = score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
         lines = markdown(run).splitlines()
-        place = lines.index("Worst conversations:")
+        place = lines.index("Conversations, roughest first:")
         assert lines[place + 2 : place + 8] == [
             "- `a`: `test.quality` 1.00 points: lower than 1 of 3",  # only b has more
             "",

@@ -98,7 +98,7 @@ class TestTheList:
         ended = convoscope("show", "runs/mine", cwd=work)
         assert (ended.code, ended.err) == (0, "")
         title, _, first, second, third, *rest = ended.out.splitlines()
-        assert title == "runs/mine: the worst 3 of 3 conversations"
+        assert title == "runs/mine: the roughest 3 of 3 conversations"
         # order took 5.5 s to answer and its tool failed; slow took 8 s, and its tool came back:
         # each is behind the other in one thing, and the id decides
         assert first.split(maxsplit=3) == ["1", "order", "unknown", "tools.success 0.0 %: lower than 1 of 2"]
@@ -109,7 +109,7 @@ class TestTheList:
 
     def test_can_be_shorter(self, work: Path) -> None:
         lines = convoscope("show", "runs/mine", "--limit", 1, cwd=work).out.splitlines()
-        assert lines[0] == "runs/mine: the worst 1 of 3 conversations"
+        assert lines[0] == "runs/mine: the roughest 1 of 3 conversations"
         assert len(lines) == 4  # title, headings, one, and how to see it
 
     def test_of_nothing_is_refused(self, work: Path) -> None:
@@ -134,7 +134,7 @@ class TestOneConversation:
     def test_comes_with_its_place_and_why(self, order: Ended) -> None:
         assert (order.code, order.err) == (0, "")
         assert order.out.splitlines()[:3] == [
-            "order: 1 of 3, worst first",
+            "order: 1 of 3, roughest first",
             "flow orders  scenario_id s1",
             "tools.success 0.0 %: lower than 1 of 2",
         ]
@@ -162,6 +162,7 @@ class TestOneConversation:
             Story(id="a", elsewhere=elsewhere, stretches=(MarkedText(turn=1, happenings=(happening,)),)),
             1,
             1,
+            "roughest first",
         )
         lines = [line.strip() for line in told.getvalue().splitlines()]
         assert lines[-2:] == ["test.a 3", "7 scores without a value: no judge (7)"]
@@ -266,13 +267,13 @@ class TestWhereTheIntegrationBroke:
 
     def test_is_why_it_stands_where_it_stands(self, broken: Path) -> None:
         lines = convoscope("show", "run", "gone", "--full", cwd=broken).out.splitlines()
-        assert lines[0] == "gone: 2 of 2, worst first"
+        assert lines[0] == "gone: 2 of 2, roughest first"
         assert lines[1].startswith("the integration broke: no line")
 
     def test_is_named_on_the_terminal_after_scoring(self, broken: Path) -> None:
         lines = convoscope("runs", "show", "run", "--full", cwd=broken).out.splitlines()
-        assert [line for line in lines if line.startswith("worst: ")] == [
-            "worst: fine (test.quality 1.00 points: lower than 1 of 2)",
+        assert [line for line in lines if line.startswith("roughest: ")] == [
+            "roughest: fine (test.quality 1.00 points: lower than 1 of 2)",
         ]
         assert "integration broke: gone (no line turn 7  forged)" in lines
 
@@ -339,7 +340,7 @@ def told_of(run: Path, number: int) -> Story:
 
 def printed(told: Story) -> str:
     stream = StringIO()
-    print_story(Screen(stream), told, 1, 2)
+    print_story(Screen(stream), told, 1, 2, "roughest first")
     return stream.getvalue()
 
 

@@ -11,9 +11,10 @@ from convoscope.harmless import one_line
 from convoscope.ingest.beside.flow_files import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, LOWER, RATIO, SHARE
-from convoscope.runs.ranking import Behind, Failure, Standing
+from convoscope.runs.ranking import Basis, Behind, Failure, Standing
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
+from convoscope.runs.trials import Trial
 from convoscope.statistics.summary import Figure
 from convoscope.views.flow.endings import LOST
 
@@ -184,15 +185,33 @@ def lost_text(standing: Standing) -> str:
     return outcome_text(LOST, standing.outcome_reason) if standing.outcome == LOST else ""
 
 
-def because_texts(error: str, because: Sequence[Behind], lost: str = "") -> list[str]:
-    """Why a conversation stands where it stands; `lost` is the outcome in words, where it is lost."""
+ORDERS: Mapping[Basis, str] = {
+    "outcome": "worst first",
+    "trials": "trials that disagree first",
+    "roughness": "roughest first",
+}
+"""What an order of conversations is called: without an outcome or trials it promises no failures."""
+EXTREMES: Mapping[Basis, str] = {"outcome": "worst", "trials": "first", "roughness": "roughest"}
+
+
+def trial_text(trial: Trial | None) -> str:
+    """How a trial disagrees with the others of its scenario; nothing where it does not."""
+    if trial is None or not trial.differ:
+        return ""
+    if trial.others == 1:
+        return "the other trial of its scenario made other changes"
+    return f"{trial.differ:,} of the {trial.others:,} other trials of its scenario made other changes"
+
+
+def because_texts(error: str, because: Sequence[Behind], lost: str = "", trial: Trial | None = None) -> list[str]:
+    """Why a conversation has its rank; `lost` is the outcome in words, where it is lost."""
     broke = [f"the integration broke: {error}"] if error else []
-    return [*broke, *([lost] if lost else []), *map(behind_text, because)]
+    return [*broke, *filter(None, (lost, trial_text(trial))), *map(behind_text, because)]
 
 
 def standing_text(standing: Standing, most: int = 2) -> str:
     """The same in one line."""
-    if reasons := because_texts(standing.error, standing.because, lost_text(standing)):
+    if reasons := because_texts(standing.error, standing.because, lost_text(standing), standing.trial):
         return "; ".join(reasons[:most])
     return "no metric with a direction was measured" if standing.behind is None else "worse than no other in any metric"
 

@@ -63,6 +63,7 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
                         for each in one.because
                     ],
                 }
+                | ({"trial": one.trial._asdict()} if one.trial is not None else {})
                 for one in (*standing, *broken)
             ]
         )
@@ -71,6 +72,7 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
 
 
 def _show(screen: Screen, run: Run, conversation: str, *, full: bool, json: bool) -> None:
+    from convoscope.analysis.words import ORDERS
     from convoscope.report.brief_story import print_brief_story
     from convoscope.report.conversation_terminal import print_story
     from convoscope.report.story import story
@@ -96,4 +98,4 @@ def _show(screen: Screen, run: Run, conversation: str, *, full: bool, json: bool
         return
     place = ranking.order.tolist().index(number) + 1
     conversation_story = story(record, run.summary, ranking.because(number))
-    print_story(screen, conversation_story, place, len(ranking.order))
+    print_story(screen, conversation_story, place, len(ranking.order), ORDERS[ranking.basis])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from rich.cells import cell_len
 
 from convoscope.analysis.answer import Answer, Cause, KeyFigure
-from convoscope.analysis.words import number_text, percent_text, value_text
+from convoscope.analysis.words import ORDERS, number_text, percent_text, value_text
 from convoscope.harmless import one_line
 from convoscope.report.panels import panels
 from convoscope.report.screen import Screen
@@ -113,9 +113,10 @@ def _print_causes(screen: Screen, answer: Answer) -> None:
         lost = sum(one.lost for one in rest)
         _wrapped(screen, f"{lost:>{width},} lost  {words}", indent=" " * (width + 7))
     if not answer.causes and not answer.remaining:
+        kind = "trial" if answer.order == ORDERS["trials"] else "rough"
         for worst in answer.worst[:CAUSES]:
             if worst.reasons:
-                _with_id(screen, f"rough  {worst.reasons[0]}", worst.conversation)
+                _with_id(screen, f"{kind}  {worst.reasons[0]}", worst.conversation)
 
 
 def _print_cause(screen: Screen, cause: Cause, width: int) -> None:

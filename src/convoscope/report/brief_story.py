@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from convoscope.analysis.answer.causes import cause_of
 from convoscope.analysis.answer.make import reason_of
 from convoscope.analysis.answer.model import Noun
-from convoscope.analysis.words import cut_text, outcome_text
+from convoscope.analysis.words import ORDERS, cut_text, outcome_text, trial_text
 from convoscope.conversation import (
     USER,
     Conversation,
@@ -42,11 +42,13 @@ def print_brief_story(screen: Screen, record: KeptConversation, summary: Summary
     screen.line(f"{one_line(conversation.id)}: {one_line(outcome_text(ended.name, ended.evidence))}", "bold")
     symptom = cause_of(conversation) if ended.name == LOST else None
     reasons = [symptom.words] if symptom is not None and symptom.words else []
+    reasons += [trial] if (trial := trial_text(ranking.trials.get(record.number))) else []
     reasons += [reason_of(summary, behind, noun) for behind in ranking.because(record.number)]
     for reason in reasons:
         _wrapped(screen, f"- {reason}", "  ")
     dimensions = [f"{name} {value}" for name, value in conversation.dimensions.items()]
-    _wrapped(screen, ", ".join([*dimensions, f"place {place:,} of {len(ranking.order):,}, worst first"]), "  ")
+    rank = f"{place:,} of {len(ranking.order):,}, {ORDERS[ranking.basis]}"
+    _wrapped(screen, ", ".join([*dimensions, rank]), "  ")
     screen.line()
     marked = symptom.event if symptom is not None else None
     findings = by_place(placed_findings(conversation))

@@ -5,7 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from convoscope.analysis.words import counted, cut_text, percent_text, reason_text, seconds_text, standing_text
+from convoscope.analysis.words import (
+    EXTREMES,
+    counted,
+    cut_text,
+    percent_text,
+    reason_text,
+    seconds_text,
+    standing_text,
+)
 from convoscope.harmless import one_line
 from convoscope.report.placed_findings import by_place
 from convoscope.report.render.terminal import print_table, print_words
@@ -13,7 +21,7 @@ from convoscope.report.screen import Screen
 from convoscope.report.story import FOLDED, Happening, Mark, Story, StoryFact
 from convoscope.report.table import number_column, text_table
 from convoscope.report.text_diff import TextVersion
-from convoscope.runs.ranking import Standing
+from convoscope.runs.ranking import Standing, rank
 from convoscope.runs.run import Run
 from convoscope.scores.observation import MEASURED
 
@@ -25,7 +33,8 @@ _LONG = 400
 def print_worst(screen: Screen, run: Run, standing: Sequence[Standing], broken: Sequence[Standing]) -> None:
     """The worst conversations, and in what they are worse than others."""
     total = run.summary.conversations
-    screen.line(f"{run.folder}: the worst {len(standing):,} of {counted(total, 'conversation')}", "bold")
+    extreme = EXTREMES[rank(run).basis]
+    screen.line(f"{run.folder}: the {extreme} {len(standing):,} of {counted(total, 'conversation')}", "bold")
     rows = [
         (str(at), one_line(one.conversation), one.outcome, one_line(standing_text(one), _LONG))
         for at, one in enumerate(standing, 1)
@@ -42,9 +51,9 @@ def print_worst(screen: Screen, run: Run, standing: Sequence[Standing], broken: 
         screen.line(f"one of them: {one_line(command)}")
 
 
-def print_story(screen: Screen, story: Story, place: int, total: int) -> None:
+def print_story(screen: Screen, story: Story, place: int, total: int, order: str) -> None:
     """Everything of one conversation, in its order."""
-    screen.line(f"{one_line(story.id)}: {place:,} of {total:,}, worst first", "bold")
+    screen.line(f"{one_line(story.id)}: {place:,} of {total:,}, {order}", "bold")
     if story.dimensions:
         screen.line("  ".join(f"{one_line(name)} {one_line(value)}" for name, value in story.dimensions.items()))
     for line in story.because:

@@ -17,9 +17,11 @@ from typing import NamedTuple
 from convoscope.analysis.answer import Answer, Cause, make_answer
 from convoscope.analysis.targets import Check, run_checks, tally_text
 from convoscope.analysis.words import (
+    ORDERS,
     behind_text,
     counted,
     outcome_text,
+    trial_text,
     value_text,
 )
 from convoscope.harmless import one_line
@@ -32,7 +34,7 @@ from convoscope.report.screen import Screen
 from convoscope.report.sections import sections
 from convoscope.report.table import ReportTable, Row, TableCell
 from convoscope.report.visible_figures import visible_figures
-from convoscope.runs.ranking import Standing, WorstAndBroken, worst_and_broken
+from convoscope.runs.ranking import Standing, WorstAndBroken, rank, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.views.flow.endings import LOST
@@ -68,7 +70,7 @@ def markdown(run: Run, targets: Sequence[str] = ()) -> str:
         _answer(make_answer(run, targets)),
         _group_targets([check for check in checks if check.by]),
         _figures(run.summary, [check for check in checks if not check.by]),
-        *_worst(worst_and_broken(run, MAX_WORST)),
+        *_worst(worst_and_broken(run, MAX_WORST), ORDERS[rank(run).basis]),
         *_groups(run.summary),
         _reading(run),
     ]
@@ -154,13 +156,13 @@ def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
     return Block(table.head, table.rows, [*tail, ""])
 
 
-def _worst(listed: WorstAndBroken) -> Iterator[Block]:
+def _worst(listed: WorstAndBroken, order: str) -> Iterator[Block]:
     """The worst conversations, and apart those whose integration broke."""
-    telling = [one for one in listed.worst if one.because or one.outcome == LOST]
+    telling = [one for one in listed.worst if one.because or trial_text(one.trial) or one.outcome == LOST]
     lines = [f"- {code(one.conversation)}: {'; '.join(_reasons(one))}" for one in telling]
     broken = [f"- {code(one.conversation)}: {code(one.error)}" for one in listed.broken]
     if lines:
-        yield Block(["Worst conversations:", ""], lines, [""])
+        yield Block([f"Conversations, {order}:", ""], lines, [""])
     if broken:
         yield Block(["The integration broke, which says nothing about the agent:", ""], broken, [""])
 
@@ -168,6 +170,8 @@ def _worst(listed: WorstAndBroken) -> Iterator[Block]:
 def _reasons(standing: Standing) -> Iterator[str]:
     if standing.outcome == LOST:
         yield plain(outcome_text(LOST, standing.outcome_reason))
+    if trial := trial_text(standing.trial):
+        yield plain(trial)
     for behind in standing.because:
         key, _, words = behind_text(behind).partition(" ")
         yield f"{code(key)} {plain(words)}"

@@ -8,6 +8,7 @@ from itertools import groupby
 from convoscope.analysis.answer import Answer
 from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import (
+    EXTREMES,
     NOTHING,
     counted,
     name_text,
@@ -26,7 +27,7 @@ from convoscope.report.screen import Screen
 from convoscope.report.sections import sections
 from convoscope.report.table import ReportTable, Row, TableCell
 from convoscope.report.visible_figures import visible_figures
-from convoscope.runs.ranking import worst_and_broken
+from convoscope.runs.ranking import rank, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.statistics.summary import Figure
@@ -60,10 +61,11 @@ def print_run(screen: Screen, run: Run, answer: Answer) -> None:
     print_groups(screen, summary)
     screen.line()
     first, broken = worst_and_broken(run, _WORST)
+    extreme = EXTREMES[rank(run).basis]
     for standing in first:
-        if standing.because or standing.outcome == LOST:
+        if standing.because or standing.trial or standing.outcome == LOST:
             why = one_line(standing_text(standing, 1))
-            screen.line(f"worst: {one_line(standing.conversation)} ({why})")
+            screen.line(f"{extreme}: {one_line(standing.conversation)} ({why})")
     for standing in broken:
         screen.line(f"integration broke: {one_line(standing.conversation)} ({one_line(standing.error)})")
     print_reading(screen, run.read_report)

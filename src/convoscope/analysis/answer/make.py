@@ -28,7 +28,7 @@ from convoscope.analysis.answer.samples import Samples
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.analysis.answer.versions import compare_versions
 from convoscope.analysis.targets import Check, run_checks
-from convoscope.analysis.words import counted, cut_text, reading_text, reason_text, value_text
+from convoscope.analysis.words import ORDERS, counted, cut_text, reading_text, reason_text, trial_text, value_text
 from convoscope.conversation import Conversation, from_json
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.conversation.lazy import cached_on_argument
@@ -82,6 +82,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         more_bad=figures.more_bad,
         causes=tuple(telling),
         remaining=tuple(one for one in causes if one not in telling),
+        order=ORDERS[ranking.basis],
         worst=tuple(_worst(run, ranking, lost, noun)),
         groups=(groups := groups_apart(summary, noun, samples, versions)).apart,
         alike=groups.alike,
@@ -255,10 +256,11 @@ def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation], noun: N
 
 
 def reasons_of(summary: Summary, ranking: Ranking, number: int, lost: LostConversation | None, noun: Noun) -> list[str]:
-    """Why a conversation stands where it stands, in words, the deciding one first."""
+    """Why a conversation has its rank, in words, the deciding one first."""
     reasons = [lost.finding.words] if lost is not None and lost.finding.words else []
     if lost is not None and (why := ranking.lost.get(number)):
         reasons.append(f"lost: {why}")
+    reasons += [trial] if (trial := trial_text(ranking.trials.get(number))) else []
     reasons += [reason_of(summary, behind, noun) for behind in ranking.because(number)]
     return reasons[:MOST_REASONS]
 

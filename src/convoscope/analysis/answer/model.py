@@ -121,7 +121,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WorstConversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A place of the list: worst first."""
+    """A conversation of the list, by `Answer.order`."""
 
     conversation: str
     number: int
@@ -157,6 +157,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Most lost first, at most five; `remaining` holds the others."""
     remaining: tuple[Cause, ...] = ()
     """Causes of few conversations, and of those without a single cause: with `causes`, all that is lost."""
+    order: str = "worst first"
+    """What the order of conversations is called: `roughest first` where neither outcomes nor trials lead it."""
     worst: tuple[WorstConversation, ...] = ()
     groups: tuple[GroupApart, ...] = ()
     alike: str = ""

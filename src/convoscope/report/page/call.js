@@ -17,7 +17,7 @@ async function callScreen(id, second) {
   const kind = kindOf(place);
   const reasons = call ? call.reasons || [] : (index.reasons[place] || []).map((text) => [text]);
   const head = [
-    node("div", { class: "nav2" }, node("a", { href: filterHash(), id: "back" }, capital(nouns())), " / ", node("bdi", { class: "mono" }, id), node("span", { class: "dim" }, `${number(at + 1)} of ${number(order.length)}${list.sort ? "" : ", worst first"}`),
+    node("div", { class: "nav2" }, node("a", { href: filterHash(), id: "back" }, capital(nouns())), " / ", node("bdi", { class: "mono" }, id), node("span", { class: "dim" }, `${number(at + 1)} of ${number(order.length)}${list.sort ? "" : `, ${facts.order}`}`),
       node("span", { class: "steps" }, step(at - 1, "k", "↑ ", "previous"), step(at + 1, "j", "↓ ", "next"))),
     node("div", { class: "ch" }, outcomeSign(kind), node("div", {}, node("h1", {}, bdi(call ? call.title : `${capital(OUTCOME_SIGNS[kind][1])}${index.ended[place] ? ` in ${index.ended[place]}` : ""}`)),
       call && call.meta ? node("p", { class: "dim", dir: "auto" }, call.meta) : null,

@@ -33,7 +33,7 @@ function callsScreen(query) {
   const search = node("input", { type: "search", id: "search", placeholder: "Find by id, reason, words", "aria-label": `Find ${nouns()}`, autocomplete: "off" });
   search.value = list.text;
   search.addEventListener("input", () => { list.text = search.value.trim(); changed(); });
-  const sort = node("select", { "aria-label": "Sort" }, node("option", { value: "" }, "Worst first"), node("option", { value: "id" }, "By id"), index.columns.map((column) => node("option", { value: column.name }, column.label)));
+  const sort = node("select", { "aria-label": "Sort" }, node("option", { value: "" }, capital(facts.order)), node("option", { value: "id" }, "By id"), index.columns.map((column) => node("option", { value: column.name }, column.label)));
   sort.value = list.sort;
   sort.addEventListener("change", () => { list.sort = sort.value; changed(); });
   const box = node("div", { class: "vlist", id: "list", tabindex: "0", role: "list", "aria-label": capital(nouns()) }, node("div", { class: "vpad" }));
@@ -110,7 +110,7 @@ function drawList() {
   $("count").textContent = `${number(total)} of ${counted(facts.total, facts.noun)}`;
   const about = [];
   if (list.text && full.size < index.ids.length) about.push(`words were searched in ${number(full.size)}`);
-  if (filtered() && index.ids.length < facts.total) about.push(`looked for among the worst ${number(index.ids.length)}`);
+  if (filtered() && index.ids.length < facts.total) about.push(`looked for among the first ${number(index.ids.length)}`);
   if (list.unknown.length) about.push(`not known here and left out: ${list.unknown.join(", ")}`);
   $("found").textContent = about.join("; ");
   $("clear").hidden = !filtered();

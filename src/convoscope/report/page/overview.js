@@ -30,7 +30,7 @@ function card(one) {
 }
 
 function causesOf(causes, remaining, rough, rest) {
-  const title = causes.length || remaining.length ? "Where it breaks" : rough.length ? "What was slow or rough" : "";
+  const title = causes.length || remaining.length ? "Where it breaks" : rough.length ? (facts.order.startsWith("trials") ? "Where trials disagree" : "What was slow or rough") : "";
   if (!title && !rest.nothing_lost) return null;
   const rows = causes.map((one, place) => {
     const bar = node("i", {});

@@ -79,6 +79,7 @@ class PageFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: str
     """As a command names the run."""
     noun: str
+    order: str
     total: int
     overview: Overview
     figures: FiguresScreen
@@ -113,6 +114,7 @@ def write_page(
         name=run.name,
         place=place_text(run),
         noun=answer.noun,
+        order=answer.order,
         total=answer.conversations,
         overview=overview(run, answer, figures, links),
         figures=figures_screen(figures),
