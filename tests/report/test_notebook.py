@@ -51,7 +51,7 @@ def test_a_run_shows_its_answer(tmp_path: Path) -> None:
     shown = " ".join(Tags(html).words.split())
     answer = make_answer(run)
     assert answer.headline in shown
-    assert "25 of 100" in shown  # every fourth of 24 is resolved
+    assert "6 of 24 chats" in shown  # every fourth is resolved
     assert all(figure.label in shown for figure in answer.figures)
     assert str(run.folder / "report.html") in shown
 

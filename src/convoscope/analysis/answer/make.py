@@ -24,6 +24,7 @@ from convoscope.analysis.answer.causes import (
 from convoscope.analysis.answer.figures import chosen_figures, mark_text
 from convoscope.analysis.answer.groups import groups_apart
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
+from convoscope.analysis.answer.notes import notes_on
 from convoscope.analysis.answer.samples import Samples
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.analysis.answer.versions import compare_versions
@@ -80,6 +81,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         outcomes=outcomes,
         figures=figures.figures,
         more_bad=figures.more_bad,
+        notes=notes_on(run, figures.figures, samples, noun),
         causes=tuple(telling),
         remaining=tuple(one for one in causes if one not in telling),
         order=ORDERS[ranking.basis],

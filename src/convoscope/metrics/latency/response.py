@@ -23,15 +23,17 @@ from convoscope.metrics.voice.call_facts import (
 )
 from convoscope.scores.observation import Observation, in_turn, measured, not_applicable, unmeasured
 from convoscope.views import MetricContext, metric_context
+from convoscope.views.clocks import LEAST_SHIFT, clock_shift, span_text
 from convoscope.views.user_turns import end_of, start_of
 
 _timed_wait = partial(wait_metric, notices=(SKEWED_CLOCKS,), falls_silent=(EMPTY_AGENT, EQUAL_TIMES))
 
+CLOCKS_DISAGREE = "clocks_disagree"
 LONGEST = 1000.0
 """Seconds. By the published rule a longer wait is a fault of the log (voice logs, 1.4)."""
 
 
-@_timed_wait("timing.response_latency", version=2, label="wait for a reply", importance=8, needs=(USER_SPEECH, TIMES))
+@_timed_wait("timing.response_latency", version=3, label="wait for a reply", importance=8, needs=(USER_SPEECH, TIMES))
 def response_latency(many: Conversations) -> None:
     """How long does the user wait for the agent's reply?
 
@@ -40,13 +42,17 @@ def response_latency(many: Conversations) -> None:
     replies that begin before the user has ended, are not applicable. A turn without a reply has no wait
     and is unmeasured: `agent.unanswered_turns` counts it; of a user who left it is not applicable. Turns
     without times, with times of two clocks that do not relate, or with a reply that is dated before
-    the message it answers, are unmeasured, and so are all where each message has the time of its reply.
+    the message it answers, are unmeasured, and so are all where each message has the time of its reply, and
+    all where user and agent have clocks that disagree: one shift of 30 s or more explains every time, and none less.
     """
     for place, conversation in enumerate(many.conversations):
         waits = [_response(conversation, turn) for turn in conversation.turns]
         stopped = not any(type(wait) is float and wait for wait in waits)
+        shift = clock_shift(conversation) if any(map(_is_suspicious, waits)) else None
         for turn, wait in zip(conversation.turns, waits, strict=True):
-            if isinstance(wait, Observation):
+            if shift is not None and (type(wait) is float or _runs_backwards(wait)):
+                many.add(place, unmeasured(turn, CLOCKS_DISAGREE, f"by about {span_text(shift)}"))
+            elif isinstance(wait, Observation):
                 many.add(place, wait)
             elif stopped:
                 many.add(place, unmeasured(turn, STOPPED_CLOCK))
@@ -72,6 +78,15 @@ def _response(conversation: Conversation, turn: Turn) -> Observation | float:
     if _has_end(question):
         return not_applicable(turn, "agent_interrupted")
     return unmeasured(turn, "time_runs_backwards", f"the reply is dated {-wait:g} s too early")
+
+
+def _is_suspicious(wait: Observation | float) -> bool:
+    """Whether a wait may come of two clocks: it is long, or below zero."""
+    return wait >= LEAST_SHIFT if isinstance(wait, float) else _runs_backwards(wait)
+
+
+def _runs_backwards(wait: Observation | float) -> bool:
+    return isinstance(wait, Observation) and wait.reason in ("time_runs_backwards", "agent_interrupted")
 
 
 def _has_end(utterance: Utterance) -> bool:

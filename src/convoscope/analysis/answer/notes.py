@@ -1,0 +1,119 @@
+"""What limits the figures of an answer, in a line each: clocks that disagree, waits far outside, one giant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from convoscope.analysis.answer.model import KeyFigure, Noun
+from convoscope.analysis.answer.samples import Samples
+from convoscope.analysis.words import counted, cut_text, name_text, percent_text
+from convoscope.metrics.latency.response import CLOCKS_DISAGREE
+from convoscope.runs.database import CONVERSATIONS, SCORES, connect, quoted
+from convoscope.runs.run import Run
+from convoscope.runs.summary import Summary
+from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS
+from convoscope.statistics.summary import Figure
+from convoscope.views.clocks import span_text
+
+WAIT = "timing.response_latency"
+GIANT = 0.5
+"""Of the turns, calls or items behind a figure, more than one conversation or scenario may be without a word."""
+LEAST_CONVERSATIONS = 3
+FAR = 20.0
+"""A wait of so many medians is far outside."""
+LONG = 600.0
+HALF_HOUR, NEAR = 1800.0, 60.0
+"""Zones of time differ by whole half hours; a wait that is so little more is hardly one."""
+LEAST_SHIFTED = 3
+MOST_SHIFTED = 0.8
+MAX_ID = 40
+_BACKWARDS = "time_runs_backwards"
+
+
+def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> tuple[str, ...]:
+    """Up to one line of each kind."""
+    return (*_clocks(run, noun), *_waits(run, noun), *_giant(run.summary, figures, samples, noun))
+
+
+def _clocks(run: Run, noun: Noun) -> Iterator[str]:
+    """Conversations whose waits are unmeasured because the times of user and agent do not agree."""
+    wait = next((one for one in run.summary.figures if one.key == WAIT and not one.reduction), None)
+    if wait is None:
+        return
+    total = counted(wait.samples_total, noun)
+    if wait.skipped_reasons.get(CLOCKS_DISAGREE):
+        with connect() as connection:
+            rows = connection.execute(
+                f"SELECT number, min(detail) FROM {run.table(SCORES)} "
+                f"WHERE metric = {quoted(WAIT)} AND reason = {quoted(CLOCKS_DISAGREE)} GROUP BY number"
+            ).fetchall()
+        (detail, _), *_ = Counter(detail for _, detail in rows).most_common(1)
+        where = f"In {len(rows):,} of {total}"
+        yield f"{where} the times of user and agent disagree {detail}: waits are not measured there."
+    if count := wait.skipped_reasons.get(_BACKWARDS):
+        yield f"In {count:,} of {total} replies are dated before what they answer: waits are not measured there."
+
+
+def _waits(run: Run, noun: Noun) -> Iterator[str]:
+    """Replies that come almost exactly some half hours later; else the longest wait, where it is far outside."""
+    figures = {one.reduction: one for one in run.summary.metrics if one.key == WAIT}
+    if "" not in figures or "p50" not in figures:
+        return
+    where = f"metric = {quoted(WAIT)} AND variant = '' AND status = 'measured' AND value >= {LONG}"
+    with connect() as connection:
+        rows = connection.execute(f"SELECT number, value FROM {run.table(SCORES)} WHERE {where}").fetchall()
+        if not rows:
+            return
+        shifted = {number: value for number, value in rows if value >= HALF_HOUR and value % HALF_HOUR <= NEAR}
+        if len(shifted) >= LEAST_SHIFTED and len(shifted) >= MOST_SHIFTED * len({number for number, _ in rows}):
+            (span, _), *_ = Counter(span_text(value - value % HALF_HOUR) for value in shifted.values()).most_common(1)
+            conversations = f"{len(shifted):,} of {counted(run.summary.conversations, noun)}"
+            yield f"In {conversations} the agent seems to reply just after {span}: its clock may be ahead by that."
+            return
+        number, longest = max(rows, key=lambda row: row[1])
+        median = figures["p50"].value or 0.0
+        if longest >= FAR * max(median, 1.0):
+            query = f"SELECT conversation FROM {run.table(CONVERSATIONS)} WHERE number = {int(number)}"
+            ((id,),) = connection.execute(query).fetchall()
+            yield f"The longest wait, {span_text(longest)}, is in {cut_text(id, MAX_ID)}; the median is {median:.1f} s."
+
+
+def _giant(summary: Summary, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> Iterator[str]:
+    """The conversation or scenario that most of the turns behind some figures are of."""
+    headlines = {name_text(one): one for one in summary.metrics if not one.reduction}
+    by_giant: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for shown in figures:
+        figure = headlines.get(shown.name) or headlines.get(shown.name.rpartition(" ")[0])
+        share, kind, name = _largest(summary, figure, samples, noun) if figure is not None else (0.0, "", "")
+        if share > GIANT:
+            by_giant.setdefault((kind, name), []).append((share, shown.label))
+    for (kind, name), shares in by_giant.items():
+        share, label = max(shares)
+        more = f" and of {counted(len(shares) - 1, 'other figure')}" if len(shares) > 1 else ""
+        yield f"{percent_text(share)} of what is behind “{label}”{more} is of one {kind}, {cut_text(name, MAX_ID)}."
+
+
+def _largest(summary: Summary, figure: Figure, samples: Samples, noun: Noun) -> tuple[float, str, str]:
+    """The share of the largest conversation, else scenario; of figures that pool turns, calls or items."""
+    declared = summary.by_key[figure.key]
+    sample = samples.of(figure)
+    if sample is None or declared.reduce.across == MEAN_OF_CONVERSATIONS.name:
+        return 0.0, "", ""
+    weights = sample.below
+    if np.count_nonzero(weights) < LEAST_CONVERSATIONS:
+        return 0.0, "", ""
+    largest = int(np.argmax(weights))
+    share = float(weights[largest] / weights.sum())
+    if share > GIANT:
+        return share, noun, samples.ids([largest])[0]
+    scenarios = samples.scenarios
+    sums = np.bincount(scenarios[scenarios >= 0], weights=weights[scenarios >= 0]) if np.any(scenarios >= 0) else []
+    if np.count_nonzero(sums) < LEAST_CONVERSATIONS:
+        return 0.0, "", ""
+    first = int(np.argmax(sums))
+    dimension = samples.dimension("scenario_id")
+    name = dimension.values[dimension.codes[np.flatnonzero(scenarios == first)[0]]]
+    return float(sums[first] / weights.sum()), "scenario", name
