@@ -102,8 +102,9 @@ def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int)
 
     What is spotless gives way to what is not, but for what matters little.
     """
-    enough = [one for one in others if one.figure.n >= LEAST_N or one.notable]
-    ordered = sorted(enough or others, key=lambda one: (one.spotless or one.is_minor, -one.weight))
+    enough = [one for one in others if one.figure.n >= LEAST_N]
+    enough = [*enough, *(one for one in others if one.notable and one not in enough)] if enough else [*others]
+    ordered = sorted(enough, key=lambda one: (one.spotless or one.is_minor, -one.weight))
     families: dict[str, int] = {}
     taken = [_twin(one.figure.key) for one in kept]
     for one in ordered:

@@ -91,9 +91,10 @@ def _giant(summary: Summary, figures: Sequence[KeyFigure], samples: Samples, nou
         if share > GIANT:
             by_giant.setdefault((kind, name), []).append((share, shown.label))
     for (kind, name), shares in by_giant.items():
-        share, label = max(shares)
-        more = f" and of {counted(len(shares) - 1, 'other figure')}" if len(shares) > 1 else ""
-        yield f"{percent_text(share)} of what is behind “{label}”{more} is of one {kind}, {cut_text(name, MAX_ID)}."
+        share, label = shares[0]  # of the most important figure
+        more = f" and {counted(len(shares) - 1, 'other figure')}" if len(shares) > 1 else ""
+        of_one = f"one {kind}, {cut_text(name, MAX_ID)}"
+        yield f"{percent_text(share)} of the values behind “{label}”{more} are of {of_one}."
 
 
 def _largest(summary: Summary, figure: Figure, samples: Samples, noun: Noun) -> tuple[float, str, str]:

@@ -88,8 +88,8 @@ def _versions(versions: Versions, noun: Noun) -> Iterator[Clause]:
     """What is worse and what is better, as loudly; and whether it is open if more is completed."""
     before, after = cut_text(versions.before, MAX_NAME), cut_text(versions.after, MAX_NAME)
     if versions.too_few:
-        few = cut_text(versions.too_few, MAX_NAME)
-        yield Clause(lead=f"{few} has too few {noun}s to compare {after} with {before}.")
+        few = " and ".join(f"{counted(count, noun)} of {cut_text(name, MAX_NAME)}" for name, count in versions.too_few)
+        yield Clause(lead=f"{few} {'is' if few.startswith('1 ') else 'are'} too few to compare {after} with {before}.")
         return
     if versions.unshared:
         yield Clause(lead=f"{before} and {after} were tried on different scenarios: they cannot be compared.")
@@ -112,26 +112,20 @@ def _claim(one: Difference, before: str, after: str, noun: Noun) -> Iterator[Cla
         )
         return
     verb = _verb(one, noun)
-    label = metric_label(one.declared, noun)
     strata = one.strata
     if strata is None or not one.is_reversed:
         yield Clause(lead=f"{after} {verb} than {before}", rest=f": {_values(one, noun)}{within_text(one)}.", tone=tone)
         return
     each = f"Within each {strata.by}" if strata.all_agree else f"Compared within {strata.by}"
     yield Clause(lead=f"{each} {after} {verb} than {before}", rest=f": {_strata_text(strata, one)}.", tone=tone)
-    raw = f"{value_text(one.raw.second, one.figure.unit)}, was {value_text(one.raw.first, one.figure.unit)}"
-    more = cut_text(strata.more_of, MAX_NAME)
-    yield Clause(
-        lead="",
-        rest=f"Together they say the opposite ({label} {raw}) because {after} has more {more} {noun}s.",
-    )
+    yield _together(one, strata, after, noun, "they say the opposite")
 
 
 def _undecided(versions: Versions, before: str, after: str, noun: Noun, *, is_only: bool) -> Iterator[Clause]:
     """What the data do not decide: why, where the mix makes it seem otherwise."""
     seeming = versions.explained[0] if versions.explained else None
     if seeming is not None and (is_only or seeming.figure.key in COMPLETIONS):
-        yield _explained(seeming, before, after, noun)
+        yield from _explained(seeming, before, after, noun)
         return
     undecided = next((one for one in versions.open if one.figure.key in COMPLETIONS), None)
     if undecided is not None:
@@ -142,19 +136,26 @@ def _undecided(versions: Versions, before: str, after: str, noun: Noun, *, is_on
         yield Clause(lead=f"No clear difference yet between {before} and {after}.")
 
 
-def _explained(one: Difference, before: str, after: str, noun: Noun) -> Clause:
-    if one.mixed is not None:
-        by = one.mixed
-        return Clause(
-            lead=f"Whether {after} {_verb(one, noun, better=True)} than {before} depends on the {by.by}",
-            rest=f": {_strata_text(by, one)}.",
-        )
-    lead = f"{after} and {before} differ in {_values(one, noun, raw=True)}"
-    if one.strata is None:
-        return Clause(lead=f"No clear difference yet between {before} and {after}.")
-    more = cut_text(one.strata.more_of, MAX_NAME)
-    rest = f"; but {after} has more {more} {noun}s, and within {one.strata.by} there is no clear difference yet."
-    return Clause(lead=lead, rest=rest)
+def _explained(one: Difference, before: str, after: str, noun: Noun) -> Iterator[Clause]:
+    """A difference that is there only because the kinds of conversations differ, or that depends on the kind."""
+    verb, strata = _verb(one, noun, better=True), one.mixed or one.strata
+    if strata is None:
+        yield Clause(lead=f"No clear difference yet between {before} and {after}.")
+    elif one.mixed is not None:
+        lead = f"Whether {after} {verb} than {before} depends on the {strata.by}"
+        yield Clause(lead=lead, rest=f": {_strata_text(strata, one)}.")
+    else:
+        lead = f"Within {strata.by}, no clear difference yet in whether {after} {verb} than {before}"
+        yield Clause(lead=lead, rest=f": {_strata_text(strata, one)}.")
+        yield _together(one, strata, after, noun, "they differ")
+
+
+def _together(one: Difference, strata: Strata, after: str, noun: Noun, what: str) -> Clause:
+    """Why all conversations together say something else."""
+    raw = f"{value_text(one.raw.second, one.figure.unit)}, was {value_text(one.raw.first, one.figure.unit)}"
+    more = f"{cut_text(strata.more_of, MAX_NAME)} {noun}s"
+    label = metric_label(one.declared, noun)
+    return Clause(lead="", rest=f"Together {what} ({label} {raw}) because {after} has more {more}.")
 
 
 def _verb(one: Difference, noun: Noun, *, better: bool | None = None) -> str:
@@ -167,9 +168,9 @@ def _verb(one: Difference, noun: Noun, *, better: bool | None = None) -> str:
     return verbs[0 if good else 1].format(noun=noun, people=people)
 
 
-def _values(one: Difference, noun: Noun, *, raw: bool = False) -> str:
-    compared, unit = one.raw if raw or one.strata is None or not one.is_reversed else one.comparison, one.figure.unit
-    label = f"{metric_label(one.declared, noun)} " if one.figure.key in VERBS or raw or one.apart else ""
+def _values(one: Difference, noun: Noun) -> str:
+    compared, unit = one.raw if one.strata is None or not one.is_reversed else one.comparison, one.figure.unit
+    label = f"{metric_label(one.declared, noun)} " if one.figure.key in VERBS or one.apart else ""
     return f"{label}{value_text(compared.second, unit)}, was {value_text(compared.first, unit)}"
 
 

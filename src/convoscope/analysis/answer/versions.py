@@ -39,6 +39,8 @@ LEAST_CONVERSATIONS = 10
 MAX_VALUES = 20
 """A dimension of more values is no kind of conversations."""
 MAX_STRATIFIED = 6
+COLLECTIONS = ("dataset", "split")
+"""Dimensions that say where conversations were kept: each version may well have its own."""
 OTHER_MIX = 0.1
 """The share of conversations that would have to change their kind for both versions to have the same mix."""
 LEAST_SHARED = 0.5
@@ -103,8 +105,8 @@ class Versions(NamedTuple):
     """What seems to differ, but only because the kinds of conversations do."""
     open: list[Difference] = []
     """What the data do not decide."""
-    too_few: str = ""
-    """The version that has too few conversations."""
+    too_few: tuple[tuple[str, int], ...] = ()
+    """Versions that have too few conversations, and how many."""
     unshared: bool = False
     """Each was tried on scenarios of its own: nothing can be compared."""
 
@@ -116,8 +118,8 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
         return None
     name, earlier, later = pair
     before, after = earlier.by[name], later.by[name]
-    if few := [one.by[name] for one in (earlier, later) if one.conversations < LEAST_CONVERSATIONS]:
-        return Versions(name, before, after, too_few=few[-1])
+    if few := [one for one in (earlier, later) if one.conversations < LEAST_CONVERSATIONS]:
+        return Versions(name, before, after, too_few=tuple((one.by[name], one.conversations) for one in few))
     dimension = samples.dimension(name)
     first, second = (dimension.codes == dimension.values.index(one) for one in (before, after))
     if _is_unshared(samples.scenarios, first, second):
@@ -215,7 +217,7 @@ def _stratified(
         strata = strata_of(sample, first, second, samples.clusters, codes)
         inside = np.isin(codes, [one.value for one in strata])
         if not strata or min(np.mean(inside[a]), np.mean(inside[b])) < LEAST_SHARED:
-            if name in differing:
+            if name in differing and name not in COLLECTIONS:
                 difference = difference._replace(apart=difference.apart or name)
             continue
         held.append(_strata(name, values, codes, strata, a, b))
