@@ -25,9 +25,10 @@ from convoscope.scores.observation import (
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
 from convoscope.text.identifiers import name_words
 from convoscope.text.words import count_words, long_sentences, tokens
+from convoscope.views.hand_over import hands_over
 from convoscope.views.overlap import sounds_of
 from convoscope.views.subjects import WHOLE
-from convoscope.views.user_turns import AT_END, UserTurn, hands_over, user_turns
+from convoscope.views.user_turns import AT_END, UserTurn, user_turns
 
 MIN_SENTENCE_WORDS = 4
 TALKS_ON = 2.0

@@ -11,19 +11,15 @@ from typing import Literal, NamedTuple
 from convoscope.conversation import ASSISTANT, USER, Conversation, Time, ToolCall, Utterance
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words
+from convoscope.views.end_reasons import BROKEN, kind_of_reason
+from convoscope.views.hand_over import hands_over
 
 PAUSE = 4.0
 """Seconds. Who goes on so soon is still in the same turn: a reply with a tool call would not even be late."""
 _NOT_FOR_THE_AGENT = frozenset(("backchannel", "vocal_tic", "non_directed"))
 _QUESTION = ("?", "？", "؟", "՞", "፧")
 _AFTER_MARK = " \t\n\"'”’»)]}*_"
-_BROKEN = frozenset(("error", "errored", "failed", "failure", "crash", "crashed", "exception", "disconnected"))
-_LEFT_WAITING = _BROKEN | {"inactivity", "inactive", "silence", "idle", "timeout", "timed"}
-_HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
-_SOMEBODY = frozenset(
-    ("human", "humans", "agent", "agents", "person", "operator", "representative", "supervisor", "specialist", "live")
-)
-
+_LEFT_WAITING = frozenset(("inactivity", "inactive", "silence", "idle", "timeout", "timed"))
 Reply = Literal["yes", "no", "ended", "unknown"]
 """Whether the agent spoke before the user did again; at the end, whether a reply was still to come."""
 
@@ -87,26 +83,21 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
     return turns
 
 
-def hands_over(call: ToolCall) -> bool:
-    """Whether the name of a tool says that it puts the user through to a person."""
-    words = name_words(call.name)
-    return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words)
-
-
 def _was_handed_over(conversation: Conversation, call: ToolCall) -> bool:
     if not hands_over(call):
         return False
     result = conversation.tool_results.get(call.seq)
-    return result is None or result.success is not False
+    return result is None or not result.failed
 
 
 def breakdown(conversation: Conversation) -> str:
     """What kept a conversation from being one: its integration broke, or the agent never spoke; empty for neither.
 
-    It broke where the log has an error of the conversation, or names one as the reason of its end.
+    It broke where the log has an error of the conversation, or names one as the reason of its end. A user who hangs up
+    or whose client disconnects broke nothing.
     """
     outcome = conversation.outcome
-    if outcome.error or not _BROKEN.isdisjoint(name_words(outcome.ended_reason)):
+    if outcome.error or kind_of_reason(outcome.ended_reason) == BROKEN:
         return "integration_broke"
     never_spoke = user_turns(conversation) and not any(
         conversation.roles[one.speaker] == ASSISTANT and _has_content(one) for one in conversation.utterances
@@ -134,7 +125,7 @@ def reply_at_end(text: str, ended_reason: str, *, spoke: bool) -> Reply:
     `text` is what the user said last, `spoke` whether the agent ever did.
     """
     reason = name_words(ended_reason)
-    if not spoke or not _LEFT_WAITING.isdisjoint(reason):
+    if not spoke or not _LEFT_WAITING.isdisjoint(reason) or kind_of_reason(ended_reason) == BROKEN:
         return "no"
     if reason:
         return "ended"

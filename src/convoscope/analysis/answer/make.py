@@ -21,6 +21,7 @@ from convoscope.analysis.answer.causes import (
     Symptom,
     cause_of,
 )
+from convoscope.analysis.answer.endings import endings_of
 from convoscope.analysis.answer.figures import chosen_figures
 from convoscope.analysis.answer.groups import groups_apart
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
@@ -36,10 +37,12 @@ from convoscope.runs.ranking import Behind, Ranking, names, rank
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import UNMEASURED
+from convoscope.views.end_reasons import HANDED_OVER
 from convoscope.views.fields import field_names, field_value
 from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, passed_in_words, terminal_of
 from convoscope.views.flow.walk import walk
-from convoscope.views.user_turns import hands_over
+from convoscope.views.hand_over import handed_over_by
+from convoscope.views.machines import NO_DIALOGUE
 
 MOST_CAUSES = 5
 LEAST_LOST = 5
@@ -71,7 +74,9 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
     return Answer(
         noun=noun,
         conversations=summary.conversations,
-        verdict=make_verdict(summary, checks, noun, outcomes, telling, Counter(one.state for one in lost)),
+        verdict=make_verdict(
+            summary, checks, noun, outcomes, telling, Counter(one.state for one in lost), endings_of(run)
+        ),
         outcomes=outcomes,
         figures=tuple(chosen_figures(summary, checks, noun)),
         causes=tuple(telling),
@@ -141,11 +146,7 @@ def _lost_in(conversation: Conversation) -> str:
 
 
 def _was_handed_over(conversation: Conversation) -> bool:
-    if terminal_of(conversation) == "escalation":
-        return True
-    results = conversation.tool_results
-    calls = [one for one in conversation.tool_calls if hands_over(one)]
-    return any((result := results.get(one.seq)) is None or result.success is not False for one in calls)
+    return terminal_of(conversation) == "escalation" or bool(handed_over_by(conversation))
 
 
 def _seconds(conversation: Conversation, event: int | None) -> float | None:
@@ -161,12 +162,15 @@ def _seconds(conversation: Conversation, event: int | None) -> float | None:
 def _outcomes(ranking: Ranking, lost: Sequence[LostConversation]) -> Outcomes:
     whole = ranking.outcome[ranking.whole]
     handed_over = sum(one.handed_over for one in lost)
+    counts = {name: int(np.sum(whole == place)) for place, name in enumerate(OUTCOMES)}
     return Outcomes(
-        done=int(np.sum(whole == OUTCOMES.index(DONE))),
+        done=counts[DONE],
         lost=len(lost) - handed_over,
-        handed_over=handed_over,
-        unknown=int(np.sum(whole == OUTCOMES.index(UNKNOWN))),
+        handed_over=handed_over + counts[HANDED_OVER],
+        not_judged=counts[HANDED_OVER],
+        unknown=counts[UNKNOWN],
         broken=len(ranking.errors),
+        **{name: counts[name] for name in NO_DIALOGUE},
     )
 
 
@@ -234,7 +238,8 @@ def _evidence(rule: str, members: Sequence[LostConversation], noun: Noun) -> str
 
 
 def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation], noun: Noun) -> list[WorstConversation]:
-    numbers = ranking.whole[:MOST_WORST].tolist()
+    first_without = OUTCOMES.index(NO_DIALOGUE[0])
+    numbers = [one for one in ranking.whole[:MOST_WORST].tolist() if ranking.outcome[one] < first_without]
     ids = names(run, numbers)
     findings = {one.number: one for one in lost}
     return [
