@@ -147,7 +147,8 @@ def unanswered_turns(many: Conversations) -> None:
     calls meanwhile; else 0. Who goes on within 4 s is still in the same turn. After the user's last turn a
     reply is owed where the agent never spoke at all, where the conversation ended in silence or with an
     error, or, if nothing tells how it ended, where the turn is a question. None is owed to a user who is put
-    through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells.
+    through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells, and where
+    the agent said nothing and called a tool that looks as if it speaks to the user.
     Backchannels, and words to somebody else, are no turns.
     """
     for place, conversation in enumerate(many.conversations):
@@ -182,8 +183,8 @@ def ignored_questions(many: Conversations) -> None:
 
 
 def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
-    if turn.reply == "unknown":
-        many.add(place, unmeasured(turn.utterances[0], AT_END["unknown"]))
+    if turn.reply in ("unknown", "by_tool"):
+        many.add(place, unmeasured(turn.utterances[0], AT_END[turn.reply]))
     elif turn.reply == "no":
         details = {"text": turn.text[:200], "used_tool": turn.used_tool}
         many.ratio(place, subject_of(turn.utterances[0]), 1.0, 1.0, details)

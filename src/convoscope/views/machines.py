@@ -26,7 +26,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words, snake_case
-from convoscope.views.end_reasons import IVR, NO_ANSWER, VOICEMAIL, kind_of_reason
+from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, kind_of_reason
 from convoscope.views.hand_over import hands_over
 
 NO_USER_SPEECH = "no_user_speech"
@@ -59,7 +59,7 @@ def no_dialogue(conversation: Conversation) -> str:
     spoken = _user_texts(conversation)
     if stated and not _is_dialogue(spoken):
         return stated
-    if conversation.outcome.error:
+    if conversation.outcome.error or kind_of_reason(conversation.outcome.ended_reason) == BROKEN:
         return ""
     if spoken:
         return _machine_in_words(spoken)
@@ -248,9 +248,9 @@ def _lexicon() -> _Lexicon:
     phrases = {name: [one for words in data.values() for one in words[name]] for name in (*kinds, "quotes")}
     machine = [one for kind in kinds for one in phrases[kind]]
     hints: dict[str, list[frozenset[str]]] = {}
-    for one in machine:
-        if not _is_unspaced(one):
-            words = _WORDS.findall(one)
+    for phrase in machine:
+        if not _is_unspaced(phrase):
+            words = _WORDS.findall(phrase)
             hints.setdefault(max(words, key=len), []).append(frozenset(words))
     return _Lexicon(
         frozenset(fields["asked"]),

@@ -13,6 +13,7 @@ from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words
 from convoscope.views.end_reasons import BROKEN, kind_of_reason
 from convoscope.views.hand_over import hands_over
+from convoscope.views.speech_tools import may_speak
 
 PAUSE = 4.0
 """Seconds. Who goes on so soon is still in the same turn: a reply with a tool call would not even be late."""
@@ -20,8 +21,10 @@ _NOT_FOR_THE_AGENT = frozenset(("backchannel", "vocal_tic", "non_directed"))
 _QUESTION = ("?", "？", "؟", "՞", "፧")
 _AFTER_MARK = " \t\n\"'”’»)]}*_"
 _LEFT_WAITING = frozenset(("inactivity", "inactive", "silence", "idle", "timeout", "timed"))
-Reply = Literal["yes", "no", "ended", "unknown"]
-"""Whether the agent spoke before the user did again; at the end, whether a reply was still to come."""
+Reply = Literal["yes", "no", "ended", "unknown", "by_tool"]
+"""Whether the agent spoke before the user did again; at the end, whether a reply was still to come.
+
+`by_tool`: it did not, but called a tool that looks as if it spoke."""
 
 
 class UserTurn(NamedTuple):
@@ -52,11 +55,12 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
     """The user's turns in their order. Backchannels, and what is said to somebody else, are none."""
     turns: list[UserTurn] = []
     utterances: list[Utterance] = []
-    used_tool = spoke = handed_over = False
+    used_tool = spoke = handed_over = may_have_spoken = False
     for event in conversation.timeline:
         if type(event) is ToolCall:
             used_tool = True
             handed_over = handed_over or _was_handed_over(conversation, event)
+            may_have_spoken = may_have_spoken or may_speak(event)
         if type(event) is not Utterance or not _has_content(event):
             continue
         role = conversation.roles[event.speaker]
@@ -67,16 +71,18 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
                 utterances = []
         elif role == USER and event.manner not in _NOT_FOR_THE_AGENT:
             if utterances and not _goes_on(conversation, utterances[-1], event):
-                turns.append(UserTurn(tuple(utterances), "no", used_tool))
+                turns.append(UserTurn(tuple(utterances), "by_tool" if may_have_spoken else "no", used_tool))
                 utterances = []
             if not utterances:
-                used_tool = handed_over = False
+                used_tool = handed_over = may_have_spoken = False
             utterances.append(event)
     if utterances:
         last, outcome = UserTurn(tuple(utterances), "unknown", used_tool), conversation.outcome
         # Who is put through to a person gets no more words of the agent.
         if handed_over and not outcome.error:
             reply: Reply = "yes"
+        elif may_have_spoken and not outcome.error:
+            reply = "by_tool"
         else:
             reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
         turns.append(last._replace(reply=reply))
@@ -99,8 +105,13 @@ def breakdown(conversation: Conversation) -> str:
     outcome = conversation.outcome
     if outcome.error or kind_of_reason(outcome.ended_reason) == BROKEN:
         return "integration_broke"
-    never_spoke = user_turns(conversation) and not any(
-        conversation.roles[one.speaker] == ASSISTANT and _has_content(one) for one in conversation.utterances
+    turns = user_turns(conversation)
+    never_spoke = (
+        bool(turns)
+        and not any(turn.reply == "by_tool" for turn in turns)
+        and not any(
+            conversation.roles[one.speaker] == ASSISTANT and _has_content(one) for one in conversation.utterances
+        )
     )
     return "agent_never_spoke" if never_spoke else ""
 
@@ -132,7 +143,12 @@ def reply_at_end(text: str, ended_reason: str, *, spoke: bool) -> Reply:
     return "no" if is_question(text) else "unknown"
 
 
-AT_END: dict[Reply, str] = {"no": "no_reply", "ended": "user_left", "unknown": "end_unknown"}
+AT_END: dict[Reply, str] = {
+    "no": "no_reply",
+    "ended": "user_left",
+    "unknown": "end_unknown",
+    "by_tool": "may_speak_by_tool",
+}
 """Why the last turn of the user has no reply, as a reason code."""
 
 

@@ -24,6 +24,7 @@ from convoscope.analysis.answer.causes import (
 from convoscope.analysis.answer.endings import endings_of
 from convoscope.analysis.answer.figures import chosen_figures
 from convoscope.analysis.answer.groups import groups_apart
+from convoscope.analysis.answer.hints import hint_of
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.analysis.targets import Check, run_checks
@@ -38,8 +39,7 @@ from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import UNMEASURED
 from convoscope.views.end_reasons import HANDED_OVER
-from convoscope.views.fields import field_names, field_value
-from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, passed_in_words, terminal_of
+from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, terminal_of
 from convoscope.views.flow.walk import walk
 from convoscope.views.hand_over import handed_over_by
 from convoscope.views.machines import NO_DIALOGUE
@@ -87,7 +87,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         not_measured=_not_measured(summary),
         reading=reading_text(run.read_report),
         broken=_broken(ranking, noun),
-        hint="" if outcomes.known else _label_hint(run),
+        hint=hint_of(run, noun, knows_outcomes=bool(outcomes.known)),
     )
 
 
@@ -299,20 +299,6 @@ def _broken(ranking: Ranking, noun: Noun) -> str:
     )
 
 
-def _label_hint(run: Run) -> str:
-    """A field that says how each conversation ended, where nothing else does: verdicts, and not all the same."""
-    verdicts: dict[str, list[bool]] = {}
-    conversations = list(_first_conversations(run))
-    for conversation in conversations:
-        for name in field_names(conversation):
-            value = field_value(conversation, name)
-            passed = value if isinstance(value, bool) else passed_in_words(value) if isinstance(value, str) else None
-            if passed is not None:
-                verdicts.setdefault(name, []).append(passed)
-    names = [name for name, told in verdicts.items() if len(told) == len(conversations) and len(set(told)) == 2]
-    return f"`{names[0]}` looks like a verdict: --label {names[0]} takes it for the outcome" if names else ""
-
-
 def _first_conversations(run: Run) -> Iterator[Conversation]:
     with connect() as connection:
         query = f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {_LOOKED_AT}"
@@ -321,8 +307,9 @@ def _first_conversations(run: Run) -> Iterator[Conversation]:
 
 def _noun(run: Run) -> Noun:
     """What the conversations of a run are called: calls where all are, chats where none is and people talk."""
+    # One without a word, such as a call that nobody took, does not say what it is.
     conversations = list(_first_conversations(run))
-    calls = [is_call(one) for one in conversations]
+    calls = [is_call(one) for one in [one for one in conversations if one.utterances] or conversations]
     if conversations and all(calls):
         return "call"
     if not any(calls) and any(one.utterances for one in conversations):

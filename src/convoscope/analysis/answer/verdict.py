@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 
 from convoscope.analysis.answer.endings import Endings, handed_over_words, how_they_ended, no_dialogue_clauses
 from convoscope.analysis.answer.groups import Difference, versions_apart
@@ -27,7 +28,7 @@ def make_verdict(
     outcomes: Outcomes,
     causes: Sequence[Cause],
     end_states: Counter[str],
-    endings: Endings,
+    endings: Endings = MappingProxyType({}),
 ) -> tuple[Clause, ...]:
     """How good, where it breaks, what differs between versions; and how many conversations are none."""
     clauses = list(no_dialogue_clauses(outcomes, noun, summary.conversations))
