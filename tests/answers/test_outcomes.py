@@ -131,8 +131,8 @@ MACHINES = [
         {"a.jsonl": [*(greeted(n, MAILBOX) for n in range(2)), *(served(n) for n in range(2, 5))]},
         says=[r"2 of 5 chats reached a mailbox\. They are in no average"],
         # "Where is parcel 2?" and "Thank you!": 4 + 2 words in each of three chats.
-        figures={"user.effort_words": 6.0},
-        counts={"user.effort_words": 3},
+        figures={"user.effort": 6.0},
+        counts={"user.effort": 3},
     ),
     Scenario(
         "a mailbox in each language",
@@ -447,7 +447,7 @@ LABELS = [
         "The header of each transcript says how it ended.",
         {
             f"t{n}.txt": f"Outcome: {'resolved' if n else 'unresolved'}\nDate: 2025-01-0{n + 1}\n\n"
-            "Customer: My dryer is broken.\nAgent: I send a technician.\nCustomer: Thank you.\nAgent: You are welcome.\n"
+            "Customer: My dryer is broken.\nAgent: I send a technician.\nCustomer: Thank you.\nAgent: Goodbye.\n"
             for n in range(4)
         },
         says=[r"`outcome` has resolved in 3 and unresolved in 1 of 4 \w+: --label outcome"],
@@ -460,7 +460,7 @@ SPEECH = [
         "Each turn was answered, through the tool.",
         {"a.jsonl": [by_tool("send_message_to_user", n, message=f"It arrives on day {n}.") for n in range(10)]},
         figures={"agent.unanswered_turns": 0.0},
-        counts={"agent.unanswered_turns": 20, "tools.tool_call_count": 10},
+        counts={"agent.unanswered_turns": 20, "tools.calls": 10},
     ),
     Scenario(
         "mail is no reply",
