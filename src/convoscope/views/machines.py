@@ -50,10 +50,10 @@ _WORDS = re.compile(r"[^\W_]+")
 def no_dialogue(conversation: Conversation) -> str:
     """Why nobody talked with the agent: one of `NO_DIALOGUE`; nothing where somebody did, or nothing is known.
 
-    Data sets are left alone: items to be judged, dialogue states, gold annotations. So are logs without utterances,
-    which record no speech at all, and conversations whose integration broke.
+    Data sets are left alone: items to be judged, dialogue states, gold annotations, simulations of a scenario. So are
+    logs without utterances, which record no speech at all, and conversations whose integration broke.
     """
-    if conversation.items or conversation.frames or conversation.annotations:
+    if conversation.items or conversation.frames or conversation.annotations or _is_simulated(conversation):
         return ""
     stated = _stated_machine(conversation)
     spoken = _user_texts(conversation)
@@ -64,6 +64,13 @@ def no_dialogue(conversation: Conversation) -> str:
     if spoken:
         return _machine_in_words(spoken)
     return NO_USER_SPEECH if _nobody_spoke(conversation) else ""
+
+
+def _is_simulated(conversation: Conversation) -> bool:
+    """A program plays the user: whether it spoke is a result of the benchmark."""
+    if conversation.scenario is not None:
+        return True
+    return bool(conversation.log) and any(record.source == "simulator" for record in conversation.log)
 
 
 def _nobody_spoke(conversation: Conversation) -> bool:

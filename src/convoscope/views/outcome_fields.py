@@ -122,10 +122,16 @@ class LabelSearch:
         made = [
             proposal
             for name, values in self._values.items()
-            if values.total() >= LEAST_SHARE * self._seen
+            if values.total() >= (LEAST_SHARE if len(values) > 1 else 1) * self._seen
             and (proposal := _proposal(name, values, of, is_number=self._numbers[name])) is not None
         ]
-        return sorted(made, key=lambda one: (one.rank, -self._values[one.field].total(), one.field))
+        made.sort(key=lambda one: (one.rank, -self._values[one.field].total(), len(one.field), one.field))
+        return [one for number, one in enumerate(made) if not any(self._are_one(one, other) for other in made[:number])]
+
+    def _are_one(self, later: Proposal, earlier: Proposal) -> bool:
+        """Whether a field is the copy of another under a longer path."""
+        names = [one.field.rpartition(".")[2] for one in (later, earlier)]
+        return names[0] == names[1] and self._values[later.field] == self._values[earlier.field]
 
 
 def _proposal(name: str, values: Counter[str], of: str, *, is_number: bool) -> Proposal | None:

@@ -36,14 +36,14 @@ def may_speak(call: ToolCall) -> bool:
     words = frozenset(name_words(call.name))
     if words & _ELSEWHERE or not isinstance(call.arguments, dict):
         return False
+    texts = {snake_case(str(key)): value for key, value in call.arguments.items()}
+    if not _RECIPIENTS.isdisjoint(texts):
+        return False
     named = bool(words & _SPEAKS) or bool(words & _USERS and words & _SENDS) or bool(words & _MESSAGES)
-    for key, value in call.arguments.items():
-        if snake_case(key) in _RECIPIENTS:
-            return False
-        is_message = named or snake_case(key) in _MESSAGE_FIELDS
-        if is_message and isinstance(value, str) and len(value.split()) >= _FEW_WORDS:
-            return True
-    return False
+    return any(
+        isinstance(value, str) and len(value.split()) >= _FEW_WORDS and (named or key in _MESSAGE_FIELDS)
+        for key, value in texts.items()
+    )
 
 
 def speaks_by_tool(conversation: Conversation) -> bool:
