@@ -484,6 +484,25 @@ SPEECH = [
         never=["--speech-tool"],
     ),
     Scenario(
+        "an agent that talks and once is silent",
+        "The agent answers by messages; the turn in which it only filed a text has no reply.",
+        {
+            "a.jsonl": [
+                chat(
+                    *("Hi", "Hello!", "My parcel is lost", "Which one?"),
+                    said("user", "Number 12, what now?"),
+                    *tool("ok", "submit", text="The user lost parcel 12."),
+                    said("user", "Are you there?"),
+                    said("assistant", "Yes."),
+                    id=f"c{n}",
+                )
+                for n in range(5)
+            ]
+        },
+        # One of four turns.
+        figures={"agent.unanswered_turns": 0.25},
+    ),
+    Scenario(
         "a message that could not be sent",
         "The tool failed, so the user heard nothing.",
         {
@@ -497,7 +516,8 @@ SPEECH = [
                 for n in range(5)
             ]
         },
-        never=[r"turns without a reply 0\.0 %"],
+        figures={"agent.unanswered_turns": 1.0},
+        counts={"agent.unanswered_turns": 10},
     ),
 ]
 

@@ -6,6 +6,7 @@ questions has one such turn. Here each of the nine is one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Time, ToolCall, Utterance
@@ -55,38 +56,58 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
     """The user's turns in their order. Backchannels, and what is said to somebody else, are none."""
     turns: list[UserTurn] = []
     utterances: list[Utterance] = []
-    used_tool = spoke = handed_over = may_have_spoken = False
+    calls: list[ToolCall] = []
+    without: dict[int, list[ToolCall]] = {}
+    """By turn without a reply: what the agent called instead."""
+    spoke = handed_over = False
     for event in conversation.timeline:
         if type(event) is ToolCall:
-            used_tool = True
+            calls.append(event)
             handed_over = handed_over or _was_handed_over(conversation, event)
-            may_have_spoken = may_have_spoken or may_speak(event)
         if type(event) is not Utterance or not _has_content(event):
             continue
         role = conversation.roles[event.speaker]
         if role == ASSISTANT:
             spoke = True
             if utterances:
-                turns.append(UserTurn(tuple(utterances), "yes", used_tool))
+                turns.append(UserTurn(tuple(utterances), "yes", bool(calls)))
                 utterances = []
         elif role == USER and event.manner not in _NOT_FOR_THE_AGENT:
             if utterances and not _goes_on(conversation, utterances[-1], event):
-                turns.append(UserTurn(tuple(utterances), "by_tool" if may_have_spoken else "no", used_tool))
+                without[len(turns)] = calls
+                turns.append(UserTurn(tuple(utterances), "no", bool(calls)))
                 utterances = []
             if not utterances:
-                used_tool = handed_over = may_have_spoken = False
+                handed_over, calls = False, []
             utterances.append(event)
     if utterances:
-        last, outcome = UserTurn(tuple(utterances), "unknown", used_tool), conversation.outcome
+        last, outcome = UserTurn(tuple(utterances), "unknown", bool(calls)), conversation.outcome
         # Who is put through to a person gets no more words of the agent.
         if handed_over and not outcome.error:
             reply: Reply = "yes"
-        elif may_have_spoken and not outcome.error:
-            reply = "by_tool"
         else:
             reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
+            if not outcome.error:
+                without[len(turns)] = calls
         turns.append(last._replace(reply=reply))
+    if any(without.values()):
+        _mark_speech_by_tools(conversation, turns, without)
     return turns
+
+
+def _mark_speech_by_tools(
+    conversation: Conversation, turns: list[UserTurn], without: Mapping[int, Sequence[ToolCall]]
+) -> None:
+    """Say of turns without a reply that a tool may have given one, where the agent hardly speaks otherwise."""
+    results = conversation.tool_results
+    spoken = [
+        number
+        for number, calls in without.items()
+        if any(may_speak(call) and not ((result := results.get(call.seq)) and result.failed) for call in calls)
+    ]
+    if len(spoken) > sum(turn.reply == "yes" for turn in turns):
+        for number in spoken:
+            turns[number] = turns[number]._replace(reply="by_tool")
 
 
 def _was_handed_over(conversation: Conversation, call: ToolCall) -> bool:
