@@ -226,7 +226,7 @@ class TestHint:
     def test_a_field_that_is_a_verdict_is_named(self, tmp_path: Path) -> None:
         talks = [chat(user("Hi."), agent("Hello."), id=f"{at}", extras={"resolved": at > 1}) for at in range(3)]
         _, answer = answered(tmp_path, talks)
-        assert answer.hint == "`resolved` looks like a verdict: --label resolved takes it for the outcome"
+        assert answer.hint == "`resolved` has false in 2 and true in 1 of 3 chats: --label resolved"
 
     def test_a_field_that_is_none_is_not(self, tmp_path: Path) -> None:
         talks = [chat(user("Hi."), agent("Hello."), id=f"{at}", extras={"team": "blue"}) for at in range(3)]

@@ -31,6 +31,7 @@ from convoscope.metrics import (
     ratio,
     unmeasured,
 )
+from convoscope.metrics.needs import DIALOGUE
 from convoscope.metrics.registry import Declared, installed
 from convoscope.scores.observation import STATUSES, failed
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, POOLED_COUNTS, RATIO_OF_SUMS, SUM, WITHIN
@@ -329,4 +330,4 @@ def test_a_key_holds_the_answers_to_all_needs(needs: int) -> None:
         absent = profiles.with_key(profile.key).absent
         assert sorted(absent) == [bit for bit in range(needs) if number >> bit & 1]
     assert len(keys) == 2**needs
-    assert {len(key) for key in keys} == {math.ceil(needs / 2)}
+    assert {len(key) for key in keys} == {math.ceil((needs + len(DIALOGUE)) / 2)}

@@ -38,7 +38,7 @@ class TestALabelAsItIsWritten:
         assert (label_rule(text).field, label_rule(text).text) == (field, kept)
 
     @pytest.mark.parametrize(
-        "text", ["", "  ", ">= 4", "csat >=", "csat >= high", "csat = 4", "csat >= 4%", "a >= 1e999"]
+        "text", ["", "  ", ">= 4", "csat >=", "csat >= high", "csat =", "csat >= 4%", "a >= 1e999"]
     )
     def test_else_it_is_refused(self, text: str) -> None:
         with pytest.raises(UsageError, match="is not a label"):
@@ -99,7 +99,11 @@ class TestARun:
     def test_counts_them_in_the_summary_and_names_the_label_in_the_receipt(self, tmp_path: Path) -> None:
         run = scored(tmp_path, {"a": 5, "b": 2, "c": None, "d": 4}, "verdict >= 4")
         written = json.loads((run.folder / "summary.json").read_text())
-        assert written["outcomes"] == {"lost": 1, "unknown": 1, "done": 2}
+        assert {name: count for name, count in written["outcomes"].items() if count} == {
+            "lost": 1,
+            "unknown": 1,
+            "done": 2,
+        }
         assert written["label"] == {"label": "verdict >= 4", "conversations": 3, "passed": 2, "failed": 1}
         assert run.receipt.config["label"] == "verdict >= 4"
         assert run.read_report.warnings == ["label verdict: 1 of 4 conversations do not have it"]

@@ -177,7 +177,8 @@ FAILED: Mapping[Failure, str] = {
 
 def outcome_text(outcome: str, reason: str) -> str:
     """`lost (reward: 0)`."""
-    return f"{outcome} ({reason})" if reason else outcome
+    words = outcome.replace("_", " ")
+    return f"{words} ({reason})" if reason else words
 
 
 def lost_text(standing: Standing) -> str:

@@ -65,6 +65,8 @@ def inspect(
     from convoscope.report.screen import Screen
     from convoscope.scoring.job import choose
     from convoscope.scoring.plan import Planner
+    from convoscope.views.flow.endings import outcome_of
+    from convoscope.views.outcome_fields import LabelSearch, best_proposal
 
     chosen = choose(split(metrics), metrics_from or ())
     contents: Counter[str] = Counter()
@@ -81,10 +83,14 @@ def inspect(
         readers_from=sources(readers_from, map),
     )
     planner = Planner(chosen.metrics, frozenset(chosen.resources_with(reading.venues)))
+    search, known = LabelSearch(), 0
     for conversation in reading:
         planner.see(conversation)
+        search.see(conversation)
+        known += outcome_of(conversation).done is not None
         _count(conversation, contents, dimensions)
     plan = planner.plan()
+    labels = [] if known else search.proposals(first=plan.conversations == limit)
     screen = Screen()
     if json:
         screen.json(
@@ -92,6 +98,7 @@ def inspect(
                 "read_report": reading.report.ordered(),
                 "contents": dict(contents),
                 "dimensions": {name: dict(values.most_common(20)) for name, values in dimensions.items()},
+                "labels": [proposal.text for proposal in labels],
                 "plan": plan,
             }
         )
@@ -104,6 +111,8 @@ def inspect(
         for name, values in dimensions.items():
             some = ", ".join(f"{value} ({count:,})" for value, count in values.most_common(5))
             screen.line(f"{name}: {some}{', …' if len(values) > 5 else ''}")
+        if labels:
+            screen.line(best_proposal(labels))
         print_plan(screen, plan)
     print_warnings(Screen(sys.stderr), reading.report)
 

@@ -9,6 +9,7 @@ import msgspec
 
 from convoscope.conversation import Conversation, turn_rule
 from convoscope.errors import UsageError
+from convoscope.ingest.tool_speech import with_tool_speech
 
 SESSION_GAP_HOURS = 24.0
 """A session id that returns after so long a silence is another conversation."""
@@ -30,6 +31,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """The conversation as the user wants it read."""
         if self.turn_rule is not None and conversation.turn_rule != self.turn_rule:
             conversation = msgspec.structs.replace(conversation, turn_rule=self.turn_rule)
+        if conversation.contents.has_tool_calls:
+            conversation = with_tool_speech(conversation, self.speech_tools)
         return conversation
 
 

@@ -27,6 +27,7 @@ from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
+from convoscope.ingest.tool_speech import moved_notes
 
 PART_BYTES = 4 * 1024 * 1024
 MAX_PIECES = 500
@@ -225,7 +226,7 @@ def read_partition(
         attachers = [attach for kind in kinds if (attach := kind.attacher(piece.input.reader, files_beside))]
         for plain, notes in _reads(piece, reader_named(piece.input.reader), report):
             reads = _attached(attachers, plain, notes, report) if attachers else plain
-            yield from reads if settings == DEFAULT_SETTINGS else (_as_set(settings, read) for read in reads)
+            yield from (_as_set(settings, read, report) for read in reads)
 
 
 def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadReport) -> Iterator[Read]:
@@ -318,9 +319,15 @@ def _attached(attachers: Sequence[Attach], reads: Iterable[Read], notes: Notes, 
         yield read if unchanged else Read(conversation, read.notes + taken, read.origin)
 
 
-def _as_set(settings: ReadSettings, read: Read) -> Read:
+def _as_set(settings: ReadSettings, read: Read, report: ReadReport) -> Read:
     conversation = settings.applied(read.conversation)
-    return read if conversation is read.conversation else read._replace(conversation=conversation)
+    if conversation is read.conversation:
+        return read
+    if len(conversation.timeline) == len(read.conversation.timeline):
+        return read._replace(conversation=conversation)
+    notes = moved_notes(read.notes, conversation)
+    report.add_notes(notes[len(read.notes) :])
+    return read._replace(conversation=conversation, notes=notes)
 
 
 def _build(

@@ -25,9 +25,10 @@ from convoscope.scores.observation import (
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
 from convoscope.text.identifiers import name_words
 from convoscope.text.words import count_words, long_sentences, tokens
+from convoscope.views.hand_over import hands_over
 from convoscope.views.overlap import sounds_of
 from convoscope.views.subjects import WHOLE
-from convoscope.views.user_turns import AT_END, UserTurn, hands_over, user_turns
+from convoscope.views.user_turns import AT_END, UserTurn, user_turns
 
 MIN_SENTENCE_WORDS = 4
 TALKS_ON = 2.0
@@ -131,7 +132,7 @@ def repetition(many: Conversations) -> None:
 
 @share_metric(
     "agent.unanswered_turns",
-    version=1,
+    version=3,
     label="turns without a reply",
     importance=8,
     observes=EVENT,
@@ -146,7 +147,8 @@ def unanswered_turns(many: Conversations) -> None:
     calls meanwhile; else 0. Who goes on within 4 s is still in the same turn. After the user's last turn a
     reply is owed where the agent never spoke at all, where the conversation ended in silence or with an
     error, or, if nothing tells how it ended, where the turn is a question. None is owed to a user who is put
-    through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells.
+    through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells, and where
+    the agent said nothing and called a tool that looks as if it speaks to the user.
     Backchannels, and words to somebody else, are no turns.
     """
     for place, conversation in enumerate(many.conversations):
@@ -159,7 +161,7 @@ def unanswered_turns(many: Conversations) -> None:
 
 @share_metric(
     "agent.ignored_questions",
-    version=1,
+    version=3,
     label="questions without a reply",
     importance=6,
     observes=EVENT,
@@ -181,8 +183,8 @@ def ignored_questions(many: Conversations) -> None:
 
 
 def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
-    if turn.reply == "unknown":
-        many.add(place, unmeasured(turn.utterances[0], AT_END["unknown"]))
+    if turn.reply in ("unknown", "by_tool"):
+        many.add(place, unmeasured(turn.utterances[0], AT_END[turn.reply]))
     elif turn.reply == "no":
         details = {"text": turn.text[:200], "used_tool": turn.used_tool}
         many.ratio(place, subject_of(turn.utterances[0]), 1.0, 1.0, details)
@@ -192,7 +194,7 @@ def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
 
 @share_metric(
     "agent.talks_over_user",
-    version=1,
+    version=3,
     label="agent talks over the user",
     importance=8,
     observes=EVENT,
@@ -246,7 +248,7 @@ class _AgentSound:
 
 @conversation_share_metric(
     "agent.declined",
-    version=1,
+    version=2,
     label="handed over or declined",
     importance=3,
     better=NEITHER,

@@ -16,6 +16,8 @@ from convoscope.resources.registry import RECOGNISER as RECOGNISER_TYPE
 from convoscope.resources.registry import RECORDING as RECORDING_TYPE
 from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.text.identifiers import split_camel
+from convoscope.views.end_reasons import IVR, VOICEMAIL
+from convoscope.views.machines import NO_USER_SPEECH, no_dialogue
 from convoscope.views.registry import short_name
 
 
@@ -98,6 +100,21 @@ ASSISTANT_SPEECH = Need(
     present=Fact(CONTENTS, "has_assistant_speech"),
     otherwise=NOT_APPLICABLE,
 )
+DIALOGUE = tuple(
+    Need(
+        code=code,
+        field="timeline",
+        unlock=f"a conversation in which {words}",
+        present=lambda conversation, code=code: no_dialogue(conversation) != code,  # type: ignore[misc]
+        otherwise=NOT_APPLICABLE,
+    )
+    for code, words in (
+        (NO_USER_SPEECH, "the user says something"),
+        (VOICEMAIL, "no mailbox answers"),
+        (IVR, "a person answers, not a phone menu"),
+    )
+)
+"""What every metric needs: somebody talks with the agent. Where nobody does, a conversation is in no average."""
 TIMES = Need(
     code="no_clock",
     field="timeline.utterance.time",

@@ -1,4 +1,4 @@
-"""What came of the conversations of a run, counted: done, lost, unknown; and what the user's label says of them."""
+"""What came of the conversations of a run, counted: done, lost, handed over; and what the user's label says of them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,17 @@ class LabelCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many conversations are lost, done, and of which nobody knows."""
+    """How many conversations are lost, done, and so on; together all of them."""
 
     lost: int = 0
+    handed_over: int = 0
+    """Put through to a person, and neither label nor log nor flow says whether that is a loss."""
     unknown: int = 0
     done: int = 0
+    no_user_speech: int = 0
+    """The user never said a word. These and the next two are in no average."""
+    voicemail: int = 0
+    ivr: int = 0
 
 
 def count_outcomes(tables: Tables) -> OutcomeCounts:

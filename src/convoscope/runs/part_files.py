@@ -28,7 +28,7 @@ from convoscope.scoring.partition import problem_of
 from convoscope.scoring.profiles import Profile
 from convoscope.statistics.columns import Observed, Reduced
 from convoscope.views.fields import field_value
-from convoscope.views.flow.endings import outcome_of, shown_value
+from convoscope.views.flow.endings import ending_of, outcome_of, shown_value
 
 if TYPE_CHECKING:
     import duckdb
@@ -79,6 +79,7 @@ class PartFiles:
                 None if label is None else cut(shown_value(label.value)),
                 outcome.name,
                 cut(outcome.evidence) or None,
+                cut(ending_of(conversation), LONGEST_ENDING) or None,
                 _encode(read.notes).decode() if read.notes else None,
                 body,
                 profile.key,
@@ -145,7 +146,8 @@ def _others(dimensions: Mapping[str, str]) -> dict[str, str]:
 
 
 _DIMENSIONS = frozenset(DIMENSIONS)
-_OUTCOME = ("label", "outcome", "outcome_reason")
+LONGEST_ENDING = 60
+_OUTCOME = ("label", "outcome", "outcome_reason", "ending")
 _CONVERSATION_COLUMNS = (
     "conversation",
     *DIMENSIONS,

@@ -33,6 +33,7 @@ from convoscope.runs.targets import FigureTarget, kept_target
 from convoscope.runs.trials import Trial, read_trials
 from convoscope.scores.observation import COMPUTED
 from convoscope.statistics.summary import Figure
+from convoscope.views.end_reasons import HANDED_OVER
 from convoscope.views.flow.endings import LOST, OUTCOMES, UNKNOWN
 
 if TYPE_CHECKING:
@@ -222,7 +223,9 @@ def rank(run: Run) -> Ranking:
         disagreement[number], writes[number] = trial.disagreement, trial.writes
     rough = (np.arange(count), -np.nan_to_num(behind, nan=-1.0), -places.failures)
     keys = (*rough, -writes, -disagreement, -places.outcome_failures)
-    order = np.lexsort((*keys, *((ended.outcome, label) if leads else (label, ended.outcome)), ended.broken))
+    # A hand-over says nothing about how good a conversation was: it comes among those whose end is not known.
+    outcome = np.where(ended.outcome == OUTCOMES.index(HANDED_OVER), OUTCOMES.index(UNKNOWN), ended.outcome)
+    order = np.lexsort((*keys, *((outcome, label) if leads else (label, outcome)), ended.broken))
     return Ranking(
         headlines=columns,
         order=order,

@@ -7,6 +7,7 @@ import math
 import operator
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,31 +20,48 @@ from convoscope.ingest.discover import Input
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import cut, read_partition
 from convoscope.views.fields import field_names, field_value
-from convoscope.views.flow.endings import passed_in_words
+from convoscope.views.flow.endings import passed_in_words, shown_value
+from convoscope.views.outcome_fields import are_letters, is_flag, polarity, values_text
 
 MAX_NAMED = 20
 """How many fields an error names, the likeliest first."""
 
+_NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
 _LABEL = re.compile(
-    r"\s*(?P<field>[^<>=≤≥]*[^<>=≤≥\s])\s*"
-    r"(?:(?P<comparison>>=|<=|>|<|≥|≤)\s*(?P<mark>[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*)?"
+    r"\s*(?P<field>[^<>=≤≥≠!]*[^<>=≤≥≠!\s])\s*"
+    rf"(?:(?P<comparison>>=|<=|>|<|≥|≤)\s*(?P<mark>{_NUMBER})\s*"
+    r"|(?P<equals>==|=|!=|≠)\s*(?P<value>[^<>=≤≥≠!\s][^<>=≤≥≠!]*))?"
 )
-_SIGNS = {"≥": ">=", "≤": "<="}
+_LIST = re.compile(r"\s*(?P<field>[^\s<>=≤≥≠!]+)\s+(?P<sign>not in|in)\s+(?P<values>[^<>=≤≥≠!]+)")
+_SIGNS = {"≥": ">=", "≤": "<=", "==": "=", "≠": "!="}
 _HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+_TRUTHS = {"true": "true", "yes": "true", "false": "false", "no": "false"}
+_GRADES = {"c": True, "i": False, "n": False}
+_MOST_VALUES = 1000
+"""Distinct values of a field that are counted."""
 
 
 class LabelRule(msgspec.Struct, frozen=True):
-    """A field, and where it holds numbers, the mark from which on they are a success."""
+    """A field, and which of its values are a success: from a mark on, or those that are named."""
 
     field: str
     comparison: str = ""
+    """`>=`, `<=`, `>`, `<` for a mark, `=` and `!=` for values, nothing where the values say it themselves."""
     mark: float = 0.0
     binary: bool = False
     """Without a mark: all numbers of the run are 0 or 1, which are verdicts."""
+    values: tuple[str, ...] = ()
+    """The values that are named."""
+    letters: bool = False
+    """All values of the run are the grades C, I, P and N."""
 
     @property
     def text(self) -> str:
         """As it is kept: two ways to write the same label give the same text."""
+        if len(self.values) > 1:
+            return f"{self.field} {'in' if self.comparison == '=' else 'not in'} {', '.join(self.values)}"
+        if self.values:
+            return f"{self.field} {self.comparison} {self.values[0]}"
         return f"{self.field} {self.comparison} {repr(self.mark).removesuffix('.0')}" if self.comparison else self.field
 
     @property
@@ -52,14 +70,22 @@ class LabelRule(msgspec.Struct, frozen=True):
 
     def passed(self, value: str | float | bool) -> bool | None:
         """What a value says; None for a number without a mark, and for a text that says neither pass nor fail."""
+        if self.values:
+            return self.names(value) == (self.comparison == "=")
         if isinstance(value, bool):
             return value
+        if self.letters and isinstance(value, str):
+            return _GRADES.get(value.strip().casefold())
         number = as_number(value)
         if number is None:
             return passed_in_words(str(value))
         if self.comparison:
             return bool(_HOLDS[self.comparison](number, self.mark))
         return number == 1 if self.binary else None
+
+    def names(self, value: str | float | bool) -> bool:
+        """Whether a value is one of those that the rule names."""
+        return _folded(value) in map(_folded, self.values)
 
     def applied(self, conversation: Conversation) -> Conversation:
         """The conversation with what its label says."""
@@ -69,6 +95,13 @@ class LabelRule(msgspec.Struct, frozen=True):
         verdict = LabelVerdict(field=self.field, value=value, passed=self.passed(value))
         outcome = msgspec.structs.replace(conversation.outcome, label=verdict)
         return msgspec.structs.replace(conversation, outcome=outcome)
+
+
+def _folded(value: str | float | bool) -> str:
+    """A value as it is compared: `True`, `true` and `yes` are one, and so are `4` and `4.0`."""
+    number = as_number(value)
+    text = shown_value(value if number is None else number).strip().casefold()
+    return _TRUTHS.get(text, text)
 
 
 def as_number(value: str | float | bool) -> float | None:
@@ -83,13 +116,21 @@ def as_number(value: str | float | bool) -> float | None:
 
 
 def label_rule(text: str) -> LabelRule:
-    """The label that a user wrote: `reward`, or `csat >= 4`."""
+    """The label that a user wrote: `reward`, `csat >= 4`, `escalated = false`, `status in solved, closed`."""
+    if (listed := _LIST.fullmatch(text)) is not None:
+        values = tuple(filter(None, map(str.strip, listed["values"].split(","))))
+        if values:
+            return LabelRule(listed["field"], "=" if listed["sign"] == "in" else "!=", values=values)
     match = _LABEL.fullmatch(text)
     if match is None or (match["mark"] and not math.isfinite(float(match["mark"]))):
-        hint = "write a field, and for numbers the mark that is a success, in quotes: reward, or 'csat >= 4'"
+        hint = (
+            "write a field, and where it does not say itself what is a success, the value or the mark, in quotes: "
+            "reward, 'escalated = false', 'status in solved, closed', 'csat >= 4'"
+        )
         raise UsageError(f"{text!r} is not a label", hint=hint)
-    sign = match["comparison"] or ""
-    return LabelRule(match["field"], _SIGNS.get(sign, sign), float(match["mark"] or 0))
+    sign = match["comparison"] or match["equals"] or ""
+    values = (match["value"].strip(),) if match["value"] else ()
+    return LabelRule(match["field"], _SIGNS.get(sign, sign), float(match["mark"] or 0), values=values)
 
 
 class SettledLabel(NamedTuple):
@@ -103,26 +144,51 @@ def settled(rule: LabelRule, inputs: Sequence[Input], limit: int | None, part_by
     """Look at the values that a label has.
 
     Whether 0 and 1 are verdicts depends on all numbers of the run, so that without a mark the logs are read until
-    another number is met. A field that no conversation has is refused, before anything is scored.
+    another number is met. A field that no conversation has is refused, before anything is scored; so are a value that
+    no conversation has, and a field of which nothing says which value is good.
     """
-    seen, names = False, dict[str, None]()
+    values: Counter[str] = Counter()
+    names, are_flags = dict[str, None](), False
     for conversation in _conversations(inputs, limit, part_bytes):
         value = field_value(conversation, rule.field)
         if value is None:
-            if not seen and len(names) < 10 * MAX_NAMED:
+            if not values and len(names) < 10 * MAX_NAMED:
                 names |= dict.fromkeys(field_names(conversation))
             continue
-        seen = True
-        if rule.comparison:
+        if len(values) < _MOST_VALUES:
+            values[shown_value(value)] += 1
+        if rule.comparison and (not rule.values or rule.names(value)):
             return SettledLabel(rule)
+        are_flags = are_flags or is_flag(value)
         number = as_number(value)
-        if number is not None and number not in (0, 1):
-            hint = f"--label '{rule.field} >= {number:g}' would make it a success from {number:g} on"
-            words = "holds numbers and has no mark: it ranks, lower is worse, and gives no outcome"
-            return SettledLabel(rule, f"label {rule.field} {words} ({hint})")
-    if not seen:
+        if not rule.comparison and number is not None and number not in (0, 1):
+            return _ranking_label(rule, number)
+    if not values:
         raise UsageError(f"no conversation has a field {rule.field!r}", hint=fields_hint(rule.field, names))
-    return SettledLabel(msgspec.structs.replace(rule, binary=True))
+    if rule.comparison:
+        raise UsageError(f"no conversation has {rule.text!r}", hint=f"`{rule.field}` has {values_text(values)}")
+    if are_flags and polarity(rule.field) in ("bad", "unclear"):
+        raise _which_is_good(rule.field, values)
+    return SettledLabel(msgspec.structs.replace(rule, binary=True, letters=are_letters(values)))
+
+
+def _ranking_label(rule: LabelRule, number: float) -> SettledLabel:
+    """Numbers without a mark: they rank, where the name says that more is better."""
+    mark = f"--label '{rule.field} >= {number:g}'"
+    if polarity(rule.field) in ("bad", "unclear"):
+        hint = f"write it with a mark: {mark}, or --label '{rule.field} <= {number:g}'"
+        raise UsageError(f"label {rule.field}: nothing says whether more is better or worse", hint=hint)
+    words = "holds numbers and has no mark: it ranks, lower is worse, and gives no outcome"
+    return SettledLabel(rule, f"label {rule.field} {words} ({mark} would make it a success from {number:g} on)")
+
+
+def _which_is_good(field: str, values: Counter[str]) -> UsageError:
+    some = [one for one, _ in values.most_common(2)] if len(values) > 1 else [*values, "…"]
+    if polarity(field) == "bad":
+        some.sort(key=lambda one: _folded(one) not in ("false", "0"))
+    options = " or ".join(f"--label '{field} = {one}'" for one in some)
+    counts = f"{values_text(values)} of {values.total():,} that have it"
+    return UsageError(f"label {field}: nothing says which value is good: {counts}", hint=f"write {options}")
 
 
 def fields_hint(name: str, names: Iterable[str]) -> str:

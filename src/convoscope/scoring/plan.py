@@ -9,7 +9,7 @@ import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Metric
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import DIALOGUE, Need
 from convoscope.metrics.registry import Declared
 
 
@@ -79,7 +79,7 @@ class Planner:
         self._applies.update(can)
 
     def _check(self, declared: Metric, conversation: Conversation, met: dict[int, bool]) -> bool:
-        for need in declared.needs:
+        for need in (*DIALOGUE, *declared.needs):
             if id(need) not in met:
                 met[id(need)] = self._is_met(need, conversation)
             if not met[id(need)]:

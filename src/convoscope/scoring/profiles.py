@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import DIALOGUE, Need
 from convoscope.metrics.registry import Declared
 from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.statistics.summary import input_reason
@@ -73,7 +73,7 @@ class Profiles:
         self._derived = in_order(metrics)
         needs: dict[int, Need] = {}
         for _, metric in self._metrics:
-            needs.update((id(need), need) for need in metric.needs if need.present is not None)
+            needs.update((id(need), need) for need in (*DIALOGUE, *metric.needs) if need.present is not None)
         self._place = {key: place for place, key in enumerate(needs)}
         self._needs = list(needs.values())
         self._first = self._after((_NOT_ASKED,) * len(self._needs))
@@ -142,7 +142,7 @@ class Profiles:
         )
 
     def _first_unmet(self, declared: Metric, answers: tuple[int, ...]) -> tuple[Need | None, int]:
-        for need in declared.needs:
+        for need in (*DIALOGUE, *declared.needs):
             place = self._place.get(id(need))
             answer = answers[place] if place is not None else int(need.resource in self._resources)
             if answer != _MET:

@@ -13,6 +13,7 @@ from convoscope.conversation import Conversation, Json
 MAX_FIELDS = 200
 """So many fields of one conversation are listed."""
 _DEEPEST = 6
+_LONGEST_NAME = 40
 _OF_OUTCOME = ("completed", "finished", "ended_reason", "final_status", "error", "duration")
 
 
@@ -46,6 +47,7 @@ def _places(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
         "labels": _labels(conversation),
         "extras": extras,
         "metadata": metadata if isinstance(metadata := extras.get("metadata"), dict) else {},
+        "header": _header(extras.get("header")),
         "outcome": {**outcome.extras, **stated},
         "agent": conversation.agent.extras,
         "scenario": conversation.scenario.extras if conversation.scenario is not None else {},
@@ -56,6 +58,16 @@ def _places(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
         places["expected"] = item.expected.extras
     places["messages"] = _of_messages(conversation)
     return places
+
+
+def _header(lines: Json) -> dict[str, Json]:
+    """The fields of a header of plain text: lines such as `Outcome: resolved`."""
+    fields: dict[str, Json] = {}
+    for line in lines if isinstance(lines, list) else ():
+        name, colon, value = str(line).partition(":")
+        if colon and 0 < len(name.strip()) <= _LONGEST_NAME and value.strip():
+            fields.setdefault(name.strip(" \t#*-").lower(), value.strip())
+    return fields
 
 
 def _of_messages(conversation: Conversation) -> dict[str, Json]:

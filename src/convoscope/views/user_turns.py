@@ -6,26 +6,26 @@ questions has one such turn. Here each of the nine is one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Time, ToolCall, Utterance
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words
+from convoscope.views.end_reasons import BROKEN, kind_of_reason
+from convoscope.views.hand_over import hands_over
+from convoscope.views.speech_tools import may_speak
 
 PAUSE = 4.0
 """Seconds. Who goes on so soon is still in the same turn: a reply with a tool call would not even be late."""
 _NOT_FOR_THE_AGENT = frozenset(("backchannel", "vocal_tic", "non_directed"))
 _QUESTION = ("?", "？", "؟", "՞", "፧")
 _AFTER_MARK = " \t\n\"'”’»)]}*_"
-_BROKEN = frozenset(("error", "errored", "failed", "failure", "crash", "crashed", "exception", "disconnected"))
-_LEFT_WAITING = _BROKEN | {"inactivity", "inactive", "silence", "idle", "timeout", "timed"}
-_HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
-_SOMEBODY = frozenset(
-    ("human", "humans", "agent", "agents", "person", "operator", "representative", "supervisor", "specialist", "live")
-)
+_LEFT_WAITING = frozenset(("inactivity", "inactive", "silence", "idle", "timeout", "timed"))
+Reply = Literal["yes", "no", "ended", "unknown", "by_tool"]
+"""Whether the agent spoke before the user did again; at the end, whether a reply was still to come.
 
-Reply = Literal["yes", "no", "ended", "unknown"]
-"""Whether the agent spoke before the user did again; at the end, whether a reply was still to come."""
+`by_tool`: it did not, but called a tool that looks as if it spoke."""
 
 
 class UserTurn(NamedTuple):
@@ -56,10 +56,13 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
     """The user's turns in their order. Backchannels, and what is said to somebody else, are none."""
     turns: list[UserTurn] = []
     utterances: list[Utterance] = []
-    used_tool = spoke = handed_over = False
+    calls: list[ToolCall] = []
+    without: dict[int, list[ToolCall]] = {}
+    """By turn without a reply: what the agent called instead."""
+    spoke = handed_over = False
     for event in conversation.timeline:
         if type(event) is ToolCall:
-            used_tool = True
+            calls.append(event)
             handed_over = handed_over or _was_handed_over(conversation, event)
         if type(event) is not Utterance or not _has_content(event):
             continue
@@ -67,49 +70,69 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
         if role == ASSISTANT:
             spoke = True
             if utterances:
-                turns.append(UserTurn(tuple(utterances), "yes", used_tool))
+                turns.append(UserTurn(tuple(utterances), "yes", bool(calls)))
                 utterances = []
         elif role == USER and event.manner not in _NOT_FOR_THE_AGENT:
             if utterances and not _goes_on(conversation, utterances[-1], event):
-                turns.append(UserTurn(tuple(utterances), "no", used_tool))
+                without[len(turns)] = calls
+                turns.append(UserTurn(tuple(utterances), "no", bool(calls)))
                 utterances = []
             if not utterances:
-                used_tool = handed_over = False
+                handed_over, calls = False, []
             utterances.append(event)
     if utterances:
-        last, outcome = UserTurn(tuple(utterances), "unknown", used_tool), conversation.outcome
+        last, outcome = UserTurn(tuple(utterances), "unknown", bool(calls)), conversation.outcome
         # Who is put through to a person gets no more words of the agent.
         if handed_over and not outcome.error:
             reply: Reply = "yes"
         else:
             reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
+            if not outcome.error:
+                without[len(turns)] = calls
         turns.append(last._replace(reply=reply))
+    if any(without.values()):
+        _mark_speech_by_tools(conversation, turns, without)
     return turns
 
 
-def hands_over(call: ToolCall) -> bool:
-    """Whether the name of a tool says that it puts the user through to a person."""
-    words = name_words(call.name)
-    return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words)
+def _mark_speech_by_tools(
+    conversation: Conversation, turns: list[UserTurn], without: Mapping[int, Sequence[ToolCall]]
+) -> None:
+    """Say of turns without a reply that a tool may have given one, where the agent hardly speaks otherwise."""
+    results = conversation.tool_results
+    spoken = [
+        number
+        for number, calls in without.items()
+        if any(may_speak(call) and not ((result := results.get(call.seq)) and result.failed) for call in calls)
+    ]
+    if len(spoken) > sum(turn.reply == "yes" for turn in turns):
+        for number in spoken:
+            turns[number] = turns[number]._replace(reply="by_tool")
 
 
 def _was_handed_over(conversation: Conversation, call: ToolCall) -> bool:
     if not hands_over(call):
         return False
     result = conversation.tool_results.get(call.seq)
-    return result is None or result.success is not False
+    return result is None or not result.failed
 
 
 def breakdown(conversation: Conversation) -> str:
     """What kept a conversation from being one: its integration broke, or the agent never spoke; empty for neither.
 
-    It broke where the log has an error of the conversation, or names one as the reason of its end.
+    It broke where the log has an error of the conversation, or names one as the reason of its end. A user who hangs up
+    or whose client disconnects broke nothing.
     """
     outcome = conversation.outcome
-    if outcome.error or not _BROKEN.isdisjoint(name_words(outcome.ended_reason)):
+    if outcome.error or kind_of_reason(outcome.ended_reason) == BROKEN:
         return "integration_broke"
-    never_spoke = user_turns(conversation) and not any(
-        conversation.roles[one.speaker] == ASSISTANT and _has_content(one) for one in conversation.utterances
+    turns = user_turns(conversation)
+    never_spoke = (
+        bool(turns)
+        and not any(turn.reply == "by_tool" for turn in turns)
+        and not any(
+            conversation.roles[one.speaker] == ASSISTANT and _has_content(one) for one in conversation.utterances
+        )
     )
     return "agent_never_spoke" if never_spoke else ""
 
@@ -134,14 +157,19 @@ def reply_at_end(text: str, ended_reason: str, *, spoke: bool) -> Reply:
     `text` is what the user said last, `spoke` whether the agent ever did.
     """
     reason = name_words(ended_reason)
-    if not spoke or not _LEFT_WAITING.isdisjoint(reason):
+    if not spoke or not _LEFT_WAITING.isdisjoint(reason) or kind_of_reason(ended_reason) == BROKEN:
         return "no"
     if reason:
         return "ended"
     return "no" if is_question(text) else "unknown"
 
 
-AT_END: dict[Reply, str] = {"no": "no_reply", "ended": "user_left", "unknown": "end_unknown"}
+AT_END: dict[Reply, str] = {
+    "no": "no_reply",
+    "ended": "user_left",
+    "unknown": "end_unknown",
+    "by_tool": "may_speak_by_tool",
+}
 """Why the last turn of the user has no reply, as a reason code."""
 
 

@@ -21,8 +21,10 @@ from convoscope.analysis.answer.causes import (
     Symptom,
     cause_of,
 )
+from convoscope.analysis.answer.endings import endings_of
 from convoscope.analysis.answer.figures import chosen_figures, mark_text
 from convoscope.analysis.answer.groups import groups_apart
+from convoscope.analysis.answer.hints import hint_of
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
 from convoscope.analysis.answer.notes import notes_on
 from convoscope.analysis.answer.samples import Samples
@@ -39,10 +41,11 @@ from convoscope.runs.ranking import Behind, Ranking, names, rank
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import UNMEASURED
-from convoscope.views.fields import field_names, field_value
-from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, passed_in_words, terminal_of
+from convoscope.views.end_reasons import HANDED_OVER
+from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, terminal_of
 from convoscope.views.flow.walk import walk
-from convoscope.views.user_turns import hands_over
+from convoscope.views.hand_over import handed_over_by
+from convoscope.views.machines import NO_DIALOGUE
 
 MOST_CAUSES = 5
 LEAST_LOST = 5
@@ -77,7 +80,9 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
     return Answer(
         noun=noun,
         conversations=summary.conversations,
-        verdict=make_verdict(checks, noun, outcomes, telling, Counter(one.state for one in lost), versions),
+        verdict=make_verdict(
+            checks, noun, outcomes, telling, Counter(one.state for one in lost), versions, endings_of(run)
+        ),
         outcomes=outcomes,
         figures=figures.figures,
         more_bad=figures.more_bad,
@@ -91,7 +96,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         not_measured=_not_measured(summary),
         reading=reading_text(run.read_report),
         broken=_broken(ranking, noun),
-        hint="" if outcomes.known else _label_hint(run),
+        hint=hint_of(run, noun, knows_outcomes=bool(outcomes.known)),
     )
 
 
@@ -150,11 +155,7 @@ def _lost_in(conversation: Conversation) -> str:
 
 
 def _was_handed_over(conversation: Conversation) -> bool:
-    if terminal_of(conversation) == "escalation":
-        return True
-    results = conversation.tool_results
-    calls = [one for one in conversation.tool_calls if hands_over(one)]
-    return any((result := results.get(one.seq)) is None or result.success is not False for one in calls)
+    return terminal_of(conversation) == "escalation" or bool(handed_over_by(conversation))
 
 
 def _seconds(conversation: Conversation, event: int | None) -> float | None:
@@ -170,12 +171,15 @@ def _seconds(conversation: Conversation, event: int | None) -> float | None:
 def _outcomes(ranking: Ranking, lost: Sequence[LostConversation]) -> Outcomes:
     whole = ranking.outcome[ranking.whole]
     handed_over = sum(one.handed_over for one in lost)
+    counts = {name: int(np.sum(whole == place)) for place, name in enumerate(OUTCOMES)}
     return Outcomes(
-        done=int(np.sum(whole == OUTCOMES.index(DONE))),
+        done=counts[DONE],
         lost=len(lost) - handed_over,
-        handed_over=handed_over,
-        unknown=int(np.sum(whole == OUTCOMES.index(UNKNOWN))),
+        handed_over=handed_over + counts[HANDED_OVER],
+        not_judged=counts[HANDED_OVER],
+        unknown=counts[UNKNOWN],
         broken=len(ranking.errors),
+        **{name: counts[name] for name in NO_DIALOGUE},
     )
 
 
@@ -243,7 +247,8 @@ def _evidence(rule: str, members: Sequence[LostConversation], noun: Noun) -> str
 
 
 def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation], noun: Noun) -> list[WorstConversation]:
-    numbers = ranking.whole[:MOST_WORST].tolist()
+    first_without = OUTCOMES.index(NO_DIALOGUE[0])
+    numbers = [one for one in ranking.whole[:MOST_WORST].tolist() if ranking.outcome[one] < first_without]
     ids = names(run, numbers)
     findings = {one.number: one for one in lost}
     return [
@@ -306,20 +311,6 @@ def _broken(ranking: Ranking, noun: Noun) -> str:
     )
 
 
-def _label_hint(run: Run) -> str:
-    """A field that says how each conversation ended, where nothing else does: verdicts, and not all the same."""
-    verdicts: dict[str, list[bool]] = {}
-    conversations = list(_first_conversations(run))
-    for conversation in conversations:
-        for name in field_names(conversation):
-            value = field_value(conversation, name)
-            passed = value if isinstance(value, bool) else passed_in_words(value) if isinstance(value, str) else None
-            if passed is not None:
-                verdicts.setdefault(name, []).append(passed)
-    names = [name for name, told in verdicts.items() if len(told) == len(conversations) and len(set(told)) == 2]
-    return f"`{names[0]}` looks like a verdict: --label {names[0]} takes it for the outcome" if names else ""
-
-
 def _first_conversations(run: Run) -> Iterator[Conversation]:
     with connect() as connection:
         query = f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {_LOOKED_AT}"
@@ -328,8 +319,9 @@ def _first_conversations(run: Run) -> Iterator[Conversation]:
 
 def _noun(run: Run) -> Noun:
     """What the conversations of a run are called: calls where all are, chats where none is and people talk."""
+    # One without a word, such as a call that nobody took, does not say what it is.
     conversations = list(_first_conversations(run))
-    calls = [is_call(one) for one in conversations]
+    calls = [is_call(one) for one in [one for one in conversations if one.utterances] or conversations]
     if conversations and all(calls):
         return "call"
     if not any(calls) and any(one.utterances for one in conversations):

@@ -40,24 +40,39 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Outcomes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of the conversations; the five add up to all of them."""
+    """What came of the conversations; all but `not_judged` add up to all of them."""
 
     done: int = 0
     lost: int = 0
     """Without those handed over."""
     handed_over: int = 0
-    """Lost, too: put through to a person."""
+    """Put through to a person. By label, log or flow they are lost, too, but for `not_judged`."""
+    not_judged: int = 0
+    """Of those handed over: nothing says whether that is a loss."""
     unknown: int = 0
     broken: int = 0
     """The integration broke: says nothing about the agent."""
+    no_user_speech: int = 0
+    """The user never said a word. These and the next two are in no average."""
+    voicemail: int = 0
+    ivr: int = 0
 
     @property
     def all_lost(self) -> int:
-        return self.lost + self.handed_over
+        return self.lost + self.handed_over - self.not_judged
+
+    @property
+    def no_dialogue(self) -> int:
+        """Nobody talked with the agent."""
+        return self.no_user_speech + self.voicemail + self.ivr
 
     @property
     def known(self) -> int:
         return self.done + self.all_lost
+
+    @property
+    def total(self) -> int:
+        return self.done + self.lost + self.handed_over + self.unknown + self.broken + self.no_dialogue
 
 
 class KeyFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -125,7 +140,7 @@ class WorstConversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
     conversation: str
     number: int
-    outcome: Literal["lost", "unknown", "done"]
+    outcome: Literal["lost", "handed_over", "unknown", "done"]
     reasons: tuple[str, ...]
     """In words, the deciding one first; a value that passes is no reason."""
 

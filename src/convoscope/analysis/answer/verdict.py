@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
+from convoscope.analysis.answer.endings import Endings, handed_over_words, how_they_ended, no_dialogue_clauses
 from convoscope.analysis.answer.groups import within_text
 from convoscope.analysis.answer.model import Cause, Clause, Noun, Outcomes, Tone, metric_label
 from convoscope.analysis.answer.versions import Difference, Strata, Versions
@@ -42,23 +44,28 @@ def make_verdict(
     causes: Sequence[Cause],
     end_states: Counter[str],
     versions: Versions | None = None,
+    endings: Endings = MappingProxyType({}),
 ) -> tuple[Clause, ...]:
-    """How good, where it breaks, what differs between versions."""
-    clauses = [_outcome(checks, noun, outcomes)]
+    """How good, where it breaks, what differs between versions; and how many conversations are none."""
+    clauses = list(no_dialogue_clauses(outcomes, noun))
+    if outcomes.no_dialogue < outcomes.total:
+        clauses.insert(0, _outcome(checks, noun, outcomes, endings))
     clauses += _place(noun, outcomes, causes, end_states)
     clauses += _versions(versions, noun) if versions is not None else ()
     return tuple(clauses)
 
 
-def _outcome(checks: Sequence[Check], noun: Noun, outcomes: Outcomes) -> Clause:
+def _outcome(checks: Sequence[Check], noun: Noun, outcomes: Outcomes, endings: Endings) -> Clause:
     if not outcomes.known:
-        return Clause(lead=f"These logs do not say how the {noun}s ended.")
+        return how_they_ended(outcomes, endings, noun)
+    handed_over = handed_over_words(outcomes)
     if not outcomes.all_lost:
         end = "" if not outcomes.unknown else f", of {outcomes.known:,} whose end is known"
-        return Clause(lead=f"No {noun} was lost", rest=f"{end}.")
+        return Clause(lead=f"No {noun} was lost", rest=f"{end}{handed_over}.")
     share = outcomes.done / outcomes.known
     lead = f"{outcomes.done:,} of {counted(outcomes.known, noun)} reach their goal ({percent_text(share)})"
     rest, tone = _against_target(checks)
+    rest += handed_over
     if outcomes.unknown:
         rest += f"; how {outcomes.unknown:,} others ended is not known"
     return Clause(lead=lead, rest=f"{rest}.", tone=tone)

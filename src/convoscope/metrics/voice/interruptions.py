@@ -31,7 +31,7 @@ _score_metric = partial(_turn_metric, unit=RATIO, better=HIGHER, reduce=MEAN_OF_
 _PER_CALL = Reduce(SUM, MEAN_OF_CONVERSATIONS)
 
 
-@_rate_metric("voice.turn_taking.agent_interruption.rate", version=2, better=LOWER)
+@_rate_metric("voice.turn_taking.agent_interruption.rate", version=3, better=LOWER)
 def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns does the agent speak over the user?
 
@@ -44,7 +44,7 @@ def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
 
 @metric(
     "voice.turn_taking.agent_interruption.count",
-    version=2,
+    version=3,
     observes=TURN,
     unit=COUNT,
     better=LOWER,
@@ -62,7 +62,7 @@ def agent_interruption_count(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: measured(in_turn(one.id), one.barge_in.times if one.barge_in else 0))
 
 
-@_seconds_metric("voice.turn_taking.agent_interruption.overlap", version=2)
+@_seconds_metric("voice.turn_taking.agent_interruption.overlap", version=3)
 def agent_interruption_overlap(context: MetricContext) -> Iterator[Observation]:
     """How long do both speak at once where the agent interrupts?
 
@@ -71,7 +71,7 @@ def agent_interruption_overlap(context: MetricContext) -> Iterator[Observation]:
     yield from _interrupted(context, lambda barge_in, _: barge_in.overlap)
 
 
-@_score_metric("voice.turn_taking.agent_interruption.overlap_score", version=2)
+@_score_metric("voice.turn_taking.agent_interruption.overlap_score", version=3)
 def agent_interruption_overlap_score(context: MetricContext) -> Iterator[Observation]:
     """How tolerable is the time for which both speak at once?
 
@@ -80,7 +80,7 @@ def agent_interruption_overlap_score(context: MetricContext) -> Iterator[Observa
     yield from _interrupted(context, lambda barge_in, _: overlap_score(1000 * barge_in.overlap))
 
 
-@_score_metric("voice.turn_taking.agent_interruption.count_score", version=2)
+@_score_metric("voice.turn_taking.agent_interruption.count_score", version=3)
 def agent_interruption_count_score(context: MetricContext) -> Iterator[Observation]:
     """How tolerable is the number of times that the agent speaks over the user in a turn?
 
@@ -89,7 +89,7 @@ def agent_interruption_count_score(context: MetricContext) -> Iterator[Observati
     yield from _interrupted(context, lambda barge_in, _: count_score(barge_in.times))
 
 
-@_seconds_metric("voice.turn_taking.agent_interruption.post_interrupt_latency", version=2)
+@_seconds_metric("voice.turn_taking.agent_interruption.post_interrupt_latency", version=3)
 def post_interrupt_latency(context: MetricContext) -> Iterator[Observation]:
     """After an interruption, how long does the user wait for the answer?
 
@@ -99,7 +99,7 @@ def post_interrupt_latency(context: MetricContext) -> Iterator[Observation]:
     yield from _interrupted(context, lambda barge_in, _: barge_in.wait_after)
 
 
-@_score_metric("voice.turn_taking.agent_interruption.post_interrupt_latency_score", version=2)
+@_score_metric("voice.turn_taking.agent_interruption.post_interrupt_latency_score", version=3)
 def post_interrupt_latency_score(context: MetricContext) -> Iterator[Observation]:
     """How good is the wait for the answer after an interruption?
 
@@ -126,7 +126,7 @@ def _interrupted(context: MetricContext, value: Callable[[BargeIn, bool], float 
     yield from each_turn(context, observe_turn)
 
 
-@_rate_metric("voice.turn_taking.user_interruption.rate", version=2, better=NEITHER)
+@_rate_metric("voice.turn_taking.user_interruption.rate", version=3, better=NEITHER)
 def user_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the turns does the user open while the agent is still speaking?
 
@@ -137,7 +137,7 @@ def user_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.yielded is not None, 1, empty=NOT_EVALUABLE))
 
 
-@_seconds_metric("voice.turn_taking.user_interruption.yield_time", version=2, notices=(SKEWED_CLOCKS,))
+@_seconds_metric("voice.turn_taking.user_interruption.yield_time", version=3, notices=(SKEWED_CLOCKS,))
 def yield_time(context: MetricContext) -> Iterator[Observation]:
     """How long does the agent go on when the user breaks in?
 
@@ -147,7 +147,7 @@ def yield_time(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: _yielding(one, lambda seconds: seconds))
 
 
-@_score_metric("voice.turn_taking.user_interruption.yield_score", version=2, notices=(SKEWED_CLOCKS,))
+@_score_metric("voice.turn_taking.user_interruption.yield_score", version=3, notices=(SKEWED_CLOCKS,))
 def user_interruption_yield_score(context: MetricContext) -> Iterator[Observation]:
     """How well does the agent give way when the user breaks in?
 

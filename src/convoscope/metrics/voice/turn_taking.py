@@ -67,7 +67,7 @@ _taking_metric = partial(
 )
 
 
-@_taking_metric("voice.turn_taking", version=2, label="turn-taking", importance=6)
+@_taking_metric("voice.turn_taking", version=3, label="turn-taking", importance=6)
 def turn_taking(context: MetricContext) -> Iterator[Observation]:
     """Does the agent speak when it is its turn, and only then?
 
@@ -92,7 +92,7 @@ def turn_taking(context: MetricContext) -> Iterator[Observation]:
             yield turn
 
 
-@_taking_metric("voice.turn_taking", variant="eva", version=1)
+@_taking_metric("voice.turn_taking", variant="eva", version=2)
 def turn_taking_eva(context: MetricContext) -> Iterator[Observation]:
     """Does the agent speak when it is its turn, and only then, in the turns in which it speaks?
 
@@ -113,7 +113,7 @@ def _taken(context: MetricContext) -> Iterator[Observation]:
 
 @wait_metric(
     "voice.turn_taking.latency",
-    version=2,
+    version=3,
     needs=_NEEDS,
     notices=(SKEWED_CLOCKS,),
     falls_silent=(EMPTY_AGENT, EQUAL_TIMES),
@@ -137,7 +137,7 @@ def _wait(turn: EvaluatedTurn) -> Observation:
     return measured(in_turn(turn.id), turn.gap)
 
 
-@_rate_metric("voice.turn_taking.on_time_rate", version=2, better=HIGHER, notices=(EQUAL_TIMES, SKEWED_CLOCKS))
+@_rate_metric("voice.turn_taking.on_time_rate", version=3, better=HIGHER, notices=(EQUAL_TIMES, SKEWED_CLOCKS))
 def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes neither too early nor too late?
 
@@ -146,7 +146,7 @@ def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, late: EARLY_MS <= ms < late)
 
 
-@_rate_metric("voice.turn_taking.early_rate", version=2, better=LOWER, notices=(EQUAL_TIMES,))
+@_rate_metric("voice.turn_taking.early_rate", version=3, better=LOWER, notices=(EQUAL_TIMES,))
 def early_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too early?
 
@@ -155,7 +155,7 @@ def early_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, _: ms < EARLY_MS)
 
 
-@_rate_metric("voice.turn_taking.late_rate", version=2, better=LOWER, notices=(SKEWED_CLOCKS,))
+@_rate_metric("voice.turn_taking.late_rate", version=3, better=LOWER, notices=(SKEWED_CLOCKS,))
 def late_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too late?
 
@@ -178,7 +178,7 @@ def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iter
 
 @share_metric(
     "voice.turn_taking.fallback_nudge.rate",
-    version=2,
+    version=3,
     observes=TURN,
     better=LOWER,
     needs=(*_NEEDS, NUDGES),

@@ -217,6 +217,9 @@ def _title(record: KeptConversation, standing: CallStanding) -> str:
         "done": "Completed",
         "lost": "Lost",
         "handed_over": "Handed to a person",
+        "no_user_speech": "The user never spoke",
+        "voicemail": "A mailbox answered",
+        "ivr": "A phone menu answered",
     }.get(standing.outcome, "How it ended is not known")
     if standing.lost_in:
         words += f" in {one_line(standing.lost_in, MAX_WORDS)}"

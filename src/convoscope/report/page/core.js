@@ -106,7 +106,7 @@ function table(columns, rows, attributes) {
     node("thead", {}, node("tr", {}, columns.map((name) => node("th", { scope: "col" }, name)))),
     node("tbody", {}, rows)));
 }
-const OUTCOME_SIGNS = { done: ["✓", "completed"], lost: ["✕", "lost"], handed_over: ["↗", "handed to a person"], unknown: ["?", "not known how it ended"], broken: ["!", "the integration broke"] };
+const OUTCOME_SIGNS = { done: ["✓", "completed"], lost: ["✕", "lost"], handed_over: ["↗", "handed to a person"], unknown: ["?", "not known how it ended"], broken: ["!", "the integration broke"], no_user_speech: ["∅", "the user never spoke"], voicemail: ["✉", "a mailbox answered"], ivr: ["#", "a phone menu answered"] };
 const outcomeSign = (kind) => node("span", { class: `oc ${kind}`, role: "img", "aria-label": OUTCOME_SIGNS[kind][1] }, OUTCOME_SIGNS[kind][0]);
 const kindOf = (place) => index.kinds[index.outcomes[place]];
 const callRow = (place, words) => node("a", { class: "li", href: linkTo(place) }, outcomeSign(kindOf(place)), node("bdi", { class: "id" }, index.ids[place]), node("bdi", { class: "w" }, words || ""));

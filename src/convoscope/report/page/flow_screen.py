@@ -37,7 +37,9 @@ from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.database import connect
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
+from convoscope.views.end_reasons import HANDED_OVER
 from convoscope.views.flow.endings import OUTCOMES, UNKNOWN
+from convoscope.views.machines import NO_DIALOGUE
 
 if TYPE_CHECKING:
     import duckdb
@@ -221,6 +223,8 @@ def _mark_lost(connection: duckdb.DuckDBPyConnection, places: LostPlaces, rankin
     """Make the table `lost_rows`: the rows of states of which an outcome is known, and whether it was lost there."""
     outcome = ranking.outcome.copy()
     outcome[list(ranking.errors)] = OUTCOMES.index(UNKNOWN)
+    apart = [OUTCOMES.index(name) for name in (HANDED_OVER, *NO_DIALOGUE)]
+    outcome[np.isin(outcome, apart)] = OUTCOMES.index(UNKNOWN)
     state = np.full(len(outcome), "", dtype=object)
     for number, (_, name) in places.states.items():
         state[number] = name

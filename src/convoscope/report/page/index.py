@@ -37,6 +37,9 @@ ENDED = {
     "handed_over": "Handed to a person",
     "unknown": "Not known",
     "broken": "Integration broke",
+    "no_user_speech": "User never spoke",
+    "voicemail": "Mailbox",
+    "ivr": "Phone menu",
 }
 FIRST_COLUMN = "conversation.turns"
 

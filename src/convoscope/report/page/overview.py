@@ -33,9 +33,12 @@ MAX_LINES = 60
 OUTCOMES: Mapping[str, str] = {
     "done": "completed",
     "lost": "lost on the way",
-    "handed_over": "lost to a person",
+    "handed_over": "handed to a person",
     "unknown": "of which nobody knows the end",
     "broken": "broken integrations, not counted",
+    "no_user_speech": "without a word of the user, not counted",
+    "voicemail": "mailboxes, not counted",
+    "ivr": "phone menus, not counted",
 }
 
 

@@ -10,7 +10,10 @@ from convoscope.conversation import Conversation, Flow, Json
 from convoscope.conversation.flow import ESCALATIONS, Terminal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words, snake_case
+from convoscope.views.end_reasons import BROKEN, HANDED_OVER, IVR, OTHER, VOICEMAIL, kind_of_reason
 from convoscope.views.flow.walk import walk
+from convoscope.views.hand_over import handed_over_by
+from convoscope.views.machines import NO_DIALOGUE, NO_USER_SPEECH, no_dialogue
 
 # Words of stop reasons. A reason that says none of these is neither known as an end of the flow nor as another stop.
 _TERMINAL = frozenset(
@@ -185,8 +188,13 @@ def terminal_of(conversation: Conversation) -> Terminal:
 
 
 DONE, LOST, UNKNOWN = "done", "lost", "unknown"
-OUTCOMES = (LOST, UNKNOWN, DONE)
-"""What came of a conversation, worst first."""
+OUTCOMES = (LOST, HANDED_OVER, UNKNOWN, DONE, *NO_DIALOGUE)
+"""What came of a conversation, worst first; at the end those that are in no average."""
+_NOBODY = {
+    NO_USER_SPEECH: "the user said nothing",
+    VOICEMAIL: "a mailbox answered",
+    IVR: "a phone menu answered",
+}
 
 
 class OutcomeReading(NamedTuple):
@@ -194,10 +202,12 @@ class OutcomeReading(NamedTuple):
 
     done: bool | None
     evidence: str = ""
+    other: str = ""
+    """An outcome that is neither done nor lost: put through to a person, or nobody talked with the agent."""
 
     @property
     def name(self) -> str:
-        return UNKNOWN if self.done is None else DONE if self.done else LOST
+        return self.other or (UNKNOWN if self.done is None else DONE if self.done else LOST)
 
 
 _NOTHING_TELLS = OutcomeReading(None)
@@ -206,10 +216,17 @@ _NOTHING_TELLS = OutcomeReading(None)
 def outcome_of(conversation: Conversation) -> OutcomeReading:
     """Whether a conversation is done or lost: the one definition of all reports.
 
-    The user's label decides. Without one, nobody knows where the integration broke. Else the log's own flag decides;
-    without that, its final status, by the flow's contract or in plain words; without that, the state that it ended in,
-    where the flow declares what its ends are: one that is over, and reached no success, is lost. Else nobody knows.
+    Where nobody talked with the agent, that is the outcome. Else the user's label decides. Without one, the outcome is
+    not known where the integration broke. Else the log's own flag decides; without that, its final status, by the
+    flow's contract or in plain words; without that, the state that it ended in, where the flow declares what its ends
+    are: one that is over, and reached no success, is lost. Else a hand-over to a person is an outcome of its own,
+    neither done nor lost; without one, the outcome is not known.
     """
+    code = no_dialogue(conversation)
+    return OutcomeReading(None, _NOBODY[code], code) if code else _outcome_of_dialogue(conversation)
+
+
+def _outcome_of_dialogue(conversation: Conversation) -> OutcomeReading:
     outcome = conversation.outcome
     label = outcome.label
     if label is not None and label.passed is not None:
@@ -221,13 +238,28 @@ def outcome_of(conversation: Conversation) -> OutcomeReading:
     if outcome.final_status and (kept := _kept_status(conversation)) is not None:
         return OutcomeReading(kept, f"final status: {outcome.final_status}")
     if conversation.flow is None and not conversation.contents.has_states:
-        return _NOTHING_TELLS
+        return _open(conversation)
     ended = terminal_of(conversation)
     if ended in ("success", "failure", "escalation"):
         return OutcomeReading(ended == "success", f"ended in the state {walk(conversation).last}")
     if outcome.ended_reason and _ends(conversation.flow).succeeds:
         return OutcomeReading(False, f"ended before any end of the flow: {outcome.ended_reason}")
-    return _NOTHING_TELLS
+    return _open(conversation)
+
+
+def _open(conversation: Conversation) -> OutcomeReading:
+    """Neither done nor lost: handed over, or not known."""
+    by = handed_over_by(conversation)
+    return OutcomeReading(None, by, HANDED_OVER) if by else _NOTHING_TELLS
+
+
+def ending_of(conversation: Conversation) -> str:
+    """How it ended, whether it was done or not: a kind of `end_reasons`, or the log's own words for an unknown kind."""
+    reason = conversation.outcome.ended_reason
+    kind = BROKEN if conversation.outcome.error else kind_of_reason(reason)
+    if not kind or kind == OTHER:
+        return HANDED_OVER if handed_over_by(conversation) else reason
+    return kind
 
 
 def _kept_status(conversation: Conversation) -> bool | None:
@@ -235,7 +267,7 @@ def _kept_status(conversation: Conversation) -> bool | None:
     status, flow = conversation.outcome.final_status, conversation.flow
     if flow is not None and flow.final_status is not None:
         return snake_case(status) in contract_of(flow)
-    return passed_in_words(status)
+    return None if kind_of_reason(status) == HANDED_OVER else passed_in_words(status)
 
 
 def shown_value(value: Json) -> str:

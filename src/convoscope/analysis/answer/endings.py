@@ -1,0 +1,88 @@
+"""Sentences about how conversations ended: handed over, hung up, and those in which nobody talked with the agent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from convoscope.analysis.answer.model import Clause, Noun, Outcomes
+from convoscope.analysis.words import counted, cut_text
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.runs.database import CONVERSATIONS, connect
+from convoscope.runs.run import Run
+from convoscope.views.end_reasons import HANDED_OVER, KINDS, words_of_kind
+
+Endings = Mapping[str, int]
+"""How many conversations ended how: by kind, or by the log's own words; those of which the log says it."""
+_MOST = 5
+_LONGEST = 40
+
+
+@cached_on_argument
+def endings_of(run: Run) -> Endings:
+    """How conversations ended, most first; nothing for a run that does not keep it."""
+    with connect() as connection:
+        table = run.table(CONVERSATIONS)
+        columns = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
+        if "ending" not in columns:
+            return {}
+        query = f"SELECT ending, count(*) FROM {table} WHERE ending IS NOT NULL GROUP BY ending"
+        counts: dict[str, int] = dict(connection.execute(query).fetchall())
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+
+
+def how_they_ended(outcomes: Outcomes, endings: Endings, noun: Noun) -> Clause:
+    """What is known of the ends where nothing says whether a goal was reached."""
+    known = sum(endings.values())
+    total = outcomes.total
+    if not known:
+        return Clause(lead=f"These logs do not say how the {noun}s ended.")
+    if set(endings) == {HANDED_OVER} and known < total:
+        lead = f"{known:,} of {counted(total, noun)} {_are(known)} handed over to a person"
+        return Clause(lead=lead, rest="; how the others ended the logs do not say.")
+    lead = f"The logs say how {known:,} of {counted(total, noun)} ended, not whether they reached their goal"
+    return Clause(lead=lead, rest=f": {_counts(endings, noun)}.")
+
+
+def _counts(endings: Endings, noun: Noun) -> str:
+    words: Counter[str] = Counter()
+    for ending, count in endings.items():
+        name = words_of_kind(ending, is_chat=noun != "call") if ending in KINDS else f"`{cut_text(ending, _LONGEST)}`"
+        words[name] += count
+    parts = [f"{count:,} {name}" for name, count in words.most_common(_MOST)]
+    rest = sum(words.values()) - sum(count for _, count in words.most_common(_MOST))
+    return ", ".join([*parts, *([f"{rest:,} other"] if rest else [])])
+
+
+def handed_over_words(outcomes: Outcomes) -> str:
+    """How many were put through to a person, as the end of a sentence."""
+    if not outcomes.handed_over:
+        return ""
+    base = outcomes.known + outcomes.not_judged
+    judged = " (neither reached nor lost)" if outcomes.not_judged == outcomes.handed_over else ""
+    return f"; {outcomes.handed_over:,} of {base:,} {_are(outcomes.handed_over)} handed over to a person{judged}"
+
+
+def no_dialogue_clauses(outcomes: Outcomes, noun: Noun) -> Iterator[Clause]:
+    """How many conversations are none, in one sentence."""
+    total = outcomes.total
+    if not outcomes.no_dialogue:
+        return
+    if outcomes.no_user_speech == total:
+        lead = f"None of the {counted(total, noun)} has a word of the user"
+        yield Clause(lead=lead, rest=", so nothing is measured.")
+        return
+    who = "caller" if noun == "call" else "user"
+    of = f" of {counted(total, noun)}"
+    parts = []
+    if outcomes.no_user_speech:
+        parts.append(f"{outcomes.no_user_speech:,}{of}: the {who} never spoke")
+    for count, words in ((outcomes.voicemail, "a mailbox"), (outcomes.ivr, "a phone menu")):
+        if count:
+            parts.append(f"{count:,}{'' if parts else of} reached {words}")
+    apart = "It is" if outcomes.no_dialogue == 1 else "They are"
+    yield Clause(lead="; ".join(parts), rest=f". {apart} in no average.")
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,0 +1,123 @@
+"""Whether the user was put through to a person: by the log's fields, its tools, and the reason for its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from convoscope.conversation import ASSISTANT, USER, Conversation, Json, ToolCall, Utterance
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.text.identifiers import name_words, snake_case
+from convoscope.views.end_reasons import HANDED_OVER, kind_of_reason
+
+_HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
+_SOMEBODY = frozenset(
+    ("human", "humans", "agent", "agents", "person", "operator", "representative", "supervisor", "specialist", "live")
+)
+# Fields that are true where the user was put through, folded.
+_TRUE_FIELDS = frozenset(
+    [
+        "transferred",
+        "call_transfer",
+        "call_transferred",
+        "was_transferred",
+        "is_transferred",
+        "transferred_to_human",
+        "transferred_to_agent",
+        "transfer_completed",
+        "forwarded",
+        "call_forwarded",
+        "was_forwarded",
+        "escalated",
+        "was_escalated",
+        "is_escalated",
+        "escalated_to_human",
+        "escalated_to_agent",
+        "handed_over",
+        "handed_off",
+        "handoff",
+        "handed_to_human",
+        "human_takeover",
+    ]
+)
+_STATUS_FIELDS = frozenset(
+    ("status", "outcome", "result", "disposition", "call_disposition", "call_outcome", "call_result", "resolution")
+)
+_YES = frozenset(("true", "yes", "y", "1"))
+
+
+def hands_over(call: ToolCall) -> bool:
+    """Whether the name of a tool says that it puts the user through to a person."""
+    words = name_words(call.name)
+    return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words)
+
+
+@cached_on_argument
+def handed_over_by(conversation: Conversation) -> str:
+    """What says that the user was put through to a person; nothing where nothing does.
+
+    A transfer that failed is none, nor is one after which the agent goes on serving the user: that is a hand-over
+    between programs.
+    """
+    outcome = conversation.outcome
+    for name, stated in (("ended", outcome.ended_reason), ("final status", outcome.final_status)):
+        if stated and kind_of_reason(stated) == HANDED_OVER:
+            return f"{name}: {stated}"
+    if field := _stated(conversation):
+        return field
+    call = _last_hand_over(conversation) if conversation.contents.has_tool_calls else None
+    return "" if call is None else f"tool: {call.name}"
+
+
+def _last_hand_over(conversation: Conversation) -> ToolCall | None:
+    """The call of a tool that put the user through, after which the agent served nobody."""
+    call: ToolCall | None = None
+    asked = False
+    for event in conversation.timeline:
+        if type(event) is ToolCall:
+            result = conversation.tool_results.get(event.seq)
+            if hands_over(event) and (result is None or not result.failed):
+                call, asked = event, False
+        elif call is not None and type(event) is Utterance and event.meant().strip():
+            role = conversation.roles[event.speaker]
+            if role == ASSISTANT and asked:
+                call = None
+            asked = asked or role == USER
+    return call
+
+
+def _stated(conversation: Conversation) -> str:
+    metadata = conversation.extras.get("metadata")
+    places: Sequence[Mapping[str, Json]] = (
+        conversation.extras,
+        conversation.outcome.extras,
+        conversation.dimensions,
+        metadata if isinstance(metadata, dict) else {},
+    )
+    for place in places:
+        for name, value in place.items():
+            if _says_so(name, value):
+                return f"{name}: {str(value).lower() if isinstance(value, bool) else value}"
+    for label in conversation.labels:
+        if label.subject_kind == "conversation" and _says_so(label.name, label.value):
+            return f"{label.name}: {str(label.value).lower()}"
+    return ""
+
+
+def _says_so(name: str, value: Json) -> bool:
+    kind = _kind_of_field(name)
+    if not kind:
+        return False
+    if isinstance(value, str):
+        folded = snake_case(value[:60])
+        return folded in _YES if kind == "flag" else kind_of_reason(value[:60]) == HANDED_OVER
+    return kind == "flag" and value is True
+
+
+@lru_cache(maxsize=4096)
+def _kind_of_field(name: str) -> str:
+    folded = snake_case(name[:80].rpartition(".")[2])
+    return "flag" if folded in _TRUE_FIELDS else "status" if folded in _STATUS_FIELDS else ""
+
+
+__all__ = ["handed_over_by", "hands_over"]

@@ -1,0 +1,285 @@
+"""Conversations that are none: the user never said a word, or a machine answered the call.
+
+What the log says of it counts first, then what the user's side said. `machines.toml` holds the words.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from convoscope.conversation import (
+    ASSISTANT,
+    SYSTEM,
+    USER,
+    Conversation,
+    Json,
+    Marker,
+    SlotFilled,
+    StateEntered,
+    ToolCall,
+    Utterance,
+)
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.text.identifiers import name_words, snake_case
+from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, kind_of_reason
+from convoscope.views.hand_over import hands_over
+
+NO_USER_SPEECH = "no_user_speech"
+NO_DIALOGUE = (NO_USER_SPEECH, VOICEMAIL, IVR)
+"""Why a conversation is none, as reason codes."""
+_A_DIALOGUE = 3
+"""So many turns of the user without a phrase of a machine are a dialogue, whatever a field says."""
+_LONGEST = 2_000
+"""Letters of a turn that are looked at: the greeting of a machine is shorter."""
+_NEVER_THE_USER = frozenset((ASSISTANT, SYSTEM, "tool", "developer"))
+_SAYS_NOTHING = re.compile(r"[\s.…·\-–—_*]*")
+_ENDS_THE_CALL = frozenset(("end", "hangup", "hang", "terminate", "close", "finish"))
+_INPUT = frozenset(
+    ["dtmf", "keypress", "key", "keys", "digit", "digits", "pressed", "speaking", "speech", "transcript"]
+)
+_FEW_STATES = 2
+_WORDS = re.compile(r"[^\W_]+")
+
+
+@cached_on_argument
+def no_dialogue(conversation: Conversation) -> str:
+    """Why nobody talked with the agent: one of `NO_DIALOGUE`; nothing where somebody did, or nothing is known.
+
+    Data sets are left alone: items to be judged, dialogue states, gold annotations, simulations of a scenario. So are
+    logs without utterances, which record no speech at all, and conversations whose integration broke.
+    """
+    if conversation.items or conversation.frames or conversation.annotations or _is_simulated(conversation):
+        return ""
+    stated = _stated_machine(conversation)
+    spoken = _user_texts(conversation)
+    if stated and not _is_dialogue(spoken):
+        return stated
+    if conversation.outcome.error or kind_of_reason(conversation.outcome.ended_reason) == BROKEN:
+        return ""
+    if spoken:
+        return _machine_in_words(spoken)
+    return NO_USER_SPEECH if _nobody_spoke(conversation) else ""
+
+
+def _is_simulated(conversation: Conversation) -> bool:
+    """A program plays the user: whether it spoke is a result of the benchmark."""
+    if conversation.scenario is not None:
+        return True
+    return bool(conversation.log) and any(record.source == "simulator" for record in conversation.log)
+
+
+def _nobody_spoke(conversation: Conversation) -> bool:
+    """Whether the log records what is said, and the user said and did nothing in it."""
+    roles, states = conversation.roles, 0
+    for event in conversation.timeline:
+        kind = type(event)
+        if kind is SlotFilled or (kind is Marker and _is_input(event, roles)):  # type: ignore[arg-type]
+            return False
+        states += kind is StateEntered
+    # A flow that went on had an answer.
+    if states > _FEW_STATES or any(_is_sound(utterance, roles) for utterance in conversation.utterances):
+        return False
+    if not conversation.contents.has_assistant_speech:
+        return kind_of_reason(conversation.outcome.ended_reason) == NO_ANSWER
+    is_call = conversation.pipeline not in (None, "text") or bool(conversation.log) or conversation.contents.has_sound
+    # An agent that works by itself has its task in the instructions: that is no chat without a user.
+    return is_call or all(_ends_it(call) for call in conversation.tool_calls)
+
+
+def _ends_it(call: ToolCall) -> bool:
+    return hands_over(call) or not _ENDS_THE_CALL.isdisjoint(name_words(call.name))
+
+
+def _is_sound(utterance: Utterance, roles: Mapping[str, str]) -> bool:
+    """Whether the user, or a speaker of unknown role, made a sound or said something."""
+    if roles[utterance.speaker] in _NEVER_THE_USER:
+        return False
+    text = utterance.meant()
+    return bool(utterance.segments) if not text.strip() else not is_silence(text)
+
+
+def _is_input(marker: Marker, roles: Mapping[str, str]) -> bool:
+    """Whether the user did something else than speak, or spoke without a transcript, or wrote what cannot be read."""
+    if marker.name == "message_without_text":
+        return isinstance(marker.value, dict) and marker.value.get("role") == USER
+    by_user = roles.get(marker.participant) == USER
+    words = name_words(marker.name)
+    return (by_user or "user" in words or "dtmf" in words) and not _INPUT.isdisjoint(words)
+
+
+def _user_texts(conversation: Conversation) -> list[str]:
+    """What the user said, one text for each turn; what is marked as silence or noise is left out."""
+    roles, texts, last = conversation.roles, list[str](), ""
+    for utterance in conversation.utterances:
+        role = roles[utterance.speaker]
+        if role == USER:
+            text = utterance.meant()
+            if is_silence(text):
+                continue
+            if last == USER:
+                texts[-1] = f"{texts[-1]} {text}"
+            else:
+                texts.append(text)
+        last = role
+    return texts
+
+
+def is_silence(text: str) -> bool:
+    """Whether a text says that nobody spoke: nothing, dots, `[silence]`."""
+    if len(text) > 40 or text[:1].isalnum():
+        return False
+    if _SAYS_NOTHING.fullmatch(text):
+        return True
+    inner = text.strip().casefold()
+    if inner[:1] not in "[(<*" or inner[-1:] not in "])>*":
+        return False
+    return " ".join(name_words(inner)) in _lexicon().not_speech
+
+
+# What fields say
+
+
+def _stated_machine(conversation: Conversation) -> str:
+    """The machine that the log's own fields name."""
+    outcome = conversation.outcome
+    kind = kind_of_reason(outcome.ended_reason) or kind_of_reason(outcome.final_status)
+    if kind in (VOICEMAIL, IVR):
+        return kind
+    metadata = conversation.extras.get("metadata")
+    places: Sequence[Mapping[str, Json]] = (
+        conversation.extras,
+        conversation.dimensions,
+        outcome.extras,
+        metadata if isinstance(metadata, dict) else {},
+    )
+    for place in places:
+        for name, value in place.items():
+            if kind := _machine_of_field(name, value):
+                return kind
+    for label in conversation.labels:
+        if label.subject_kind == "conversation" and (kind := _machine_of_field(label.name, label.value)):
+            return kind
+    return ""
+
+
+def _machine_of_field(name: str, value: Json) -> str:
+    machine = _machine_asked(name)
+    if not machine:
+        return ""
+    if isinstance(value, str):
+        folded = snake_case(value[:60])
+        if folded in _lexicon().voicemail_values:
+            return VOICEMAIL
+        if folded in _lexicon().ivr_values:
+            return IVR
+        return machine if machine != "any" and folded in ("true", "yes") else ""
+    return machine if machine != "any" and value is True else ""
+
+
+@lru_cache(maxsize=4096)
+def _machine_asked(name: str) -> str:
+    """The machine that a field of this name asks for; `any` where its value has to name it."""
+    folded = snake_case(name[:80].rpartition(".")[2])
+    if folded not in _lexicon().asked:
+        return ""
+    words = name_words(folded)
+    if "ivr" in words:
+        return IVR
+    return VOICEMAIL if {"voicemail", "machine"} & set(words) and "detection" not in words else "any"
+
+
+# What the user's side says
+
+
+def _is_dialogue(texts: Sequence[str]) -> bool:
+    if len(texts) < _A_DIALOGUE:
+        return False
+    return not any(_phrase(text) for text in texts)
+
+
+def _machine_in_words(texts: Sequence[str]) -> str:
+    """The machine that speaks on the user's side, where nobody else does."""
+    # Most conversations end with words of a person, and nothing more is looked at.
+    if not _phrase(texts[-1]) or not any(map(_phrase, texts[:2])):
+        return ""
+    kinds = [_phrase(text) for text in texts]
+    if 2 * sum(map(bool, kinds)) < len(kinds):
+        return ""
+    return next((kind for kind in (VOICEMAIL, IVR) if kind in kinds), "")
+
+
+def _phrase(text: str) -> str:
+    """Which machine says such words, or `weak`; nothing for words of a person, or that quote a machine."""
+    lexicon = _lexicon()
+    plain = text[:_LONGEST].casefold().replace("’", "'")
+    if "?" in plain or "？" in plain or not _is_worth_a_look(plain, lexicon):
+        return ""
+    plain = " ".join(plain.split())
+    kind = next((name for name, phrases in lexicon.phrases.items() if phrases.search(plain)), "")
+    return "" if kind and lexicon.quotes.search(plain) else kind
+
+
+def _is_worth_a_look(plain: str, lexicon: _Lexicon) -> bool:
+    """Whether all words of some phrase occur."""
+    # Split by blanks, which is much faster than by a pattern.
+    words = frozenset(plain.replace(".", " ").replace(",", " ").replace("-", " ").replace("'", " ").split())
+    for hint in lexicon.hints.keys() & words:
+        if any(needed <= words for needed in lexicon.hints[hint]):
+            return True
+    return not plain.isascii() and any(phrase in plain for phrase in lexicon.unspaced)
+
+
+class _Lexicon(NamedTuple):
+    asked: frozenset[str]
+    voicemail_values: frozenset[str]
+    ivr_values: frozenset[str]
+    not_speech: frozenset[str]
+    hints: Mapping[str, Sequence[frozenset[str]]]
+    """The words of each phrase, by its longest word."""
+    unspaced: tuple[str, ...]
+    """Phrases of languages that write no blanks."""
+    phrases: Mapping[str, re.Pattern[str]]
+    quotes: re.Pattern[str]
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    data: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    fields, silence = data.pop("fields"), data.pop("not_speech")
+    kinds = (VOICEMAIL, IVR, "weak")
+    phrases = {name: [one for words in data.values() for one in words[name]] for name in (*kinds, "quotes")}
+    machine = [one for kind in kinds for one in phrases[kind]]
+    hints: dict[str, list[frozenset[str]]] = {}
+    for phrase in machine:
+        if not _is_unspaced(phrase):
+            words = _WORDS.findall(phrase)
+            hints.setdefault(max(words, key=len), []).append(frozenset(words))
+    return _Lexicon(
+        frozenset(fields["asked"]),
+        frozenset(fields["voicemail"]),
+        frozenset(fields["ivr"]),
+        frozenset(silence["words"]),
+        hints,
+        tuple(filter(_is_unspaced, machine)),
+        {kind: _any_phrase(phrases[kind]) for kind in kinds},
+        _any_phrase(phrases["quotes"]),
+    )
+
+
+def _any_phrase(phrases: Sequence[str]) -> re.Pattern[str]:
+    """Whole phrases; a `*` is up to three words."""
+    spaced = [re.escape(one).replace(r"\ \*\ ", r"(?: [^ ]{1,20}){0,3} ") for one in phrases if not _is_unspaced(one)]
+    unspaced = [re.escape(one) for one in phrases if _is_unspaced(one)]
+    return re.compile("|".join([rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)", *unspaced]))
+
+
+def _is_unspaced(phrase: str) -> bool:
+    return any(letter >= "\u3040" for letter in phrase)
+
+
+__all__ = ["NO_DIALOGUE", "NO_USER_SPEECH", "is_silence", "no_dialogue"]

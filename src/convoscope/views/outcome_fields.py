@@ -1,0 +1,220 @@
+"""Which field of a log says how its conversations ended, and what its values are worth: a proposal for `--label`."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from convoscope.conversation import Conversation
+from convoscope.text.identifiers import name_words, snake_case
+from convoscope.views.fields import field_names, field_value
+from convoscope.views.flow.endings import passed_in_words, shown_value
+
+Polarity = Literal["good", "bad", "rating", "unclear"]
+_MOST_VALUES = 12
+"""Distinct values of a field that are counted; a field with more is no verdict, unless they are numbers."""
+_MOST_SHOWN = 4
+_LONGEST = 30
+LEAST_SHARE = 0.1
+"""A field that fewer conversations have is not proposed."""
+_FLAGS = frozenset(("true", "false", "yes", "no", "y", "n", "0", "1"))
+LETTERS = frozenset("cipn")
+"""Correct, incorrect, partial, no answer: the grades of Inspect."""
+# Words that are a verdict whatever the field is called; `yes` and `done` are not.
+_VERDICTS = frozenset(
+    [
+        "pass",
+        "passed",
+        "fail",
+        "failed",
+        "success",
+        "succeeded",
+        "failure",
+        "resolved",
+        "unresolved",
+        "solved",
+        "unsolved",
+        "successful",
+        "unsuccessful",
+        "correct",
+        "incorrect",
+        "thumbs_up",
+        "thumbs_down",
+    ]
+)
+
+
+@lru_cache(maxsize=4096)
+def polarity(name: str) -> Polarity:
+    """What true, 1 and higher are worth in a field of this name."""
+    words = frozenset(name_words(name.rpartition(".")[2]))
+    table = _table()
+    if words & table["bad"]:
+        return "bad"
+    if words & table["good"]:
+        return "good"
+    return "rating" if words & table["rating"] else "unclear"
+
+
+def is_flag(value: str | float | bool) -> bool:
+    """Whether a value is true or false in some spelling, so that only the name of its field can say what is good."""
+    return isinstance(value, bool) or snake_case(shown_value(value)) in _FLAGS
+
+
+def values_text(values: Mapping[str, int]) -> str:
+    """`true in 25 and false in 75`."""
+    most = sorted(values.items(), key=lambda one: (-one[1], one[0]))
+    parts = [f"{_cut(value)} in {count:,}" for value, count in most[:_MOST_SHOWN]]
+    if len(most) > _MOST_SHOWN:
+        parts.append(f"other values in {sum(count for _, count in most[_MOST_SHOWN:]):,}")
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+
+
+class Proposal(NamedTuple):
+    """A field that may be the outcome."""
+
+    field: str
+    rank: int
+    """Lower is likelier."""
+    words: str
+    """What it holds."""
+    labels: tuple[str, ...]
+    """The options to choose from."""
+
+    @property
+    def text(self) -> str:
+        options = " or ".join(f"--label {shlex.quote(one)}" for one in self.labels)
+        return f"{self.words}: {options}" if len(self.labels) == 1 else f"{self.words}. Which is good? {options}"
+
+
+class LabelSearch:
+    """Looks at conversations one by one for a field that says how they ended."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._values: dict[str, Counter[str]] = {}
+        self._numbers: dict[str, bool] = {}
+
+    def see(self, conversation: Conversation) -> None:
+        self._seen += 1
+        for name in field_names(conversation):
+            if not _kind(name):
+                continue
+            value = field_value(conversation, name)
+            if value is not None:
+                counter = self._values.setdefault(name, Counter())
+                counter[shown_value(value)] += 1
+                number = isinstance(value, int | float) and not isinstance(value, bool)
+                self._numbers[name] = self._numbers.get(name, True) and number
+
+    def proposals(self, noun: str = "conversation", *, first: bool = False) -> list[Proposal]:
+        """The fields that may be the outcome, likeliest first. `first`: only the first conversations were seen."""
+        of = f"of {'the first ' if first else ''}{self._seen:,} {noun}{'s' if self._seen != 1 else ''}"
+        made = [
+            proposal
+            for name, values in self._values.items()
+            if values.total() >= (LEAST_SHARE if len(values) > 1 else 1) * self._seen
+            and (proposal := _proposal(name, values, of, is_number=self._numbers[name])) is not None
+        ]
+        made.sort(key=lambda one: (one.rank, -self._values[one.field].total(), len(one.field), one.field))
+        return [one for number, one in enumerate(made) if not any(self._are_one(one, other) for other in made[:number])]
+
+    def _are_one(self, later: Proposal, earlier: Proposal) -> bool:
+        """Whether a field is the copy of another under a longer path."""
+        names = [one.field.rpartition(".")[2] for one in (later, earlier)]
+        return names[0] == names[1] and self._values[later.field] == self._values[earlier.field]
+
+
+def _proposal(name: str, values: Counter[str], of: str, *, is_number: bool) -> Proposal | None:
+    kind = _kind(name)
+    if is_number and not set(values) <= {"0", "1"}:
+        return _with_mark(name, values, of) if kind in ("good", "rating") and len(values) > 1 else None
+    if len(values) > _MOST_VALUES or (len(values) == 1 and kind != "good"):
+        return None
+    words = f"`{name}` has {values_text(values)} {of}"
+    if all(snake_case(value) in _FLAGS for value in values):
+        return _of_flags(name, values, words)
+    if are_letters(values):
+        return Proposal(name, 1, words, (name,))
+    verdicts = {passed_in_words(value) for value in values}
+    if {True, False} <= verdicts and (kind != "verdict" or any(snake_case(value) in _VERDICTS for value in values)):
+        return Proposal(name, 2, words, (name,))
+    if not frozenset(name_words(name.rpartition(".")[2])) & _table()["asks"]:
+        return None
+    return Proposal(name, 7, words, tuple(f"{name} = {value}" for value, _ in values.most_common(2)))
+
+
+def _of_flags(name: str, values: Counter[str], words: str) -> Proposal | None:
+    """A field that holds true and false in some spelling: only its name says what is good."""
+    yes = next((value for value in values if snake_case(value) in ("true", "yes", "y", "1")), "true")
+    no = next((value for value in values if value != yes), "false")
+    by_kind = {
+        "good": Proposal(name, 0 if len(values) > 1 else 6, words, (name,)),
+        "rating": Proposal(name, 4, words, (f"{name} = {yes}",)),
+        "bad": Proposal(name, 5, words, (f"{name} = {no}", f"{name} = {yes}")),
+    }
+    return by_kind.get(_kind(name))
+
+
+def are_letters(values: Iterable[str]) -> bool:
+    """Whether these are the grades C, I, P and N, and no choices A, B, C."""
+    letters = {value.strip().casefold() for value in values}
+    return {"c", "i"} <= letters <= LETTERS
+
+
+def _with_mark(name: str, values: Mapping[str, int], of: str) -> Proposal:
+    numbers = sorted(map(float, values))
+    most = numbers[-1]
+    mark = most if most <= 1 or polarity(name) == "good" else 4.0 if most <= 5 else 7.0 if most <= 10 else most
+    reached = sum(count for value, count in values.items() if float(value) >= mark)
+    shown = f"{mark:g}"
+    words = f"`{name}` has numbers from {numbers[0]:g} to {most:g}, {shown} or more in {reached:,} {of}"
+    return Proposal(name, 3, words, (f"{name} >= {shown}",))
+
+
+@lru_cache(maxsize=4096)
+def _kind(name: str) -> str:
+    """What a field of this name may be: a polarity, `status`, `verdict` for any other name, nothing for a setting."""
+    parts = name.split(".")
+    words = frozenset(name_words(name))
+    last, table = frozenset(name_words(parts[-1])), _table()
+    if not last or words & table["expected"] or words & table["settings"] or snake_case(parts[-1]) in table["names"]:
+        return ""
+    kind = polarity(name)
+    if kind != "unclear":
+        return kind
+    if last & table["status"]:
+        return "status"
+    # `scores.match.value`: the path names it.
+    return "rating" if words & table["rating"] and last <= {"value", "score", "result"} else "verdict"
+
+
+@cache
+def _table() -> Mapping[str, frozenset[str]]:
+    data: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    never = data.pop("never")
+    return {name: frozenset(words.split()) for name, words in {**data, **never}.items()}
+
+
+def best_proposal(proposals: Sequence[Proposal]) -> str:
+    """The likeliest field with its counts, and the names of the next ones."""
+    if not proposals:
+        return ""
+    others = list(_names(proposals[1:3]))
+    return proposals[0].text + (f" (also: {', '.join(others)})" if others else "")
+
+
+def _names(proposals: Sequence[Proposal]) -> Iterator[str]:
+    yield from (f"`{one.field}`" for one in proposals)
+
+
+__all__ = ["LETTERS", "LabelSearch", "Proposal", "are_letters", "best_proposal", "is_flag", "polarity", "values_text"]

@@ -1,0 +1,527 @@
+"""Answers about ends: nobody spoke, machines, hand-overs, hang-ups, labels, and speech through tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from support.scenarios import Record, Scenario, chat, check, each, said, tool
+
+GREETING = "Hello, this is Anna of Lakeside Repairs, how can I help?"
+MAILBOX = "You have reached the voicemail of Bob Miller. Please leave a message after the tone."
+
+
+def greeted(number: int, *more: str | dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A chat that the agent opens."""
+    return chat(said("assistant", GREETING), *more, id=f"c{number}", **fields)
+
+
+def served(number: int, **fields: Any) -> dict[str, Any]:
+    """A plain chat in which the agent answers."""
+    return chat(
+        f"Where is parcel {number}?", f"Parcel {number} arrives tomorrow.", "Thank you!", id=f"c{number}", **fields
+    )
+
+
+def retell(number: int, reason: str, *lines: tuple[str, str], **fields: Any) -> dict[str, Any]:
+    """A call as Retell exports it."""
+    turns = [
+        {
+            "role": role,
+            "content": text,
+            "words": [
+                {"word": word, "start": 5 * at + 0.3 * i, "end": 5 * at + 0.3 * i + 0.2}
+                for i, word in enumerate(text.split())
+            ],
+        }
+        for at, (role, text) in enumerate(lines)
+    ]
+    return {
+        "call_id": f"call-{number}",
+        "call_type": "phone_call",
+        "call_status": "ended",
+        "disconnection_reason": reason,
+        "start_timestamp": 1_700_000_000_000 + 60_000 * number,
+        "end_timestamp": 1_700_000_030_000 + 60_000 * number,
+        "transcript_with_tool_calls": turns,
+        **fields,
+    }
+
+
+TALK = (
+    ("agent", GREETING),
+    ("user", "My dryer is broken"),
+    ("agent", "I can send a technician"),
+    ("user", "Fine, bye"),
+)
+
+
+def by_tool(name: str, number: int, **arguments: Any) -> dict[str, Any]:
+    """A chat in which the agent answers by calls of a tool, and never by a message."""
+    return chat(
+        said("user", f"Where is parcel {number}?"),
+        *tool("ok", name, "t1", **arguments),
+        said("user", "And when is it here?"),
+        *tool("ok", name, "t2", **arguments),
+        id=f"c{number}",
+    )
+
+
+NOBODY_SPOKE = [
+    Scenario(
+        "callers hang up at the greeting",
+        "Fourteen of fifteen users never said a word; one chat was held.",
+        {"a.jsonl": [*(greeted(n) for n in range(14)), greeted(14, "Where is my parcel?", "It arrives tomorrow.")]},
+        says=[r"14 of 15 chats: the user never spoke\. They are in no average"],
+        never=[r"n 15\b"],
+        counts={"agent.words_per_turn": 2, "conversation.turns": 1},
+        conversations=15,
+    ),
+    Scenario(
+        "silence as the recogniser writes it",
+        "A mark of silence is no word of the user.",
+        {"a.jsonl": [*(greeted(n, text) for n, text in enumerate(("[silence]", "...", "(no speech)"))), served(3)]},
+        says=[r"3 of 4 chats: the user never spoke"],
+        counts={"conversation.turns": 1},
+    ),
+    Scenario(
+        "an emoji is an answer",
+        "The user answered with a sign.",
+        {"a.jsonl": [greeted(0, "👍"), served(1)]},
+        never=["never spoke"],
+        counts={"conversation.turns": 2},
+    ),
+    Scenario(
+        "only the agent is logged",
+        "Nothing is known of the users: the log holds the agent's side alone.",
+        {"a.jsonl": [greeted(n) for n in range(12)]},
+        says=[r"None of the 12 chats has a word of the user, so nothing is measured"],
+        never=[r"100\.0 %", r"n 12\b"],
+        figures={"outcome.conversation_correctly_finished": None, "agent.words_per_turn": None},
+    ),
+    Scenario(
+        "a message of the user that could not be read",
+        "The user wrote something that the log does not hold: that is no silence.",
+        {"a.jsonl": [greeted(0, said("user", "")), served(1)]},
+        never=["never spoke"],
+    ),
+    Scenario(
+        "an agent that works by itself",
+        "The task is in the instructions, and the agent works with tools: there is no user who could speak.",
+        {
+            "a.jsonl": [
+                chat(
+                    said("system", "Sort the tickets."),
+                    *tool({"error": "down"}),
+                    said("assistant", "Done."),
+                    id=f"c{n}",
+                )
+                for n in range(5)
+            ]
+        },
+        never=["never spoke", "word of the user"],
+        figures={"tools.success": 0.0},
+    ),
+]
+
+MACHINES = [
+    Scenario(
+        "mailboxes by words",
+        "Two of five calls reached a mailbox; its greeting is no speech of a user.",
+        {"a.jsonl": [*(greeted(n, MAILBOX) for n in range(2)), *(served(n) for n in range(2, 5))]},
+        says=[r"2 of 5 chats reached a mailbox\. They are in no average"],
+        # "Where is parcel 2?" and "Thank you!": 4 + 2 words in each of three chats.
+        figures={"user.effort": 6.0},
+        counts={"user.effort": 3},
+    ),
+    Scenario(
+        "a mailbox in each language",
+        "Each of the six reached a mailbox.",
+        {
+            "a.jsonl": [
+                *(
+                    greeted(n, text)
+                    for n, text in enumerate(
+                        (
+                            "Please leave a message after the beep.",
+                            "Bitte hinterlassen Sie eine Nachricht nach dem Signalton.",
+                            "En este momento no puedo atender. Deje su mensaje después del tono.",
+                            "Bonjour, laissez un message après le bip.",
+                            "Deixe seu recado após o sinal.",
+                            "発信音の後にお名前とご用件をお話しください。",
+                        )
+                    )
+                ),
+                served(6),
+            ]
+        },
+        says=[r"6 of 7 chats reached a mailbox"],
+    ),
+    Scenario(
+        "a phone menu and nobody else",
+        "The agent talked to a menu.",
+        {
+            "a.jsonl": [
+                chat(
+                    "Thank you for calling Acme. For sales, press 1. For support, press 2.",
+                    "Support, please.",
+                    "All of our agents are busy. Please stay on the line.",
+                    id="ivr",
+                ),
+                served(1),
+            ]
+        },
+        says=[r"1 of 2 chats reached a phone menu\. It is in no average"],
+        counts={"conversation.turns": 1},
+    ),
+    Scenario(
+        "a menu, then a person",
+        "A person came to the phone after the menu: that is a conversation.",
+        {
+            "a.jsonl": [
+                chat(
+                    "For sales, press 1. For support, press 2.",
+                    "Support, please.",
+                    "Hi, this is Tom, what can I do for you?",
+                    "I need the opening hours.",
+                    "Nine to five.",
+                    id="person",
+                )
+            ]
+        },
+        never=["phone menu", "no average"],
+        counts={"conversation.turns": 1},
+    ),
+    Scenario(
+        "people who speak about mailboxes",
+        "These are people with a question about their mailbox.",
+        {
+            "a.jsonl": [
+                chat("My voicemail says leave a message after the tone, but it is full.", "I can help.", id="a"),
+                chat("How do I change 'please leave a message after the beep'?", "In the settings.", id="b"),
+                chat("I pressed 1 for billing and got you.", "You are right here.", id="c"),
+                chat("Please hold while I find my card.", "Of course.", "It is 1234.", "Thanks.", id="d"),
+            ]
+        },
+        never=["mailbox\\.", "reached a", "no average"],
+        counts={"conversation.turns": 4},
+    ),
+    Scenario(
+        "the log's own fields before words",
+        "The log says that machines answered, whatever was said.",
+        {
+            "a.jsonl": [
+                greeted(0, "Hi, this is Bob.", metadata={"AnsweredBy": "machine_end_beep"}),
+                greeted(1, "Hello hello.", in_voicemail=True),
+                greeted(2, "Yes.", call_outcome="voicemail"),
+                greeted(3, "Yes, please.", "Fine.", metadata={"AnsweredBy": "human"}, in_voicemail=False),
+            ]
+        },
+        says=[r"3 of 4 chats reached a mailbox"],
+        counts={"conversation.turns": 1},
+    ),
+    Scenario(
+        "a detector that was wrong",
+        "A field says machine, but the user talked with the agent four times: that is a conversation.",
+        {
+            "a.jsonl": [
+                greeted(
+                    0,
+                    "My dryer broke",
+                    "Since when?",
+                    "Monday",
+                    "Which model?",
+                    "A 300",
+                    "Noted.",
+                    "Thanks",
+                    AnsweredBy="machine_start",
+                )
+            ]
+        },
+        never=["mailbox", "no average"],
+        counts={"conversation.turns": 1},
+    ),
+]
+
+ENDINGS = [
+    Scenario(
+        "reasons of a voice platform",
+        "All ten calls say how they ended, none whether the goal was reached.",
+        {
+            "calls.jsonl": [
+                *(retell(n, "user_hangup", *TALK) for n in range(5)),
+                *(retell(n, "call_transfer", *TALK) for n in range(5, 8)),
+                *(retell(n, "voicemail_reached", ("agent", GREETING), ("user", MAILBOX)) for n in range(8, 10)),
+            ]
+        },
+        says=[
+            r"The logs say how 10 of 10 calls ended, not whether they reached their goal: "
+            r"5 the user hung up, 3 handed over, 2 a mailbox answered\.",
+            r"2 of 10 calls reached a mailbox\. They are in no average",
+        ],
+        never=["do not say how"],
+        counts={"outcome.conversation_correctly_finished": 8, "conversation.turns": 8},
+    ),
+    Scenario(
+        "calls that nobody answered",
+        "Nobody took three of four calls.",
+        {
+            "calls.jsonl": [
+                retell(0, "dial_no_answer"),
+                retell(1, "dial_busy"),
+                retell(2, "dial_no_answer", ("agent", GREETING)),
+                retell(3, "user_hangup", *TALK),
+            ]
+        },
+        says=[r"the caller never spoke", r"1 the user hung up"],
+        counts={"conversation.turns": 1},
+    ),
+    Scenario(
+        "a caller who hangs up breaks nothing",
+        "Every caller hung up after an answer; nothing broke.",
+        {"calls.jsonl": [retell(n, "user_hangup", *TALK) for n in range(6)]},
+        figures={"outcome.conversation_correctly_finished": 1.0},
+        never=["broke"],
+    ),
+    Scenario(
+        "handed over by a tool",
+        "Three of eight users were put through; in one more the transfer failed.",
+        {
+            "a.jsonl": [
+                *(
+                    chat(
+                        "I want a person.",
+                        *tool("Transfer successful", "transfer_to_human_agents"),
+                        "You are being transferred.",
+                        id=f"t{n}",
+                    )
+                    for n in range(3)
+                ),
+                chat(
+                    "I want a person.",
+                    *tool({"error": "no agent available"}, "transfer_to_human_agents"),
+                    "Nobody is free, sorry.",
+                    id="failed",
+                ),
+                *(served(n) for n in range(4)),
+            ]
+        },
+        says=[r"3 of 8 chats are handed over to a person; how the others ended the logs do not say"],
+    ),
+    Scenario(
+        "a hand-over between programs",
+        "Another program went on serving the user: nobody was put through to a person.",
+        {
+            "a.jsonl": [
+                chat(
+                    "I want a refund.",
+                    *tool("ok", "transfer_to_refund_agent"),
+                    "Refunds here, which order?",
+                    "Order 12",
+                    "It is refunded.",
+                    id=f"c{n}",
+                )
+                for n in range(5)
+            ]
+        },
+        never=["handed over"],
+    ),
+    Scenario(
+        "handed over beside known outcomes",
+        "Six of eight judged chats were resolved; two more were handed over, which is neither.",
+        {
+            "a.jsonl": [
+                *(served(n, resolved=True) for n in range(6)),
+                *(served(n, resolved=False) for n in range(6, 8)),
+                *(served(n, transferred=True) for n in range(8, 10)),
+            ]
+        },
+        options=["--label", "resolved"],
+        says=[r"6 of 8 chats reach their goal; 2 of 10 are handed over to a person \(neither reached nor lost\)"],
+        figures={"outcome.success": 0.75},
+        counts={"outcome.success": 8},
+    ),
+]
+
+
+def labelled(name: str, good: Any, bad: Any, share: int = 4, count: int = 20) -> dict[str, list[Record]]:
+    """Chats of which every `share`-th has the bad value."""
+    return {"a.jsonl": [served(n, **{name: bad if n % share == 0 else good}) for n in range(count)]}
+
+
+LABELS = [
+    Scenario(
+        "a reward",
+        "The reward says which chats were done.",
+        labelled("reward", 1.0, 0.0),
+        says=[r"`reward` has 1 in 15 and 0 in 5 of 20 chats: --label reward"],
+    ),
+    Scenario(
+        "never a setting, never an expected answer",
+        "Neither the option nor the expected answer says how a chat ended.",
+        {
+            "a.jsonl": [
+                served(
+                    n,
+                    options={"allow_interruptions": n % 2 == 0},
+                    target="yes" if n % 3 else "no",
+                    expected={"resolved": n % 2 == 0},
+                    stream=n % 2 == 0,
+                    ground_truth="passed" if n % 2 else "failed",
+                )
+                for n in range(20)
+            ]
+        },
+        never=["--label"],
+    ),
+    Scenario(
+        "escalated, unasked",
+        "A quarter of the chats was escalated; whether that is good is not said.",
+        labelled("escalated", False, True),
+        says=[r"--label 'escalated = false' or --label 'escalated = true'"],
+        never=["reach their goal"],
+    ),
+    Scenario(
+        "escalated as a label",
+        "The word does not say which value is good: the command asks.",
+        labelled("escalated", False, True),
+        options=["--label", "escalated"],
+        says=[r"nothing says which value is good: false in 15 and true in 5", r"--label 'escalated = false'"],
+        never=["reach their goal"],
+        code=2,
+    ),
+    Scenario(
+        "a label with its value",
+        "Fifteen of twenty chats were not escalated.",
+        labelled("escalated", False, True),
+        options=["--label", "escalated = false"],
+        figures={"outcome.success": 0.75},
+    ),
+    Scenario(
+        "a label as a list of values",
+        "Closed and solved are a success: 15 of 20.",
+        {"a.jsonl": [served(n, status=("open", "closed", "solved", "Solved")[n % 4]) for n in range(20)]},
+        options=["--label", "status in closed, solved"],
+        figures={"outcome.success": 0.75},
+    ),
+    Scenario(
+        "a value that nobody has",
+        "No chat has this value: the command says which there are.",
+        labelled("status", "closed", "open"),
+        options=["--label", "status = solved"],
+        says=[r"no conversation has 'status = solved'", r"closed in 15 and open in 5"],
+        code=2,
+    ),
+    Scenario(
+        "grades of Inspect",
+        "C is correct, I is not.",
+        labelled("grade", "C", "I"),
+        options=["--label", "grade"],
+        figures={"outcome.success": 0.75},
+    ),
+    Scenario(
+        "choices are no grades",
+        "A, B and C are answers, and say neither pass nor fail.",
+        {"a.jsonl": [served(n, grade="ABCD"[n % 4]) for n in range(20)]},
+        options=["--label", "grade"],
+        figures={"outcome.success": None},
+    ),
+    Scenario(
+        "ratings are proposed with a mark",
+        "A rating from 1 to 5 says something, from a mark on that the user chooses.",
+        {"a.jsonl": [served(n, rating=1 + n % 5) for n in range(20)]},
+        # 4 and 5: two of five.
+        says=[r"`rating` has numbers from 1 to 5, 4 or more in 8 of 20 chats: --label 'rating >= 4'"],
+        figures={"outcome.success": None},
+    ),
+    Scenario(
+        "numbers of which less is better",
+        "Whether more complaints are better is not said.",
+        {"a.jsonl": [served(n, complaints=n % 3) for n in range(20)]},
+        options=["--label", "complaints"],
+        says=[r"nothing says whether more is better or worse"],
+        code=2,
+    ),
+    Scenario(
+        "an outcome in a header",
+        "The header of each transcript says how it ended.",
+        {
+            f"t{n}.txt": f"Outcome: {'resolved' if n else 'unresolved'}\nDate: 2025-01-0{n + 1}\n\n"
+            "Customer: My dryer is broken.\nAgent: I send a technician.\nCustomer: Thank you.\nAgent: Goodbye.\n"
+            for n in range(4)
+        },
+        says=[r"`outcome` has resolved in 3 and unresolved in 1 of 4 \w+: --label outcome"],
+    ),
+]
+
+SPEECH = [
+    Scenario(
+        "an agent that speaks by a tool",
+        "Each turn was answered, through the tool.",
+        {"a.jsonl": [by_tool("send_message_to_user", n, message=f"It arrives on day {n}.") for n in range(10)]},
+        figures={"agent.unanswered_turns": 0.0},
+        counts={"agent.unanswered_turns": 20, "tools.calls": 10},
+    ),
+    Scenario(
+        "mail is no reply",
+        "The agent sent mails and never answered in the chat.",
+        {"a.jsonl": [by_tool("send_email", n, to="a@example.com", body="It arrives tomorrow.") for n in range(10)]},
+        figures={"agent.unanswered_turns": 1.0},
+    ),
+    Scenario(
+        "a tool that may speak",
+        "The agent may speak by a tool of unknown name: whether it answered is not known.",
+        {"a.jsonl": [by_tool("deliver", n, text="It arrives tomorrow.", voice="very soft") for n in range(10)]},
+        says=[r"--speech-tool deliver"],
+        figures={"agent.unanswered_turns": None},
+    ),
+    Scenario(
+        "a tool that is named",
+        "The user says that the tool speaks.",
+        {"a.jsonl": [by_tool("deliver", n, text="It arrives tomorrow.", voice="very soft") for n in range(10)]},
+        options=["--speech-tool", "deliver"],
+        figures={"agent.unanswered_turns": 0.0},
+        never=["--speech-tool"],
+    ),
+    Scenario(
+        "an agent that talks and once is silent",
+        "The agent answers by messages; the turn in which it only filed a text has no reply.",
+        {
+            "a.jsonl": [
+                chat(
+                    *("Hi", "Hello!", "My parcel is lost", "Which one?"),
+                    said("user", "Number 12, what now?"),
+                    *tool("ok", "submit", text="The user lost parcel 12."),
+                    said("user", "Are you there?"),
+                    said("assistant", "Yes."),
+                    id=f"c{n}",
+                )
+                for n in range(5)
+            ]
+        },
+        # One of four turns.
+        figures={"agent.unanswered_turns": 0.25},
+    ),
+    Scenario(
+        "a message that could not be sent",
+        "The tool failed, so the user heard nothing.",
+        {
+            "a.jsonl": [
+                chat(
+                    said("user", "Where is it?"),
+                    *tool({"error": "channel closed"}, "send_message_to_user", message="Here."),
+                    said("user", "Hello?"),
+                    id=f"c{n}",
+                )
+                for n in range(5)
+            ]
+        },
+        figures={"agent.unanswered_turns": 1.0},
+        counts={"agent.unanswered_turns": 10},
+    ),
+]
+
+
+@each([*NOBODY_SPOKE, *MACHINES, *ENDINGS, *LABELS, *SPEECH])
+def test_answer(scenario: Scenario, tmp_path: Path) -> None:
+    check(scenario, tmp_path)

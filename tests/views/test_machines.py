@@ -1,0 +1,167 @@
+"""Conversations that are none: silence, mailboxes, menus; and what only looks like them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from convoscope.conversation import (
+    Clock,
+    Conversation,
+    Expected,
+    Item,
+    Marker,
+    Outcome,
+    Participant,
+    Segment,
+    SlotFilled,
+    StateEntered,
+    Text,
+    Utterance,
+)
+from convoscope.metrics.needs import DIALOGUE
+from convoscope.metrics.registry import installed
+from convoscope.scoring.plan import plan
+from convoscope.scoring.profiles import Profiles
+from convoscope.views.flow.endings import outcome_of
+from convoscope.views.machines import is_silence, no_dialogue
+from support.chats import agent, chat, user
+from support.flow_conversations import entered
+
+GREETING = agent("Hello, how can I help?")
+
+
+class TestNobodySpoke:
+    def test_a_greeting_alone(self) -> None:
+        conversation = chat(GREETING)
+        assert no_dialogue(conversation) == "no_user_speech"
+        assert outcome_of(conversation).name == "no_user_speech"
+
+    def test_a_label_of_the_user_does_not_bring_it_back(self) -> None:
+        """It is counted beside the others, and in no rate."""
+        assert outcome_of(chat(GREETING, outcome=Outcome(completed=True))).done is None
+
+    @pytest.mark.parametrize("text", ["", " ", "...", "…", "[silence]", "(No speech)", "<noise>", "*beep*", "[無音]"])
+    def test_marks_of_silence_are_no_words(self, text: str) -> None:
+        assert is_silence(text)
+
+    @pytest.mark.parametrize("text", ["ok", "👍", "?", "[inaudible]", "(laughs) yes", "silence", "はい", "..!a", "7"])
+    def test_everything_else_is(self, text: str) -> None:
+        assert not is_silence(text)
+
+    def test_sound_of_the_user_without_a_transcript_is_speech(self) -> None:
+        """The recogniser died: the user was not heard, but spoke."""
+        sound = Utterance(seq=1, speaker="user", segments=(Segment(1.0, 2.0, "wall"),))
+        conversation = chat(GREETING, user("x"))
+        heard = Conversation(
+            id="a",
+            participants=conversation.participants,
+            clocks=(_clock(),),
+            timeline=(conversation.timeline[0], sound),
+        )
+        assert no_dialogue(heard) == ""
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            SlotFilled(seq=1, slot="name", value="Ann"),
+            Marker(seq=1, name="dtmf", participant="user", value="1"),
+            Marker(seq=1, name="user_started_speaking", participant="user"),
+            Marker(seq=1, name="message_without_text", value={"role": "user"}),
+        ],
+        ids=["slot", "key", "speaking", "unread"],
+    )
+    def test_whatever_the_user_does_is_an_answer(self, event: Any) -> None:
+        greeted = chat(GREETING, user("x"))
+        conversation = Conversation(id="a", participants=greeted.participants, timeline=(greeted.timeline[0], event))
+        assert no_dialogue(conversation) == ""
+
+    def test_a_flow_that_went_on_had_an_answer(self) -> None:
+        assert no_dialogue(chat(GREETING, *(entered(name) for name in ("a", "b", "c")))) == ""
+        assert no_dialogue(chat(GREETING, entered("a"))) == "no_user_speech"
+
+    def test_a_log_without_utterances_says_nothing_about_speech(self) -> None:
+        states = Conversation(
+            id="a", timeline=(StateEntered(seq=0, state="ask"),), outcome=Outcome(ended_reason="hangup")
+        )
+        assert no_dialogue(states) == ""
+
+    def test_a_call_that_nobody_took(self) -> None:
+        assert (
+            no_dialogue(Conversation(id="a", outcome=Outcome(ended_reason="customer-did-not-answer")))
+            == "no_user_speech"
+        )
+
+    def test_speakers_of_unknown_role_may_be_the_user(self) -> None:
+        speaker = Participant("s1", "unknown")
+        greeted = chat(GREETING)
+        words = Utterance(seq=1, speaker="s1", spoken=Text("Hi"))
+        conversation = Conversation(
+            id="a", participants=(*greeted.participants, speaker), timeline=(*greeted.timeline, words)
+        )
+        assert no_dialogue(conversation) == ""
+
+    def test_an_integration_that_broke_is_a_fault_and_no_silence(self) -> None:
+        for outcome in (Outcome(error="no backend"), Outcome(ended_reason="pipeline-error")):
+            assert no_dialogue(chat(GREETING, outcome=outcome)) == ""
+
+    def test_items_to_be_judged_are_left_alone(self) -> None:
+        item = Item(id="1", expected=Expected(ground_truth="x"))
+        assert no_dialogue(chat(GREETING, items=(item,))) == ""
+
+
+class TestMachines:
+    @pytest.mark.parametrize("reason", ["voicemail_reached", "voicemail", "machine_end_beep"])
+    def test_the_reason_for_the_end_says_it(self, reason: str) -> None:
+        conversation = chat(GREETING, user("Hi, this is Bob."), outcome=Outcome(ended_reason=reason))
+        assert no_dialogue(conversation) == "voicemail"
+
+    def test_a_dialogue_is_one_whatever_a_field_says(self) -> None:
+        turns = [one for n in range(3) for one in (user(f"Question {n}"), agent("Answer"))]
+        assert no_dialogue(chat(*turns, outcome=Outcome(ended_reason="voicemail_reached"))) == ""
+
+    @pytest.mark.parametrize(
+        ("fields", "kind"),
+        [
+            ({"AnsweredBy": "machine_start"}, "voicemail"),
+            ({"answered_by": "fax"}, "voicemail"),
+            ({"answered_by": "human"}, ""),
+            ({"in_voicemail": True}, "voicemail"),
+            ({"in_voicemail": False}, ""),
+            ({"machine_detection": "enabled"}, ""),
+            ({"metadata": {"disposition": "Voicemail"}}, "voicemail"),
+            ({"is_ivr": "yes"}, "ivr"),
+            ({"subject": "voicemail"}, ""),
+        ],
+    )
+    def test_fields_of_any_vendor(self, fields: dict[str, Any], kind: str) -> None:
+        assert no_dialogue(chat(GREETING, user("Hello."), extras=fields)) == kind
+
+
+class TestInNoAverage:
+    def test_no_metric_applies(self) -> None:
+        metrics = installed().resolve(None)
+        for conversation, code in ((chat(GREETING), "no_user_speech"), (_mailbox(), "voicemail")):
+            profile = Profiles(metrics).of(conversation)
+            assert not profile.ready
+            assert {absence.status for absence in profile.absent.values()} == {"not_applicable"}
+            reasons = {absence.reason.removeprefix("input_") for absence in profile.absent.values()}
+            assert reasons == {code}
+
+    def test_the_plan_says_so(self) -> None:
+        (planned,) = plan(
+            installed().resolve(["agent.words_per_turn"]), [_mailbox(), chat(user("Hi"), agent("Hello"))]
+        ).metrics
+        assert (planned.applies_to, [one.code for one in planned.missing]) == (1, ["voicemail"])
+
+    def test_there_are_three(self) -> None:
+        assert [need.code for need in DIALOGUE] == ["no_user_speech", "voicemail", "ivr"]
+
+
+def _mailbox() -> Conversation:
+    return chat(GREETING, user("You have reached the voicemail of Bob. Leave a message after the tone."))
+
+
+def _clock() -> Clock:
+    return Clock(id="wall", kind="audio")
