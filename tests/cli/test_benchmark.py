@@ -80,9 +80,10 @@ def test_every_figure_by_hand(staged: Path) -> None:
     topic = metrics["topic_f1"]
     assert [topic[name] for name in ("value", "tp", "fp", "fn")] == [0.5, 1, 1, 1]
     assert metrics["topic_precision"]["value"] == metrics["topic_recall"]["value"] == 0.5
-    # Of a and c, a was measured; b has nothing to find. c failed: had it found nothing, F1 = 2 ÷ (2 + 1 + 1 + 1).
-    assert (topic["samples_measured"], topic["samples_skipped"], topic["samples_not_applicable"]) == (1, 2, 1)
-    assert topic["coverage"] == 0.5
+    # Of a, c and d, a was measured; b has nothing to find; the gold of d cannot be used. c failed: had it found
+    # nothing, F1 = 2 ÷ (2 + 1 + 1 + 1).
+    assert (topic["samples_measured"], topic["samples_skipped"], topic["samples_not_applicable"]) == (1, 3, 1)
+    assert topic["coverage"] == 1 / 3
     assert topic["worst_case"] == 0.4
     assert metrics["risk_f1"]["value"] == 1
     assert metrics["risk_f1_weighted"]["value"] == 0  # low (0.5) is wrong, high (2) missed
@@ -261,7 +262,8 @@ def test_an_error_of_the_annotator_is_a_failed_sample(staged: Path) -> None:
     write_json(staged / "predictions" / "a.json", broken)
     result = scored(staged)
     assert {one["sample_id"]: one["reason"] for one in result["failures"]}["a"] == "annotation_failed"
-    assert result["metrics"]["topic_f1"]["skipped_reasons"] == {"annotation_failed": 1, "no_prediction": 1}
+    reasons = result["metrics"]["topic_f1"]["skipped_reasons"]
+    assert reasons == {"annotation_failed": 1, "invalid_gold_labels": 1, "no_prediction": 1}
     assert result["metrics"]["risk_f1"]["value"] == 0
 
 

@@ -11,8 +11,8 @@ from convoscope.analysis.benchmark.diarization import DiarizationSettings, Speak
 def recordings(path: Path) -> list[list[SpeakerTime]]:
     """The speech of each recording that a file is of."""
     lines = (line.split() for line in path.read_text().splitlines())
-    names = {fields[1] for fields in lines if fields and fields[0] == "SPEAKER"}
-    return [read_rttm(path, name) for name in sorted(names)]
+    names = {fields[1] for fields in lines if len(fields) > 1 and fields[0] == "SPEAKER"}
+    return [speech for name in sorted(names) if (speech := read_rttm(path, name))]
 
 
 def covered(speech: Iterable[SpeakerTime]) -> int:

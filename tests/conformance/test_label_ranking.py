@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,20 +12,34 @@ from benchmarks.ranking import SHOWN, auc
 from convoscope.runs.make import make_run
 from convoscope.runs.ranking import rank, worst
 from convoscope.runs.sql import query
+from support.shared_data import values_of
 
-NAME = "data/formats/tau-bench/gpt-4o-airline_all_even_tasks.json"
+FOLDER = "data/formats/tau-bench"
+
+
+def is_trajectory(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("reward"), int | float) and "traj" in value
 
 
 @pytest.fixture
 def trajectories(shared: Callable[[str], Path]) -> Path:
-    return shared(NAME)
+    """The file with most trajectories that were not all lost, nor all won."""
+    files = {path: values_of(path) for path in sorted(shared(FOLDER).glob("*.json"))}
+    mixed = {
+        path: len(values)
+        for path, values in files.items()
+        if all(map(is_trajectory, values)) and len({one["reward"] < 1 for one in values}) == 2
+    }
+    if not mixed:
+        pytest.skip(f"no conformance data: {FOLDER} has no file of trajectories with both outcomes")
+    return max(mixed, key=mixed.__getitem__)
 
 
 def test_with_the_reward_as_the_label_failures_come_first(trajectories: Path, tmp_path: Path) -> None:
     run = make_run(trajectories, label="reward", metrics=["outcome.success", "tools"], out=tmp_path / "run", workers=1)
-    rewards = [one["reward"] for one in json.loads(trajectories.read_text())]
+    rewards = [one["reward"] for one in values_of(trajectories)]
     failed = sum(reward < 1 for reward in rewards)
-    outcomes = [one.outcome for one in worst(run, 1000)]
+    outcomes = [one.outcome for one in worst(run, len(rewards))]
     assert outcomes == ["lost"] * failed + ["done"] * (len(rewards) - failed)
     assert (run.summary.outcomes.lost, run.summary.outcomes.done) == (failed, len(rewards) - failed)
     order = rank(run).order

@@ -14,6 +14,7 @@ from convoscope.conversation import Conversation, Item
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.retrieval import average_precision, mrr, ndcg
 from convoscope.scoring.evaluate import observe
+from support.shared_data import content_hash
 
 METRICS: dict[str, Metric] = {"mrr": mrr, "ndcg": ndcg, "map": average_precision}
 """Our metrics by the names of the released figures. Its blend, and its points for ranks, we do not have: a blend of
@@ -38,6 +39,16 @@ CHOSEN: dict[str, tuple[str, dict[str, float | str]]] = {
 }
 """Case by case, why and what."""
 
+LOOKED_AT = {
+    "retrieval_ranking-001": "41a7361b6979",
+    "retrieval_ranking-002": "bd09cc6b14e9",
+    "retrieval_ranking-004": "30bb27aada2e",
+    "retrieval_ranking-005": "44136fa355b3",
+    "retrieval_ranking-006": "ed6c0ad724c2",
+    "retrieval_ranking-007": "f4d2f66f0443",
+}
+"""The items of these cases: another one of the same id is another case."""
+
 IN_ORDER = [[1, 2], [1, 2, 3], [1, 2, 3, 4], [1, 2, 3, 4, 5]]
 
 
@@ -57,8 +68,12 @@ def agrees(case: dict[str, Any]) -> bool:
     if case["role"] == "equal":
         return True
     context = case["item"].get("context")
-    ranks, labels = (context.get(name) for name in ("rankings", "relevance_scores")) if context else (None, None)
-    return ranks in IN_ORDER and labels is not None and len(labels) == len(ranks) and {*labels} == {0, 1}
+    if not isinstance(context, dict):
+        return False
+    ranks, labels = context.get("rankings"), context.get("relevance_scores")
+    if ranks not in IN_ORDER or not isinstance(labels, list) or len(labels) != len(ranks):
+        return False
+    return all(type(one) is int for one in labels) and {*labels} == {0, 1}
 
 
 def test_every_ranking_has_its_parts_or_a_reason(
@@ -68,9 +83,9 @@ def test_every_ranking_has_its_parts_or_a_reason(
     mine = [case for case in cases if case["scorer"] == "retrieval_ranking"]
     for case in mine:
         found = measure(case)
-        if case["id"] in CHOSEN:
+        if case["id"] in CHOSEN and content_hash(case["item"]) == LOOKED_AT[case["id"]]:
             assert found == pytest.approx(CHOSEN[case["id"]][1]), case["id"]
-        if agrees(case):
+        if agrees(case) and isinstance(case["expected"], dict):
             theirs = {name: case["expected"][name] for name in METRICS if name in case["expected"]}
             assert {name: found[name] for name in theirs} == pytest.approx(theirs, abs=1e-9), case["id"]
         for value in found.values():

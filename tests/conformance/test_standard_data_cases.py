@@ -26,6 +26,7 @@ from convoscope.scores.observation import MEASURED, Observation
 from convoscope.scoring.evaluate import observe
 from convoscope.views.standard_data.canonical import to_conversation
 from convoscope.views.standard_data.tidy import tidy
+from support.shared_data import content_hash
 
 Case = dict[str, Any]
 
@@ -83,6 +84,51 @@ CHOICE: dict[str, float | str] = {
 """What the variant @choice gives for the same items."""
 
 
+LOOKED_AT = {
+    "exact_match-010": "589d08aceb55",
+    "exact_match-011": "fee084ba0b07",
+    "exact_match-013": "c3bf207eefe4",
+    "exact_match-014": "871f730a7616",
+    "exact_match-015": "84179d840073",
+    "exact_match-016": "2761a10a64ec",
+    "exact_match-017": "d9eff8c49485",
+    "exact_match-018": "6639e4a5be15",
+    "accuracy-012": "52fd63ea8e03",
+    "accuracy-013": "1e3d5b586cdb",
+    "accuracy-022": "b164c589a1a7",
+    "accuracy-024": "e74869cfa495",
+    "accuracy-026": "ad58e4272ef2",
+    "accuracy-030": "1fdb05045c95",
+    "accuracy-032": "fd03a2903471",
+    "accuracy-034": "0ef4d70fd355",
+    "accuracy-035": "2d3e80fd751f",
+    "accuracy-038": "49ca01def223",
+    "multi_pattern_accuracy-003": "52fd63ea8e03",
+    "multi_pattern_accuracy-009": "85874d1c3c68",
+    "multi_pattern_accuracy-010": "e12e2970fade",
+    "multi_pattern_accuracy-013": "fb64a7620c7c",
+    "f1-005": "a8163a835fee",
+    "f1-008": "e12e2970fade",
+    "f1-019": "d9eff8c49485",
+    "f1-021": "0988b44c15a7",
+    "f1-023": "3fd4d1cf7d0d",
+    "f1-025": "2d3e80fd751f",
+    "f1-026": "d5daf4b23570",
+    "f1-028": "86ea9372b0c5",
+    "accuracy-001": "914eeac2f428",
+    "accuracy-002": "09694c64b705",
+    "accuracy-003": "d613a67e5d2f",
+    "accuracy-005": "3515312ff612",
+    "accuracy-006": "366fb16937db",
+    "accuracy-008": "58db7b6fd52b",
+    "accuracy-009": "ca14227973bd",
+    "accuracy-027": "b5a8886a11cf",
+    "accuracy-028": "0f307b82507d",
+    "accuracy-033": "d12dca37545e",
+}
+"""The items and options of the cases above."""
+
+
 def _accuracy(params: dict[str, Any]) -> Metric:
     if params.get("extract_answer") is False:  # the whole answer, whatever its case: that is exact_match
         return exact_match_metric("whole", case_sensitive=False)
@@ -112,19 +158,31 @@ IN_CONTEXT = ("answer_pattern", "patterns")
 
 
 def _options(scorer: str, params: dict[str, Any]) -> dict[str, Any]:
-    return {OPTIONS[scorer][name]: value for name, value in params.items() if name not in IN_CONTEXT}
+    given = {name: value for name, value in params.items() if name not in IN_CONTEXT}
+    # Their `tokenize` is a switch. Ours is a way to cut: it is on, in the usual way.
+    if given.get("tokenize") is True:
+        del given["tokenize"]
+    return {OPTIONS[scorer][name]: value for name, value in given.items()}
+
+
+def is_ours(case: Case) -> bool:
+    """Whether we have every option of a case."""
+    given = {name: value for name, value in (case.get("params") or {}).items() if name not in IN_CONTEXT}
+    known = OPTIONS.get(case["scorer"], {"extract_answer": ""})
+    return given.keys() <= known.keys() and given.get("tokenize") is not False
 
 
 def conversation_of(case: Case) -> Conversation:
     item = dict(case["item"])
-    brought = {name: case["params"][name] for name in IN_CONTEXT if name in case["params"]}
+    params = case.get("params") or {}
+    brought = {name: params[name] for name in IN_CONTEXT if name in params}
     if brought:
-        item["context"] = {**item.get("context", {}), **brought}
+        item["context"] = {**(item.get("context") or {}), **brought}
     return to_conversation([tidy(item)], id=case["id"])
 
 
 def observed(case: Case, metric: Metric | None = None) -> Observation:
-    (observation,) = observe(metric or SCORERS[case["scorer"]](case["params"]), conversation_of(case))
+    (observation,) = observe(metric or SCORERS[case["scorer"]](case.get("params") or {}), conversation_of(case))
     return observation
 
 
@@ -135,7 +193,12 @@ def said(observation: Observation) -> float | str:
 @pytest.fixture(scope="module")
 def all_cases(shared: Callable[[str], Path]) -> list[Case]:
     cases: list[Case] = json.loads((shared("data/cases") / "standard-data.json").read_text())
-    return cases
+    return [case for case in cases if case["scorer"] not in SCORERS or is_ours(case)]
+
+
+def is_looked_at(case: Case) -> bool:
+    """Whether it is the case whose verdict stands above; another one may have its id."""
+    return LOOKED_AT.get(case["id"]) == content_hash([case["item"], case.get("params") or {}])
 
 
 @pytest.mark.parametrize("scorer", sorted(SCORERS))
@@ -160,7 +223,7 @@ def test_every_differing_case_is_as_we_chose(
     mine = [case for case in all_cases if case["scorer"] == scorer and case["role"] == "differ"]
     for case in mine:
         observation = observed(case)
-        if case["id"] in CHOSEN:
+        if case["id"] in CHOSEN and is_looked_at(case):
             value, why = CHOSEN[case["id"]]
             assert said(observation) == (pytest.approx(value) if isinstance(value, float) else value), (
                 f"{case['id']}: {why}"
@@ -173,7 +236,7 @@ def test_every_differing_case_is_as_we_chose(
 
 
 def test_what_choice_reads_in_the_same_items(all_cases: list[Case], ran: Callable[[str, int], None]) -> None:
-    mine = [case for case in all_cases if case["id"] in CHOICE]
+    mine = [case for case in all_cases if case["id"] in CHOICE and is_looked_at(case)]
     for case in mine:
         assert said(observed(case, accuracy_choice)) == CHOICE[case["id"]], case["id"]
     ran("standard-data accuracy, as choices", len(mine))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from convoscope.views.standard_data import tidy
 from convoscope.views.standard_data.model import StandardData
+from support.shared_data import content_hash
 
 CALL = {"tool_name": "t", "parameters": {}, "call_id": "1"}
 
@@ -57,6 +58,35 @@ DECIDED = {
     "AgentDataset.coerce-021": Ours("they agree", {"trace": [{"a": 1}]}),
     "AgentDataset.coerce-022": Ours("they agree", {"agent_task": "3.0"}),
 }
+LOOKED_AT = {
+    "AgentData-002": "014daf811e45",
+    "AgentData-004": "ceeb2a5ddb13",
+    "AgentData-005": "5c5ed8c68d3c",
+    "AgentData-006": "c80998f19d0d",
+    "AgentData-007": "e19eeafffbaa",
+    "AgentData-009": "1e001c2dcaec",
+    "AgentData-010": "83338890dc42",
+    "AgentData-013": "3d6c26abb294",
+    "AgentData-015": "a56c3fdd83c7",
+    "AgentData-017": "ddc351917f91",
+    "AgentData-018": "b0a64cf08740",
+    "AgentDataset.coerce-003": "25afeb93e9db",
+    "AgentDataset.coerce-004": "c80998f19d0d",
+    "AgentDataset.coerce-007": "45a68f663884",
+    "AgentDataset.coerce-008": "450d0fb12c2c",
+    "AgentDataset.coerce-009": "273e0f5f7f64",
+    "AgentDataset.coerce-011": "e2a31486e5db",
+    "AgentDataset.coerce-013": "b4709d17cdb0",
+    "AgentDataset.coerce-014": "d7bd7ec74635",
+    "AgentDataset.coerce-015": "e33f0dfc7df7",
+    "AgentDataset.coerce-016": "8172c1a00f0b",
+    "AgentDataset.coerce-018": "8da73642b4d6",
+    "AgentDataset.coerce-020": "99013872b240",
+    "AgentDataset.coerce-021": "20211518790f",
+    "AgentDataset.coerce-022": "c49d53b6a7ff",
+}
+"""The items of these cases."""
+NOTHING: tuple[Any, ...] = (None, False, "", [], {})
 # Where the released model refuses, we take the item; where its loader gives a value, ours is the same but for these.
 ON_PURPOSE = {
     "AgentDataset.coerce-007",
@@ -78,9 +108,13 @@ def item_of(case: dict[str, Any]) -> dict[str, Any]:
     return {key: float("nan") if value == "__NaN__" else value for key, value in case["item"].items()}
 
 
-def test_every_case_is_decided(shared: Callable[[str], Path], ran: Callable[[str, int], None]) -> None:
-    cases = observed(shared)
-    assert {case["id"] for case in cases} == set(DECIDED)
+def is_decided(case: dict[str, Any]) -> bool:
+    """Whether it is a case that was looked at; another one may have its id."""
+    return case["id"] in DECIDED and content_hash(case["item"]) == LOOKED_AT[case["id"]]
+
+
+def test_every_case_is_as_decided(shared: Callable[[str], Path], ran: Callable[[str, int], None]) -> None:
+    cases = [case for case in observed(shared) if is_decided(case)]
     for case in cases:
         ours = DECIDED[case["id"]]
         tidied = tidy(item_of(case))
@@ -91,10 +125,30 @@ def test_every_case_is_decided(shared: Callable[[str], Path], ran: Callable[[str
     ran("standard-data schema", len(cases))
 
 
+def test_no_case_loses_a_field(shared: Callable[[str], Path], ran: Callable[[str, int], None]) -> None:
+    """Whatever case it is: each field of it is a field, is unknown and kept, is warned of, or was null."""
+    cases = [case for case in observed(shared) if isinstance(case["item"], dict)]
+    for case in cases:
+        tidied = tidy(item_of(case))
+        warned = " ".join(map(str, tidied.warnings))
+        for name, value in case["item"].items():
+            is_kept = name in tidied.fields or name in tidied.unknown or name in warned
+            assert is_kept or value in NOTHING, f"{case['id']}: {name}"
+        item = StandardData.model_validate(item_of(case))
+        assert item == StandardData(**tidied.fields, **tidied.unknown), case["id"]
+    ran("standard-data schema, nothing lost", len(cases))
+
+
 def test_what_its_loader_gives_we_give_too(shared: Callable[[str], Path], ran: Callable[[str, int], None]) -> None:
-    cases = [case for case in observed(shared) if case["scorer"] == "AgentDataset.coerce"]
+    cases = [case for case in observed(shared) if case["scorer"] == "AgentDataset.coerce" and len(case["item"]) == 1]
     for case in cases:
         (field,) = case["item"]
-        agrees = tidy(item_of(case)).fields.get(field) == case["expected"]
-        assert agrees == (case["id"] not in ON_PURPOSE), case["id"]
+        tidied = tidy(item_of(case))
+        agrees = tidied.fields.get(field) == case["expected"]
+        if is_decided(case):
+            assert agrees == (case["id"] not in ON_PURPOSE), case["id"]
+        else:
+            # Ours differs where theirs makes up a default, or a text of what the schema has as an object.
+            is_default = case["expected"] in NOTHING or isinstance(case["expected"], str)
+            assert agrees or is_default or tidied.warnings, case["id"]
     ran("standard-data schema, coercions", len(cases))

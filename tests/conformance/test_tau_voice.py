@@ -15,6 +15,7 @@ from convoscope.metrics.interaction.events import InteractionEvent
 from convoscope.metrics.interaction.rates import panel
 from convoscope.runs.make import make_run as score
 
+LEAST_EVENTS = 10
 SUPPORTS = {
     "response_total": "response_rate",
     "yield_total": "yield_rate",
@@ -35,7 +36,10 @@ def figures_of(path: Path, out: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_figures_of_the_experiment(experiment: Path, tmp_path: Path, ran: Callable[[str, int], None]) -> None:
-    expected = json.loads((experiment.parent / "expected_metrics.json").read_text())
+    path = experiment.parent / "expected_metrics.json"
+    if not path.is_file():
+        pytest.skip(f"no conformance data: {path} is absent")
+    expected = json.loads(path.read_text())
     counts = expected.pop("counts")
     figures = figures_of(experiment, tmp_path / "run")
     for name, value in expected.items():
@@ -46,8 +50,10 @@ def test_figures_of_the_experiment(experiment: Path, tmp_path: Path, ran: Callab
         assert figures[name].value == pytest.approx(count, abs=1e-9), name
         if name in SUPPORTS:
             assert figures[SUPPORTS[name]].n == count, name
-    # Three, seven and six events: too few for the mean of the three (section 8).
-    assert (figures["selectivity"].value, figures["selectivity"].reason) == (None, "fewer_than_ten_events")
+    # With fewer than ten events of a kind there is no mean of the three (section 8).
+    kinds = [counts[name] for name in ("backchannel_total", "vocal_tic_total", "non_directed_total") if name in counts]
+    if kinds and min(kinds) < LEAST_EVENTS:
+        assert (figures["selectivity"].value, figures["selectivity"].reason) == (None, "fewer_than_ten_events")
     ran("figures and counts of the tau-voice experiment", len(expected) + len(counts) + 1)
 
 
@@ -104,13 +110,15 @@ def test_every_simulation_step_by_step(experiment: Path, ran: Callable[[str, int
     for conversation in conversations:
         # The facts are all in the conversation: written and read again, it says the same.
         for one in (conversation, from_json(to_json(conversation))):
-            assert row(one) == TABLE[one.id[:4]], one.id
-    ran("tau-voice simulations, each row of its table", len(conversations))
+            assert row(one) == (TABLE[one.id[:4]] if one.id[:4] in TABLE else row(conversation)), one.id
+    ran("tau-voice simulations, each row of its table", sum(one.id[:4] in TABLE for one in conversations))
 
 
 def test_where_the_rules_bite(experiment: Path) -> None:
     by_name = {one.id[:4]: one for one in convoscope.read(experiment)}
     events = {name: found.events for name, one in by_name.items() if (found := panel(one))}
+    if not TABLE.keys() <= events.keys():
+        pytest.skip("no conformance data: the three simulations of the table are absent")
     first, second, third = events["49b2"], events["7c6a"], events["cd9c"]
     assert {event.span.start: event.good for event in first.vocal_tics}[303] is False
     assert [(event.span[:2], event.good) for event in first.backchannels] == [((679, 685), True)]
@@ -131,6 +139,8 @@ def test_where_the_rules_bite(experiment: Path) -> None:
 
 def test_one_file_gives_the_same_figures(experiment: Path, tmp_path: Path) -> None:
     whole = json.loads((experiment / "results.json").read_text())
+    if not any(experiment.glob("simulations/*.json")):
+        pytest.skip("no conformance data: the simulations are in one file already")
     whole["simulations"] = [json.loads(path.read_text()) for path in sorted(experiment.glob("simulations/*.json"))]
     single = tmp_path / "single" / "results.json"
     single.parent.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,11 +17,19 @@ from convoscope.metrics.outcome.endings import conversation_valid_end
 from convoscope.metrics.voice.transcription import stt_wer, stt_wer_eva
 from convoscope.metrics.voice.turn_taking import latency
 from convoscope.scoring.evaluate import evaluate, observe
+from support.shared_data import content_hash
+
+LOOKED_AT = "17eceaabc9d1"
+"""The audit log of the call whose figures are below."""
 
 
 @pytest.fixture(params=["exchange", "eva"])
 def call(request: pytest.FixtureRequest, shared: Callable[[str], Path]) -> Conversation:
-    read = read_call(shared("data/voice-logs/real_record_1.1.2"), Notes())
+    logs = sorted(shared("data/voice-logs").glob("*/audit_log.json"))
+    folder = next((log.parent for log in logs if content_hash(json.loads(log.read_text())) == LOOKED_AT), None)
+    if folder is None:
+        pytest.skip("no conformance data: the real call whose figures are known is absent")
+    read = read_call(folder, Notes())
     return msgspec.structs.replace(read, turn_rule=turn_rule(request.param))
 
 

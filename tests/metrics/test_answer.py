@@ -363,3 +363,9 @@ class TestItems:
         observations = observe(metric, chat(user("?"), agent("Paris"), items=(item, item)))
         assert [one.subject.position for one in observations] == [0, 1]
         assert [one.value for one in observations] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("tokenize", [False, True, None, "tokens", 3])
+def test_a_way_to_cut_texts_that_there_is_not_is_refused(tokenize: Any) -> None:
+    with pytest.raises(DeclarationError, match="tokenize cannot be"):
+        f1_metric("cut", tokenize=tokenize)

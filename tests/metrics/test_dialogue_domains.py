@@ -9,9 +9,10 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation
+from convoscope.metrics.dialogue.actions import BOOK, tool_use
 from convoscope.metrics.dialogue.completion import completion
 from convoscope.metrics.dialogue.evaluators import DatasetEvaluator, DialogueEvaluator
-from convoscope.metrics.dialogue.policy import BOOK, booking_attempts, expected_action, tool_use
+from convoscope.metrics.dialogue.policy import booking_attempts, expected_action
 from convoscope.metrics.dialogue.turn_scores import score_turn, score_turns
 from convoscope.metrics.dialogue.turns import act, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
@@ -204,10 +205,16 @@ def test_a_booking_without_a_domain_is_the_one_that_lacks_least() -> None:
         ("make_hotel_booking", True, "hotel"),
         ("ReserveRestaurant", True, "restaurant"),
         ("create_reservation", True, ""),
-        ("find_hotel", False, ""),
+        ("hotel.book", True, "hotel"),
+        ("book_table", True, ""),  # of the turn
+        ("place_order", True, ""),
+        ("find_hotel", False, "hotel"),
         ("get_booking", False, ""),
         ("cancel_booking", False, ""),
-        ("bookstore_search", False, ""),
+        ("bookstore_search", False, "bookstore"),
+        ("order_status", False, ""),
+        ("user_order_lookup", False, "user"),
+        ("book_availability", False, "book"),
     ],
 )
 def test_a_tool_books_by_its_name(name: str, books: bool, domain: str) -> None:

@@ -156,11 +156,12 @@ def test_acts_with_slots_compare_values() -> None:
 
 
 def test_any_listed_value_is_right_and_dontcare_has_one_form() -> None:
-    ours, true = aligned_state(
+    ours, true, own = aligned_state(
         {"hotel": {"name": "The Acorn", "area": "don't care", "stars": "none"}},
         {"hotel": {"name": ("acorn guest house", "the acorn"), "area": ("dontcare",)}, "taxi": {}},
     )
     assert ours == true == {"hotel": {"name": "acorn guest house", "area": "dontcare"}}
+    assert own == {"hotel": {"name": "the acorn", "area": "dontcare"}}
 
 
 def test_a_turn_without_true_slots_has_no_slot_accuracy_but_a_joint_goal() -> None:
@@ -168,7 +169,8 @@ def test_a_turn_without_true_slots_has_no_slot_accuracy_but_a_joint_goal() -> No
     assert (score.slots.share, score.joint_goal, score.invented) == (None, True, (0, 0))
 
 
-def test_slots_of_another_domain_are_invented_anywhere_but_not_in_the_active_domain() -> None:
+def test_slots_of_a_wrong_domain_are_invented() -> None:
+    """The seed, metric 6, case 1: the user mentioned a restaurant, the system predicted hotel slots."""
     turn = turn_of(
         predicted_slots={"hotel": {"area": "north"}, "restaurant": {"area": "north"}},
         true_slots={"restaurant": {"area": "north"}},
@@ -176,8 +178,41 @@ def test_slots_of_another_domain_are_invented_anywhere_but_not_in_the_active_dom
         predicted_intents=["find_hotel"],
     )
     score = score_turn(turn)
-    assert (score.invented, score.invented_anywhere) == ((0, 1), (1, 2))
+    assert (score.invented, score.invented_anywhere) == ((1, 2), (1, 2))
     assert (score.domain, score.intent.is_equal, score.joint_goal) == (False, False, False)
+
+
+def invented(predicted: dict, true: dict, about: str, routed: str | None = None) -> tuple[int, int] | None:
+    return score_turn(
+        turn_of(predicted_slots=predicted, true_slots=true, true_domains=about, predicted_domains=routed)
+    ).invented
+
+
+def test_the_domain_that_a_turn_was_routed_to_is_active() -> None:
+    true = {"hotel": {"area": "north"}, "restaurant": {"area": "north"}}
+    wrong_memory = {"hotel": {"area": "south"}, "restaurant": {"area": "north"}}
+    assert invented(wrong_memory, true, about="restaurant", routed="restaurant") == (0, 1)  # of an earlier turn
+    assert invented(wrong_memory, true, about="restaurant", routed="hotel") == (1, 2)
+    assert invented(wrong_memory, true, about="restaurant") == (0, 1)
+
+
+def test_a_domain_that_the_user_never_spoke_of_counts_whatever_the_turn_was_routed_to() -> None:
+    true = {"restaurant": {"area": "north"}}
+    assert invented({"hotel": {"area": "north"}}, true, about="restaurant") == (1, 1)
+    assert invented({"hotel": {"area": "north"}}, true, about="restaurant", routed="restaurant") == (1, 1)
+    assert invented({"taxi": {"leaveat": "9:00"}, **true}, true, about="restaurant", routed="restaurant") == (1, 2)
+
+
+def test_values_that_are_listed_as_right_do_not_change_what_was_carried_over() -> None:
+    """The prediction says "middle" in both domains; truth lists it as an alternative in one of them."""
+    both = {"restaurant": {"area": "middle"}, "hotel": {"area": "middle"}}
+    listed = {"restaurant": {"area": ("centre", "middle")}, "hotel": {"area": ("middle",)}}
+    for truth in ({}, listed):
+        turns = [
+            turn_of(predicted_domains="restaurant", predicted_slots=both, true_slots=truth),
+            turn_of(predicted_domains="hotel", predicted_slots=both, true_slots=truth),
+        ]
+        assert [(one.value, one.is_carried) for one in transfers(turns)] == [("middle", True)]
 
 
 def test_what_nobody_predicts_is_not_scored() -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from convoscope.errors import UsageError
 from convoscope.metrics.dialogue.tomiinek.bleu import corpus_bleu
 from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, evaluate, judge_prediction
-from convoscope.metrics.dialogue.tomiinek.forms import placeholder, value_form
+from convoscope.metrics.dialogue.tomiinek.forms import placeholder, response_form, value_form
 from convoscope.metrics.dialogue.tomiinek.fuzzy import is_like, partial_ratio
 from convoscope.metrics.dialogue.tomiinek.richness import richness
-from convoscope.metrics.dialogue.tomiinek.success import DomainGoal
+from convoscope.metrics.dialogue.tomiinek.success import DomainGoal, active_domains
 from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
 
 SEARCH = VenueSearch(
@@ -212,3 +212,37 @@ def test_trains(goal: DomainGoal, booked: tuple[str, ...], said: str, is_informe
     gold = GoldDialogue(goals={"train": goal}, responses=[said], states=[state], booked=[booked])
     verdict = judge_prediction([{"response": said, "state": state, "active_domains": ["train"]}], gold, TRAINS)
     assert (verdict.is_informed, verdict.is_success) == (is_informed, is_success)
+
+
+# What the standard evaluator does, seen in new cases.
+
+
+@pytest.mark.parametrize(
+    ("response", "form"),
+    [
+        ("Call [hotel_phone] .", "call PHONE."),
+        ("[hotel_name] , [hotel_address] ?", "NAME, ADDRESS?"),
+        ("call them .", "call them ."),  # only after a placeholder
+        ("[hotel_name] - nice", "NAME - nice"),
+        ("it 's [value_price] -s !", "it 's PRICE!"),
+    ],
+)
+def test_punctuation_goes_with_the_placeholder_before_it(response: str, form: str) -> None:
+    assert response_form(response) == form
+
+
+@pytest.mark.parametrize(
+    ("value", "time"), [("afer 9:30", "09:30"), ("after 9:30", "09:30"), ("by 0930", "09:30"), ("afternoon", "13:00")]
+)
+def test_a_misspelt_after_is_no_part_of_a_time(value: str, time: str) -> None:
+    assert value_form("leave", value) == time
+
+
+def test_of_several_domains_that_change_the_chosen_one_alone_is_seen() -> None:
+    one, train = {"hotel": {"area": "north"}}, {"train": {"day": "monday", "leave": "10:00"}}
+    # The train has more slots. In the next turn nothing changes, so the hotel's turn comes; then nothing is new.
+    assert active_domains([{**one, **train}] * 3) == [["train"], ["hotel"], ["hotel"]]
+    assert active_domains([one, {**one, **train}, {**one, **train}]) == [["hotel"], ["train"], ["train"]]
+    changed = {"hotel": {"area": "south"}, **train}
+    assert active_domains([one, changed, changed]) == [["hotel"], ["train"], ["hotel"]]
+    assert active_domains([{}, one, {}]) == [[], ["hotel"], ["hotel"]]

@@ -23,7 +23,7 @@ from convoscope.metrics.columns import Conversations
 from convoscope.metrics.items import each_item, each_item_awaited
 from convoscope.metrics.needs import Need, needs_of
 from convoscope.metrics.nonsense import NONSENSE, Nonsense
-from convoscope.resources.registry import asked_by
+from convoscope.resources.registry import asked_by, optional_for
 from convoscope.scores.observation import Observation, Status
 from convoscope.scores.reducers import Across, Percentile, Reduce
 from convoscope.views.registry import CONVERSATION as CONVERSATION_VIEW
@@ -234,8 +234,8 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
 
     @remembered
     def resources(self) -> Mapping[str, str]:
-        """The types of the resources that the function asks for, by parameter."""
-        return asked_by(self.function, self.key)
+        """The types of the resources that the function takes, by parameter. It is given those that there are."""
+        return {**asked_by(self.function, self.key), **optional_for(self.function)}
 
     @remembered
     def waits(self) -> bool:

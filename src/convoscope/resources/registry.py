@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
 from inspect import Parameter, signature
 from operator import attrgetter
-from types import FunctionType
-from typing import Any
+from types import FunctionType, NoneType
+from typing import Any, get_args
 
 import msgspec
 
@@ -97,6 +97,20 @@ def asked_by(function: Callable[..., Any], metric: str) -> Mapping[str, str]:
     return types
 
 
+def optional_for(function: Callable[..., Any]) -> Mapping[str, str]:
+    """The types of the resources that a function can do without, by parameter: `venues: Venues | None = None`."""
+    if type(function) is FunctionType and not (function.__defaults__ or function.__kwdefaults__):
+        return _NO_RESOURCES
+    types: dict[str, str] = {}
+    for parameter in list(signature(function).parameters.values())[1:]:
+        if parameter.default is None:
+            kinds = get_args(annotation_of(function, parameter.name))
+            classes = [kind for kind in kinds if isinstance(kind, type) and kind is not NoneType]
+            if len(kinds) == 2 and len(classes) == 1 and classes[0].__module__ != "builtins":
+                types[parameter.name] = type_name(classes[0])
+    return types
+
+
 _MANY = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
@@ -133,4 +147,4 @@ class _Ready:
         return self.thing
 
 
-__all__ = ["JUDGE", "RECOGNISER", "RECORDING", "Resource", "asked_by", "by_type", "given", "resource"]
+__all__ = ["JUDGE", "RECOGNISER", "RECORDING", "Resource", "asked_by", "by_type", "given", "optional_for", "resource"]

@@ -82,7 +82,7 @@ def observe(
 
 def _given(declared: Metric, resources: Mapping[str, Any]) -> Mapping[str, Any]:
     """The resources that a metric asks for, by parameter."""
-    return {name: resources[asked] for name, asked in declared.resources.items()}
+    return {name: resources[asked] for name, asked in declared.resources.items() if asked in resources}
 
 
 def raised(need: Need, conversation: Conversation, resources: frozenset[str]) -> Observation:

@@ -58,7 +58,8 @@ class Session:
             return _NOTHING
         resources = self._given.get(declared.key)
         if resources is None:
-            resources = {name: self._open(self._resources[asked]) for name, asked in declared.resources.items()}
+            there = {name: asked for name, asked in declared.resources.items() if asked in self._resources}
+            resources = {name: self._open(self._resources[asked]) for name, asked in there.items()}
             self._given[declared.key] = resources
         return resources
 

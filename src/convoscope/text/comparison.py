@@ -88,6 +88,14 @@ Tokenize = Literal["auto", "words", "characters"] | Callable[[str], Sequence[str
 words alone; into characters without blanks; or by a function of your own."""
 
 
+TOKENIZERS = ("auto", "words", "characters")
+
+
+def is_tokenizer(tokenize: object) -> bool:
+    """Whether something says how a text is cut. True and False do not."""
+    return callable(tokenize) or tokenize in TOKENIZERS
+
+
 def overlap_of(answer: str, truth: str, *, case_sensitive: bool = False, tokenize: Tokenize = "auto") -> Overlap | None:
     """The words that answer and truth share, repeats counted. None where the truth has no word.
 
@@ -117,6 +125,8 @@ def f1_of(answer: str, truth: str, *, case_sensitive: bool = False, tokenize: To
 
 
 def _cut(text: str, tokenize: Tokenize, *, case_sensitive: bool) -> list[str]:
+    if not is_tokenizer(tokenize):
+        raise ValueError(f"tokenize is one of {', '.join(TOKENIZERS)} or a function, not {tokenize!r}")
     if callable(tokenize):
         return [str(token) for token in tokenize(text)]
     if tokenize == "characters":

@@ -207,12 +207,10 @@ def _content(database: Database | None) -> dict[str, Any] | None:
 
 
 def _hash(database: Database | None) -> str | None:
-    """The stored hash, if it is right; else the one of the content."""
+    """The hash that the log claims, right or wrong; where it claims none, the one of the content."""
     if database is None:
         return None
-    if database.content is None or (database.hash and not database.is_hash_wrong):
-        return database.hash or None
-    return database_hash(database.content)
+    return database.hash or (None if database.content is None else database_hash(database.content))
 
 
 def _tool(tool: Tool) -> dict[str, Any]:

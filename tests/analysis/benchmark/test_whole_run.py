@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from convoscope.analysis.benchmark.gate import check_targets, compare
@@ -214,3 +215,95 @@ class TestTranscripts:
         (failure,) = run_benchmark(request).failures
         assert failure.reason == "invalid_gold_labels"
         assert "segment 3 is not in the transcript; allowed: 0 to 2" in failure.detail
+
+
+GOLDENS = "datasets/semantic/d/goldens"
+
+
+class TestGoldThatIsNotThere:
+    def test_a_sample_without_gold_is_skipped_and_lowers_the_coverage(self, staged: Path) -> None:
+        for number in range(5, 10):
+            (staged / GOLDENS / f"s{number}_gold.json").unlink()
+        (staged / GOLDENS / "s4_gold.json").unlink()
+        split = {"test": [f"s{number}" for number in range(5)]}
+        write_json(staged / "datasets/semantic/d/dataset.json", {"splits": split})
+        result = run(staged, PERFECT, split="test")
+        topic = result.metrics["topic_f1"]
+        assert (topic.value, topic.coverage, topic.samples_measured, topic.samples_skipped) == (1, 4 / 5, 4, 1)
+        assert topic.skipped_reasons == {"no_gold_labels": 1}
+        assert (result.samples_evaluated, result.samples_failed, result.samples_skipped) == (4, 0, 1)
+        last = result.sample_results[-1]
+        assert (last.sample_id, last.skipped, last.topic_f1) == ("s4", "no_gold_labels", None)
+        assert last.reasons == dict.fromkeys(FAMILIES, "no_gold_labels")
+        assert check_targets(result).outcome == "undetermined"
+
+    def test_so_is_one_that_only_has_a_prediction_or_a_transcript(self, staged: Path) -> None:
+        for number in range(4, 10):
+            (staged / GOLDENS / f"s{number}_gold.json").unlink()
+        write(staged / "predictions" / "notes.json", '{"made": "by hand"}')  # no prediction of anything
+        write_json(staged / "datasets/semantic/d/transcripts/t.json", {"segments": [{"id": 0, "text": "hello"}]})
+        result = run(staged, PERFECT)  # predictions of s0 to s9
+        assert result.coverage["samples_total"] == 11
+        assert result.coverage["gold_label_coverage"] == 4 / 11
+        assert result.metrics["topic_f1"].coverage == 4 / 11
+        assert [one.sample_id for one in result.sample_results if one.skipped] == [
+            *(f"s{n}" for n in range(4, 10)),
+            "t",
+        ]
+
+    def test_damaged_gold_passes_no_gate(self, staged: Path) -> None:
+        for number in range(1, 10):
+            path = staged / GOLDENS / f"s{number}_gold.json"
+            path.write_bytes(path.read_bytes()[:40])
+        result = run(staged, PERFECT)
+        assert (result.samples_evaluated, result.samples_skipped) == (1, 9)
+        assert result.metrics["topic_f1"].value == 1
+        gate = check_targets(result)
+        assert gate.outcome == "undetermined"
+        assert gate.words.startswith("9 of 10 samples")
+
+    def test_a_target_that_is_missed_is_missed_whatever_was_skipped(self, staged: Path) -> None:
+        (staged / GOLDENS / "s9_gold.json").unlink()
+        write_json(staged / "datasets/semantic/d/dataset.json", {"splits": {"test": [f"s{n}" for n in range(10)]}})
+        wrong = {**PERFECT, "topics": ["billing"]}
+        assert check_targets(run(staged, wrong, wrong, split="test")).outcome == "failed"
+
+    def test_a_result_names_no_folder(self, staged: Path) -> None:
+        (staged / GOLDENS / "s9_gold.json").unlink()
+        (staged / GOLDENS / "s8_gold.json").write_text("{")
+        write_json(staged / "datasets/semantic/d/dataset.json", {"splits": {"test": [f"s{n}" for n in range(10)]}})
+        run(staged, PERFECT)
+        (staged / "predictions" / "s7.json").unlink()
+        write(staged / "predictions" / "s6.json", "{")
+        request = BenchmarkRequest("semantic", "d", predictions=staged / "predictions", split="test")
+        result = run_benchmark(request)
+        assert len(result.failures) == 4
+        assert str(staged) not in msgspec.json.encode(result).decode()
+        by_rules = run_benchmark(BenchmarkRequest("semantic", "d", transcripts=staged / "predictions", split="test"))
+        assert str(staged) not in msgspec.json.encode(by_rules).decode()
+
+
+def test_where_a_risk_is_cannot_be_wrong_where_nobody_says(staged: Path) -> None:
+    located = {**PERFECT, "risks": [{**RISK, "segment_ids": [3]}]}
+    for number in range(10):
+        path = staged / GOLDENS / f"s{number}_gold.json"
+        gold = msgspec.json.decode(path.read_bytes())
+        write_json(path, {**gold, "risks": located["risks"]})
+    silent = run(staged, PERFECT).metrics["risk_segment_overlap"]
+    assert (silent.value, silent.reason) == (None, "annotator_provides_no_segments")
+    assert run(staged, located, located).metrics["risk_segment_overlap"].value == 1
+    # One of ten risks says where it is: the annotator can, and did not in nine.
+    assert run(staged, PERFECT, located).metrics["risk_segment_overlap"].value == 0.1
+    elsewhere = {**PERFECT, "risks": [{**RISK, "segment_ids": [4]}]}
+    assert run(staged, elsewhere, elsewhere).metrics["risk_segment_overlap"].value == 0
+
+
+def test_there_is_something_to_find_where_a_failed_sample_has_it(staged: Path) -> None:
+    path = staged / GOLDENS / "s9_gold.json"
+    write_json(path, {**msgspec.json.decode(path.read_bytes()), "risks": [{**RISK, "severity": "medium"}]})
+    run(staged, PERFECT)
+    (staged / "predictions" / "s9.json").unlink()
+    result = run_benchmark(BenchmarkRequest("semantic", "d", predictions=staged / "predictions"))
+    medium, low = result.metrics["risk_f1_medium"], result.metrics["risk_f1_low"]
+    assert (medium.value, medium.reason) == (None, "no_prediction")
+    assert (low.value, low.reason) == (None, "nothing_to_find")

@@ -267,3 +267,18 @@ class TestBesideLogs:
         result = read(tmp_path / "calls", tmp_path / "gold")
         assert result.conversations[0].annotations == ()
         assert result.report.set_aside["gold_left_out"].count == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "paths"),
+    [
+        ({"topics": [{"label": "weather"}]}, ["$.topics[0].label", "$.sample_id"]),
+        ({"dataset": 3}, ["$.dataset", "$.sample_id"]),
+        ({"topics": [{"label": "weather"}], "dataset": 3}, ["$.dataset", "$.topics[0].label", "$.sample_id"]),
+    ],
+)
+def test_a_wrong_name_is_said_beside_other_errors(other: dict[str, Any], paths: list[str], tmp_path: Path) -> None:
+    path = write_json(tmp_path / "other_gold.json", gold(**other))
+    assert [one.path for one in check_file(path).errors] == paths
+    cut = write(tmp_path / "cut_gold.json", json.dumps(gold())[:60])
+    assert [one.path for one in check_file(cut).errors] == ["$"]  # nobody knows what it is called

@@ -110,7 +110,7 @@ class TestTheRun:
         assert scenario.after is not None
         assert (scenario.before.is_hash_wrong, scenario.after.is_hash_wrong) == (False, True)
         context = metric_context(calls["wrong-hash"])
-        assert context.final_scenario_db_hash == database_hash(context.final_scenario_db) != scenario.after.hash
+        assert context.final_scenario_db_hash == scenario.after.hash != database_hash(context.final_scenario_db)
         assert notes["wrong-hash"] == ["database_hash_differs"]
         assert [code for name, codes in notes.items() if name != "wrong-hash" for code in codes].count(
             "database_hash_differs"

@@ -266,6 +266,20 @@ def test_the_same_words_within_a_moment_were_logged_twice(tmp_path: Path) -> Non
     assert [note.code for note in notes.taken] == ["duplicate_record"]
 
 
+@pytest.mark.parametrize("late", [0, 30])
+def test_a_copy_at_the_end_is_dropped_whatever_its_number(late: int, tmp_path: Path) -> None:
+    """Numbers that go up say that lines were not moved. A copy has one, too, and is no line of its own."""
+    said = {"timestamp": 2000, "type": "user_speech", "sequence": 2, "data": {"text": "Yes, on Friday."}}
+    reply = {"timestamp": 4000, "type": "assistant_speech", "sequence": 4, "data": {"text": "Friday it is."}}
+    lines = [{**_STARTS, "sequence": 1}, said, {**_ENDS, "sequence": 3}, reply]
+    clean = read_simulator(_write(tmp_path / "clean.jsonl", lines), Notes())
+    notes = Notes()
+    again = {**said, "timestamp": 2000 + late, "sequence": 5}
+    copied = read_simulator(_write(tmp_path / "copied.jsonl", [*lines, again]), notes)
+    assert copied == clean
+    assert [note.code for note in notes.taken] == ["duplicate_record"]
+
+
 @pytest.mark.parametrize("late", [50, 250])
 def test_a_late_transcript_collapses_no_turns_by_the_published_rule(late: int, tmp_path: Path) -> None:
     """Spec 3.9, first row: there, two exchanges become one."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convoscope.analysis.benchmark import asr, diarization
-from convoscope.analysis.benchmark.datasets import ASR, BenchmarkDataset
+from convoscope.analysis.benchmark.datasets import ASR, BenchmarkDataset, without_folder
 from convoscope.analysis.benchmark.diarization import DiarizationSettings
 from convoscope.analysis.benchmark.error_rates import FailedFile
 from convoscope.analysis.benchmark.predictions import NO_PREDICTION, UNREADABLE_PREDICTION, FailedPrediction
-from convoscope.analysis.benchmark.result import FailedSample, MetricResult, Scored
+from convoscope.analysis.benchmark.result import FailedSample, MetricResult, Scored, with_skipped
 from convoscope.errors import InputError, UsageError
 from convoscope.ingest.beside.gold_files import sample_path
 
@@ -70,13 +70,13 @@ def score_files(
             reference = track.read(path, sample)
             gold_hashes[sample] = _hash(path)
         except (InputError, OSError) as error:
-            skipped.append(FailedSample(sample, "no_reference", str(error)))
+            skipped.append(FailedSample(sample, "no_reference", without_folder(str(error), path.parent)))
             continue
         references.append(reference)
         place = sample_path(folder, sample, track.endings)
         try:
             if place is None:
-                detail = f"{folder / (sample + track.endings[0])}: there is no prediction"
+                detail = f"{sample}{track.endings[0]}: there is no prediction"
                 raise FailedPrediction(NO_PREDICTION, detail)
             hashes[sample] = _hash(place)
             compared.append(_compared(track, place, sample, reference))
@@ -85,7 +85,7 @@ def score_files(
             failed.append(FailedSample(sample, error.reason, error.detail))
     return Scored(
         total=len(samples),
-        metrics=track.metrics(compared, references),
+        metrics=with_skipped(track.metrics(compared, references), skipped),
         coverage={
             "samples_total": len(samples),
             "samples_with_references": len(references),
@@ -104,7 +104,7 @@ def _compared(track: AudioTrack, place: Path, sample: str, reference: Any) -> An
         return track.compare(track.read(place, sample), reference)
     except (InputError, OSError) as error:
         detail = str(error) if str(place) in str(error) else f"{place}: {error}"
-        raise FailedPrediction(UNREADABLE_PREDICTION, detail) from None
+        raise FailedPrediction(UNREADABLE_PREDICTION, without_folder(detail, place.parent)) from None
 
 
 def _hash(path: Path) -> str:

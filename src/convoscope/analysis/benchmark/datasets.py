@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Collection
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -69,12 +70,12 @@ class BenchmarkDataset(NamedTuple):
         named = {one.name.removesuffix(ending) for one in self.references.glob(f"*{ending}")}
         return sorted(named.union(*self.manifest.splits.values()))
 
-    def split(self, split: str | None, limit: int | None) -> list[str]:
-        """The samples of a split, by name; None is all of them."""
+    def split(self, split: str | None, limit: int | None, also: Collection[str] = ()) -> list[str]:
+        """The samples of a split, by name; None is all of them, and `also` those that have no reference."""
         if limit is not None and limit <= 0:
             raise UsageError(f"--limit must be at least 1, not {limit}", hint="leave it out for all samples")
         if split is None:
-            return self.samples[:limit]
+            return sorted({*self.samples, *also})[:limit]
         if split not in self.manifest.splits:
             known = ", ".join(self.manifest.splits) or f"none: {self.folder / 'dataset.json'} declares no splits"
             raise UsageError(f"{self.name} has no split {split!r}", hint=f"its splits: {known}")
@@ -152,6 +153,11 @@ def _manifest(path: Path) -> Manifest:
         if strange := next((name for name in samples if not is_sample_name(name)), None):
             raise InputError(f"{strange!r} cannot be the name of a sample", file=str(path), field=field, hint=NAME_HINT)
     return manifest
+
+
+def without_folder(words: str, folder: Path) -> str:
+    """Words about a file without the folder that it lies in: a result is handed on, and says nothing of a machine."""
+    return words.replace(f"{folder}{os.sep}", "")
 
 
 _BLOCK = 1 << 16

@@ -38,7 +38,11 @@ def check_targets(result: BenchmarkResult) -> BenchmarkGate:
     targets = TARGETS.get((result.track, result.mode), {})
     if not result.valid:
         return gate_of([], f"the result is marked invalid: {result.invalid_reason}")
-    return gate_of([_reached(name, target, result.metrics.get(name)) for name, target in targets.items()])
+    checks = [_reached(name, target, result.metrics.get(name)) for name, target in targets.items()]
+    if not result.samples_skipped:
+        return gate_of(checks)
+    total = result.samples_evaluated + result.samples_failed + result.samples_skipped
+    return gate_of(checks, f"{result.samples_skipped} of {total} samples have nothing usable to be held against")
 
 
 def _reached(name: str, target: Target, figure: MetricResult | None) -> GateCheck:

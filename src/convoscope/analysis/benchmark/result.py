@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from convoscope.statistics.intervals import Interval
 
 SCHEMA = "convoscope.benchmark/1"
 RATIO = "ratio"
+NO_SAMPLES = "no_samples"
 
 
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +129,24 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     backend: str | None = None
     notes: list[str] = []
+
+
+def with_skipped(metrics: Mapping[str, MetricResult], skipped: Sequence[FailedSample]) -> dict[str, MetricResult]:
+    """The figures with the samples that have nothing to be held against: they are skipped, and lower the coverage."""
+    reasons = Counter(one.reason for one in skipped)
+    return {name: _with_reasons(figure, reasons) if reasons else figure for name, figure in metrics.items()}
+
+
+def _with_reasons(figure: MetricResult, reasons: Counter[str]) -> MetricResult:
+    all_reasons = Counter(figure.skipped_reasons) + reasons
+    is_empty = figure.reason == NO_SAMPLES
+    return msgspec.structs.replace(
+        figure,
+        reason=reasons.most_common(1)[0][0] if is_empty else figure.reason,
+        coverage=figure.samples_measured / (figure.samples_measured + all_reasons.total()),
+        samples_skipped=figure.samples_skipped + reasons.total(),
+        skipped_reasons=dict(sorted(all_reasons.items())),
+    )
 
 
 def make_result(scored: Scored, *, track: str, mode: str, dataset: str, split: str | None) -> BenchmarkResult:

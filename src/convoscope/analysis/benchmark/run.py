@@ -10,7 +10,7 @@ import msgspec
 
 from convoscope.analysis.benchmark.annotators import default_model, model_named
 from convoscope.analysis.benchmark.audio_tracks import score_files
-from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset
+from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset, without_folder
 from convoscope.analysis.benchmark.diarization import DiarizationSettings
 from convoscope.analysis.benchmark.gate import TARGETS
 from convoscope.analysis.benchmark.predictions import NO_PREDICTION, FailedPrediction, SemanticPrediction
@@ -19,7 +19,7 @@ from convoscope.analysis.benchmark.semantic import PredictionFolder, SemanticSet
 from convoscope.annotate.annotator import Annotator, annotations_of, annotator_named, failure_of
 from convoscope.conversation import Conversation
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import TRANSCRIPTS, sample_path
+from convoscope.ingest.beside.gold_files import TRANSCRIPTS, sample_path, transcript_segments
 from convoscope.metrics.semantic.samples import labels_of
 
 TAGS, SUMMARY = "tags", "summary"
@@ -53,7 +53,7 @@ def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
     if request.predictions is not None and request.transcripts is not None:
         raise UsageError("--predictions and --transcripts cannot be combined", hint="what is found is given, or made")
     dataset = find_dataset(request.track, request.dataset)
-    samples = dataset.split(request.split, request.limit)
+    samples = dataset.split(request.split, request.limit, without_reference(request, dataset))
     if request.track == SEMANTIC:
         scored = _semantic(request, dataset, samples)
     else:
@@ -61,6 +61,21 @@ def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
     config = {**scored.config, "limit": request.limit}
     scored = msgspec.structs.replace(scored, config=config)
     return make_result(scored, track=request.track, mode=request.mode, dataset=request.dataset, split=request.split)
+
+
+def without_reference(request: BenchmarkRequest, dataset: BenchmarkDataset) -> list[str]:
+    """Samples with a transcript or a prediction, and nothing to be held against: they are skipped, not left out."""
+    if request.track != SEMANTIC or request.split is not None:
+        return []
+    known = frozenset(dataset.samples)
+    named: set[str] = set()
+    if request.predictions is not None and request.predictions.is_dir():
+        named.update(PredictionFolder(request.predictions, None).samples(known))
+    for folder in {dataset.folder / "transcripts", request.transcripts or dataset.folder / "transcripts"}:
+        if folder.is_dir():
+            names = {path.stem for path in folder.iterdir() if path.suffix in TRANSCRIPTS} - known
+            named.update(name for name in names if transcript_segments(folder, name))
+    return sorted(named - known)
 
 
 def _semantic(request: BenchmarkRequest, dataset: BenchmarkDataset, samples: list[str]) -> Scored:
@@ -115,14 +130,14 @@ class TranscriptFolder:
 
         path = sample_path(self.folder, sample, TRANSCRIPTS)
         if path is None:
-            raise FailedPrediction(NO_PREDICTION, f"{self.folder / sample}.json: there is no transcript")
+            raise FailedPrediction(NO_PREDICTION, f"{sample}.json: there is no transcript")
         try:
             self.hashes[sample] = sha256(path.read_bytes()).hexdigest()
             conversations = list(read([path]))
         except (InputError, OSError) as error:
-            raise FailedPrediction(UNREADABLE_TRANSCRIPT, str(error)) from None
+            raise FailedPrediction(UNREADABLE_TRANSCRIPT, without_folder(str(error), path.parent)) from None
         if len(conversations) != 1:
-            detail = f"{path}: holds {len(conversations)} conversations, not one"
+            detail = f"{path.name}: holds {len(conversations)} conversations, not one"
             raise FailedPrediction(UNREADABLE_TRANSCRIPT, detail)
         return conversations[0]
 

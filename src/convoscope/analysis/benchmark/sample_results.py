@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from convoscope.conversation.annotations import FAMILIES
 from convoscope.metrics.semantic.counts import PlainRisk, precision, recall, topic_set
 from convoscope.metrics.semantic.samples import Labels, SampleScore
 
@@ -43,20 +44,27 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
 
     sample_id: str
     failed: str | UnsetType = UNSET
+    skipped: str | UnsetType = UNSET
+    """Why nothing was scored: there is no gold, or none that can be used."""
     reasons: dict[str, str] | UnsetType = UNSET
-    topic_precision: float | None
-    topic_recall: float | None
-    topic_f1: float | None
-    risk_precision: float | None
-    risk_recall: float | None
-    risk_f1: float | None
-    action_precision: float | None
-    action_recall: float | None
-    action_f1: float | None
-    predicted_topics: list[str] | None
-    gold_topics: list[str] | None
-    risk_matches: list[RiskMatch]
-    action_matches: list[ActionMatch]
+    topic_precision: float | None = None
+    topic_recall: float | None = None
+    topic_f1: float | None = None
+    risk_precision: float | None = None
+    risk_recall: float | None = None
+    risk_f1: float | None = None
+    action_precision: float | None = None
+    action_recall: float | None = None
+    action_f1: float | None = None
+    predicted_topics: list[str] | None = None
+    gold_topics: list[str] | None = None
+    risk_matches: list[RiskMatch] = []
+    action_matches: list[ActionMatch] = []
+
+
+def skipped_result(sample_id: str, reason: str) -> SampleResult:
+    """A sample with nothing to be held against: it has no figure, and the reason."""
+    return SampleResult(sample_id=sample_id, skipped=reason, reasons=dict.fromkeys(FAMILIES, reason))
 
 
 def sample_result(sample: ScoredSample) -> SampleResult:

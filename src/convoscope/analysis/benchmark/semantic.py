@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -21,8 +21,8 @@ from convoscope.analysis.benchmark.predictions import (
     SemanticPrediction,
     read_prediction,
 )
-from convoscope.analysis.benchmark.result import FailedSample, Scored
-from convoscope.analysis.benchmark.sample_results import ScoredSample, sample_result
+from convoscope.analysis.benchmark.result import FailedSample, Scored, with_skipped
+from convoscope.analysis.benchmark.sample_results import ScoredSample, sample_result, skipped_result
 from convoscope.analysis.benchmark.semantic_figures import semantic_metrics
 from convoscope.conversation.annotations import FAMILIES
 from convoscope.errors import InputError, UsageError
@@ -33,6 +33,7 @@ from convoscope.scores.observation import Counts
 from convoscope.vocabulary import semantic_vocabulary
 from convoscope.vocabulary.semantic import vocabulary_hash
 
+NO_GOLD = "no_gold_labels"
 SWEEP = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Thresholds whose figures stand beside those of the one that counts."""
 
@@ -71,21 +72,30 @@ class PredictionFolder:
 
     def __call__(self, sample: str) -> SemanticPrediction:
         name, other = sample + ".json", sample + "_prediction.json"
-        path = f"{self._prefix}{other if name not in self._names and other in self._names else name}"
+        name = other if name not in self._names and other in self._names else name
         try:
-            data = read_file(path)
+            data = read_file(self._prefix + name)
         except FileNotFoundError:
-            raise FailedPrediction(NO_PREDICTION, f"{path}: there is no prediction") from None
+            raise FailedPrediction(NO_PREDICTION, f"{name}: there is no prediction") from None
         except OSError as error:
-            raise FailedPrediction(UNREADABLE_PREDICTION, f"{path}: {error.strerror}") from None
+            raise FailedPrediction(UNREADABLE_PREDICTION, f"{name}: {error.strerror}") from None
         self.hashes[sample] = sha256(data).hexdigest()
         try:
-            prediction = read_prediction(data, path, self.min_confidence, self.model)
+            prediction = read_prediction(data, name, self.min_confidence, self.model)
         except InputError as error:
             raise FailedPrediction(UNREADABLE_PREDICTION, str(error)) from None
         self.makers.add(prediction.maker)
         self.several += prediction.annotators > 1
         return prediction
+
+    def samples(self, known: Collection[str]) -> Iterator[str]:
+        """The samples that have a prediction and are none of those known."""
+        for name in sorted(self._names):
+            sample = name.removesuffix(".json").removesuffix("_prediction")
+            if name.endswith(".json") and sample not in known:
+                with suppress(InputError, OSError):
+                    read_prediction(read_file(self._prefix + name), name)
+                    yield sample
 
     @property
     def notes(self) -> list[str]:
@@ -150,11 +160,11 @@ def _score(
         try:
             data = read_file(path)
         except OSError:
-            skipped.append(FailedSample(sample, "no_gold_labels", path))
+            skipped.append(FailedSample(sample, NO_GOLD, name))
             continue
         gold_hashes[sample] = sha256(data).hexdigest()
         segments = None if transcripts is None else transcript_segments(transcripts, sample)
-        checked = check_bytes(data, name, path, segments)
+        checked = check_bytes(data, name, name, segments)
         if checked.gold is None:
             skipped.append(FailedSample(sample, "invalid_gold_labels", str(checked.errors[0])))
             continue
@@ -163,7 +173,7 @@ def _score(
     vocabulary = semantic_vocabulary()
     return Scored(
         total=len(samples),
-        metrics=semantic_metrics(scored, settings.threshold),
+        metrics=with_skipped(semantic_metrics(scored, settings.threshold), skipped),
         coverage=_coverage(len(samples), scored),
         config={
             "threshold": str(settings.threshold),
@@ -178,7 +188,10 @@ def _score(
         sweep=_sweep(scored),
         out_of_vocabulary=_strangers(scored),
         agreement=agreement(dataset, samples, settings.threshold),
-        sample_results=[sample_result(one) for one in scored],
+        sample_results=sorted(
+            [*map(sample_result, scored), *(skipped_result(one.sample_id, one.reason) for one in skipped)],
+            key=lambda one: one.sample_id,
+        ),
     )
 
 

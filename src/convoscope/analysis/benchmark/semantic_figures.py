@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.analysis.benchmark.result import MetricResult
+from convoscope.analysis.benchmark.result import NO_SAMPLES, MetricResult
 from convoscope.analysis.benchmark.sample_results import ScoredSample
 from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS
 from convoscope.metrics.semantic.matching import match_in_any_wording
@@ -41,12 +41,15 @@ class _Family(NamedTuple):
     reasons: Counter[str]
     failed: list[Labels]
     """Gold of samples whose annotation failed: what they would have missed."""
+    failures: list[str]
+    """Why each of them failed."""
 
 
 def _family(samples: Sequence[ScoredSample], family: str) -> _Family:
     reasons: Counter[str] = Counter()
     measured: list[ScoredSample] = []
     failed: list[Labels] = []
+    failures: list[str] = []
     for sample in samples:
         why = sample.score.reasons.get(family) if sample.score.reasons else None
         if why is None:
@@ -55,7 +58,8 @@ def _family(samples: Sequence[ScoredSample], family: str) -> _Family:
         reasons[why] += 1
         if family in sample.predicted.failed and getattr(sample.gold, family) is not None:
             failed.append(sample.gold)
-    return _Family(measured, reasons, failed)
+            failures.append(why)
+    return _Family(measured, reasons, failed, failures)
 
 
 class _Column(NamedTuple):
@@ -68,8 +72,13 @@ class _Column(NamedTuple):
     """What failed samples would have missed."""
     empty: int
     """Samples with nothing to find, where nothing was."""
-    failed: int
-    """Failed samples in which there was something to find."""
+    failures: Counter[str]
+    """Why samples failed in which there was something to find."""
+
+    @property
+    def failed(self) -> int:
+        """How many there are."""
+        return self.failures.total()
 
 
 _SILENT = Labels((), (), ())
@@ -83,8 +92,9 @@ def _column(family: _Family, pick: Pick) -> _Column:
     table = _table([one for one in picked if one is not None])
     missed = [pick(score_sample(_SILENT, gold)) for gold in family.failed]
     filled = table.any(axis=1)
-    lost = [one.fn for one in missed if one is not None and one.fn]
-    return _Column(table[filled], reasons, sum(lost), int(len(table) - filled.sum()), len(lost))
+    lost = [(one.fn, why) for one, why in zip(missed, family.failures, strict=True) if one is not None and one.fn]
+    failures = Counter(why for _, why in lost)
+    return _Column(table[filled], reasons, sum(fn for fn, _ in lost), int(len(table) - filled.sum()), failures)
 
 
 def _table(counts: Sequence[Counts]) -> Table:
@@ -103,7 +113,9 @@ def semantic_metrics(samples: Sequence[ScoredSample], threshold: float) -> dict[
     metrics["risk_f1_weighted_type_only"] = _f1(
         _column(risks, lambda score: score.risks and score.risks.weighted_type_only)
     )
-    metrics["risk_segment_overlap"] = _share(risks, _overlap, "no_located_risk_of_a_type_that_was_found")
+    located = _overlap if _gives_segments(risks.measured) else _without_segments
+    empty = "no_located_risk_of_a_type_that_was_found" if located is _overlap else NO_SEGMENTS
+    metrics["risk_segment_overlap"] = _share(risks, located, empty)
     of_actions = _figures("action", _column(actions, lambda score: score.actions and score.actions.counts))
     metrics["action_accuracy"] = of_actions.pop("action_recall")
     metrics |= of_actions
@@ -163,8 +175,9 @@ def _result(
     measured, without = len(column.counts), column.reasons.total()
     reason = None
     if value is None:
-        common = column.reasons.most_common(1)
-        reason = empty if measured or column.empty else common[0][0] if common else "no_samples"
+        reasons = column.failures if column.failed else column.reasons
+        is_empty = (measured or column.empty) and not column.failed
+        reason = empty if is_empty else reasons.most_common(1)[0][0] if reasons else NO_SAMPLES
     return MetricResult(
         value=value,
         average=average,
@@ -205,7 +218,7 @@ def _share(
     table = np.stack([right, np.zeros_like(right), total - right], axis=1)
     missed = sum(map(lost, family.failed)) if lost else 0
     worst = right.sum().item() / (whole + missed) if family.failed and whole else None
-    column = _Column(table, family.reasons, missed, len(pairs) - len(table), len(family.failed))
+    column = _Column(table, family.reasons, missed, len(pairs) - len(table), Counter(family.failures if missed else ()))
     return _result(column, value, empty, interval=_interval(right, total), worst=worst)
 
 
@@ -215,6 +228,20 @@ _NOTHING = RightOfAll(0, 0)
 def _overlap(sample: ScoredSample) -> RightOfAll:
     mine, theirs = sample.predicted.risks, sample.gold.risks
     return segment_overlap(mine, theirs) if mine and theirs else _NOTHING
+
+
+NO_SEGMENTS = "annotator_provides_no_segments"
+
+
+def _gives_segments(samples: Sequence[ScoredSample]) -> bool:
+    """Whether an annotator says where a risk is: no risk that it found does otherwise."""
+    found_risks = [risk for sample in samples for risk in sample.predicted.risks or ()]
+    return not found_risks or any(risk.place for risk in found_risks)
+
+
+def _without_segments(sample: ScoredSample) -> RightOfAll:
+    del sample
+    return _NOTHING
 
 
 def _assignees(sample: ScoredSample) -> RightOfAll:

@@ -139,13 +139,22 @@ def check_bytes(data: bytes, file_name: str, name: str, segments: Collection[int
     if repeated := _repeated_field(data):
         wrong = GoldError(name, "$", f"has {repeated!r} twice in one object", "each field once")
         checked = CheckedGold(None, (*checked.errors, wrong))
-    if checked.gold is not None and file_name != checked.gold.sample_id + ENDING:
-        sample = checked.gold.sample_id
+    sample = checked.gold.sample_id if checked.gold is not None else _sample_id(data)
+    if sample and file_name != sample + ENDING:
         is_gold_name = file_name.endswith(ENDING)
         allowed = file_name.removesuffix(ENDING) if is_gold_name else f"a file called {sample}{ENDING}"
         wrong = GoldError(name, "$.sample_id", f"{sample!r} is not the name of the file", allowed)
         return CheckedGold(None, (*checked.errors, wrong), sample)
     return checked
+
+
+def _sample_id(data: bytes) -> str:
+    """The sample that a file says it is of, whatever else is wrong with it; empty where it does not say."""
+    with suppress(BadJson):
+        value = decode(data).value
+        sample = value.get("sample_id") if isinstance(value, dict) else None
+        return sample if isinstance(sample, str) and is_sample_name(sample) else ""
+    return ""
 
 
 _REPAIRS = {

@@ -39,6 +39,9 @@ _HEAD = 64 * 1024
 _FIRST_ROWS = 5
 PLAIN_RESPONSES = "plain_responses"
 """Among the extras of a conversation: no response of its predictions, nor of others of that file, has a placeholder."""
+PREDICTED_BESIDE = "predicted_beside"
+"""Among the extras of an annotated conversation: its predictions lie in a file of their own, so its words are not those
+of the system that predicts."""
 MISSING = TurnPrediction(failure="missing")
 
 
@@ -198,7 +201,8 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
         if conversation.source.format == "multiwoz":
             prediction = _with_names_of_multiwoz(prediction)
         frames += frames_of(completed(prediction, predictions.predicts), exchange, "predicted")
-    extras = {**conversation.extras, PLAIN_RESPONSES: True} if predictions.is_plain else conversation.extras
+    signs = {PLAIN_RESPONSES: predictions.is_plain, PREDICTED_BESIDE: bool(annotated)}
+    extras = conversation.extras | {name: True for name, is_so in signs.items() if is_so}
     frames.sort(key=lambda frame: frame.seq)
     return msgspec.structs.replace(conversation, frames=tuple(frames), extras=extras)
 

@@ -25,7 +25,15 @@ from convoscope.metrics.needs import Need
 from convoscope.metrics.nonsense import ANSWERED_BADLY
 from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
-from convoscope.text.comparison import Comparison, Tokenize, accuracy_of, exact_match_of, overlap_of
+from convoscope.text.comparison import (
+    TOKENIZERS,
+    Comparison,
+    Tokenize,
+    accuracy_of,
+    exact_match_of,
+    is_tokenizer,
+    overlap_of,
+)
 from convoscope.text.patterns import BadPattern, PatternCheck, UnsupportedPattern, Untried, checked
 from convoscope.views.items import Case, cases
 
@@ -188,6 +196,9 @@ def multi_pattern_accuracy_metric(
 
 def f1_metric(variant: str, *, case_sensitive: bool = False, tokenize: Tokenize = "auto") -> Metric:
     """`answer.f1` with other options: see `f1_of`."""
+    if not is_tokenizer(tokenize):
+        hint = f"one of {', '.join(map(repr, TOKENIZERS))}, or a function of a text"
+        raise DeclarationError(f"answer.f1@{variant}: tokenize cannot be {tokenize!r}", hint=hint)
 
     def f1(many: Conversations) -> None:
         """How many words do answer and truth share?
@@ -208,7 +219,7 @@ def f1_metric(variant: str, *, case_sensitive: bool = False, tokenize: Tokenize 
     options: Any = {"case_sensitive": case_sensitive, "tokenize": tokenize}
     usual = not case_sensitive and tokenize == "auto"
     changed_options = _changed(case_sensitive=(case_sensitive, False), tokenize=(tokenize, "auto"))
-    return _declared("f1", variant, f1, changed_options, version=3, unit=RATIO)
+    return _declared("f1", variant, f1, changed_options, version=4, unit=RATIO)
 
 
 def _compared(many: Conversations, scorer: str, compare: Callable[[Case, Comparison], _Result]) -> None:

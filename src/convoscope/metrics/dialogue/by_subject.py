@@ -24,7 +24,7 @@ _NEEDS = (PREDICTIONS, TRUTH)
 
 @metric(
     "dialogue.slot_f1",
-    version=1,
+    version=2,
     observes=SLOT,
     unit=RATIO,
     better=HIGHER,
@@ -65,7 +65,7 @@ def _flat(state: State) -> dict[str, str]:
 
 @metric(
     "dialogue.intent_recall",
-    version=1,
+    version=2,
     observes=INTENT,
     unit=SHARE,
     better=HIGHER,
@@ -89,7 +89,7 @@ def intent_recall(conversation: Conversation) -> Iterator[Observation]:
 
 @metric(
     "dialogue.domain_recall",
-    version=1,
+    version=2,
     observes=SERVICE,
     unit=SHARE,
     better=HIGHER,

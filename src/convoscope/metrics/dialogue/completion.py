@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from convoscope.metrics.dialogue.actions import delivers, named_domain, unknown_doing
 from convoscope.metrics.dialogue.policy import (
     BOOKING_RULES,
     GoalDomains,
     PolicyRules,
-    delivers,
     domain_among,
     goal_domains,
     missing_slots,
-    named_domain,
 )
 from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.values import State
 from convoscope.metrics.dialogue.venues import ADDRESS, NAME, VenueDatabase, information
+from convoscope.metrics.dialogue.without_venues import NO_VENUES, names_something
 
 _NO_STATE: State = {}
 
+NOT_PREDICTED = "not_predicted"
 _NO_VALUE = frozenset({None, "", "?"})
 
 
@@ -37,13 +38,14 @@ class Goals(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """Whether the goals were met, and which were not."""
+    """Whether the goals were met, and which were not. None: it cannot be told, and `undecided` says why."""
 
-    is_complete: bool
+    is_complete: bool | None
     violations: int
     unbooked: tuple[str, ...]
     unanswered: tuple[str, ...]
     goals: Goals
+    undecided: str = ""
 
 
 def goals_of(turns: Sequence[DialogueTurn]) -> Goals:
@@ -72,24 +74,59 @@ def completion(
 
     What a turn with an invented name or detail says, is no answer. A search without a request wants a reply that tells
     something. A value in the words of a reply is an answer where the database has it for a venue that was named.
+    Without a database a booking can be told, and an answer only where the reply holds nothing to be looked up.
     """
     goals = goals_of(turns)
-    attempts = [attempt for score in scores for attempt in score.attempts]
     violations = sum([score.is_violation for score in scores if score.attempts])
-    booked = {attempt.domain for attempt in attempts}
-    last = _last_state(turns) if goals.bookings else _NO_STATE
-    unbooked = [one for one in goals.bookings if one not in booked or missing_slots(last, one, rules)]
+    booked = {attempt.domain for score in scores for attempt in score.attempts}
+    unbooked = goals.bookings - booked
+    lacking = {one for one in goals.bookings - unbooked if missing_slots(_last_state(turns), one, rules)}
     unsought = goals.searches - goals.bookings
     if unsought:
         unsought -= _told_of(turns, scores)
-    unanswered = _unanswered(turns, scores, venues) if goals.requests else ()
+    unanswered = _unanswered(turns, scores, venues) if goals.requests else set()
+    doubts = _Doubts.of(turns, scores, goals)
+    missed: list[tuple[Collection[object], str]] = [
+        (unbooked | unsought, doubts.of_acts),
+        (lacking, doubts.of_state),
+        (unanswered, doubts.of_words),
+    ]
+    is_failed = bool(violations) or any(goal and not doubt for goal, doubt in missed)
+    undecided = "" if is_failed else next((doubt for goal, doubt in missed if goal), doubts.of_facts)
     return Completion(
-        not violations and not unbooked and not unanswered and not unsought,
+        None if undecided else not is_failed,
         violations,
-        tuple(sorted(unbooked)),
+        tuple(sorted(unbooked | lacking)),
         (*sorted([f"{domain}-{slot}" for domain, slot in unanswered]), *sorted(unsought)),
         goals,
+        undecided,
     )
+
+
+class _Doubts(NamedTuple):
+    """Why what seems missing may have been done, and why what seems done may be made up."""
+
+    of_acts: str
+    """Nobody says what the agent did, or its names do not say."""
+    of_state: str
+    of_words: str
+    """The words may answer what no act does."""
+    of_facts: str
+    """What was told may be made up."""
+
+    @classmethod
+    def of(cls, turns: Sequence[DialogueTurn], scores: Sequence[TurnScores], goals: Goals) -> _Doubts:
+        is_acting = any(turn.predicted.acts is not None or turn.calls for turn in turns)
+        unknown = [unknown_doing(turn.predicted.act_types, turn.calls) for turn in turns]
+        acts = next(filter(None, unknown), "") if is_acting else NOT_PREDICTED
+        state = "" if any(turn.predicted.state is not None for turn in turns) else NOT_PREDICTED
+        has_words = any(turn.response.strip() for turn in turns)
+        words, facts = "" if is_acting or has_words else NOT_PREDICTED, ""
+        if all(score.entities is None for score in scores):  # there is no database
+            words = NO_VENUES if has_words else words
+            is_told = bool(goals.requests or goals.searches - goals.bookings)
+            facts = NO_VENUES if is_told and (has_words or any(map(names_something, turns))) else ""
+        return cls(acts, state, words, facts)
 
 
 def _last_state(turns: Sequence[DialogueTurn]) -> State:

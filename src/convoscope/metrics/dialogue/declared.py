@@ -19,7 +19,7 @@ from convoscope.metrics.dialogue.frames import (
     turn_scores,
 )
 from convoscope.metrics.dialogue.memory import Transfer, transfers, true_transfers
-from convoscope.metrics.dialogue.policy import does_tell
+from convoscope.metrics.dialogue.policy import no_doing
 from convoscope.metrics.dialogue.turn_scores import TurnScores
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.venues import VenueDatabase
@@ -117,7 +117,7 @@ def _no_state(turn: DialogueTurn) -> str:
 
 @_macro(
     "dialogue.domain_accuracy",
-    version=1,
+    version=2,
     better=HIGHER,
     component=TRIAGE,
     label="turns sent to the right domain",
@@ -132,7 +132,7 @@ def domain_accuracy(conversation: Conversation) -> list[Observation]:
     return _verdicts(conversation, lambda score: score.domain, no_domain)
 
 
-@_macro("dialogue.domain_accuracy", variant="first_frame", version=1, better=HIGHER, component=TRIAGE)
+@_macro("dialogue.domain_accuracy", variant="first_frame", version=2, better=HIGHER, component=TRIAGE)
 def domain_accuracy_first_frame(conversation: Conversation) -> list[Observation]:
     """Was the turn routed to the first domain in which the user has an intent?
 
@@ -143,7 +143,7 @@ def domain_accuracy_first_frame(conversation: Conversation) -> list[Observation]
 
 @_macro(
     "dialogue.intent_accuracy",
-    version=1,
+    version=2,
     better=HIGHER,
     component=TRIAGE,
     label="turns with the right intent",
@@ -157,7 +157,7 @@ def intent_accuracy(conversation: Conversation) -> list[Observation]:
     return _verdicts(conversation, lambda score: None if score.intent is None else score.intent.is_equal, _no_intent)
 
 
-@_macro("dialogue.intent_accuracy", variant="any", version=1, better=HIGHER, component=TRIAGE)
+@_macro("dialogue.intent_accuracy", variant="any", version=2, better=HIGHER, component=TRIAGE)
 def intent_accuracy_any(conversation: Conversation) -> list[Observation]:
     """Is every predicted intent a true one, where at least one was predicted?
 
@@ -172,7 +172,7 @@ def _is_among(match: SetMatch | None) -> bool | None:
 
 @metric(
     "dialogue.intent_f1",
-    version=1,
+    version=2,
     observes=TURN,
     unit=RATIO,
     better=HIGHER,
@@ -198,7 +198,7 @@ def _set_counts(subject: Subject, match: SetMatch | None, reason: str) -> Observ
 
 @_macro(
     "dialogue.action_type_accuracy",
-    version=1,
+    version=2,
     better=HIGHER,
     component=ACTION,
     label="replies of the right kind",
@@ -213,13 +213,13 @@ def action_type_accuracy(conversation: Conversation) -> list[Observation]:
     return _verdicts(conversation, lambda score: None if score.acts is None else score.acts.is_equal, _no_acts)
 
 
-@_macro("dialogue.action_type_accuracy", variant="no_general", version=1, better=HIGHER, component=ACTION)
+@_macro("dialogue.action_type_accuracy", variant="no_general", version=2, better=HIGHER, component=ACTION)
 def action_type_accuracy_no_general(conversation: Conversation) -> list[Observation]:
     """Are the act types the true ones, greetings, thanks and goodbyes left aside?"""
     return _verdicts(conversation, lambda score: score.acts_without_general, _no_acts)
 
 
-@_macro("dialogue.action_type_accuracy", variant="with_slots", version=1, better=HIGHER, component=ACTION)
+@_macro("dialogue.action_type_accuracy", variant="with_slots", version=2, better=HIGHER, component=ACTION)
 def action_type_accuracy_with_slots(conversation: Conversation) -> list[Observation]:
     """Are the acts the true ones, with all their slots and values?"""
     return _verdicts(conversation, lambda score: score.acts_with_slots, _no_acts)
@@ -227,7 +227,7 @@ def action_type_accuracy_with_slots(conversation: Conversation) -> list[Observat
 
 @metric(
     "dialogue.action_type_f1",
-    version=1,
+    version=2,
     observes=TURN,
     unit=RATIO,
     better=HIGHER,
@@ -247,7 +247,7 @@ def action_type_f1(conversation: Conversation) -> Iterator[Observation]:
 
 @_micro(
     "dialogue.slot_accuracy",
-    version=1,
+    version=2,
     better=HIGHER,
     component=TRACKING,
     label="slots tracked",
@@ -271,7 +271,7 @@ def _pair_ratio(subject: Subject, pairs: PairCount | None, reason: str, empty: s
 
 @_micro(
     "dialogue.jga",
-    version=1,
+    version=2,
     better=HIGHER,
     component=STATE_MEMORY,
     label="turns with all slots right",
@@ -288,17 +288,18 @@ def jga(conversation: Conversation) -> list[Observation]:
 
 @_micro(
     "dialogue.slot_hallucination",
-    version=1,
+    version=2,
     better=LOWER,
     component=SUPERVISION,
     label="slot values made up",
     importance=7,
 )
 def slot_hallucination(conversation: Conversation) -> Iterator[Observation]:
-    """How many of the predicted slot values in the active domain are not true?
+    """How many of the predicted slot values in the active domains are not true?
 
-    Wrong value, wrong slot or wrong domain. The domains are those in which the user truly has an intent. 0 where
-    nothing was predicted in them; a turn without an active intent is not applicable.
+    Wrong value, wrong slot or wrong domain. The active domains are those in which the user truly has an intent, those
+    that the turn was routed to, and those of which the truth has no slot at all. 0 where nothing was predicted in them;
+    a turn without an active intent is not applicable.
     """
     for subject, turn, score in _each_turn(conversation):
         yield _invented(subject, score.invented, _no_state(turn) or no_domain(turn))
@@ -311,7 +312,7 @@ def _invented(subject: Subject, pairs: PairCount | None, reason: str) -> Observa
     return measured(subject, pairs.share or 0.0, details={"invented": pairs.number, "predicted": pairs.total})
 
 
-@_micro("dialogue.slot_hallucination", variant="all_domains", version=1, better=LOWER, component=SUPERVISION)
+@_micro("dialogue.slot_hallucination", variant="all_domains", version=2, better=LOWER, component=SUPERVISION)
 def slot_hallucination_all_domains(conversation: Conversation) -> Iterator[Observation]:
     """How many of the predicted slot values, in whatever domain, are not true?"""
     for subject, turn, score in _each_turn(conversation):
@@ -320,7 +321,7 @@ def slot_hallucination_all_domains(conversation: Conversation) -> Iterator[Obser
 
 @_micro(
     "dialogue.entity_hallucination",
-    version=1,
+    version=2,
     better=LOWER,
     needs=(PREDICTIONS,),
     component=SUPERVISION,
@@ -356,7 +357,7 @@ _memory = partial(
 )
 
 
-@_memory("dialogue.memory_transfer", version=1, needs=(PREDICTIONS,), label="constraints carried over", importance=4)
+@_memory("dialogue.memory_transfer", version=2, needs=(PREDICTIONS,), label="constraints carried over", importance=4)
 def memory_transfer(conversation: Conversation) -> Observation:
     """When the dialogue changes its domain, are area and price range carried over?
 
@@ -367,7 +368,7 @@ def memory_transfer(conversation: Conversation) -> Observation:
     return _carried(transfers(dialogue_turns(conversation), transferable_slots(conversation)))
 
 
-@_memory("dialogue.memory_transfer_gt", version=1, needs=_BOTH, label="true constraints carried over", importance=5)
+@_memory("dialogue.memory_transfer_gt", version=2, needs=_BOTH, label="true constraints carried over", importance=5)
 def memory_transfer_gt(conversation: Conversation) -> Observation:
     """Where the user truly takes a constraint over into a new domain, does the agent?
 
@@ -385,7 +386,7 @@ def _carried(events: list[Transfer]) -> Observation:
 
 @metric(
     "dialogue.policy_violations",
-    version=1,
+    version=2,
     observes=TURN,
     unit=COUNT,
     better=LOWER,
@@ -399,26 +400,20 @@ def _carried(events: list[Transfer]) -> Observation:
 def policy_violations(conversation: Conversation) -> Iterator[Observation]:
     """How often does the agent book while a required slot is missing?
 
-    A booking is an act such as Booking-Book, or a call of a tool such as `book_hotel`, `make_hotel_booking` or
-    `ReserveHotel`; to ask for what is missing is none. A turn that only calls tools whose names tell nothing is
-    unmeasured. In a dialogue it is the number of turns with a violation, in a data set these ÷ turns.
+    A booking is an act such as Booking-Book, or an act or a tool with a name such as `book_hotel`,
+    `make_hotel_booking` or `ReserveHotel`; to ask for what is missing is none. A turn with acts or tools whose names
+    do not say whether they book is unmeasured. In a dialogue it is the number of turns with a violation, in a data set
+    these ÷ turns.
     """
     for subject, turn, score in _each_turn(conversation):
         yield _violation(subject, turn, score)
 
 
 def _violation(subject: Subject, turn: DialogueTurn, score: TurnScores) -> Observation:
-    reason = _no_doing(turn)
-    if reason:
+    reason = no_doing(turn)
+    if reason and not score.is_violation:
         return unmeasured(subject, reason)
     return measured(subject, float(score.is_violation), details=_violations(score))
-
-
-def _no_doing(turn: DialogueTurn) -> str:
-    """Why nobody can tell whether the agent books: nothing says what it does, or tools whose names say nothing."""
-    if turn.predicted.acts is not None or does_tell(turn.calls):
-        return ""
-    return "tool_unknown" if turn.calls else "not_predicted"
 
 
 def _violations(score: TurnScores) -> dict[str, Any] | None:
@@ -434,7 +429,7 @@ def _violations(score: TurnScores) -> dict[str, Any] | None:
 @metric(
     "dialogue.policy_violations",
     variant="attempts",
-    version=1,
+    version=2,
     observes=TURN,
     unit=SHARE,
     better=LOWER,
@@ -450,7 +445,7 @@ def policy_violations_attempts(conversation: Conversation) -> Iterator[Observati
     applicable.
     """
     for subject, turn, score in _each_turn(conversation):
-        reason, wrong = _no_doing(turn), sum([bool(attempt.missing) for attempt in score.attempts])
+        reason, wrong = no_doing(turn), sum([bool(attempt.missing) for attempt in score.attempts])
         if reason:
             yield unmeasured(subject, reason)
         else:
@@ -459,23 +454,25 @@ def policy_violations_attempts(conversation: Conversation) -> Iterator[Observati
 
 @_macro(
     "dialogue.system_correctness",
-    version=1,
+    version=2,
     better=HIGHER,
     component=WHOLE_SYSTEM,
     label="turns done right",
     importance=8,
 )
-def system_correctness(conversation: Conversation, venues: VenueDatabase) -> Iterator[Observation]:
+def system_correctness(conversation: Conversation, venues: VenueDatabase | None = None) -> Iterator[Observation]:
     """Did the agent do the right thing, without inventing anything and within the rules?
 
     The right thing follows from the truth: search where the user wants to find something, book where all slots of a
     booking are there, request where one is missing, else acknowledge. It is wrong with a slot value or an entity that
-    is made up, and with a booking against the rules.
+    is made up, and with a booking against the rules. Without a database of venues, a reply that tells of one, or may,
+    is unmeasured unless it is wrong anyway. So is a turn whose acts do not say what was done.
     """
     for turn, score in zip(dialogue_turns(conversation), judged_turns(conversation, venues), strict=True):
         subject = in_turn(turn.number)
         if score.is_correct is None:
-            yield unmeasured(subject, "not_predicted" if turn.truth.intents is not None else "no_true_intent")
+            missing = "not_predicted" if turn.truth.intents is not None else "no_true_intent"
+            yield unmeasured(subject, score.undecided or missing)
         else:
             yield measured(subject, float(score.is_correct), details={"expected": score.expected})
 
@@ -492,22 +489,34 @@ _completed = partial(
 )
 
 
-@_completed("dialogue.goal_completion", version=1, label="users whose goal was met", importance=9)
-def goal_completion(conversation: Conversation, venues: VenueDatabase) -> Observation:
+@_completed("dialogue.goal_completion", version=2, label="users whose goal was met", importance=9)
+def goal_completion(conversation: Conversation, venues: VenueDatabase | None = None) -> Observation:
     """Did the user get what they came for?
 
     Every booking was made with its slots filled, everything they asked for was answered by something that is not made
-    up, and no booking was against the rules.
+    up, and no booking was against the rules. Without a database of venues it is known whether a booking was made; an
+    answer that may be made up is unmeasured.
     """
     result = completion_of(conversation, venues)
+    if result.is_complete is None or not _has_intents(conversation):
+        return unmeasured(WHOLE, result.undecided or "no_true_intent")
     details = {"violations": result.violations, "unbooked": result.unbooked, "unanswered": result.unanswered}
     return measured(WHOLE, float(result.is_complete), details={name: part for name, part in details.items() if part})
 
 
-@_completed("dialogue.goal_completion", variant="bookings", version=1)
-def goal_completion_bookings(conversation: Conversation, venues: VenueDatabase) -> Observation:
+def _has_intents(conversation: Conversation) -> bool:
+    """Whether the truth says what the user wants."""
+    return any(turn.truth.intents is not None for turn in dialogue_turns(conversation))
+
+
+@_completed("dialogue.goal_completion", variant="bookings", version=2)
+def goal_completion_bookings(conversation: Conversation, venues: VenueDatabase | None = None) -> Observation:
     """Did the user get what they came for, where they came to book?"""
     result = completion_of(conversation, venues)
+    if not _has_intents(conversation):
+        return unmeasured(WHOLE, "no_true_intent")
     if not result.goals.bookings:
         return not_applicable(WHOLE, "no_booking_goal")
+    if result.is_complete is None:
+        return unmeasured(WHOLE, result.undecided)
     return measured(WHOLE, float(result.is_complete))

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 from convoscope.metrics.dialogue.accuracy import PairCount, SetMatch
 from convoscope.metrics.dialogue.completion import completion
 from convoscope.metrics.dialogue.memory import TRANSFERABLE, Transfer, transfers, true_transfers
-from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules, does_tell
+from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules, no_doing
 from convoscope.metrics.dialogue.quality import quality_score
 from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known, score_turn, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
+from convoscope.metrics.dialogue.without_venues import judge_without_venues
 
 JudgeFunction = Callable[[str, str], Any]
 """Given what the user and the agent say, a verdict such as `{"score": 4}`, or a text that holds one."""
@@ -74,6 +75,8 @@ class DialogueEvaluator:
         """Score the next turn, given as it is or by the fields of `turn_of`."""
         turn = turn_of(**fields) if turn is None else turn
         score = score_turn(turn, self._venues, self._rules, self._named)
+        if self._venues is None:
+            (score,) = judge_without_venues((turn,), (score,))
         self._named |= dict.fromkeys(names_known(score))
         self.turns.append(turn)
         self.scores.append(score)
@@ -143,6 +146,7 @@ def evaluate_dialogues(
     for turns in dialogues:
         rows = turns if isinstance(turns, (list, tuple)) else list(turns)
         scores = score_turns(rows, venues, rules)
+        scores = judge_without_venues(rows, scores) if venues is None else scores
         dataset.add_tallies(_tallies(rows, scores, rules, TRANSFERABLE, venues))
     return dataset.figures()
 
@@ -177,7 +181,7 @@ def _tallies(
     tried = [attempt for row in attempts for attempt in row]
     wrong = sum([bool(attempt[1]) for attempt in tried])
     violations = sum([any(attempt[1] for attempt in row) for row in attempts if row])
-    acting = sum([turn[1][3] is not None or (bool(turn[3]) and does_tell(turn[3])) for turn in turns])
+    acting = sum([not no_doing(turn) for turn in turns])
     tallies: dict[str, Tally] = {
         name: (columns[at].count(True), len(scores) - columns[at].count(None)) for at, name in _PLACES
     }
@@ -193,11 +197,12 @@ def _tallies(
     tallies["policy_violations@attempts"] = wrong, len(tried)
     tallies["memory_transfer"] = _carried(transfers(turns, transferable))
     tallies["memory_transfer_gt"] = _carried(true_transfers(turns, transferable))
-    if venues is not None and any(turn[0][1] is not None for turn in turns):
+    if any(turn[0][1] is not None for turn in turns):
         result = completion(turns, scores, rules, venues)
-        tallies["goal_completion"] = result.is_complete, 1
-        if result.goals.bookings:
-            tallies["goal_completion@bookings"] = result.is_complete, 1
+        if result.is_complete is not None:
+            tallies["goal_completion"] = result.is_complete, 1
+            if result.goals.bookings:
+                tallies["goal_completion@bookings"] = result.is_complete, 1
     return {name: tally for name, tally in tallies.items() if tally[1]}
 
 

@@ -15,6 +15,7 @@ from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules
 from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
+from convoscope.metrics.dialogue.without_venues import judge_without_venues
 
 GOLD, PREDICTED = "gold", "predicted"
 RULES_FIELD, TRANSFERABLE_FIELD = "booking_rules", "transferable_slots"
@@ -28,8 +29,7 @@ def dialogue_turns(conversation: Conversation) -> tuple[DialogueTurn, ...]:
     by_seq: dict[int, list[Frame]] = {}
     for frame in conversation.frames:
         by_seq.setdefault(frame.seq, []).append(frame)
-    # Then others held the dialogue: its words and calls are not those of whoever predicts.
-    truth_speaks = any(frame.origin == GOLD and frame.acts for frame in conversation.frames)
+    truth_speaks = others_speak(conversation)
     is_named = _intents_name_services(conversation.frames)
     predicts = _predicted_fields(conversation.frames, is_named)
     booked: dict[str, int] = {}
@@ -40,6 +40,32 @@ def dialogue_turns(conversation: Conversation) -> tuple[DialogueTurn, ...]:
             if turn.user
         ]
     )
+
+
+def others_speak(conversation: Conversation) -> bool:
+    """Whether others held the dialogue: its words and calls are then not those of the system that predicts.
+
+    They are where the truth has acts, and where predictions lie beside an annotated dialogue.
+    """
+    return bool(conversation.extras.get("predicted_beside")) or any(
+        frame.origin == GOLD and frame.acts for frame in conversation.frames
+    )
+
+
+def predicted_replies(conversation: Conversation) -> dict[int, str] | None:
+    """The predicted reply in each turn that has one; None where the words of the log are the agent's own."""
+    if not has_predictions(conversation):
+        return None
+    responses = {
+        frame.seq: frame.response
+        for frame in conversation.frames
+        if frame.origin == PREDICTED and frame.response is not None
+    }
+    if not responses and not others_speak(conversation):
+        return None
+    spoken = {turn.id: [event.seq for event in (*turn.assistant, *turn.user)] for turn in conversation.turns}
+    replies = {id: next((responses[seq] for seq in seqs if seq in responses), "") for id, seqs in spoken.items()}
+    return {id: reply for id, reply in replies.items() if reply.strip()}
 
 
 def _newly_booked(turn: Turn, by_seq: Mapping[int, list[Frame]], booked: dict[str, int]) -> tuple[str, ...]:
@@ -58,11 +84,16 @@ def turn_scores(conversation: Conversation) -> list[TurnScores]:
     return score_turns(dialogue_turns(conversation), None, rules_of(conversation))
 
 
-def judged_turns(conversation: Conversation, venues: VenueDatabase) -> list[TurnScores]:
-    """What the rules and a database say of each turn; kept with the conversation, as several metrics look at it."""
-    kept: tuple[VenueDatabase, list[TurnScores]] | None = conversation.__dict__.get(_JUDGED)
+def judged_turns(conversation: Conversation, venues: VenueDatabase | None) -> list[TurnScores]:
+    """What the rules and a database, if there is one, say of each turn; kept with the conversation, as several metrics
+    look at it."""
+    kept: tuple[VenueDatabase | None, list[TurnScores]] | None = conversation.__dict__.get(_JUDGED)
     if kept is None or kept[0] is not venues:
-        kept = (venues, score_turns(dialogue_turns(conversation), venues, rules_of(conversation)))
+        turns = dialogue_turns(conversation)
+        if venues is None:
+            kept = (None, judge_without_venues(turns, turn_scores(conversation)))
+        else:
+            kept = (venues, score_turns(turns, venues, rules_of(conversation)))
         conversation.__dict__[_JUDGED] = kept
     return kept[1]
 
@@ -70,7 +101,7 @@ def judged_turns(conversation: Conversation, venues: VenueDatabase) -> list[Turn
 _JUDGED = f"{__name__}.judged_turns"
 
 
-def completion_of(conversation: Conversation, venues: VenueDatabase) -> Completion:
+def completion_of(conversation: Conversation, venues: VenueDatabase | None) -> Completion:
     """Whether the user's goals were met."""
     return completion(dialogue_turns(conversation), judged_turns(conversation, venues), rules_of(conversation), venues)
 

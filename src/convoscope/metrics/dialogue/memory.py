@@ -37,14 +37,19 @@ def transfers(turns: Sequence[DialogueTurn], slots: Collection[str] = TRANSFERAB
         return events
     for place, (old, new) in enumerate(pairwise(routes), 1):
         if old != new and old and new:
-            before = (turns[place - 1].predicted.state or _NO_STATE).get(old, {})
-            after = (turns[place].predicted.state or _NO_STATE).get(new, {})
+            before = _own_state(turns[place - 1]).get(old, {})
+            after = _own_state(turns[place]).get(new, {})
             events += [
                 Transfer(place, old, new, slot, before[slot], after.get(slot) == before[slot])
                 for slot in slots
                 if slot in before
             ]
     return events
+
+
+def _own_state(turn: DialogueTurn) -> State:
+    """The predicted state in its own words: which wordings the truth lists does not matter."""
+    return turn.predicted.own_state or turn.predicted.state or _NO_STATE
 
 
 def true_transfers(turns: Sequence[DialogueTurn], slots: Collection[str] = TRANSFERABLE) -> list[Transfer]:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from convoscope.metrics.dialogue.actions import (
+    ACT_UNKNOWN,
+    BOOK,
+    INFORM,
+    REQUEST,
+    SEARCH,
+    TOOL_UNKNOWN,
+    do_tell,
+    does_tell,
+    intent_books,
+    is_booking,
+    named_domain,
+    tool_use,
+)
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.values import State
 
@@ -19,40 +32,10 @@ BOOKING_RULES: PolicyRules = {
 }
 """The seed's rules."""
 
-SEARCH, BOOK, REQUEST, INFORM = "search", "book", "request", "inform"
 ANY = "any"
 """Where no rule says when a booking is complete, whatever the agent does to get on with it is right."""
 
-_BOOKING = "booking"
-_BOOKED = frozenset({"book", "offerbooked", "notify_success"})
-_ACTIONS = {
-    "nobook": (BOOK, INFORM),
-    "notify_failure": (BOOK, INFORM),
-    "request": (REQUEST,),
-    "confirm": (REQUEST,),
-    "offer_intent": (REQUEST,),
-    "reqmore": (INFORM,),
-    "req_more": (INFORM,),
-    "goodbye": (INFORM,),
-    "thank_you": (INFORM,),
-}
-_DELIVERS_NOTHING = frozenset({"nooffer", "nobook", "notify_failure", "reqmore", "req_more", "goodbye", "thank_you"})
-"""Kinds of acts that tell the user nothing that they came for."""
-_GENERAL = "general"
 _NO_STATE: State = {}
-
-BOOKING_VERBS = ("book", "reserve", "buy", "purchase", "rent", "order", "schedule")
-"""The first word of a tool or an intent that books."""
-MAKING_VERBS = frozenset({"make", "create", "place", "confirm", "complete", "submit", "add"})
-BOOKING_NOUNS = frozenset({"booking", "reservation", "purchase", "order", "appointment", "rental", "ticket", "tickets"})
-"""After a verb of making, what is made is a booking: `make_hotel_booking`."""
-OTHER_VERBS = frozenset(
-    {"find", "search", "look", "lookup", "get", "list", "query", "check", "show", "fetch", "read", "retrieve"}
-    | {"browse", "recommend", "inform", "offer", "request", "ask", "cancel", "change", "update", "delete", "remove"}
-    | {"send", "transfer", "calculate", "verify"}
-)
-"""The first word of a tool that books nothing. What a tool with another first word does, nobody can tell."""
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 class Attempt(NamedTuple):
@@ -60,87 +43,6 @@ class Attempt(NamedTuple):
 
     domain: str
     missing: tuple[str, ...]
-
-
-class ToolUse(NamedTuple):
-    """What a tool does by its name: whether it books, in which domain, and whether that can be told."""
-
-    books: bool
-    domain: str = ""
-    is_known: bool = True
-
-
-@lru_cache(4096)
-def tool_use(name: str) -> ToolUse:
-    """`book_hotel`, `bookHotel`, `make_hotel_booking` and `ReserveHotel` book; the rest of the name is the domain."""
-    words = [word.casefold() for word in _WORD.findall(name)]
-    first, rest = (words[0], words[1:]) if words else ("", [])
-    if first in BOOKING_VERBS:
-        return ToolUse(True, "_".join(rest))
-    if first in MAKING_VERBS and not BOOKING_NOUNS.isdisjoint(rest):
-        return ToolUse(True, "_".join([word for word in rest if word not in BOOKING_NOUNS]))
-    return ToolUse(False, is_known=first in OTHER_VERBS)
-
-
-@lru_cache(65536)
-def does_tell(calls: tuple[str, ...]) -> bool:
-    """Whether the names of the tools tell that something was booked, or that nothing was."""
-    uses = [tool_use(call) for call in calls]
-    return any(use.books for use in uses) or (bool(uses) and all(use.is_known for use in uses))
-
-
-@lru_cache(4096)
-def act_parts(act_type: str) -> tuple[str, str]:
-    """The domain of an act and what it does: `Hotel-Inform`. Those of SGD, such as `INFORM`, name no domain."""
-    domain, _, kind = act_type.casefold().rpartition("-")
-    return domain, kind
-
-
-@lru_cache(4096)
-def actions_of(act_type: str) -> frozenset[str]:
-    """What an act does: search, book, request or inform.
-
-    Results shown to the user are both a search and an inform. "No, it is full" is a booking that was tried;
-    greetings and thanks acknowledge.
-    """
-    domain, kind = act_parts(act_type)
-    if is_booking(act_type):
-        return frozenset({BOOK})
-    if kind in _ACTIONS:
-        return frozenset(_ACTIONS[kind])
-    return frozenset({INFORM}) if domain == _GENERAL else frozenset({SEARCH, INFORM})
-
-
-@lru_cache(4096)
-def is_booking(act_type: str) -> bool:
-    """Whether an act says that something has been booked: Booking-Book, Train-OfferBooked, NOTIFY_SUCCESS."""
-    return act_parts(act_type)[1] in _BOOKED
-
-
-@lru_cache(4096)
-def delivers(act_type: str) -> bool:
-    """Whether an act may give the user something: no greeting, no question, no "there is none"."""
-    domain, kind = act_parts(act_type)
-    return domain != _GENERAL and kind not in _DELIVERS_NOTHING and actions_of(act_type) != {REQUEST}
-
-
-@lru_cache(4096)
-def named_domain(act_type: str) -> str:
-    """The domain that an act names; "" where it is that of the turn, as of `Booking-Book` and `INFORM`."""
-    domain = act_parts(act_type)[0]
-    return "" if domain == _BOOKING else domain
-
-
-@lru_cache(65536)
-def actions_of_all(act_types: frozenset[str]) -> frozenset[str]:
-    """What several acts do."""
-    return frozenset().union(*map(actions_of, act_types))
-
-
-@lru_cache(65536)
-def books(act_types: frozenset[str]) -> bool:
-    """Whether one of the acts books something."""
-    return BOOK in actions_of_all(act_types)
 
 
 def missing_slots(state: State, domain: str, rules: PolicyRules) -> tuple[str, ...]:
@@ -164,7 +66,7 @@ def booking_attempts(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> 
         return ()
     about = turn.booked or turn.truth.domains or turn.predicted.domains or ("",)
     state = turn.predicted.state or _NO_STATE
-    named = sorted({domain_among(domain, about) for domain in tools + acts if domain})
+    named = sorted({_booked_domain(domain, about, rules) for domain in tools + acts if domain})
     attempts = [Attempt(domain, missing_slots(state, domain, rules)) for domain in named]
     if "" in tools or ("" in acts and not tools):
         others = [domain for domain in about if domain not in named]
@@ -172,6 +74,20 @@ def booking_attempts(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> 
         bare = [Attempt(domain, missing_slots(state, domain, rules)) for domain in ruled]
         attempts += bare if len(bare) < 2 else [min(bare, key=lambda one: len(one.missing))]
     return tuple(attempts)
+
+
+def no_doing(turn: DialogueTurn) -> str:
+    """Why it cannot be told whether the agent books: nothing says what it does, or names that do not say."""
+    is_acting = turn.predicted.acts is not None
+    if (is_acting and do_tell(turn.predicted.act_types)) or (turn.calls and does_tell(turn.calls)):
+        return ""
+    return ACT_UNKNOWN if is_acting else TOOL_UNKNOWN if turn.calls else "not_predicted"
+
+
+def _booked_domain(name: str, about: tuple[str, ...], rules: PolicyRules) -> str:
+    """The domain that the name of a booking means: one of the turn, else one that has a rule, else itself."""
+    domain = domain_among(name, about)
+    return domain if domain in about else domain_among(name, tuple(rules))
 
 
 @lru_cache(65536)
@@ -190,12 +106,6 @@ def domain_among(name: str, domains: tuple[str, ...]) -> str:
         return name
     stems = {domain.rstrip("_0123456789").removesuffix("s"): domain for domain in reversed(domains)}
     return next((domain for stem, domain in stems.items() if stem and stem in name), name)
-
-
-@lru_cache(65536)
-def actions_taken(act_types: frozenset[str], calls: tuple[str, ...]) -> frozenset[str]:
-    """All that the agent does in a turn, by its acts and its tools."""
-    return actions_of_all(act_types) | {BOOK if tool_use(call).books else SEARCH for call in calls}
 
 
 def expected_action(
@@ -230,9 +140,8 @@ def goal_domains(intents: frozenset[str], domains: tuple[str, ...] | None = None
     bookings: set[str] = set()
     searches: set[str] = set()
     for intent in intents:
-        verb = next((verb for verb in BOOKING_VERBS if intent.startswith(verb)), "")
-        name = intent.removeprefix(verb).lstrip("_") if verb else intent.partition("_")[2] or intent
-        (bookings if verb else searches).add(_goal_domain(name, domains or ()))
+        is_booking_goal, name = intent_books(intent)
+        (bookings if is_booking_goal else searches).add(_goal_domain(name, domains or ()))
     return GoalDomains(frozenset(bookings), frozenset(searches))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import HIGHER, TURN, metric
 from convoscope.metrics.dialogue.declared import WHOLE_SYSTEM
+from convoscope.metrics.dialogue.frames import predicted_replies
 from convoscope.resources.judge import Judge
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, Reduce
@@ -33,7 +34,7 @@ SCHEMA: dict[str, Any] = {
 
 @metric(
     "dialogue.response_quality",
-    version=1,
+    version=2,
     observes=TURN,
     unit="points",
     better=HIGHER,
@@ -47,13 +48,20 @@ SCHEMA: dict[str, Any] = {
 async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIterator[Observation]:
     """How good is the reply, from 1 to 5, as a judge says?
 
-    A verdict off the scale is unmeasured, never 0. A turn without words on both sides is not applicable.
+    Where a system predicts the replies of a dialogue that others held, the predicted reply is judged; a turn without
+    one is unmeasured. A verdict off the scale is unmeasured, never 0. A turn without words on both sides is not
+    applicable.
     """
+    predicted = predicted_replies(conversation)
     for turn in conversation.turns:
-        if not turn.user_text or not turn.assistant_text:
+        reply = turn.assistant_text if predicted is None else predicted.get(turn.id)
+        if not turn.user_text or reply == "":
             yield not_applicable(turn, "no_exchange")
             continue
-        verdict = await judge.ask(PROMPT.format(user=turn.user_text, assistant=turn.assistant_text), SCHEMA)
+        if reply is None:
+            yield unmeasured(turn, "not_predicted")
+            continue
+        verdict = await judge.ask(PROMPT.format(user=turn.user_text, assistant=reply), SCHEMA)
         score = quality_score(verdict.answer)
         if score is None:
             yield unmeasured(turn, "verdict_unusable", judge=verdict.judge)

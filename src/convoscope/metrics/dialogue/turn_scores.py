@@ -15,19 +15,18 @@ from convoscope.metrics.dialogue.accuracy import (
     match_sets,
     match_states,
 )
+from convoscope.metrics.dialogue.actions import act_name, actions_taken, books, unknown_doing
 from convoscope.metrics.dialogue.mentions import Mention, mentions_in, read_replies
 from convoscope.metrics.dialogue.policy import (
     BOOKING_RULES,
     Attempt,
     PolicyRules,
-    actions_taken,
     booking_attempts,
-    books,
     does_right,
     expected_action,
 )
 from convoscope.metrics.dialogue.turns import DialogueTurn
-from convoscope.metrics.dialogue.values import canonical_value
+from convoscope.metrics.dialogue.values import State, canonical_value
 from convoscope.metrics.dialogue.venues import NAME, VenueDatabase
 
 
@@ -44,7 +43,8 @@ class TurnScores(NamedTuple):
     slots: PairCount | None = None
     joint_goal: bool | None = None
     invented: PairCount | None = None
-    """Of the pairs in the domains that the turn is truly about."""
+    """Of the pairs in the domains that the turn is about, by the truth or by the prediction, or of which the truth has
+    no slot."""
     invented_anywhere: PairCount | None = None
     entities: tuple[Mention, ...] | None = None
     attempts: tuple[Attempt, ...] = ()
@@ -53,6 +53,8 @@ class TurnScores(NamedTuple):
     is_correct: bool | None = None
     invented_mentions: int = 0
     """How many of the entities the database does not bear out."""
+    undecided: str = ""
+    """Why it cannot be told whether the agent did right, where what it did and ought to do is known."""
 
     @property
     def invented_entities(self) -> list[Mention]:
@@ -83,12 +85,12 @@ def score_turns(
     scores = []
     for place, turn in enumerate(turns):
         truth, predicted, _, calls, _, _, _ = turn
-        true_domains, true_intents, true, true_acts, true_types, _ = truth
-        domains, intents, ours, acts, types, _ = predicted
+        true_domains, true_intents, true, true_acts, true_types, _, _ = truth
+        domains, intents, ours, acts, types, _, _ = predicted
         domain = first = intent = match = plain = with_slots = slots = goal = invented = anywhere = None
         mentions = correct = None
         attempts: tuple[Attempt, ...] = ()
-        unknown = 0
+        unknown, undecided = 0, ""
         if true_domains and domains is not None:
             domain, first = match_domains(domains, true_domains)
         if true_intents and intents is not None:
@@ -99,21 +101,16 @@ def score_turns(
         if true is not None and ours is not None:
             slots, goal, anywhere = match_states(ours, true)
             if true_domains:
-                invented = (
-                    anywhere if len(ours) == 1 and true_domains[0] in ours else invented_pairs(ours, true, true_domains)
-                )
+                is_alone = len(ours) == 1 and true_domains[0] in ours
+                invented = anywhere if is_alone else _invented(ours, true, true_domains, domains)
         if calls or books(types):
             attempts = booking_attempts(turn, rules)
         expected = "" if true_intents is None else expected_action(true_intents, true, rules, true_domains)
         if replies is not None and venues is not None:
             mentions, unknown = mentions_in(replies[place], acts, venues, earlier, true_domains)
             if expected and goal is not None and acts is not None:
-                correct = (
-                    not unknown
-                    and not (attempts and any(attempt[1] for attempt in attempts))
-                    and (invented is None or not invented[0])
-                    and does_right(expected, actions_taken(types, calls))
-                )
+                is_wrong = bool(unknown) or is_against_rules(attempts, invented)
+                correct, undecided = verdict(is_wrong, expected, types, calls)
         fields = (
             domain,
             first,
@@ -130,9 +127,35 @@ def score_turns(
             expected,
             correct,
             unknown,
+            undecided,
         )
         scores.append(_new(TurnScores, fields))
     return scores
+
+
+def _invented(ours: State, true: State, about: tuple[str, ...], routed: tuple[str, ...] | None) -> PairCount:
+    """Predicted pairs that are not true, in the active domains: those of the truth and those of the prediction.
+
+    A domain of which the truth has no slot is a wrong one, so what is predicted there counts too (the seed, metric 6,
+    case 1). What is remembered of another domain of the user does not.
+    """
+    domains = {*about, *(routed or ()), *(ours.keys() - true.keys())}
+    return invented_pairs(ours, true, domains)
+
+
+def is_against_rules(attempts: Sequence[Attempt], invented: PairCount | None) -> bool:
+    """Whether a turn books while a slot is missing, or makes up a slot value."""
+    return any(attempt[1] for attempt in attempts) or bool(invented and invented[0])
+
+
+def verdict(
+    is_wrong: bool, expected: str, act_types: frozenset[str], calls: tuple[str, ...]
+) -> tuple[bool | None, str]:
+    """Whether the agent did what is expected, and nothing wrong. Where a name does not say what was done: why not."""
+    if is_wrong or does_right(expected, actions_taken(act_types, calls)):
+        return not is_wrong, ""
+    unknown = unknown_doing(act_types, calls)
+    return (None, unknown) if unknown else (False, "")
 
 
 def score_turn(
@@ -154,7 +177,7 @@ def act_slots(acts: Sequence[Act]) -> frozenset[tuple[str, str, str]]:
     """Acts with their slots and values, as a set."""
     return frozenset(
         [
-            (act.type.casefold(), slot.slot.casefold(), canonical_value(slot.value))
+            (act_name(act.type), slot.slot.casefold(), canonical_value(slot.value))
             for act in acts
             for slot in act.slots or (_NO_SLOT,)
         ]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation.dialogue_state import Act, SlotValue
 from convoscope.metrics.dialogue.accuracy import folded, intent_domain, is_intent
+from convoscope.metrics.dialogue.actions import act_name
 from convoscope.metrics.dialogue.values import State, aligned_state
 
 NOTHING: frozenset[Any] = frozenset()
@@ -25,6 +26,8 @@ class Annotation(NamedTuple):
     act_types: frozenset[str] = NOTHING
     requested: frozenset[tuple[str, str]] = NOTHING
     """Domain and slot of what the user asks for in this turn."""
+    own_state: State | None = None
+    """Of a prediction whose values are right in another wording than the truth's first: the state in its own words."""
 
 
 class DialogueTurn(NamedTuple):
@@ -61,6 +64,7 @@ def annotation(
     acts: Iterable[Act] | None = None,
     requested: Iterable[tuple[str, str]] = (),
     tells_domains: bool = True,
+    own_state: State | None = None,
 ) -> Annotation:
     """These parts, each in its canonical form.
 
@@ -76,8 +80,9 @@ def annotation(
         intents=None if wanted is None else folded(wanted),
         state=state,
         acts=acting,
-        act_types=folded([act.type for act in acting or ()]),
+        act_types=frozenset([act_name(act.type) for act in acting or ()]),
         requested=frozenset(requested),
+        own_state=own_state,
     )
 
 
@@ -122,7 +127,7 @@ def turn_of(
     if is_missing:
         predicted_slots, predicted_intents, predicted_domains, predicted_acts = {}, (), (), ()
         response, calls = "", ()
-    ours, true = aligned_state(predicted_slots or {}, true_slots or {})
+    ours, true, own = aligned_state(predicted_slots or {}, true_slots or {})
     return DialogueTurn(
         truth=annotation(
             domains=names(true_domains),
@@ -138,6 +143,7 @@ def turn_of(
             state=None if predicted_slots is None else ours,
             acts=_acts(predicted_acts),
             tells_domains=tells_domains,
+            own_state=None if own is ours else own,
         ),
         response=response,
         calls=tuple(names(calls) or ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 State = dict[str, dict[str, str]]
 """Slot values by domain and slot, in canonical form: no empty value, no empty domain."""
@@ -51,13 +51,22 @@ def canonical_state(slots: Mapping[str, Mapping[str, Any]]) -> State:
     return state
 
 
-def aligned_state(
-    predicted: Mapping[str, Mapping[str, Any]], truth: Mapping[str, Mapping[str, Any]]
-) -> tuple[State, State]:
+class AlignedStates(NamedTuple):
+    """A predicted and a true state with one value for each slot."""
+
+    predicted: State
+    """Equal to the true one where it has any of the values that are right."""
+    true: State
+    own: State
+    """As it was predicted, whatever is true."""
+
+
+def aligned_state(predicted: Mapping[str, Mapping[str, Any]], truth: Mapping[str, Mapping[str, Any]]) -> AlignedStates:
     """Both states with one value for each slot, equal where the prediction is any of the values that are right."""
-    true_state, predicted_state = canonical_state(truth), canonical_state(predicted)
+    true_state, own = canonical_state(truth), canonical_state(predicted)
+    aligned = own
     for domain, values in truth.items():
-        ours = predicted_state.get(domain.casefold())
+        ours = own.get(domain.casefold())
         if not ours:
             continue
         for slot, value in values.items():
@@ -65,9 +74,10 @@ def aligned_state(
                 continue
             right = [canonical_value(one) for one in value]
             answer = ours.get(slot.casefold(), "")
-            if len(right) > 1 and answer in right and right[0]:
-                ours[slot.casefold()] = right[0]
-    return predicted_state, true_state
+            if len(right) > 1 and answer in right and right[0] and answer != right[0]:
+                held = aligned[domain.casefold()]
+                aligned = {**aligned, domain.casefold(): {**held, slot.casefold(): right[0]}}
+    return AlignedStates(aligned, true_state, own)
 
 
 def first_of(value: Any) -> Any:

@@ -55,7 +55,7 @@ def _left_waiting(context: MetricContext) -> Observation:
     return measured(context, 0 if waiting else 1, details={"ended_reason": context.conversation_ended_reason})
 
 
-@conversation_share_metric("outcome.conversation_valid_end", version=1, needs=(CALL,), notices=())
+@conversation_share_metric("outcome.conversation_valid_end", version=2, needs=(CALL,), notices=())
 def conversation_valid_end(conversation: Conversation) -> Observation:
     """Did the simulated call end so that it says something about the agent?
 

@@ -76,7 +76,7 @@ _NEEDS = (*NEEDS, ENGLISH)
 
 @share_metric(
     "voice.key_entities",
-    version=2,
+    version=3,
     label="names and numbers right",
     importance=7,
     observes=TURN,
@@ -95,7 +95,7 @@ def key_entities(conversation: Conversation) -> Iterator[Observation]:
     yield from _share(conversation, None, detailed=True)
 
 
-@share_metric("voice.key_entities", variant="eva", version=1, observes=TURN, better=HIGHER, needs=_NEEDS, notices=())
+@share_metric("voice.key_entities", variant="eva", version=2, observes=TURN, better=HIGHER, needs=_NEEDS, notices=())
 def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
     """What share of the facts does the recogniser get right, in the turns up to the last that it wrote?
 
@@ -142,7 +142,7 @@ def _of_kind(name: str) -> Metric:
     `voice.key_entities` of these types alone: {", ".join(types)}.
     """
     return share_metric(
-        f"voice.key_entities.{name}", version=2, observes=TURN, better=HIGHER, needs=_NEEDS, notices=()
+        f"voice.key_entities.{name}", version=3, observes=TURN, better=HIGHER, needs=_NEEDS, notices=()
     )(of_kind)
 
 

@@ -183,7 +183,7 @@ _wer_metric = partial(
 )
 
 
-@_wer_metric("voice.stt_wer", version=2, label="word error rate", importance=7)
+@_wer_metric("voice.stt_wer", version=3, label="word error rate", importance=7)
 def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     """How many of the user's words does the recogniser get wrong?
 
@@ -196,7 +196,7 @@ def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     yield from _wrong_words(conversation)
 
 
-@_wer_metric("voice.stt_wer", variant="eva", version=1)
+@_wer_metric("voice.stt_wer", variant="eva", version=2)
 def stt_wer_eva(conversation: Conversation) -> Iterator[Observation]:
     """How many of the user's words does the recogniser get wrong, in the turns up to the last that it wrote?
 
@@ -232,7 +232,7 @@ def _part(kind: str, question: str) -> Metric:
 
     The {kind}s of `voice.stt_wer` ÷ words that the user meant to say.
     """
-    return _wer_metric(f"voice.stt_wer.{kind}_rate", version=2)(part)
+    return _wer_metric(f"voice.stt_wer.{kind}_rate", version=3)(part)
 
 
 substitution_rate = _part("substitution", "How many of the user's words does the recogniser take for others?")

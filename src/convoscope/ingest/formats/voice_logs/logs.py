@@ -401,12 +401,16 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
                 value=value,
             )
         )
-    records = _with_ties_in_order(records, [line.sequence for line in lines], path.name, notes)
     notes.records += len(lines)
+    # A line that was logged again at the end has a number of its own there: as a copy it says nothing about the order.
+    distinct = _without_repeats(records, path.name, notes)
+    kept = {id(record) for record in distinct}
+    sequence = [line.sequence for line, record in zip(lines, records, strict=True) if id(record) in kept]
+    records = _with_ties_in_order(distinct, sequence, path.name, notes)
     if not agree([record.ms for record in records]):
         # Lines that are numbered and stand in the order of their numbers were not moved: then a time is wrong.
-        numbers = [line.sequence for line in lines if isinstance(line.sequence, int)]
-        numbered = 2 * len(numbers) > len(lines) and numbers == sorted(numbers)
+        numbers = [number for number in sequence if isinstance(number, int)]
+        numbered = 2 * len(numbers) > len(sequence) and numbers == sorted(numbers)
         records = in_order(records, "file" if numbered else "time", path.name, notes)
     return _with_late_words(_without_repeats(records, path.name, notes), notes)
 

@@ -46,7 +46,7 @@ PLACEHOLDERS = Need(
 _judged = partial(
     metric,
     variant=TOMIINEK,
-    version=1,
+    version=2,
     observes=CONVERSATION,
     unit=SHARE,
     better=HIGHER,
@@ -75,7 +75,7 @@ def success(conversation: Conversation, venues: VenueDatabase) -> Observation:
     return measured(WHOLE, float(_judgement(conversation, venues).is_success))
 
 
-_tracked = partial(metric, variant=TOMIINEK, version=1, observes=TURN, better=HIGHER, component=TRACKING, notices=())
+_tracked = partial(metric, variant=TOMIINEK, version=2, observes=TURN, better=HIGHER, component=TRACKING, notices=())
 
 
 @_tracked(

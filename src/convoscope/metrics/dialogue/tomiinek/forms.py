@@ -32,6 +32,8 @@ _PREFIX = re.compile(r"(?:value|hotel|restaurant|attraction|train|taxi|hospital|
 _OF_VENUES = re.compile(r"(?:hotel|restaurant|attraction)_id")
 _SLOT = re.compile(r"\[([\w\s]+)\](?:-?e?s)?")
 _ENDINGS = re.compile(r" ?-(?:s|ly)")
+_APART = re.compile(rf"\b({'|'.join([*_PLACEHOLDERS, 'ID'])}) (?=[.,?!:;%)\]}}])")
+"""A placeholder, and a blank before the punctuation that closes it."""
 
 _FOODS = {
     "asian": "asian oriental",
@@ -53,7 +55,7 @@ _TYPES = {
     "swimming pool": "swimmingpool",
 }
 _HOURS = {"afternoon": "13:00", "lunch": "12:00", "noon": "12:00", "mid-day": "12:00", "morning": "08:00"}
-_BEFORE = re.compile(r"(?:by|after)\s*")
+_BEFORE = re.compile(r"(?:by|after|afer)\s*")
 _AFTERNOON = re.compile(r"\A(\d+)(?::(.*)|\s*)(?:pm|p\.m\.)", re.DOTALL)
 _MORNING = ("am", "a.m.")
 _WITH_TIMES = frozenset({"arrive", "arriveby", "leave", "leaveat", "time"})
@@ -72,9 +74,12 @@ def placeholder(name: str) -> str:
 
 @lru_cache(65536)
 def response_form(response: str) -> str:
-    """A delexicalised response: small letters, placeholders in capitals, no plural endings left over."""
+    """A delexicalised response: small letters, placeholders in capitals, no plural endings left over.
+
+    Punctuation goes with the placeholder before it: "call PHONE."
+    """
     text = _SLOT.sub(lambda match: placeholder(match[1]), response.lower())
-    return " ".join(_ENDINGS.sub("", text).split())
+    return _APART.sub(r"\1", " ".join(_ENDINGS.sub("", text).split()))
 
 
 @lru_cache(65536)

@@ -88,17 +88,22 @@ def _is_informed(domain: str, goal: DomainGoal, offered: Venues | None, search: 
 
 
 def active_domains(states: Sequence[State]) -> list[list[str]]:
-    """The domain that each turn is about, where nobody says: the one whose state changes most, else the one before."""
+    """The domain that each turn is about, where nobody says: the one whose state changes most, else the one before.
+
+    Of several that change at once one is chosen, and it alone is seen: the others still count as changed in the turn
+    after.
+    """
     estimates: list[list[str]] = []
-    before: State = {}
+    seen: dict[str, Mapping[str, str]] = {}
     for state in states:
-        changed = {domain: _changes(slots, before.get(domain, {})) for domain, slots in state.items()}
+        changed = {domain: _changes(slots, seen.get(domain, {})) for domain, slots in state.items()}
         most = max(changed.values(), default=0)
         if most:
-            estimates.append([next(domain for domain, count in changed.items() if count == most)])
+            chosen = next(domain for domain, count in changed.items() if count == most)
+            seen[chosen] = state[chosen]
+            estimates.append([chosen])
         else:
             estimates.append(estimates[-1] if estimates else [])
-        before = state
     return estimates
 
 
