@@ -81,7 +81,14 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """What the run found: `metrics`, `groups`, `conversations`, and what was not measured."""
-        summary: Summary = _read_json(self.folder / SUMMARY, Summary)
+        path = self.folder / SUMMARY
+        summary: Summary = _read_json(path, Summary)
+        try:
+            fits = summary.is_whole and summary.conversations == sum(self.receipt.parts)
+        except ValueError:
+            fits = False
+        if not fits:
+            raise RunError(f"{path} is damaged: it does not fit the rest of the run", hint="score the logs again")
         return summary
 
     @cached_property
